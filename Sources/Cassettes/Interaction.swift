@@ -1,0 +1,84 @@
+package import HTTPMessages
+
+/// One recorded request with its response, as the upstream saw and sent them: no endpoint's address occurs in it,
+/// and bodies are without transfer and content coding.
+package struct Interaction: Sendable {
+  /// The name of the upstream; nil in a HAR of another tool, where the origin of the URL tells.
+  package var upstream: String?
+  /// When the request was made: the text of HAR's `startedDateTime`.
+  package var startedAt: String
+  /// From the request to the last byte of the response, in milliseconds.
+  package var milliseconds: Double
+  /// What was asked.
+  package var request: RecordedRequest
+  /// What was answered.
+  package var response: RecordedResponse
+
+  package init(
+    upstream: String?, startedAt: String, milliseconds: Double, request: RecordedRequest, response: RecordedResponse
+  ) {
+    self.upstream = upstream
+    self.startedAt = startedAt
+    self.milliseconds = milliseconds
+    self.request = request
+    self.response = response
+  }
+}
+
+/// The request of an interaction.
+package struct RecordedRequest: Sendable {
+  /// As sent.
+  package var method: String
+  /// Absolute; path and query as sent.
+  package var url: String
+  /// Without those that belong to the connection.
+  package var headers: Headers
+  /// As sent, without transfer coding.
+  package var body: RecordedBody
+
+  package init(method: String, url: String, headers: Headers, body: RecordedBody) {
+    self.method = method
+    self.url = url
+    self.headers = headers
+    self.body = body
+  }
+}
+
+/// The response of an interaction.
+package struct RecordedResponse: Sendable {
+  /// 200 to 599.
+  package var status: Int
+  /// The reason phrase; may be empty.
+  package var reason: String
+  /// As sent, in order. `Content-Encoding` tells how the body was coded on the wire, `Transfer-Encoding: chunked`
+  /// that it was chunked.
+  package var headers: Headers
+  /// Decoded.
+  package var body: RecordedBody
+
+  package init(status: Int, reason: String, headers: Headers, body: RecordedBody) {
+    self.status = status
+    self.reason = reason
+    self.headers = headers
+    self.body = body
+  }
+}
+
+/// The body of a recorded message.
+package enum RecordedBody: Sendable, Equatable {
+  /// The bytes, which stand in the HAR itself.
+  case bytes([UInt8])
+  /// A file in the folder `NAME.bodies` beside the HAR, and its length in bytes.
+  case file(name: String, length: Int)
+
+  /// No body, or an empty one.
+  package static let empty = RecordedBody.bytes([])
+
+  /// The length in bytes.
+  package var length: Int {
+    switch self {
+    case .bytes(let bytes): bytes.count
+    case .file(_, let length): length
+    }
+  }
+}

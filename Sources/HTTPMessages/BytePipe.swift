@@ -1,0 +1,315 @@
+/// A bounded stream of bytes between two sides, of which each may be a task, which waits, or a thread of a C
+/// library, which must not.
+///
+/// A task reads with ``read()`` and writes with ``write(_:)``. A thread takes with ``take(into:)`` and offers with
+/// ``offer(_:)``, both of which answer at once, and is called back when trying again is worth while. Either side ends
+/// the stream: ``finish()`` after the last byte, ``fail(_:)`` when there will be no last byte, ``abandon()`` when
+/// nobody reads on. One reader and one writer at a time.
+package final class BytePipe: Sendable {
+  /// What ``take(into:)`` found.
+  package enum Taken: Sendable {
+    /// So many bytes, at least one.
+    case bytes(Int)
+    /// Nothing yet; the reader's callback comes.
+    case empty
+    /// There is no more.
+    case end
+    /// The writer failed; there will be no more.
+    case failed(any Error)
+  }
+
+  /// The reader has gone; nobody will read what is written.
+  package struct ReaderGone: Error, CustomStringConvertible {
+    package init() {}
+    package var description: String { "the reader of the body has gone" }
+  }
+
+  private enum End {
+    case open
+    case finished
+    case failed(any Error)
+    case abandoned
+  }
+
+  private struct State {
+    var chunks: [[UInt8]] = []
+    /// Bytes of `chunks[0]` that have been read.
+    var consumed = 0
+    var buffered = 0
+    var end = End.open
+    var waitingReader: UnsafeContinuation<Void, Never>?
+    var waitingWriter: UnsafeContinuation<Void, Never>?
+    var foundEmpty = false
+    var foundFull = false
+    var onReadable: (@Sendable () -> Void)?
+    var onWritable: (@Sendable () -> Void)?
+    var onAbandoned: (@Sendable () -> Void)?
+  }
+
+  /// What has to happen once the lock is left.
+  private struct Wake {
+    var continuation: UnsafeContinuation<Void, Never>?
+    var callback: (@Sendable () -> Void)?
+    var other: (@Sendable () -> Void)?
+
+    func run() {
+      continuation?.resume()
+      callback?()
+      other?()
+    }
+  }
+
+  private let state = Guarded(State())
+  private let capacity: Int
+
+  /// - Parameter capacity: bytes held before the writer has to wait. One chunk more than that may be held.
+  package init(capacity: Int = 65_536) {
+    self.capacity = capacity
+  }
+
+  // MARK: Tasks
+
+  /// The next bytes, as soon as there are some.
+  ///
+  /// - Returns: at least one byte; nil after the last.
+  /// - Throws: what the writer failed with; `CancellationError` when the task is cancelled.
+  package func read() async throws -> [UInt8]? {
+    while true {
+      enum Step {
+        case chunk([UInt8]?)
+        case failure(any Error)
+        case wait
+      }
+      var wake = Wake()
+      let step: Step = state.withLock { state in
+        if !state.chunks.isEmpty {
+          let chunk = Self.popFirst(&state)
+          wake = roomMade(&state)
+          return .chunk(chunk)
+        }
+        switch state.end {
+        case .open: return .wait
+        case .finished, .abandoned: return .chunk(nil)
+        case .failed(let error): return .failure(error)
+        }
+      }
+      wake.run()
+      switch step {
+      case .chunk(let chunk): return chunk
+      case .failure(let error): throw error
+      case .wait:
+        try Task.checkCancellation()
+        await wait(for: \.waitingReader) { state in
+          guard case .open = state.end else { return false }
+          return state.chunks.isEmpty
+        }
+        try Task.checkCancellation()
+      }
+    }
+  }
+
+  /// Writes bytes as soon as there is room.
+  ///
+  /// - Throws: ``ReaderGone``; what the stream failed with; `CancellationError` when the task is cancelled.
+  package func write(_ bytes: [UInt8]) async throws {
+    guard !bytes.isEmpty else { return }
+    while true {
+      var wake = Wake()
+      let written: Bool = try state.withLock { state in
+        switch state.end {
+        case .open: break
+        case .failed(let error): throw error
+        case .finished, .abandoned: throw ReaderGone()
+        }
+        guard state.buffered < capacity else { return false }
+        state.chunks.append(bytes)
+        state.buffered += bytes.count
+        wake = bytesCame(&state)
+        return true
+      }
+      wake.run()
+      if written { return }
+      try Task.checkCancellation()
+      await wait(for: \.waitingWriter) { state in
+        guard case .open = state.end else { return false }
+        return state.buffered >= self.capacity
+      }
+      try Task.checkCancellation()
+    }
+  }
+
+  // MARK: Threads
+
+  /// Sets what is called after ``take(into:)`` has answered `.empty` and trying again is worth while.
+  /// It is called on any thread, without a lock held.
+  package func onReadable(_ callback: (@Sendable () -> Void)?) {
+    state.withLock { $0.onReadable = callback }
+  }
+
+  /// Sets what is called after ``offer(_:)`` has refused bytes and there is room, or the end has come.
+  /// It is called on any thread, without a lock held.
+  package func onWritable(_ callback: (@Sendable () -> Void)?) {
+    state.withLock { $0.onWritable = callback }
+  }
+
+  /// Sets what is called once, when the reader abandons the stream before its end; at once if it has already.
+  package func onAbandoned(_ callback: (@Sendable () -> Void)?) {
+    let isLate = state.withLock { state in
+      if case .abandoned = state.end { return true }
+      state.onAbandoned = callback
+      return false
+    }
+    if isLate { callback?() }
+  }
+
+  /// Takes bytes that are there, without waiting.
+  package func take(into buffer: UnsafeMutableRawBufferPointer) -> Taken {
+    var wake = Wake()
+    let taken: Taken = state.withLock { state in
+      guard !state.chunks.isEmpty else {
+        switch state.end {
+        case .open:
+          state.foundEmpty = true
+          return .empty
+        case .finished, .abandoned: return .end
+        case .failed(let error): return .failed(error)
+        }
+      }
+      var count = 0
+      while count < buffer.count, let chunk = state.chunks.first {
+        let part = chunk[state.consumed...].prefix(buffer.count - count)
+        part.withUnsafeBytes { buffer[count...].copyBytes(from: $0) }
+        count += part.count
+        state.consumed += part.count
+        state.buffered -= part.count
+        if state.consumed == chunk.count {
+          state.chunks.removeFirst()
+          state.consumed = 0
+        }
+      }
+      wake = roomMade(&state)
+      return .bytes(count)
+    }
+    wake.run()
+    return taken
+  }
+
+  /// Adds bytes if there is room, without waiting.
+  ///
+  /// - Returns: false when there is no room; offer the same bytes again after the callback. True also when the
+  ///   stream has ended meanwhile, and the bytes are of no use.
+  package func offer(_ bytes: UnsafeRawBufferPointer) -> Bool {
+    var wake = Wake()
+    let accepted: Bool = state.withLock { state in
+      guard case .open = state.end, !bytes.isEmpty else { return true }
+      guard state.buffered < capacity else {
+        state.foundFull = true
+        return false
+      }
+      state.chunks.append([UInt8](bytes))
+      state.buffered += bytes.count
+      wake = bytesCame(&state)
+      return true
+    }
+    wake.run()
+    return accepted
+  }
+
+  // MARK: The end
+
+  /// After the last byte. What is buffered can still be read.
+  package func finish() { close(.finished) }
+
+  /// There will be no last byte. What is buffered can still be read; then reading fails with `error`.
+  package func fail(_ error: any Error) { close(.failed(error)) }
+
+  /// Nobody reads on: what is buffered is dropped, and the writer is told.
+  package func abandon() {
+    let wake: Wake = state.withLock { state in
+      guard case .open = state.end else { return Wake() }
+      state.end = .abandoned
+      state.chunks = []
+      state.consumed = 0
+      state.buffered = 0
+      var wake = Wake(continuation: state.waitingWriter, callback: state.onAbandoned)
+      state.waitingWriter = nil
+      state.onAbandoned = nil
+      if state.foundFull {
+        state.foundFull = false
+        wake.other = state.onWritable
+      }
+      return wake
+    }
+    wake.run()
+  }
+
+  /// Whether the reader has abandoned the stream.
+  package var isAbandoned: Bool {
+    state.withLock { if case .abandoned = $0.end { true } else { false } }
+  }
+
+  private func close(_ end: End) {
+    let wakes: (Wake, Wake) = state.withLock { state in
+      guard case .open = state.end else { return (Wake(), Wake()) }
+      state.end = end
+      state.onAbandoned = nil
+      var writer = Wake(continuation: state.waitingWriter.take())
+      if state.foundFull {
+        state.foundFull = false
+        writer.callback = state.onWritable
+      }
+      return (bytesCame(&state), writer)
+    }
+    wakes.0.run()
+    wakes.1.run()
+  }
+
+  // MARK: Inside the lock
+
+  private static func popFirst(_ state: inout State) -> [UInt8] {
+    let chunk = state.chunks.removeFirst()
+    let rest = state.consumed == 0 ? chunk : [UInt8](chunk[state.consumed...])
+    state.consumed = 0
+    state.buffered -= rest.count
+    return rest
+  }
+
+  private func bytesCame(_ state: inout State) -> Wake {
+    var wake = Wake(continuation: state.waitingReader.take())
+    if state.foundEmpty {
+      state.foundEmpty = false
+      wake.callback = state.onReadable
+    }
+    return wake
+  }
+
+  private func roomMade(_ state: inout State) -> Wake {
+    guard state.buffered < capacity else { return Wake() }
+    var wake = Wake(continuation: state.waitingWriter.take())
+    if state.foundFull {
+      state.foundFull = false
+      wake.callback = state.onWritable
+    }
+    return wake
+  }
+
+  /// Waits until woken or cancelled, if `mustWait` still holds under the lock.
+  private func wait(
+    for slot: WritableKeyPath<State, UnsafeContinuation<Void, Never>?>, if mustWait: (State) -> Bool
+  ) async {
+    nonisolated(unsafe) let slot = slot
+    await withTaskCancellationHandler {
+      await withUnsafeContinuation { continuation in
+        let parked = state.withLock { state in
+          // Looked at under the lock, since cancelling takes the lock too: one of both sees the other.
+          guard !Task.isCancelled, mustWait(state) else { return false }
+          state[keyPath: slot] = continuation
+          return true
+        }
+        if !parked { continuation.resume() }
+      }
+    } onCancel: {
+      state.withLock { $0[keyPath: slot].take() }?.resume()
+    }
+  }
+}

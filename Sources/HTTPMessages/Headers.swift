@@ -1,0 +1,99 @@
+/// Header fields in the order and with the case in which they were sent.
+///
+/// Names compare without regard to ASCII case (RFC 9110, 5.1); a name may occur more than once, as
+/// `Set-Cookie` does, and nothing is ever joined or reordered.
+///
+/// ```swift
+/// var headers: Headers = ["Content-Type": "text/plain"]
+/// headers.append("Set-Cookie", "a=1")
+/// headers.append("Set-Cookie", "b=2")
+/// headers.all("set-cookie")  // ["a=1", "b=2"]
+/// ```
+package struct Headers: Sendable, Equatable, ExpressibleByDictionaryLiteral {
+  /// One line of a header section.
+  package struct Field: Sendable, Equatable {
+    /// The name as it was sent.
+    package var name: String
+    /// The value without surrounding white space; it may be empty.
+    package var value: String
+
+    package init(_ name: String, _ value: String) {
+      self.name = name
+      self.value = value
+    }
+  }
+
+  /// All fields in order.
+  package var fields: [Field]
+
+  package init(_ fields: [Field] = []) {
+    self.fields = fields
+  }
+
+  package init(dictionaryLiteral elements: (String, String)...) {
+    fields = elements.map { Field($0.0, $0.1) }
+  }
+
+  /// The value of the first field of that name.
+  package subscript(_ name: String) -> String? {
+    fields.first { $0.name.equalsIgnoringASCIICase(name) }?.value
+  }
+
+  /// The values of all fields of that name, in order.
+  package func all(_ name: String) -> [String] {
+    fields.filter { $0.name.equalsIgnoringASCIICase(name) }.map(\.value)
+  }
+
+  /// Adds a field at the end.
+  package mutating func append(_ name: String, _ value: String) {
+    fields.append(Field(name, value))
+  }
+
+  /// Replaces the first field of that name where it stands and drops the others, or adds one at the end.
+  package mutating func set(_ name: String, _ value: String) {
+    guard let index = fields.firstIndex(where: { $0.name.equalsIgnoringASCIICase(name) }) else {
+      return append(name, value)
+    }
+    fields[index].value = value
+    let rest = index + 1
+    fields = Array(fields[..<rest]) + fields[rest...].filter { !$0.name.equalsIgnoringASCIICase(name) }
+  }
+
+  /// Drops every field of that name.
+  package mutating func remove(_ name: String) {
+    fields.removeAll { $0.name.equalsIgnoringASCIICase(name) }
+  }
+
+  /// Drops what belongs to one connection and not to the message: the fields that RFC 9110, 7.6.1, lists, and
+  /// those that `Connection` itself names. `Transfer-Encoding` goes with them.
+  package mutating func removeHopByHop() {
+    let named = all("Connection").flatMap { $0.split(separator: ",") }
+      .map { $0.drop(while: { $0 == " " || $0 == "\t" }) }
+      .map { String($0.prefix(while: { $0 != " " && $0 != "\t" })) }
+    for name in Self.hopByHop + named where !name.isEmpty {
+      remove(name)
+    }
+  }
+
+  private static let hopByHop = [
+    "Connection", "Keep-Alive", "Proxy-Connection", "Proxy-Authenticate", "Proxy-Authorization", "TE", "Trailer",
+    "Transfer-Encoding", "Upgrade",
+  ]
+}
+
+extension String {
+  /// Equality as header names and host names have it: without regard to the case of A to Z.
+  package func equalsIgnoringASCIICase(_ other: String) -> Bool {
+    let left = utf8
+    let right = other.utf8
+    guard left.count == right.count else { return false }
+    return zip(left, right).allSatisfy { $0.asciiLowercased == $1.asciiLowercased }
+  }
+}
+
+extension UInt8 {
+  /// `a` for `A`, and so on to `Z`; any other byte is itself.
+  @inlinable package var asciiLowercased: UInt8 {
+    self &- 0x41 < 26 ? self | 0x20 : self
+  }
+}

@@ -1,0 +1,92 @@
+/// A request as it stands on the wire: method and target are never normalised.
+package struct Request: Sendable {
+  /// The method as sent: `GET`, but also any token of an extension.
+  package var method: String
+  /// The request target as sent, percent-escapes, empty segments and all: `/a%7Eb//c?x=1&x=2`, an absolute URL
+  /// when the client takes us for its proxy, `*`, or `host:port` with `CONNECT`.
+  package var target: String
+  /// The header fields as sent.
+  package var headers: Headers
+  /// The body, without any transfer coding.
+  package var body: Body
+
+  package init(method: String, target: String, headers: Headers = [:], body: Body = .empty) {
+    self.method = method
+    self.target = target
+    self.headers = headers
+    self.body = body
+  }
+}
+
+/// A response. `Connection`, `Transfer-Encoding` and `Content-Length` are the server's to write: they follow from
+/// the body. Only where there is no body by rule (an answer to `HEAD`, a 304) is the given `Content-Length` kept.
+package struct Response: Sendable {
+  /// 200 to 599; 1xx are not responses of their own here.
+  package var status: Int
+  /// The reason phrase; may be empty, and is not sent where the server library has its own.
+  package var reason: String
+  /// The header fields in order.
+  package var headers: Headers
+  /// The body, without any transfer coding.
+  package var body: Body
+
+  package init(status: Int, reason: String = "", headers: Headers = [:], body: Body = .empty) {
+    self.status = status
+    self.reason = reason
+    self.headers = headers
+    self.body = body
+  }
+}
+
+/// The content of a message: bytes at hand, or a stream of them whose memory is bounded.
+package enum Body: Sendable {
+  /// The whole of it.
+  case bytes([UInt8])
+  /// A stream, and its length in bytes where that is known beforehand (else it is sent chunked).
+  case stream(BytePipe, length: Int?)
+
+  /// No content.
+  package static let empty = Body.bytes([])
+
+  /// The length in bytes, where it is known.
+  package var length: Int? {
+    switch self {
+    case .bytes(let bytes): bytes.count
+    case .stream(_, let length): length
+    }
+  }
+
+  /// Reads all of it.
+  ///
+  /// - Parameter limit: the most bytes to hold.
+  /// - Returns: the bytes.
+  /// - Throws: ``BodyTooLarge`` when there are more than `limit`; what the stream failed with.
+  package func collect(upTo limit: Int) async throws -> [UInt8] {
+    switch self {
+    case .bytes(let bytes):
+      guard bytes.count <= limit else { throw BodyTooLarge(limit: limit) }
+      return bytes
+    case .stream(let pipe, let length):
+      if let length, length > limit { throw BodyTooLarge(limit: limit) }
+      var all: [UInt8] = []
+      all.reserveCapacity(length ?? 0)
+      while let chunk = try await pipe.read() {
+        guard all.count + chunk.count <= limit else { throw BodyTooLarge(limit: limit) }
+        all += chunk
+      }
+      return all
+    }
+  }
+}
+
+/// A body had more bytes than its reader is prepared to hold.
+package struct BodyTooLarge: Error, CustomStringConvertible {
+  /// The most bytes that were allowed.
+  package let limit: Int
+
+  package init(limit: Int) {
+    self.limit = limit
+  }
+
+  package var description: String { "the body has more than \(limit) bytes" }
+}
