@@ -1,0 +1,49 @@
+import Foundation
+
+#if canImport(Darwin)
+  import Darwin
+#else
+  import Glibc
+#endif
+
+/// The files that a contract lives in or points at.
+enum ContractFile {
+  /// All bytes of a file.
+  ///
+  /// - Throws: ``ContractError`` naming the path and the system's reason.
+  static func read(_ path: String) throws(ContractError) -> Data {
+    do {
+      return try Data(contentsOf: URL(filePath: path))
+    } catch {
+      // Foundation's own words differ between platforms; the system's are known to everyone.
+      let code = ((error as NSError).userInfo[NSUnderlyingErrorKey] as? any Error).map { ($0 as NSError).code }
+      throw ContractError("cannot be read: " + (code.map { reason(Int32($0)) } ?? "\(error)"), source: path)
+    }
+  }
+
+  /// Makes a file that only its owner may read; a file or link that is there already is never written to.
+  ///
+  /// - Throws: ``ContractError`` naming the path; nothing is left behind then.
+  static func create(_ path: String, _ data: Data) throws(ContractError) {
+    let descriptor = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
+    guard descriptor >= 0 else { throw ContractError("cannot be made: \(reason(errno))", source: path) }
+    // The umask may have taken bits away that the owner needs.
+    var failure = fchmod(descriptor, 0o600) == 0 ? 0 : errno
+    var rest = data[...]
+    while failure == 0, !rest.isEmpty {
+      let count = rest.withUnsafeBytes { write(descriptor, $0.baseAddress, $0.count) }
+      if count >= 0 {
+        rest = rest.dropFirst(count)
+      } else if errno != EINTR {
+        failure = errno
+      }
+    }
+    if close(descriptor) != 0, failure == 0 { failure = errno }
+    guard failure == 0 else {
+      unlink(path)
+      throw ContractError("cannot be written: \(reason(failure))", source: path)
+    }
+  }
+
+  private static func reason(_ code: Int32) -> String { String(cString: strerror(code)) }
+}

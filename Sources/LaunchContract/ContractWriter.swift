@@ -1,0 +1,38 @@
+import Foundation
+
+/// How a contract gets to the app: in the environment itself, or in a file that the environment names.
+package enum ContractWriter {
+  /// What to hand to the app.
+  package struct Delivery: Sendable, Equatable {
+    /// The value of `DIORAMA_CONTRACT`, or of the argument `-DioramaContract`.
+    package let value: String
+    /// The file to delete once the app has ended; nil where the value is the document itself.
+    package let file: String?
+  }
+
+  /// The most bytes of a document that go into the environment, where one string may have 131,071.
+  package static let inlineLimit = 32_768
+
+  /// Writes a contract: inline, or, where it holds credentials or is over 32 KiB, into a new file of mode 0600.
+  ///
+  /// - Parameters:
+  ///   - contract: what to hand over.
+  ///   - folder: an absolute path, where the file goes if one is needed.
+  /// - Returns: the value to hand over, and the file if there is one.
+  /// - Throws: ``ContractError`` when the file cannot be written.
+  package static func deliver(_ contract: LaunchContract, folder: String) throws(ContractError) -> Delivery {
+    let document: Data
+    do {
+      document = try contract.encodedDocument()
+    } catch {
+      throw ContractError("cannot be encoded: \(error)")
+    }
+    if contract.credentials == nil, document.count <= inlineLimit {
+      return Delivery(value: String(decoding: document, as: UTF8.self), file: nil)
+    }
+    guard folder.hasPrefix("/") else { throw ContractError("the folder must be an absolute path", source: folder) }
+    let path = "\(folder)/contract-\(UUID().uuidString.lowercased()).json"
+    try ContractFile.create(path, document)
+    return Delivery(value: "file:\(path)", file: path)
+  }
+}

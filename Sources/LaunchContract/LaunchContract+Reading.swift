@@ -1,0 +1,24 @@
+import Foundation
+
+extension LaunchContract {
+  /// Reads a contract's value: the JSON itself, or `file:` and an absolute path.
+  ///
+  /// How a program finds that value is the app's business: see `decode(argumentsOf:environment:)` in `Diorama`, which
+  /// is not there in builds that are not to be controlled.
+  ///
+  /// - Parameters:
+  ///   - value: as it stands in the variable or argument.
+  ///   - source: where the value comes from, for the error.
+  /// - Returns: the contract.
+  /// - Throws: ``ContractError`` naming the place: not JSON, a member that is wrong, a later version, no such file.
+  package static func read(_ value: String, source: String) throws(ContractError) -> LaunchContract {
+    guard value.hasPrefix("file:") else {
+      return try ContractJSON.decode(LaunchContract.self, from: Data(value.utf8), source: source)
+    }
+    let path = String(value.dropFirst("file:".count))
+    guard path.hasPrefix("/") else {
+      throw ContractError("'\(path)' is not an absolute path; write file:/absolute/path", source: source)
+    }
+    return try ContractJSON.decode(LaunchContract.self, from: try ContractFile.read(path), source: path)
+  }
+}

@@ -1,0 +1,77 @@
+import Foundation
+import LaunchContract
+import Testing
+
+@Suite("Instants as text")
+struct RFC3339Tests {
+  @Test(
+    "reads instants",
+    arguments: [
+      ("1970-01-01T00:00:00Z", 0),
+      ("2018-10-08T09:00:00Z", 1_538_989_200),
+      ("2018-10-08T10:00:00+01:00", 1_538_989_200),
+      ("2018-10-08T03:30:00-05:30", 1_538_989_200),
+      ("2018-10-08t09:00:00z", 1_538_989_200),
+      ("2018-10-08 09:00:00Z", 1_538_989_200),
+      ("2018-10-08T09:00:00.5Z", 1_538_989_200.5),
+      ("2018-10-08T09:00:00.123456789Z", 1_538_989_200.123456789),
+      ("2018-10-08T09:00:00.1234567890123Z", 1_538_989_200.123456789),
+      ("2016-12-31T23:59:60Z", 1_483_228_800),
+      ("2000-02-29T00:00:00Z", 951_782_400),
+      ("1969-12-31T23:59:59.75Z", -0.25),
+      ("0000-01-01T00:00:00Z", -62_167_219_200),
+      ("9999-12-31T23:59:59Z", 253_402_300_799),
+    ] as [(String, Double)])
+  func parses(_ text: String, _ seconds: Double) throws {
+    let date = try #require(RFC3339.parse(text))
+    #expect(abs(date.timeIntervalSince1970 - seconds) < 1e-6)
+  }
+
+  @Test(
+    "reads nothing else",
+    arguments: [
+      "", "2018", "2018-10-08", "2018-10-08T09:00:00", "2018-10-08T09:00Z", "2018-10-08T09:00:00.Z",
+      "2018-13-08T09:00:00Z",
+      "2018-00-08T09:00:00Z", "2018-02-29T09:00:00Z", "1900-02-29T09:00:00Z", "2018-10-00T09:00:00Z",
+      "2018-10-32T09:00:00Z",
+      "2018-10-08T24:00:00Z", "2018-10-08T09:60:00Z", "2018-10-08T09:00:61Z", "2018-10-08T09:00:00+24:00",
+      "2018-10-08T09:00:00+0100",
+      " 2018-10-08T09:00:00Z", "2018-10-08T09:00:00Z ", "18-10-08T09:00:00Z", "+018-10-08T09:00:00Z",
+      "２018-10-08T09:00:00Z",
+    ])
+  func refuses(_ text: String) {
+    #expect(RFC3339.parse(text) == nil)
+  }
+
+  @Test(
+    "writes UTC, and milliseconds only where there are some",
+    arguments: [
+      (0, "1970-01-01T00:00:00Z"), (1_538_989_200, "2018-10-08T09:00:00Z"),
+      (1_538_989_200.25, "2018-10-08T09:00:00.250Z"), (1_538_989_200.0001, "2018-10-08T09:00:00Z"),
+      (1_538_989_200.9996, "2018-10-08T09:00:01Z"), (-0.25, "1969-12-31T23:59:59.750Z"),
+      (951_782_400, "2000-02-29T00:00:00Z"), (-62_167_219_200, "0000-01-01T00:00:00Z"),
+      (1e300, "9999-12-31T23:59:59.999Z"), (-.infinity, "0000-01-01T00:00:00Z"),
+    ] as [(Double, String)])
+  func formats(_ seconds: Double, _ text: String) {
+    #expect(RFC3339.format(Date(timeIntervalSince1970: seconds)) == text)
+  }
+
+  @Test("reads back every millisecond that it wrote, over four centuries")
+  func roundTrip() {
+    let wrong = (0..<20_000).lazy.map { _ in Int.random(in: -5_000_000_000_000...8_000_000_000_000) }.first {
+      let text = RFC3339.format(Date(timeIntervalSince1970: Double($0) / 1_000))
+      return RFC3339.parse(text).map { Int(($0.timeIntervalSince1970 * 1_000).rounded()) } != $0
+    }
+    #expect(wrong == nil)
+  }
+
+  @Test("agrees with Foundation on a time of every day of four hundred years")
+  func calendar() {
+    let wrong = (-60_000..<90_000).first { day in
+      let date = Date(timeIntervalSince1970: Double(day) * 86_400 + 45_296)
+      let text = RFC3339.format(date)
+      return RFC3339.parse(text) != date || text != date.formatted(.iso8601)
+    }
+    #expect(wrong == nil)
+  }
+}
