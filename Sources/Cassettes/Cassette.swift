@@ -6,10 +6,19 @@ package struct Cassette: Sendable {
   package var header: CassetteHeader
   /// In recorded order.
   package var interactions: [Interaction]
+  /// Entries of another tool's HAR that cannot be replayed, such as WebSockets: one line for each, with its number
+  /// and the reason.
+  package var skipped: [String]
+  /// Entries of another tool's HAR whose body was not saved, so that they replay with an empty one: one line for each.
+  package var incomplete: [String]
 
-  package init(header: CassetteHeader, interactions: [Interaction]) {
+  package init(
+    header: CassetteHeader, interactions: [Interaction], skipped: [String] = [], incomplete: [String] = []
+  ) {
     self.header = header
     self.interactions = interactions
+    self.skipped = skipped
+    self.incomplete = incomplete
   }
 }
 

@@ -53,14 +53,17 @@ package struct RecordedResponse: Sendable {
   /// As sent, in order. `Content-Encoding` tells how the body was coded on the wire, `Transfer-Encoding: chunked`
   /// that it was chunked.
   package var headers: Headers
-  /// Decoded.
+  /// Decoded, unless ``isBodyAsSent``.
   package var body: RecordedBody
+  /// Whether the body is kept as it came on the wire, since it could not be decoded as `Content-Encoding` says.
+  package var isBodyAsSent: Bool
 
-  package init(status: Int, reason: String, headers: Headers, body: RecordedBody) {
+  package init(status: Int, reason: String, headers: Headers, body: RecordedBody, isBodyAsSent: Bool = false) {
     self.status = status
     self.reason = reason
     self.headers = headers
     self.body = body
+    self.isBodyAsSent = isBodyAsSent
   }
 }
 
@@ -68,7 +71,9 @@ package struct RecordedResponse: Sendable {
 package enum RecordedBody: Sendable, Equatable {
   /// The bytes, which stand in the HAR itself.
   case bytes([UInt8])
-  /// A file in the folder `NAME.bodies` beside the HAR, and its length in bytes.
+  /// A file of its own, and its length in bytes. The name is the path from the HAR's folder, as `content._file` has
+  /// it: `NAME.bodies/<file>` in ours. In a HAR of another tool the length is what that tool says, and the file may be
+  /// missing.
   case file(name: String, length: Int)
 
   /// No body, or an empty one.

@@ -32,8 +32,10 @@ package final class BytePipe: Sendable {
   }
 
   private struct State {
+    /// Those before `first` have been read and are empty: taking one away at the front would move all others.
     var chunks: [[UInt8]] = []
-    /// Bytes of `chunks[0]` that have been read.
+    var first = 0
+    /// Bytes of the first chunk that have been read.
     var consumed = 0
     var buffered = 0
     var end = End.open
@@ -44,16 +46,29 @@ package final class BytePipe: Sendable {
     var onReadable: (@Sendable () -> Void)?
     var onWritable: (@Sendable () -> Void)?
     var onAbandoned: (@Sendable () -> Void)?
+
+    var hasChunks: Bool { first < chunks.count }
+
+    mutating func dropFirst() {
+      consumed = 0
+      chunks[first] = []
+      first += 1
+      guard first == chunks.count || first >= 1024 else { return }
+      chunks.removeFirst(first)
+      first = 0
+    }
   }
 
   /// What has to happen once the lock is left.
   private struct Wake {
     var continuation: UnsafeContinuation<Void, Never>?
+    var reader: UnsafeContinuation<Void, Never>?
     var callback: (@Sendable () -> Void)?
     var other: (@Sendable () -> Void)?
 
     func run() {
       continuation?.resume()
+      reader?.resume()
       callback?()
       other?()
     }
@@ -65,6 +80,13 @@ package final class BytePipe: Sendable {
   /// - Parameter capacity: bytes held before the writer has to wait. One chunk more than that may be held.
   package init(capacity: Int = 65_536) {
     self.capacity = capacity
+  }
+
+  /// A stream of bytes that are all at hand.
+  package convenience init(holding bytes: [UInt8]) {
+    self.init(capacity: max(1, bytes.count))
+    bytes.withUnsafeBytes { _ = offer($0) }
+    finish()
   }
 
   // MARK: Tasks
@@ -82,7 +104,7 @@ package final class BytePipe: Sendable {
       }
       var wake = Wake()
       let step: Step = state.withLock { state in
-        if !state.chunks.isEmpty {
+        if state.hasChunks {
           let chunk = Self.popFirst(&state)
           wake = roomMade(&state)
           return .chunk(chunk)
@@ -101,7 +123,7 @@ package final class BytePipe: Sendable {
         try Task.checkCancellation()
         await wait(for: \.waitingReader) { state in
           guard case .open = state.end else { return false }
-          return state.chunks.isEmpty
+          return !state.hasChunks
         }
         try Task.checkCancellation()
       }
@@ -166,7 +188,7 @@ package final class BytePipe: Sendable {
   package func take(into buffer: UnsafeMutableRawBufferPointer) -> Taken {
     var wake = Wake()
     let taken: Taken = state.withLock { state in
-      guard !state.chunks.isEmpty else {
+      guard state.hasChunks else {
         switch state.end {
         case .open:
           state.foundEmpty = true
@@ -176,16 +198,14 @@ package final class BytePipe: Sendable {
         }
       }
       var count = 0
-      while count < buffer.count, let chunk = state.chunks.first {
+      while count < buffer.count, state.hasChunks {
+        let chunk = state.chunks[state.first]
         let part = chunk[state.consumed...].prefix(buffer.count - count)
         part.withUnsafeBytes { buffer[count...].copyBytes(from: $0) }
         count += part.count
         state.consumed += part.count
         state.buffered -= part.count
-        if state.consumed == chunk.count {
-          state.chunks.removeFirst()
-          state.consumed = 0
-        }
+        if state.consumed == chunk.count { state.dropFirst() }
       }
       wake = roomMade(&state)
       return .bytes(count)
@@ -223,15 +243,18 @@ package final class BytePipe: Sendable {
   /// There will be no last byte. What is buffered can still be read; then reading fails with `error`.
   package func fail(_ error: any Error) { close(.failed(error)) }
 
-  /// Nobody reads on: what is buffered is dropped, and the writer is told.
+  /// Nobody reads on: what is buffered is dropped, and the writer is told. A task that reads all the same is told
+  /// the end.
   package func abandon() {
     let wake: Wake = state.withLock { state in
       guard case .open = state.end else { return Wake() }
       state.end = .abandoned
       state.chunks = []
+      state.first = 0
       state.consumed = 0
       state.buffered = 0
       var wake = Wake(continuation: state.waitingWriter, callback: state.onAbandoned)
+      wake.reader = state.waitingReader.take()
       state.waitingWriter = nil
       state.onAbandoned = nil
       if state.foundFull {
@@ -267,9 +290,9 @@ package final class BytePipe: Sendable {
   // MARK: Inside the lock
 
   private static func popFirst(_ state: inout State) -> [UInt8] {
-    let chunk = state.chunks.removeFirst()
+    let chunk = state.chunks[state.first]
     let rest = state.consumed == 0 ? chunk : [UInt8](chunk[state.consumed...])
-    state.consumed = 0
+    state.dropFirst()
     state.buffered -= rest.count
     return rest
   }

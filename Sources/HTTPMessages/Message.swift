@@ -71,7 +71,11 @@ package enum Body: Sendable {
       var all: [UInt8] = []
       all.reserveCapacity(length ?? 0)
       while let chunk = try await pipe.read() {
-        guard all.count + chunk.count <= limit else { throw BodyTooLarge(limit: limit) }
+        guard all.count + chunk.count <= limit else {
+          // A part of it has been read: what remains is of no use to anybody.
+          pipe.abandon()
+          throw BodyTooLarge(limit: limit)
+        }
         all += chunk
       }
       return all

@@ -79,7 +79,8 @@ package struct Origin: Hashable, Sendable, CustomStringConvertible {
       default: byte >= 0x80
       }
     }
-    guard !inner.isEmpty, isHost else { return nil }
+    // Brackets are for addresses of IPv6 (RFC 3986, 3.2.2), which have colons.
+    guard !inner.isEmpty, isHost, !isBracketed || inner.contains(UInt8(ascii: ":")) else { return nil }
     return (String(Substring(host)), port)
   }
 }

@@ -1,0 +1,94 @@
+import CCompression
+
+/// Undoes brotli (RFC 7932).
+final class BrotliDecompressor: CodingStage {
+  private let state: OpaquePointer
+  private let buffer = OutputBuffer()
+  private var hasBegun = false
+  private var hasEnded = false
+
+  init() throws {
+    guard let state = BrotliDecoderCreateInstance(nil, nil, nil) else {
+      throw ContentCodingError.unavailable(.brotli)
+    }
+    self.state = state
+  }
+
+  deinit {
+    BrotliDecoderDestroyInstance(state)
+  }
+
+  func push(_ bytes: [UInt8], _ step: CodingStep, into output: inout [UInt8], limit: Int) throws {
+    if !bytes.isEmpty {
+      guard !hasEnded else { throw ContentCodingError.trailing(.brotli) }
+      hasBegun = true
+      try decompress(bytes, into: &output, limit: limit)
+    }
+    if step == .finish, hasBegun, !hasEnded { throw ContentCodingError.truncated(.brotli) }
+  }
+
+  private func decompress(_ bytes: [UInt8], into output: inout [UInt8], limit: Int) throws {
+    try bytes.withUnsafeBufferPointer { bytes in
+      var input = bytes.baseAddress
+      var available = bytes.count
+      while true {
+        var next: UnsafeMutablePointer<UInt8>? = buffer.start
+        var room = buffer.capacity
+        let result = BrotliDecoderDecompressStream(state, &available, &input, &room, &next, nil)
+        try buffer.move(buffer.capacity - room, to: &output, limit: limit)
+        switch result {
+        case BROTLI_DECODER_RESULT_NEEDS_MORE_OUTPUT: continue
+        case BROTLI_DECODER_RESULT_NEEDS_MORE_INPUT: return
+        case BROTLI_DECODER_RESULT_SUCCESS:
+          hasEnded = true
+          guard available == 0 else { throw ContentCodingError.trailing(.brotli) }
+          return
+        default:
+          throw ContentCodingError.corrupt(.brotli, BrotliDecoderErrorString(BrotliDecoderGetErrorCode(state)))
+        }
+      }
+    }
+  }
+}
+
+/// Applies brotli (RFC 7932).
+final class BrotliCompressor: CodingStage {
+  private let state: OpaquePointer
+  private let buffer = OutputBuffer()
+
+  init() throws {
+    guard let state = BrotliEncoderCreateInstance(nil, nil, nil) else {
+      throw ContentCodingError.unavailable(.brotli)
+    }
+    // Quality 5 is what servers use for answers that are not prepared: gzip's speed, a better result.
+    BrotliEncoderSetParameter(state, BROTLI_PARAM_QUALITY, 5)
+    BrotliEncoderSetParameter(state, BROTLI_PARAM_LGWIN, 22)
+    self.state = state
+  }
+
+  deinit {
+    BrotliEncoderDestroyInstance(state)
+  }
+
+  func push(_ bytes: [UInt8], _ step: CodingStep, into output: inout [UInt8], limit: Int) throws {
+    let operation =
+      switch step {
+      case .goOn: BROTLI_OPERATION_PROCESS
+      case .flush: BROTLI_OPERATION_FLUSH
+      case .finish: BROTLI_OPERATION_FINISH
+      }
+    try bytes.withUnsafeBufferPointer { bytes in
+      var input = bytes.baseAddress
+      var available = bytes.count
+      // The same operation again and again until all is taken and all is out, as its manual has it.
+      repeat {
+        var next: UnsafeMutablePointer<UInt8>? = buffer.start
+        var room = buffer.capacity
+        guard BrotliEncoderCompressStream(state, operation, &available, &input, &room, &next, nil) == 1 else {
+          throw ContentCodingError.unavailable(.brotli)
+        }
+        try buffer.move(buffer.capacity - room, to: &output, limit: limit)
+      } while available > 0 || BrotliEncoderHasMoreOutput(state) == 1
+    }
+  }
+}

@@ -1,0 +1,56 @@
+import HTTPMessages
+
+/// Undoes the codings of one body as it streams by.
+///
+/// For one thread at a time; ``ContentCodings/decoder(limit:)`` makes it.
+package final class ContentDecoder {
+  private let stages: [any CodingStage]
+  private let limit: Int
+  private var produced = 0
+
+  init(_ codings: [ContentCodings.Coding], limit: Int) throws {
+    self.limit = limit
+    stages = try codings.reversed().map { coding in
+      switch coding {
+      case .gzip, .deflate: try Inflater(coding)
+      case .brotli: try BrotliDecompressor()
+      }
+    }
+  }
+
+  /// Takes the next bytes.
+  ///
+  /// - Parameter bytes: as many as there are.
+  /// - Returns: what they decode to; it may be empty.
+  /// - Throws: ``ContentCodingError`` when they are corrupt, `BodyTooLarge` above the limit.
+  package func push(_ bytes: [UInt8]) throws -> [UInt8] {
+    try run(bytes, .goOn)
+  }
+
+  /// Takes the end.
+  ///
+  /// - Returns: what is still to come.
+  /// - Throws: ``ContentCodingError`` when the body is truncated.
+  package func finish() throws -> [UInt8] {
+    try run([], .finish)
+  }
+
+  private func run(_ bytes: [UInt8], _ step: CodingStep) throws -> [UInt8] {
+    var bytes = bytes
+    do {
+      for (number, stage) in stages.enumerated() {
+        var output: [UInt8] = []
+        // Between two codings a body that cannot be compressed is a little longer than at its end.
+        let isLast = number == stages.count - 1
+        let allowed = isLast ? limit - produced : max(limit, limit &+ limit / 8 &+ 4096)
+        try stage.push(bytes, step, into: &output, limit: allowed)
+        bytes = output
+      }
+    } catch is OutputTooLarge {
+      throw BodyTooLarge(limit: limit)
+    }
+    produced += bytes.count
+    guard produced <= limit else { throw BodyTooLarge(limit: limit) }
+    return bytes
+  }
+}

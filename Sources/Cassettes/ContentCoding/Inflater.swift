@@ -1,0 +1,105 @@
+import CCompression
+
+/// Undoes gzip (RFC 1952), of one or more members, and deflate: as it should be (RFC 1950) and, as some servers send
+/// it, without zlib's header (RFC 1951).
+final class Inflater: CodingStage {
+  private let coding: ContentCodings.Coding
+  private let stream: UnsafeMutablePointer<z_stream>
+  private let buffer = OutputBuffer()
+  private var phase = Phase.before
+  /// The first byte of a deflate body, until the second has come.
+  private var first: [UInt8] = []
+
+  private enum Phase {
+    /// No byte has come.
+    case before
+    case within
+    /// After the end of a member; another may begin.
+    case after
+  }
+
+  init(_ coding: ContentCodings.Coding) throws {
+    self.coding = coding
+    // inflate keeps a pointer back to the structure, so that it must not move: it lives on the heap.
+    stream = .allocate(capacity: 1)
+    stream.initialize(to: z_stream())
+    // 15 bits of window; 16 more means gzip only.
+    guard Self.start(stream, windowBits: coding == .gzip ? 31 : 15) else {
+      stream.deallocate()
+      throw ContentCodingError.unavailable(coding)
+    }
+  }
+
+  deinit {
+    inflateEnd(stream)
+    stream.deallocate()
+  }
+
+  private static func start(_ stream: UnsafeMutablePointer<z_stream>, windowBits: Int32) -> Bool {
+    inflateInit2_(stream, windowBits, ZLIB_VERSION, Int32(MemoryLayout<z_stream>.size)) == Z_OK
+  }
+
+  func push(_ bytes: [UInt8], _ step: CodingStep, into output: inout [UInt8], limit: Int) throws {
+    var bytes = bytes
+    if coding == .deflate, phase == .before {
+      bytes = first + bytes
+      first = []
+      if bytes.count == 1 { first = bytes }
+      if bytes.count < 2 {
+        bytes = []
+      } else if !Self.isZlibHeader(bytes[0], bytes[1]), inflateReset2(stream, -15) != Z_OK {
+        throw ContentCodingError.unavailable(coding)
+      }
+    }
+    try bytes.withUnsafeBufferPointer { bytes in
+      var offset = 0
+      while offset < bytes.count {
+        switch phase {
+        case .before: phase = .within
+        case .within:
+          offset += try inflate(UnsafeBufferPointer(rebasing: bytes[offset...]), into: &output, limit: limit)
+        case .after:
+          if coding == .gzip, bytes[offset] == 0x1F, inflateReset(stream) == Z_OK {
+            phase = .within
+          } else if coding == .gzip, bytes[offset] == 0 {
+            // Padding of archives, as gzip itself passes over it.
+            offset += 1
+          } else {
+            throw ContentCodingError.trailing(coding)
+          }
+        }
+      }
+    }
+    if step == .finish, phase == .within || !first.isEmpty { throw ContentCodingError.truncated(coding) }
+  }
+
+  /// Whether the method is 8 and both bytes together are a multiple of 31 (RFC 1950, 2.2).
+  ///
+  /// Deflate without this header never
+  /// begins so: it would be a stored block with a padding that is not zero.
+  private static func isZlibHeader(_ first: UInt8, _ second: UInt8) -> Bool {
+    first & 0x0F == 8 && (UInt16(first) << 8 | UInt16(second)) % 31 == 0
+  }
+
+  /// Decodes up to the end of the bytes or of the member; returns how many were used.
+  private func inflate(_ bytes: UnsafeBufferPointer<UInt8>, into output: inout [UInt8], limit: Int) throws -> Int {
+    let given = min(bytes.count, 1 << 30)
+    stream.pointee.next_in = UnsafeMutablePointer(mutating: bytes.baseAddress)
+    stream.pointee.avail_in = UInt32(given)
+    repeat {
+      stream.pointee.next_out = buffer.start
+      stream.pointee.avail_out = UInt32(buffer.capacity)
+      let result = CCompression.inflate(stream, Z_NO_FLUSH)
+      try buffer.move(buffer.capacity - Int(stream.pointee.avail_out), to: &output, limit: limit)
+      switch result {
+      case Z_OK: break
+      case Z_BUF_ERROR: return given - Int(stream.pointee.avail_in)
+      case Z_STREAM_END:
+        phase = .after
+        return given - Int(stream.pointee.avail_in)
+      default: throw ContentCodingError.corrupt(coding, stream.pointee.msg)
+      }
+    } while stream.pointee.avail_in > 0 || stream.pointee.avail_out == 0
+    return given
+  }
+}

@@ -1,0 +1,146 @@
+extension HAR {
+  /// Reads a cassette, ours or another tool's, entry by entry: the document is never in memory as a tree.
+  ///
+  /// It reads leniently. In another tool's HAR entries that cannot be replayed are left out and named in
+  /// ``Cassette/skipped``; the rest stands in the order of `startedDateTime`.
+  ///
+  /// - Parameters:
+  ///   - bytes: The whole file.
+  ///   - name: The file, for errors.
+  /// - Returns: What it holds.
+  /// - Throws: ``CassetteError`` when the text is broken, no HAR, of a newer format, or an entry lacks what it needs.
+  package static func read(_ bytes: UnsafeRawBufferPointer, name: String) throws(CassetteError) -> Cassette {
+    var document = Document(bytes, name: name)
+    return try document.read()
+  }
+
+  /// Reads a cassette; as the other `read`.
+  package static func read(_ bytes: [UInt8], name: String) throws(CassetteError) -> Cassette {
+    try bytes.withUnsafeBufferPointer { (buffer) throws(CassetteError) in
+      try read(UnsafeRawBufferPointer(buffer), name: name)
+    }
+  }
+}
+
+/// A HAR file as it is read.
+private struct Document {
+  private var reader: JSONReader
+  private let name: String
+  private var header: CassetteHeader?
+  private var author = HAR.EntryDecoder.Author.other
+  private var interactions: [Interaction] = []
+  private var skipped: [String] = []
+  private var incomplete: [String] = []
+
+  init(_ bytes: UnsafeRawBufferPointer, name: String) {
+    reader = JSONReader(bytes)
+    self.name = name
+  }
+
+  mutating func read() throws(CassetteError) -> Cassette {
+    guard let first = reader.peek() else { throw failure("the file is empty") }
+    guard first == UInt8(ascii: "{") else {
+      throw notHAR(ForeignFormat(value: try? reader.value(), bytes: reader.bytes))
+    }
+    var others: [JSON.Member] = []
+    var hasLog = false
+    var progress = try syntax { reader throws(JSONError) in try reader.beginObject() }
+    while let key = try syntax({ reader throws(JSONError) in try reader.nextKey(&progress) }) {
+      if key == "log", !hasLog {
+        hasLog = true
+        try log()
+      } else {
+        others.append(JSON.Member(key, try value()))
+      }
+    }
+    try syntax { reader throws(JSONError) in try reader.end() }
+    guard hasLog else { throw notHAR(ForeignFormat(value: .object(others), bytes: reader.bytes)) }
+    return finished()
+  }
+
+  private mutating func log() throws(CassetteError) {
+    guard reader.peek() == UInt8(ascii: "{") else { throw failure("log is not an object") }
+    var hasEntries = false
+    var progress = try syntax { reader throws(JSONError) in try reader.beginObject() }
+    while let key = try syntax({ reader throws(JSONError) in try reader.nextKey(&progress) }) {
+      switch key {
+      case "_diorama":
+        header = try HAR.decodeHeader(try value(), name: name)
+        author = .diorama
+      case "creator":
+        let creator = try value()["name"]?.string?.lowercased() ?? ""
+        if creator.hasPrefix("mitmproxy"), header == nil { author = .mitmproxy }
+      case "entries":
+        hasEntries = true
+        try entries()
+      default:
+        _ = try value()
+      }
+    }
+    guard hasEntries else { throw failure("log.entries is missing") }
+  }
+
+  private mutating func entries() throws(CassetteError) {
+    guard reader.peek() == UInt8(ascii: "[") else { throw failure("log.entries is not an array") }
+    var decoder = HAR.EntryDecoder(name: name, number: 0, author: author)
+    var number = 0
+    var progress = try syntax { reader throws(JSONError) in try reader.beginArray() }
+    while try syntax({ reader throws(JSONError) in try reader.nextElement(&progress) }) {
+      number += 1
+      let entry = try value()
+      decoder.number = number
+      decoder.author = entry["_diorama"] != nil ? .diorama : author
+      switch try decoder.decode(entry) {
+      case .interaction(let interaction, let isIncomplete):
+        interactions.append(interaction)
+        if isIncomplete {
+          incomplete.append("entry \(number): \(interaction.request.method) \(interaction.request.url.prefix(200))")
+        }
+      case .skipped(let reason):
+        skipped.append("entry \(number): \(reason)")
+      }
+    }
+  }
+
+  private func finished() -> Cassette {
+    var cassette = Cassette(
+      header: header ?? CassetteHeader(), interactions: interactions, skipped: skipped, incomplete: incomplete)
+    if header?.recordedAt != nil { return cassette }
+    let starts = interactions.map { HAR.Timestamp($0.startedAt) }
+    cassette.header.recordedAt = starts.compactMap(\.self).min()?.rfc3339
+    let known = zip(starts, interactions).compactMap { start, interaction in start.map { ($0, interaction) } }
+    if header == nil, known.count == interactions.count {
+      // HAR prefers this order and does not promise it; `sorted` keeps equal ones as they stand.
+      cassette.interactions = known.sorted { $0.0 < $1.0 }.map(\.1)
+    }
+    return cassette
+  }
+
+  private mutating func value() throws(CassetteError) -> JSON {
+    try syntax { reader throws(JSONError) in try reader.value() }
+  }
+
+  private mutating func syntax<Result>(
+    _ step: (inout JSONReader) throws(JSONError) -> Result
+  ) throws(CassetteError) -> Result {
+    do {
+      return try step(&reader)
+    } catch {
+      throw CassetteError(name: name, json: error)
+    }
+  }
+
+  private func failure(_ problem: String) -> CassetteError {
+    CassetteError(name: name, problem: problem, advice: "restore the file, or record it anew")
+  }
+
+  private func notHAR(_ format: ForeignFormat?) -> CassetteError {
+    guard let format else {
+      return CassetteError(
+        name: name, problem: "it is not a HAR, which is a JSON object with a member 'log'",
+        advice: "name a HAR, or record one")
+    }
+    return CassetteError(
+      name: name, problem: "it is not a HAR; it looks like \(format.rawValue)", advice: format.advice)
+  }
+}

@@ -1,0 +1,71 @@
+/// The items of a query or of a form (`application/x-www-form-urlencoded`), decoded, in the order of their names and,
+/// within a name, in that of the text.
+struct QueryItems {
+  /// A name and, after `=`, a value.
+  struct Item {
+    let name: Range<Int>
+    /// Nil where there is no `=`.
+    let value: Range<Int>?
+  }
+
+  /// The decoded bytes of all names and values.
+  let text: [UInt8]
+  let items: [Item]
+
+  /// Reads the text after the `?`, or of a form.
+  init(_ query: UnsafeRawBufferPointer) {
+    var text: [UInt8] = []
+    text.reserveCapacity(query.count)
+    var items: [Item] = []
+    var start = 0
+    while start < query.count {
+      let end = query[start...].firstIndex(of: UInt8(ascii: "&")) ?? query.count
+      if end > start {
+        let equals = query[start..<end].firstIndex(of: UInt8(ascii: "="))
+        let name = Self.decode(query, start..<(equals ?? end), into: &text)
+        let value = equals.map { Self.decode(query, ($0 + 1)..<end, into: &text) }
+        items.append(Item(name: name, value: value))
+      }
+      start = end + 1
+    }
+    if items.count > 1 {
+      // The sort of the standard library is stable.
+      items.sort { text[$0.name].lexicographicallyPrecedes(text[$1.name]) }
+    }
+    self.text = text
+    self.items = items
+  }
+
+  private static func decode(
+    _ query: UnsafeRawBufferPointer, _ range: Range<Int>, into text: inout [UInt8]
+  ) -> Range<Int> {
+    let start = text.count
+    var index = range.lowerBound
+    while index < range.upperBound {
+      if index + 2 < range.upperBound, let escaped = PercentCoding.byte(at: index, in: query) {
+        text.append(escaped)
+        index += 3
+      } else {
+        text.append(query[index] == UInt8(ascii: "+") ? UInt8(ascii: " ") : query[index])
+        index += 1
+      }
+    }
+    return start..<text.count
+  }
+
+  /// Adds all items and their number to a hash.
+  func append(to hash: inout SipHash) {
+    text.withUnsafeBytes { text in
+      for item in items {
+        hash.append(UnsafeRawBufferPointer(rebasing: text[item.name]))
+        hash.append(number: item.name.count)
+        if let value = item.value {
+          hash.append(UnsafeRawBufferPointer(rebasing: text[value]))
+          hash.append(number: value.count)
+        }
+        hash.append(item.value == nil ? 0 : 1)
+      }
+    }
+    hash.append(number: items.count)
+  }
+}

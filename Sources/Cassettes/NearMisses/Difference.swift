@@ -1,0 +1,92 @@
+/// One point in which a request is not the recorded one.
+package struct Difference: Sendable, Equatable, CustomStringConvertible {
+  /// What part of the request it is about.
+  package enum Kind: String, Sendable {
+    case method, upstream, path, query, body
+    /// There is none: the request is recorded, but every recording of it has been played.
+    case exhausted
+  }
+
+  package let kind: Kind
+  /// Where it lies, such as ``query item `page` `` or `body $.user.name`.
+  ///
+  /// Segments of a path and repeats of a name count from 1, bytes and elements of an array from 0.
+  package let location: String
+  /// What the recording has there; nil where it has nothing.
+  package let recorded: String?
+  /// What the request has there; nil where it has nothing.
+  package let actual: String?
+
+  /// Both values are kept up to ``Preview/longest`` characters.
+  init(_ kind: Kind, _ location: String, recorded: String?, actual: String?) {
+    self.kind = kind
+    self.location = location
+    self.recorded = recorded.map { Preview.shortened($0, to: Preview.longest) }
+    self.actual = actual.map { Preview.shortened($0, to: Preview.longest) }
+  }
+
+  /// The request is recorded, and used up.
+  static let exhausted = Difference(.exhausted, "request", recorded: nil, actual: nil)
+
+  /// One line as a person would say it, such as ``query item `page`: recorded `1`, got `2` ``.
+  package var description: String {
+    switch (recorded, actual) {
+    case (let recorded?, let actual?): "\(location): recorded \(quoted(recorded)), got \(quoted(actual))"
+    case (let recorded?, nil): "\(location): recorded \(quoted(recorded)), missing in the request"
+    case (nil, let actual?): "\(location): not recorded, got \(quoted(actual))"
+    case (nil, nil): "the request is recorded, but every recording of it has been played"
+    }
+  }
+
+  private func quoted(_ value: String) -> String {
+    let text = Preview.oneLine(Preview.shortened(value, to: Preview.usual))
+    switch kind {
+    case .path, .query, .upstream: return "`\(text)`"
+    case .body where location.hasPrefix("form item"): return "`\(text)`"
+    case .method, .body, .exhausted: return text
+    }
+  }
+}
+
+/// Values as they stand in a sentence.
+enum Preview {
+  /// Characters of a value in a description.
+  static let usual = 80
+  /// Characters of a value in a difference.
+  static let longest = 1000
+
+  /// The text, or its beginning and an ellipsis.
+  static func shortened(_ text: String, to count: Int) -> String {
+    text.utf8.count > count && text.count > count ? text.prefix(count - 1) + "…" : text
+  }
+
+  /// The text with control characters as escapes.
+  static func oneLine(_ text: String) -> String {
+    var result = ""
+    for scalar in text.unicodeScalars {
+      switch scalar {
+      case "\n": result += "\\n"
+      case "\r": result += "\\r"
+      case "\t": result += "\\t"
+      case _ where scalar.value < 0x20 || scalar.value == 0x7F || scalar.value == 0x2028 || scalar.value == 0x2029:
+        result += "\\u{\(String(scalar.value, radix: 16))}"
+      default: result.unicodeScalars.append(scalar)
+      }
+    }
+    return result
+  }
+
+  /// A body in a sentence: its beginning where it is text, else its length.
+  static func body(_ bytes: UnsafeRawBufferPointer) -> String {
+    let start = UnsafeRawBufferPointer(rebasing: bytes.prefix(longest * 4))
+    let text = String(decoding: start, as: UTF8.self)
+    let isText = !text.unicodeScalars.dropLast(1).contains { $0 == "\u{FFFD}" || $0 == "\0" }
+    return isText ? "`\(shortened(text, to: usual))`" : "\(bytes.count) bytes"
+  }
+
+  /// `0x61 'a'`, or `0x00` where there is no such character.
+  static func byte(_ byte: UInt8) -> String {
+    let hex = "0x" + (byte < 16 ? "0" : "") + String(byte, radix: 16)
+    return 0x20...0x7E ~= byte ? "\(hex) '\(Character(Unicode.Scalar(byte)))'" : hex
+  }
+}

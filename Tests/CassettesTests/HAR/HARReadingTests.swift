@@ -1,0 +1,226 @@
+import HTTPMessages
+import Testing
+
+@testable import Cassettes
+
+@Suite("HAR reading")
+struct HARReadingTests {
+  private func read(_ text: String) throws(CassetteError) -> Cassette {
+    try HAR.read(Array(text.utf8), name: "a.har")
+  }
+
+  /// A HAR of another tool with one entry, of which a test names some members.
+  private func entry(
+    url: String = "https://api.example.com/", method: String = "GET", request: String = "", status: String = "200",
+    response: String = "", entry: String = "", creator: String = "x"
+  ) throws(CassetteError) -> Cassette {
+    try read(
+      """
+      {"log": {"creator": {"name": "\(creator)"}, "entries": [{"request": {"method": "\(method)", "url": "\(url)"\(request)},
+      "response": {"status": \(status)\(response)}\(entry)}]}}
+      """)
+  }
+
+  @Test("reads an entry with hardly anything in it")
+  func minimal() throws {
+    let cassette = try entry()
+    let interaction = try #require(cassette.interactions.first)
+    #expect(interaction.upstream == nil)
+    #expect(interaction.request.headers == [:] && interaction.request.body == .empty)
+    #expect(interaction.response.headers == [:] && interaction.response.body == .empty)
+    #expect(cassette.header == CassetteHeader())
+    #expect(cassette.incomplete == [])
+  }
+
+  @Test("forgives a byte order mark, fractional integers, nulls and strange dates")
+  func lenient() throws {
+    let cassette = try read(
+      "\u{FEFF}"
+        + """
+        {"log": {"version": null, "pages": null, "entries": [{"_id": "x", "_order": 0, "time": null,
+          "startedDateTime": "2018-10-08T09:00:00.000+0100",
+          "cache": {"beforeRequest": {"lastAccess": "Mon Oct 8"}}, "timings": null,
+          "request": {"method": "GET", "url": "https://api.example.com/x#top", "headers": null, "postData": null},
+          "response": {"status": 200.0, "statusText": null, "redirectURL": null,
+            "content": {"size": 0.5, "mimeType": "text/plain", "text": null}}}]}}
+        """)
+    let interaction = try #require(cassette.interactions.first)
+    #expect(interaction.request.url == "https://api.example.com/x")
+    #expect(interaction.response.status == 200)
+    #expect(interaction.response.headers == ["Content-Type": "text/plain"])
+    #expect(interaction.startedAt == "2018-10-08T09:00:00.000+0100")
+    #expect(cassette.header.recordedAt == "2018-10-08T08:00:00Z")
+  }
+
+  @Test("drops the pseudo headers of HTTP/2 and what cannot be a header")
+  func pseudoHeaders() throws {
+    let cassette = try entry(
+      request: #", "headers": [{"name": ":authority", "value": "x"}, {"name": "accept", "value": "*/*"}]"#,
+      response: """
+        , "headers": [{"name": ":status", "value": "200"}, {"name": "a b", "value": "x"}, {"value": "x"},
+        {"name": "x-null", "value": null}, {"name": "Set-Cookie", "value": "a=1\\nb=2"}]
+        """)
+    #expect(cassette.interactions[0].request.headers == ["accept": "*/*"])
+    #expect(cassette.interactions[0].response.headers == ["x-null": "", "Set-Cookie": "a=1", "Set-Cookie": "b=2"])
+  }
+
+  @Test(
+    "leaves out what cannot be replayed, and says why",
+    arguments: [
+      ("wss://api.example.com/", "101", "entry 1: a WebSocket"),
+      ("ws://api.example.com/", "200", "entry 1: a WebSocket"),
+      ("data:text/plain,x", "200", "entry 1: its URL begins with data:"),
+      ("blob:https://x/1", "200", "entry 1: its URL begins with blob:"),
+      ("about:blank", "200", "entry 1: its URL begins with about:"),
+      ("https://api.example.com/", "0", "entry 1: status 0: the request failed or was blocked"),
+      ("https://api.example.com/", "-1", "entry 1: status -1: the request failed or was blocked"),
+      ("https://api.example.com/", "101", "entry 1: status 101: the connection left HTTP"),
+      ("https://api.example.com/", "103", "entry 1: status 103 is not a final response's"),
+    ])
+  func skipped(_ url: String, _ status: String, _ reason: String) throws {
+    let cassette = try entry(url: url, status: status)
+    #expect(cassette.interactions.isEmpty)
+    #expect(cassette.skipped == [reason])
+  }
+
+  @Test("leaves out a WebSocket that a browser records under https")
+  func webSocket() throws {
+    #expect(try entry(entry: #", "_resourceType": "websocket""#).skipped == ["entry 1: a WebSocket"])
+    #expect(try entry(entry: #", "_webSocketMessages": []"#).skipped == ["entry 1: a WebSocket"])
+  }
+
+  @Test("says which body was not saved")
+  func incomplete() throws {
+    let content = #", "content": {"size": 5}"#
+    #expect(try entry(response: content).incomplete == ["entry 1: GET https://api.example.com/"])
+    #expect(try entry(method: "HEAD", response: content).incomplete == [])
+    #expect(try entry(status: "304", response: content).incomplete == [])
+    #expect(try entry(response: #", "content": {"size": 5, "text": ""}"#).incomplete == [])
+  }
+
+  @Test(
+    "reads a response's body however it is coded",
+    arguments: [
+      (#""text": "Z\u00fcrich""#, Array("Z\u{FC}rich".utf8)),
+      (#""text": "AP8=", "encoding": "base64""#, [0x00, 0xFF]),
+      (#""text": "AP\r\n8 =\n", "encoding": "BASE64""#, [0x00, 0xFF]),
+      (#""text": "AP8", "encoding": "base64""#, [0x00, 0xFF]),
+      (#""text": "-_-_", "encoding": "base64""#, [0xFB, 0xFF, 0xBF]),
+      (#""text": "", "encoding": "base64""#, []),
+      (#""text": "x", "encoding": """#, [0x78]),
+      (#""text": "x", "encoding": null"#, [0x78]),
+      (#""text": "x", "encoding": "utf-8""#, [0x78]),
+      (#""text": "00ff", "_isBinary": true"#, [0x00, 0xFF]),
+      (#""text": "[\"00\",\"ff\"]", "_isBinary": true"#, [0x00, 0xFF]),
+      (#""text": "[\"AP8=\",\"AQ==\"]", "encoding": "base64", "_isBinary": true"#, [0x00, 0xFF, 0x01]),
+      (
+        #""text": "Z\u00fcrich", "mimeType": "text/html; Charset=\"ISO-8859-1\"; x=y""#,
+        Array("Z".utf8) + [0xFC] + Array("rich".utf8)
+      ),
+      (#""text": "\u20ac", "mimeType": "text/html; charset=iso-8859-1""#, Array("\u{20AC}".utf8)),
+      (#""text": "Z\u00fcrich", "size": 6, "mimeType": "text/html""#, Array("Z\u{FC}rich".utf8)),
+    ] as [(String, [UInt8])])
+  func content(_ members: String, _ bytes: [UInt8]) throws {
+    let cassette = try entry(response: ", \"content\": {\(members)}")
+    #expect(cassette.interactions[0].response.body == .bytes(bytes))
+  }
+
+  @Test("undoes how mitmproxy decodes what has no charset")
+  func mitmproxy() throws {
+    let body = try entry(
+      request: #", "bodySize": 3, "postData": {"mimeType": "image/png", "text": "\u0000\u0001\u00ff"}"#,
+      response: #", "content": {"size": 9, "compression": -2, "mimeType": "text/html", "text": "Z\u00c3\u00bcrich"}"#,
+      creator: "mitmproxy")
+    #expect(body.interactions[0].request.body == .bytes([0, 1, 0xFF]))
+    #expect(body.interactions[0].response.body == .bytes(Array("Z\u{FC}rich".utf8)))
+  }
+
+  @Test(
+    "reads a request's body however it was saved",
+    arguments: [
+      (#""mimeType": "text/plain", "text": "a=1""#, "a=1"),
+      (#""mimeType": "x", "text": "YT0x", "_diorama": {"encoding": "base64"}"#, "a=1"),
+      (#""mimeType": "x", "text": "YT0x", "encoding": "base64""#, "a=1"),
+      (
+        #""mimeType": "application/x-www-form-urlencoded", "text": "a=1", "params": [{"name": "b", "value": "2"}]"#,
+        "a=1"
+      ),
+      (
+        #""mimeType": "application/x-www-form-urlencoded", "params": [{"name": "a b", "value": "\u00fc&="}, {"name": "c"}]"#,
+        "a+b=%C3%BC%26%3D&c="
+      ),
+      (
+        #""mimeType": "multipart/form-data; boundary=\"XX\"", "params": [{"name": "a", "value": "1"}, "#
+          + #"{"name": "f", "fileName": "x.txt", "contentType": "text/plain", "value": "hi"}]"#,
+        "--XX\r\nContent-Disposition: form-data; name=\"a\"\r\n\r\n1\r\n--XX\r\nContent-Disposition: form-data; "
+          + "name=\"f\"; filename=\"x.txt\"\r\nContent-Type: text/plain\r\n\r\nhi\r\n--XX--\r\n"
+      ),
+      (#""mimeType": "", "params": []"#, ""), (#""mimeType": null"#, ""),
+    ])
+  func postData(_ members: String, _ body: String) throws {
+    let cassette = try entry(method: "POST", request: ", \"postData\": {\(members)}")
+    #expect(cassette.interactions[0].request.body == .bytes(Array(body.utf8)))
+  }
+
+  @Test("names side files as they lie beside the HAR")
+  func sideFiles() throws {
+    let cassette = try entry(
+      request: #", "bodySize": 7, "postData": {"mimeType": "x", "_file": "p.bin"}"#,
+      response: #", "content": {"size": 12, "mimeType": "image/png", "_file": "a.bodies/0af3.png"}"#)
+    #expect(cassette.interactions[0].response.body == .file(name: "a.bodies/0af3.png", length: 12))
+    #expect(cassette.interactions[0].request.body == .file(name: "p.bin", length: 7))
+  }
+
+  @Test(
+    "refuses a side file outside the HAR's folder",
+    arguments: ["/etc/passwd", "../x", "a/../../x", "..", "a/..", "./x", "", "a//b", "..\\\\x", "C:\\\\x", "a\\u0000b"])
+  func escapingSideFiles(_ file: String) {
+    #expect(throws: CassetteError.self) { try entry(response: ", \"content\": {\"size\": 1, \"_file\": \"\(file)\"}") }
+    #expect(throws: CassetteError.self) { try entry(request: ", \"postData\": {\"_file\": \"\(file)\"}") }
+  }
+
+  @Test("sorts another tool's entries by instant, not by text, and dates the recording by the earliest")
+  func order() throws {
+    let entries = [
+      ("a", "2018-10-08T10:30:00+02:00"), ("b", "2018-10-08T08:00:00.5Z"), ("c", "2018-10-08T08:00:00.25Z"),
+    ]
+    func file(_ diorama: String) -> String {
+      let list = entries.map {
+        #"{"startedDateTime": "\#($0.1)", "request": {"method": "GET", "url": "http://h/\#($0.0)"}, "response": {"status": 200}}"#
+      }
+      return "{\"log\": {\(diorama)\"entries\": [\(list.joined(separator: ","))]}}"
+    }
+    let foreign = try read(file(""))
+    #expect(foreign.interactions.map(\.request.url) == ["http://h/c", "http://h/b", "http://h/a"])
+    #expect(foreign.header.recordedAt == "2018-10-08T08:00:00.25Z")
+    let ours = try read(file(#""_diorama": {"format": 1, "recordedAt": "2018-01-01T00:00:00Z"}, "#))
+    #expect(ours.interactions.map(\.request.url) == ["http://h/a", "http://h/b", "http://h/c"])
+    #expect(ours.header.recordedAt == "2018-01-01T00:00:00Z")
+  }
+
+  @Test("keeps entries as they stand where one has no time")
+  func unordered() throws {
+    let cassette = try read(
+      """
+      {"log": {"entries": [
+      {"startedDateTime": "2018-10-08T10:00:00Z", "request": {"method": "GET", "url": "http://h/a"}, "response": {"status": 200}},
+      {"startedDateTime": "yesterday", "request": {"method": "GET", "url": "http://h/b"}, "response": {"status": 200}},
+      {"startedDateTime": "2018-10-07T10:00:00Z", "request": {"method": "GET", "url": "http://h/c"}, "response": {"status": 200}}]}}
+      """)
+    #expect(cassette.interactions.map(\.request.url) == ["http://h/a", "http://h/b", "http://h/c"])
+    #expect(cassette.header.recordedAt == "2018-10-07T10:00:00Z")
+  }
+
+  @Test("reads our own file after a tool has sorted its members")
+  func sortedMembers() throws {
+    let cassette = try read(
+      """
+      {"log": {"entries": [{"_diorama": {"upstream": "api"}, "request": {"method": "GET", "url": "http://h/"},
+      "response": {"content": {"mimeType": "text/plain; charset=latin1", "text": "\u{FC}"}, "headers": [], "status": 200}}],
+      "version": "1.2", "_diorama": {"seed": "s", "format": 1, "later": [1]}}}
+      """)
+    #expect(cassette.header.seed == "s")
+    #expect(cassette.interactions[0].upstream == "api")
+    #expect(cassette.interactions[0].response.body == .bytes(Array("\u{FC}".utf8)))
+  }
+}
