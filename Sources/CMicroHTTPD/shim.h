@@ -1,3 +1,139 @@
 #pragma once
-// What Swift cannot import as it is gets a static inline function here.
+// What Swift cannot import as it is gets a static inline function here: libmicrohttpd's variadic functions, and the
+// Linux calls that the C library hides from Swift (or shows only to those who define _GNU_SOURCE, which breaks debug
+// builds: hence the `extern` declarations).
 #include <microhttpd.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+
+extern int accept4(int descriptor, struct sockaddr *address, socklen_t *length, int flags);
+
+// ---- libmicrohttpd
+
+typedef void *(*diorama_target_callback)(void *context, const char *target, struct MHD_Connection *connection);
+
+// A daemon with one thread of its own, an epoll and no listening socket; NULL when it cannot start.
+// The manual: "MHD_USE_NO_LISTEN_SOCKET: run without a listen socket. This option is intended to be used with
+// MHD_add_connection", and "MHD_USE_SUPPRESS_DATE_NO_CLOCK: suppress the automatically added Date header".
+static inline struct MHD_Daemon *diorama_daemon_start(
+  MHD_AccessHandlerCallback handler, MHD_RequestCompletedCallback completed, MHD_NotifyConnectionCallback notify,
+  diorama_target_callback target, void *context, unsigned int connections, size_t pool, unsigned int idle_seconds) {
+  return MHD_start_daemon(
+    MHD_USE_EPOLL_INTERNAL_THREAD | MHD_USE_NO_LISTEN_SOCKET | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ITC
+      | MHD_USE_SUPPRESS_DATE_NO_CLOCK,
+    0, NULL, NULL, handler, context,
+    MHD_OPTION_CONNECTION_LIMIT, connections,
+    MHD_OPTION_CONNECTION_MEMORY_LIMIT, pool,
+    MHD_OPTION_CONNECTION_TIMEOUT, idle_seconds,
+    MHD_OPTION_NOTIFY_COMPLETED, completed, context,
+    MHD_OPTION_NOTIFY_CONNECTION, notify, context,
+    MHD_OPTION_URI_LOG_CALLBACK, target, context,
+    MHD_OPTION_END);
+}
+
+// The descriptor, or -1.
+static inline int diorama_connection_descriptor(struct MHD_Connection *connection) {
+  const union MHD_ConnectionInfo *info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+  return info ? info->connect_fd : -1;
+}
+
+// What the notify callback left in *socket_context.
+static inline void *diorama_connection_context(struct MHD_Connection *connection) {
+  const union MHD_ConnectionInfo *info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+  return info ? info->socket_context : NULL;
+}
+
+// The value of the first header field of that name.
+static inline enum MHD_Result diorama_connection_field(
+  struct MHD_Connection *connection, const char *name, size_t name_length, const char **value, size_t *length) {
+  return MHD_lookup_connection_value_n(connection, MHD_HEADER_KIND, name, name_length, value, length);
+}
+
+// Calls back with each header field; the number of fields. Without a callback it only counts.
+static inline int diorama_connection_fields(
+  struct MHD_Connection *connection, MHD_KeyValueIteratorN callback, void *context) {
+  return MHD_get_connection_values_n(connection, MHD_HEADER_KIND, callback, context);
+}
+
+// The connection ends with its next answer, which says so. libmicrohttpd takes that decision from the request's own
+// fields, so one is added to them.
+static inline enum MHD_Result diorama_connection_close_after_answer(struct MHD_Connection *connection) {
+  return MHD_set_connection_value_n(connection, MHD_HEADER_KIND, "Connection", 10, "close", 5);
+}
+
+// Bytes of the request's head, from the method to the empty line.
+static inline size_t diorama_connection_head_size(struct MHD_Connection *connection) {
+  const union MHD_ConnectionInfo *info =
+    MHD_get_connection_info(connection, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
+  return info ? info->header_size : 0;
+}
+
+// The answer ends with the connection and says so (`Connection: close`), even on HTTP/1.1.
+static inline enum MHD_Result diorama_response_closes(struct MHD_Response *response) {
+  return MHD_set_response_options(response, MHD_RF_HTTP_1_0_COMPATIBLE_STRICT, MHD_RO_END);
+}
+
+// Values of the header as integers: Swift imports neither casts in macros nor these
+// enumerations under names that a reader would know.
+static inline ssize_t diorama_reader_end(void) { return MHD_CONTENT_READER_END_OF_STREAM; }
+static inline ssize_t diorama_reader_error(void) { return MHD_CONTENT_READER_END_WITH_ERROR; }
+static inline int diorama_is_complete(enum MHD_RequestTerminationCode code) {
+  return code == MHD_REQUEST_TERMINATED_COMPLETED_OK;
+}
+static inline int diorama_is_start(enum MHD_ConnectionNotificationCode code) {
+  return code == MHD_CONNECTION_NOTIFY_STARTED;
+}
+static inline uint64_t diorama_size_unknown(void) { return MHD_SIZE_UNKNOWN; }
+
+// ---- Linux
+
+// Adds a descriptor to an epoll set; `token` comes back with its events.
+static inline int diorama_epoll_add(int epoll, int descriptor, uint32_t events, uint64_t token) {
+  struct epoll_event event;
+  memset(&event, 0, sizeof event);
+  event.events = events;
+  event.data.u64 = token;
+  return epoll_ctl(epoll, EPOLL_CTL_ADD, descriptor, &event);
+}
+
+static inline int diorama_epoll_remove(int epoll, int descriptor) {
+  struct epoll_event event;
+  memset(&event, 0, sizeof event);
+  return epoll_ctl(epoll, EPOLL_CTL_DEL, descriptor, &event);
+}
+
+// Waits; fills tokens and events in step. The count, or -1.
+static inline int diorama_epoll_wait(int epoll, uint64_t *tokens, uint32_t *events, int most, int milliseconds) {
+  struct epoll_event found[64];
+  if (most > 64) most = 64;
+  int count = epoll_wait(epoll, found, most, milliseconds);
+  for (int index = 0; index < count; index++) {
+    tokens[index] = found[index].data.u64;
+    events[index] = found[index].events;
+  }
+  return count;
+}
+
+static const uint32_t diorama_epoll_in = EPOLLIN;
+// The peer has closed its side, or more; told once each time that it changes.
+static const uint32_t diorama_epoll_peer_left = EPOLLRDHUP | EPOLLET;
+
+// The name by which tools such as `top -H` show the calling thread; at most 15 bytes.
+static inline void diorama_name_thread(const char *name) { prctl(PR_SET_NAME, (unsigned long)name, 0, 0, 0); }
+
+static inline int diorama_epoll_create(void) { return epoll_create1(EPOLL_CLOEXEC); }
+static inline int diorama_eventfd_create(void) { return eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK); }
+
+// Milliseconds since the peer last sent data; -1 when that is not known.
+static inline int64_t diorama_milliseconds_since_data(int descriptor) {
+  struct tcp_info info;
+  socklen_t length = sizeof info;
+  if (getsockopt(descriptor, IPPROTO_TCP, TCP_INFO, &info, &length) != 0) return -1;
+  return info.tcpi_last_data_recv;
+}

@@ -1,0 +1,254 @@
+import CMicroHTTPD
+import HTTPMessages
+import Synchronization
+
+extension Connection {
+  /// Bodies of known length up to this are collected before the handler is asked.
+  static let collectedLimit = 65_536
+
+  /// The request line has come.
+  ///
+  /// libmicrohttpd is about to take the target apart in place: this is the only moment at which it stands there as it
+  /// was sent.
+  func targetArrived(_ target: UnsafeMutablePointer<CChar>?) {
+    guard let target else { return }
+    let bytes = UnsafeMutableRawBufferPointer(start: target, count: strlen(target))
+    request.pointee.target.append(UnsafeRawBufferPointer(bytes))
+    // Nobody asks libmicrohttpd for the target or its query, so it gets nothing to decode and to keep: an index of
+    // the query's items would take memory from that of the head.
+    if let mark = bytes.firstIndex(of: UInt8(ascii: "?")), mark + 1 < bytes.count { bytes[mark + 1] = 0 }
+    if !bytes.isEmpty { bytes[0] = 0 }
+  }
+
+  /// libmicrohttpd's access handler: called when the head has come, for each piece of the body with `size` not 0,
+  /// when all has come, and again for each time that the connection has been resumed.
+  func handle(
+    _ raw: OpaquePointer, method: UnsafePointer<CChar>, version: UnsafePointer<CChar>?,
+    upload: UnsafePointer<CChar>?, size: UnsafeMutablePointer<Int>
+  ) -> MHD_Result {
+    switch request.pointee.stage {
+    case .head:
+      waitingSince.store(0, ordering: .sequentiallyConsistent)
+      request.pointee.method = UnsafeRawBufferPointer(start: method, count: strlen(method))
+      request.pointee.isOld = version.map { strcmp($0, "HTTP/1.0") == 0 } ?? true
+      request.pointee.isHead = request.pointee.method.elementsEqual("HEAD".utf8)
+      request.pointee.stage = .body
+      return headArrived(raw)
+    case .body:
+      guard size.pointee != 0 else { return serve(raw) }
+      return bodyBegins(raw, take(upload, size))
+    case .collecting:
+      guard size.pointee != 0 else { return serve(raw) }
+      request.pointee.body.append(take(upload, size))
+      return .YES
+    case .uploading:
+      guard size.pointee != 0 else {
+        request.pointee.exchange?.upload?.finish()
+        request.pointee.stage = .answering
+        return answer(raw)
+      }
+      return pass(upload, size)
+    case .answering: return answer(raw)
+    case .lingering:
+      guard size.pointee != 0 else { return .NO }
+      size.pointee = 0
+      return .YES
+    }
+  }
+
+  private func take(_ upload: UnsafePointer<CChar>?, _ size: UnsafeMutablePointer<Int>) -> UnsafeRawBufferPointer {
+    defer { size.pointee = 0 }
+    return UnsafeRawBufferPointer(start: upload, count: size.pointee)
+  }
+
+  // MARK: The head
+
+  private func headArrived(_ raw: OpaquePointer) -> MHD_Result {
+    let limit = core.configuration.headerLimit
+    let head = diorama_connection_head_size(raw)
+    if head > limit / 2 {
+      if request.pointee.target.count + 16 > limit { return refuse(raw, .targetTooLong) }
+      guard head <= limit, room(raw) >= 2048 else { return refuse(raw, .headTooLarge) }
+    }
+    // A GET or HEAD that has a body all the same is looked at when the body begins.
+    guard let first = request.pointee.method.first, first != UInt8(ascii: "G"), first != UInt8(ascii: "H") else {
+      return .YES
+    }
+    if let length = declaredLength(raw), length > core.configuration.bodyLimit { return refuse(raw, .bodyTooLarge) }
+    if let coding = Head.field("Transfer-Encoding", of: raw),
+      !Head.text(coding).equalsIgnoringASCIICase("chunked")
+    {
+      return refuse(raw, .codingUnknown)
+    }
+    return .YES
+  }
+
+  /// nil when the body comes chunked, or not at all.
+  private func declaredLength(_ raw: OpaquePointer) -> Int? {
+    guard Head.field("Transfer-Encoding", of: raw) == nil, let digits = Head.field("Content-Length", of: raw) else {
+      return nil
+    }
+    // libmicrohttpd has refused what is not a number; what is one and does not fit is too large in any case.
+    return Int(Head.text(digits)) ?? .max
+  }
+
+  /// Bytes that libmicrohttpd still has for an answer's head: of its memory, what neither the request's head takes
+  /// nor its index of fields (64 bytes each), nor the copy that it makes of `Cookie`.
+  private func room(_ raw: OpaquePointer) -> Int {
+    let cookies = Head.field("Cookie", of: raw).map { $0.count + 64 * $0.count(where: { $0 == 0x3B }) + 128 } ?? 0
+    return core.configuration.poolSize - diorama_connection_head_size(raw) - 64 * Head.fieldCount(of: raw) - cookies
+  }
+
+  // MARK: The body
+
+  private func bodyBegins(_ raw: OpaquePointer, _ bytes: UnsafeRawBufferPointer) -> MHD_Result {
+    let length = declaredLength(raw)
+    if let length, length > core.configuration.bodyLimit {
+      return refuse(raw, .bodyTooLarge, bodyHasBegun: true)
+    }
+    if let length, length <= Self.collectedLimit {
+      request.pointee.body.reserve(length)
+      request.pointee.body.append(bytes)
+      request.pointee.stage = .collecting
+      return .YES
+    }
+    guard bytes.count <= core.configuration.bodyLimit else {
+      return refuse(raw, .bodyTooLarge, bodyHasBegun: true)
+    }
+    let pipe = BytePipe()
+    request.pointee.stage = .uploading
+    request.pointee.uploaded = bytes.count
+    // The first piece always fits: nothing is in the pipe yet.
+    _ = pipe.offer(bytes)
+    start(raw, body: .stream(pipe, length: length), upload: pipe)
+    return .YES
+  }
+
+  private func pass(_ upload: UnsafePointer<CChar>?, _ size: UnsafeMutablePointer<Int>) -> MHD_Result {
+    let bytes = UnsafeRawBufferPointer(start: upload, count: size.pointee)
+    guard let exchange = request.pointee.exchange, let pipe = exchange.upload, !isAbandoned else { return .NO }
+    guard request.pointee.uploaded + bytes.count <= core.configuration.bodyLimit else {
+      pipe.fail(ServerError(bodyLimit: core.configuration.bodyLimit))
+      exchange.end(complete: false)
+      size.pointee = 0
+      return linger(with: .bodyTooLarge)
+    }
+    while !pipe.offer(bytes) {
+      // What is left of `size` untouched comes again after the connection has been resumed.
+      if park() { return .YES }
+      guard !isAbandoned else { return .NO }
+    }
+    request.pointee.uploaded += bytes.count
+    size.pointee = 0
+    return .YES
+  }
+
+  // MARK: The answer
+
+  /// The whole request is here, and its body, if there is one, was collected.
+  private func serve(_ raw: OpaquePointer) -> MHD_Result {
+    let view = RequestView(
+      method: request.pointee.method, target: request.pointee.target.bytes, body: request.pointee.body.bytes,
+      connection: raw)
+    if let prepared = handler.answer(view) {
+      return queue(
+        raw, prepared.status, prepared.pointer(toHead: request.pointee.isHead), headSize: prepared.headSize)
+    }
+    request.pointee.stage = .answering
+    start(raw, body: .bytes([UInt8](request.pointee.body.bytes)), upload: nil)
+    return answer(raw)
+  }
+
+  private func start(_ raw: OpaquePointer, body: Body, upload: BytePipe?) {
+    let exchange = Exchange(connection: self, upload: upload)
+    request.pointee.exchange = exchange
+    begin(exchange)
+    exchange.start(
+      handler,
+      Request(
+        method: Head.text(request.pointee.method), target: Head.target(request.pointee.target.bytes),
+        headers: Head.fields(of: raw), body: body))
+  }
+
+  private func answer(_ raw: OpaquePointer) -> MHD_Result {
+    guard let exchange = request.pointee.exchange else { return .NO }
+    while true {
+      if let outcome = exchange.takeOutcome() { return send(raw, outcome, of: exchange) }
+      guard !isAbandoned else { return .NO }
+      if park() { return .YES }
+    }
+  }
+
+  private func send(_ raw: OpaquePointer, _ outcome: Result<Response, any Error>, of exchange: Exchange) -> MHD_Result {
+    do {
+      let response = try outcome.get()
+      let status = try PreparedResponse.checked(response.status)
+      let content = content(of: response, in: exchange)
+      let wire = try WireResponse(headers: response.headers, content: content)
+      return queue(raw, status, wire.pointer, headSize: wire.headSize)
+    } catch {
+      if case .success(let response) = outcome, case .stream(let pipe, _) = response.body { pipe.abandon() }
+      return fail(raw, "\(error)\n")
+    }
+  }
+
+  private func content(of response: Response, in exchange: Exchange) -> WireResponse.Content {
+    let isEmptyByStatus = response.status == 204 || (request.pointee.isConnect && response.status < 300)
+    if isEmptyByStatus || response.status == 304 || request.pointee.isHead {
+      if case .stream(let pipe, _) = response.body { pipe.abandon() }
+      guard !isEmptyByStatus else { return .bytes([]) }
+      let given = response.headers["Content-Length"].flatMap { Int($0) }
+      return .none(contentLength: given ?? response.body.length.flatMap { $0 == 0 ? nil : $0 })
+    }
+    switch response.body {
+    case .bytes(let bytes): return .bytes(bytes)
+    case .stream(let pipe, let length):
+      let stream = ResponseStream(
+        pipe: pipe, length: length, endsConnection: length == nil && request.pointee.isOld, connection: self)
+      exchange.sends(stream)
+      return .stream(stream)
+    }
+  }
+
+  private func fail(_ raw: OpaquePointer, _ text: String) -> MHD_Result {
+    guard
+      let wire = try? WireResponse(
+        headers: ["Content-Type": "text/plain; charset=utf-8"], content: .bytes(Array(text.utf8)))
+    else { return .NO }
+    return queue(raw, 500, wire.pointer, headSize: wire.headSize)
+  }
+
+  private func queue(_ raw: OpaquePointer, _ status: UInt32, _ response: OpaquePointer, headSize: Int) -> MHD_Result {
+    if core.isDraining.load(ordering: .relaxed) { _ = diorama_connection_close_after_answer(raw) }
+    // When a head does not fit, libmicrohttpd closes without a word; this gives one.
+    if headSize > 1024, headSize > room(raw) {
+      return fail(raw, "the response's head has about \(headSize) bytes; raise the server's header limit\n")
+    }
+    return MHD_queue_response(raw, status, response)
+  }
+
+  // MARK: Refusals
+
+  /// Answers without looking at the rest of the request; the connection ends.
+  private func refuse(_ raw: OpaquePointer, _ refusal: Refusal, bodyHasBegun: Bool = false) -> MHD_Result {
+    let hasBody = Head.field("Transfer-Encoding", of: raw) != nil || (declaredLength(raw) ?? 0) > 0
+    // Only before the body has begun can libmicrohttpd still answer; and a client that waits for a 100 sends none.
+    let canAnswer = !bodyHasBegun && (!hasBody || Head.field("Expect", of: raw) != nil)
+    guard canAnswer, let wire = try? WireResponse(headers: refusal.headers, content: .bytes(refusal.body))
+    else {
+      return linger(with: refusal)
+    }
+    return MHD_queue_response(raw, refusal.status, wire.pointer)
+  }
+
+  /// Answers while the body is on its way, which libmicrohttpd cannot.
+  ///
+  /// Closing at once would make the client's system drop the answer that it has not read yet; so the rest of the body
+  /// is read and dropped first, for a while.
+  private func linger(with refusal: Refusal) -> MHD_Result {
+    refusal.send(to: descriptor)
+    request.pointee.stage = .lingering
+    waitingSince.store(Clock.milliseconds(), ordering: .sequentiallyConsistent)
+    return .YES
+  }
+}

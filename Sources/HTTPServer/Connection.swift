@@ -1,0 +1,143 @@
+import CMicroHTTPD
+import HTTPMessages
+import Synchronization
+
+/// A client's connection: what the server knows of it beside libmicrohttpd.
+///
+/// The state of a request belongs to the one server thread that serves the connection, and is reached without a
+/// lock. What other threads do to a connection (wake it, tell that its client has left, end it) goes through
+/// `shared`. Locks are taken in the order: this, then libmicrohttpd's own.
+final class Connection: @unchecked Sendable {
+  private enum Phase {
+    case running
+    case suspended
+    case closed
+  }
+
+  private struct Shared {
+    var phase = Phase.running
+    /// Woken while it ran: whatever it looked at before it parks is out of date.
+    var isWoken = false
+    /// The client has left, or the server wants the connection to end now.
+    var isAbandoned = false
+    var exchange: Exchange?
+  }
+
+  let descriptor: Int32
+  /// Tells this connection from others that had the same descriptor.
+  let token: UInt64
+  let worker: Int
+  let handler: any RequestHandler
+  let core: ServerCore
+  /// The request that is being read or answered; only for the thread that serves this connection.
+  let request: UnsafeMutablePointer<RequestState>
+  /// Since when the client owes a request's head, in milliseconds; 0 while it owes none.
+  ///
+  /// Positive since it connected (or was told to go), negative since an answer, after which it may stay silent.
+  let waitingSince: Atomic<Int>
+
+  private let shared = Guarded(Shared())
+  private nonisolated(unsafe) var raw: OpaquePointer?
+
+  init(descriptor: Int32, token: UInt64, worker: Int, handler: any RequestHandler, core: ServerCore) {
+    self.descriptor = descriptor
+    self.token = token
+    self.worker = worker
+    self.handler = handler
+    self.core = core
+    request = .allocate(capacity: 1)
+    request.initialize(to: RequestState())
+    waitingSince = Atomic(Clock.milliseconds())
+  }
+
+  deinit {
+    request.deinitialize(count: 1)
+    request.deallocate()
+  }
+
+  // MARK: Waiting
+
+  /// Suspends the connection until it is woken.
+  ///
+  /// Only for the thread that serves it.
+  ///
+  /// - Returns: false when it has been woken since it last parked: look again at what you wait for.
+  func park() -> Bool {
+    shared.withLock { shared in
+      guard !shared.isWoken else {
+        shared.isWoken = false
+        return false
+      }
+      shared.phase = .suspended
+      MHD_suspend_connection(raw)
+      return true
+    }
+  }
+
+  /// Makes the thread that serves this connection look again at what it waits for.
+  func wake() {
+    shared.withLock { wake(&$0) }
+  }
+
+  private func wake(_ shared: inout Shared) {
+    switch shared.phase {
+    case .running: shared.isWoken = true
+    case .suspended:
+      shared.phase = .running
+      MHD_resume_connection(raw)
+    case .closed: break
+    }
+  }
+
+  // MARK: Ending
+
+  /// Whether nobody waits for an answer any more.
+  var isAbandoned: Bool { shared.withLock { $0.isAbandoned } }
+
+  /// The client has left, or the server stops: the request in work ends without an answer.
+  func abandon() {
+    let exchange = shared.withLock { shared in
+      shared.isAbandoned = true
+      return shared.exchange
+    }
+    exchange?.end(complete: false)
+    wake()
+  }
+
+  // MARK: What libmicrohttpd tells
+
+  func opened(_ raw: OpaquePointer) {
+    shared.withLock { _ in self.raw = raw }
+  }
+
+  /// The exchange that ``abandon()`` ends.
+  func begin(_ exchange: Exchange) {
+    let isLate = shared.withLock { shared in
+      shared.exchange = exchange
+      return shared.isAbandoned
+    }
+    if isLate { exchange.end(complete: false) }
+  }
+
+  /// A request and its answer are over, well or not.
+  func requestEnded(complete: Bool) {
+    if let exchange = request.pointee.exchange {
+      shared.withLock { $0.exchange = nil }
+      exchange.end(complete: complete)
+    }
+    request.pointee.reset()
+    // A stopping server first sets its flag and then looks at this; here it is the other way round. So one of both
+    // sees the other.
+    waitingSince.store(-Clock.milliseconds(), ordering: .sequentiallyConsistent)
+    if core.isDraining.load(ordering: .sequentiallyConsistent) { Socket.endReading(descriptor) }
+  }
+
+  func closed() {
+    shared.withLock { shared in
+      shared.phase = .closed
+      shared.exchange = nil
+    }
+    request.pointee.release()
+    core.closed(self)
+  }
+}

@@ -1,0 +1,95 @@
+import HTTPMessages
+
+/// The client has closed its connection, or the server has ended it.
+package struct ClientGone: Error, CustomStringConvertible {
+  package var description: String { "the client has closed its connection" }
+}
+
+/// One request in the hands of ``RequestHandler/respond(to:)``, from its start to the end of the answer.
+final class Exchange: Sendable {
+  private struct State {
+    var task: Task<Void, Never>?
+    var outcome: Result<Response, any Error>?
+    var stream: ResponseStream?
+    var isOver = false
+  }
+
+  /// Where the request's body goes while it arrives.
+  let upload: BytePipe?
+  private let connection: Connection
+  private let state = Guarded(State())
+
+  init(connection: Connection, upload: BytePipe?) {
+    self.connection = connection
+    self.upload = upload
+    upload?.onWritable { connection.wake() }
+  }
+
+  /// Runs the handler up to its first suspension, on this thread where that is possible: an answer that needs no
+  /// waiting then costs no switch of threads.
+  func start(_ handler: any RequestHandler, _ request: Request) {
+    let work: @Sendable () async -> Void = {
+      do {
+        self.handlerReturned(.success(try await handler.respond(to: request)))
+      } catch {
+        self.handlerReturned(.failure(error))
+      }
+    }
+    let task: Task<Void, Never>
+    if #available(macOS 26, iOS 26, *) {
+      task = Task.immediate { await work() }
+    } else {
+      task = Task { await work() }
+    }
+    let isLate = state.withLock { state in
+      state.task = task
+      return state.isOver
+    }
+    if isLate { task.cancel() }
+  }
+
+  private func handlerReturned(_ outcome: Result<Response, any Error>) {
+    // With a stream in the answer somebody may still read the request's body, to pass it on; else nobody does, and
+    // the rest of it must not wait for a reader.
+    if case .success(let response) = outcome, case .stream = response.body {} else { upload?.abandon() }
+    let isLate = state.withLock { state in
+      guard !state.isOver else { return true }
+      state.outcome = outcome
+      return false
+    }
+    if isLate { return Self.discard(outcome) }
+    connection.wake()
+  }
+
+  /// What the handler has come to, once.
+  func takeOutcome() -> Result<Response, any Error>? {
+    state.withLock { $0.outcome.take() }
+  }
+
+  /// The answer's body is now being sent.
+  func sends(_ stream: ResponseStream) {
+    let isLate = state.withLock { state in
+      state.stream = stream
+      return state.isOver
+    }
+    if isLate { stream.end(complete: false) }
+  }
+
+  /// The end: of the answer, or of the connection before that.
+  func end(complete: Bool) {
+    let (task, outcome, stream) = state.withLock { state in
+      state.isOver = true
+      return (state.task.take(), state.outcome.take(), state.stream.take())
+    }
+    upload?.onWritable(nil)
+    stream?.end(complete: complete)
+    outcome.map(Self.discard)
+    guard !complete else { return }
+    task?.cancel()
+    upload?.fail(ClientGone())
+  }
+
+  private static func discard(_ outcome: Result<Response, any Error>) {
+    if case .success(let response) = outcome, case .stream(let pipe, _) = response.body { pipe.abandon() }
+  }
+}

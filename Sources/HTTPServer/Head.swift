@@ -1,0 +1,66 @@
+import CMicroHTTPD
+import HTTPMessages
+
+/// Reads a request's head out of libmicrohttpd's memory.
+enum Head {
+  /// The value of the first field of that name.
+  static func field(_ name: StaticString, of connection: OpaquePointer) -> UnsafeRawBufferPointer? {
+    var value: UnsafePointer<CChar>?
+    var count = 0
+    let found = name.withUTF8Buffer { bytes in
+      bytes.withMemoryRebound(to: CChar.self) {
+        diorama_connection_field(connection, $0.baseAddress, $0.count, &value, &count)
+      }
+    }
+    guard found == .YES, let value else { return nil }
+    return UnsafeRawBufferPointer(start: value, count: count)
+  }
+
+  /// All fields in order, with the case of their names.
+  static func fields(of connection: OpaquePointer) -> Headers {
+    var headers = Headers()
+    withUnsafeMutablePointer(to: &headers) { headers in
+      _ = diorama_connection_fields(
+        connection,
+        { context, _, name, nameCount, value, valueCount in
+          guard let headers = context?.assumingMemoryBound(to: Headers.self), let name else { return .YES }
+          var content = UnsafeRawBufferPointer(start: value, count: value == nil ? 0 : valueCount)[...]
+          while let last = content.last, last == 0x20 || last == 0x09 { content.removeLast() }
+          headers.pointee.append(
+            Head.text(UnsafeRawBufferPointer(start: name, count: nameCount)),
+            Head.text(UnsafeRawBufferPointer(rebasing: content)))
+          return .YES
+        }, headers)
+    }
+    return headers
+  }
+
+  /// The number of fields.
+  static func fieldCount(of connection: OpaquePointer) -> Int {
+    Int(diorama_connection_fields(connection, nil, nil))
+  }
+
+  /// Bytes as text: UTF-8, or Latin-1 where they are not, so that no two different values become one.
+  static func text(_ bytes: UnsafeRawBufferPointer) -> String {
+    String(validating: bytes, as: UTF8.self)
+      ?? String(String.UnicodeScalarView(bytes.map { Unicode.Scalar($0) }))
+  }
+
+  /// A target as text.
+  ///
+  /// Bytes that are not UTF-8 have no place in a target (RFC 3986, 2.1) and none in a `String`: they are percent-
+  /// encoded.
+  static func target(_ bytes: UnsafeRawBufferPointer) -> String {
+    if let text = String(validating: bytes, as: UTF8.self) { return text }
+    let digits = Array("0123456789ABCDEF".utf8)
+    var encoded: [UInt8] = []
+    for byte in bytes {
+      if byte < 0x80 {
+        encoded.append(byte)
+      } else {
+        encoded += [UInt8(ascii: "%"), digits[Int(byte >> 4)], digits[Int(byte & 15)]]
+      }
+    }
+    return String(decoding: encoded, as: UTF8.self)
+  }
+}

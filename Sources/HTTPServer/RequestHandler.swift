@@ -1,0 +1,28 @@
+package import HTTPMessages
+
+/// What answers the requests that arrive at a ``Listener``.
+package protocol RequestHandler: Sendable {
+  /// The fast path, for an answer that is at hand.
+  ///
+  /// Called on a server thread, which serves many connections, once the head is there and, if there is a body of
+  /// known length up to 64 KiB, the whole body too; a longer body, or one of unknown length, goes straight to
+  /// ``respond(to:)``. It must not wait, and nothing of `request` may be kept.
+  ///
+  /// - Returns: the answer; nil sends the request on to ``respond(to:)``.
+  func answer(_ request: borrowing RequestView) -> PreparedResponse?
+
+  /// Everything else.
+  ///
+  /// It starts on a server thread and should get to its first suspension quickly. Its task is cancelled when the
+  /// client goes away. The answer is sent once the whole request has arrived. If it returns bytes before the
+  /// request's body has been read, the rest of that is dropped; if it returns a stream, somebody must read the
+  /// request's body to its end all the same, or abandon it.
+  ///
+  /// - Returns: the answer. A stream in its body is read until it ends or fails; failing cuts the connection.
+  /// - Throws: anything; the client gets a 500 that names it.
+  func respond(to request: Request) async throws -> Response
+}
+
+extension RequestHandler {
+  package func answer(_ request: borrowing RequestView) -> PreparedResponse? { nil }
+}

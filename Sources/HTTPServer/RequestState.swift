@@ -1,0 +1,81 @@
+/// The request that a connection reads or answers.
+///
+/// Its memory is used again for the next one.
+struct RequestState {
+  /// What libmicrohttpd's next call means.
+  enum Stage {
+    /// Nothing is known yet but the target.
+    case head
+    /// The head has come; now the first of the body, or the end.
+    case body
+    /// The body is collected for the handler.
+    case collecting
+    /// The body goes through a pipe to the handler.
+    case uploading
+    /// The handler has all of the request; its answer is due.
+    case answering
+    /// An answer has been sent past libmicrohttpd; what still comes is dropped until the client has seen it.
+    case lingering
+  }
+
+  var stage = Stage.head
+  var isHead = false
+  /// HTTP/1.0, which knows no chunks.
+  var isOld = false
+  var method = UnsafeRawBufferPointer(start: nil, count: 0)
+  var target = Buffer()
+  var body = Buffer()
+  /// Bytes of an upload so far.
+  var uploaded = 0
+  var exchange: Exchange?
+
+  var isConnect: Bool { method.elementsEqual("CONNECT".utf8) }
+
+  mutating func reset() {
+    stage = .head
+    uploaded = 0
+    if exchange != nil { exchange = nil }
+    target.empty()
+    body.empty()
+  }
+
+  mutating func release() {
+    exchange = nil
+    target.release()
+    body.release()
+  }
+
+  /// Bytes whose memory stays for the next use, unless they were many.
+  struct Buffer {
+    private var memory = UnsafeMutableRawBufferPointer(start: nil, count: 0)
+    private(set) var count = 0
+
+    var bytes: UnsafeRawBufferPointer { UnsafeRawBufferPointer(start: memory.baseAddress, count: count) }
+
+    /// Makes room, so that this many bytes can be appended without another allocation.
+    mutating func reserve(_ capacity: Int) {
+      guard memory.count < capacity else { return }
+      let larger = UnsafeMutableRawBufferPointer.allocate(byteCount: max(256, capacity), alignment: 16)
+      larger.copyMemory(from: bytes)
+      memory.deallocate()
+      memory = larger
+    }
+
+    mutating func append(_ source: UnsafeRawBufferPointer) {
+      reserve(count + source.count)
+      UnsafeMutableRawBufferPointer(rebasing: memory[count...]).copyMemory(from: source)
+      count += source.count
+    }
+
+    mutating func empty() {
+      count = 0
+      if memory.count > 4096 { release() }
+    }
+
+    mutating func release() {
+      memory.deallocate()
+      memory = UnsafeMutableRawBufferPointer(start: nil, count: 0)
+      count = 0
+    }
+  }
+}

@@ -1,0 +1,218 @@
+import CMicroHTTPD
+import HTTPMessages
+import Synchronization
+
+#if canImport(Darwin)
+  import Darwin
+#else
+  import Glibc
+#endif
+
+/// The server itself, as its threads share it; ``HTTPServer`` is the handle on it.
+final class ServerCore: @unchecked Sendable {
+  let configuration: HTTPServer.Configuration
+  /// Set when the server stops: every answer from now on ends its connection.
+  let isDraining = Atomic(false)
+  /// The accept loop's set; connections are in it too, to learn that their client has left.
+  let epoll: Int32
+  let registry: Guarded<Registry>
+
+  private let wakeEvent: Int32
+  private let isLoopOver = Atomic(false)
+  /// libmicrohttpd daemons of one thread each.
+  ///
+  /// One daemon with a pool would do the same, but chooses a thread by the descriptor's number, which puts all
+  /// connections on one when every other descriptor is somebody else's.
+  private nonisolated(unsafe) var workers: [OpaquePointer] = []
+  private nonisolated(unsafe) var loop: pthread_t?
+  private nonisolated(unsafe) var areDescriptorsClosed = false
+
+  init(_ configuration: HTTPServer.Configuration) throws(ServerError) {
+    self.configuration = configuration
+    registry = Guarded(Registry(workers: configuration.threads))
+    epoll = diorama_epoll_create()
+    wakeEvent = diorama_eventfd_create()
+    guard epoll >= 0, wakeEvent >= 0, diorama_epoll_add(epoll, wakeEvent, diorama_epoll_in, Token.wake.rawValue) == 0
+    else {
+      throw Self.cannotStart
+    }
+    for _ in 0..<configuration.threads {
+      guard let worker = Callbacks.startDaemon(for: self) else { throw Self.cannotStart }
+      workers.append(worker)
+    }
+    guard startLoop() else { throw Self.cannotStart }
+  }
+
+  deinit {
+    // Only what could not start is still there; a server that ran has been taken down by `stop`.
+    releaseResources()
+  }
+
+  private static var cannotStart: ServerError {
+    ServerError(
+      what: "cannot start: \(String(cString: strerror(errno)))", where: "HTTP server",
+      next: "raise the limits of open files and of threads ('ulimit -n', 'ulimit -u')")
+  }
+
+  private func startLoop() -> Bool {
+    let context = Unmanaged.passRetained(AcceptLoop(core: self))
+    var thread = pthread_t()
+    let result = pthread_create(
+      &thread, nil,
+      { context in
+        guard let context else { return nil }
+        Unmanaged<AcceptLoop>.fromOpaque(context).takeRetainedValue().run()
+        return nil
+      }, context.toOpaque())
+    guard result == 0 else {
+      context.release()
+      return false
+    }
+    loop = thread
+    return true
+  }
+
+  // MARK: Listeners
+
+  func listen(on port: UInt16?, handler: any RequestHandler) throws(ServerError) -> (id: UInt32, port: UInt16) {
+    let socket = try Socket.listen(on: port)
+    let id = registry.withLock { registry -> UInt32? in
+      guard registry.phase == .running else { return nil }
+      let id = registry.add(.init(descriptor: socket.descriptor, handler: handler))
+      guard diorama_epoll_add(epoll, socket.descriptor, diorama_epoll_in, Token.listener(id).rawValue) == 0 else {
+        registry.listeners[id] = nil
+        return nil
+      }
+      return id
+    }
+    guard let id else {
+      close(socket.descriptor)
+      throw ServerError(
+        what: "the server has been stopped", where: "127.0.0.1 port \(socket.port)", next: "start another server")
+    }
+    return (id, socket.port)
+  }
+
+  func closeListener(_ id: UInt32) {
+    registry.withLock { registry in
+      guard let listener = registry.listeners.removeValue(forKey: id) else { return }
+      // Under the lock, so that the accept loop never uses a number that already stands for something else.
+      _ = diorama_epoll_remove(epoll, listener.descriptor)
+      close(listener.descriptor)
+    }
+  }
+
+  // MARK: Connections
+
+  /// Hands an accepted connection to a worker; libmicrohttpd owns the descriptor from here on.
+  func adopt(_ connection: Connection, _ address: inout sockaddr_in) {
+    _ = diorama_epoll_add(epoll, connection.descriptor, diorama_epoll_peer_left, connection.token)
+    let added = withUnsafePointer(to: &address) { address in
+      address.withMemoryRebound(to: sockaddr.self, capacity: 1) { address in
+        MHD_add_connection(
+          workers[connection.worker], connection.descriptor, address, socklen_t(MemoryLayout<sockaddr_in>.size))
+      }
+    }
+    if added != .YES { closed(connection) }
+  }
+
+  /// A connection is about to be closed, or could not be opened.
+  func closed(_ connection: Connection) {
+    let waiter = registry.withLock { registry -> UnsafeContinuation<Void, Never>? in
+      if registry.remove(connection) { _ = diorama_epoll_remove(epoll, connection.descriptor) }
+      return registry.takeOnEmpty()
+    }
+    waiter?.resume()
+  }
+
+  func connection(at descriptor: Int32) -> Connection? {
+    registry.withLock { $0.connections[descriptor] }
+  }
+
+  // MARK: The loop
+
+  var isLoopEnding: Bool { isLoopOver.load(ordering: .acquiring) }
+
+  func wakeLoop() {
+    var one: UInt64 = 1
+    _ = write(wakeEvent, &one, 8)
+  }
+
+  func clearWake() {
+    var count: UInt64 = 0
+    _ = read(wakeEvent, &count, 8)
+  }
+
+  // MARK: Stopping
+
+  func stop(grace: Duration) async {
+    let isFirst = registry.withLock { registry in
+      guard registry.phase == .running else { return false }
+      registry.phase = .stopping
+      return true
+    }
+    guard isFirst else { return await untilStopped() }
+    for id in registry.withLock({ Array($0.listeners.keys) }) { closeListener(id) }
+    isDraining.store(true, ordering: .sequentiallyConsistent)
+    registry.withLock { registry in
+      // Descriptors are good as long as their connection is in here.
+      for connection in registry.connections.values
+      where connection.waitingSince.load(ordering: .sequentiallyConsistent) != 0 {
+        Socket.endReading(connection.descriptor)
+      }
+    }
+    await untilEmpty(within: grace)
+    for connection in registry.withLock({ Array($0.connections.values) }) { connection.abandon() }
+    registry.withLock { $0.connections.keys.forEach(Socket.end) }
+    // Nothing waits any more. The bound is for a connection that libmicrohttpd had to drop without telling.
+    await untilEmpty(within: .seconds(5))
+    takeDown()
+    let waiters = registry.withLock { registry in
+      registry.phase = .stopped
+      defer { registry.onStopped = [] }
+      return registry.onStopped
+    }
+    waiters.forEach { $0.resume() }
+  }
+
+  private func takeDown() {
+    isLoopOver.store(true, ordering: .releasing)
+    wakeLoop()
+    if let loop { pthread_join(loop, nil) }
+    loop = nil
+    releaseResources()
+  }
+
+  private func releaseResources() {
+    workers.forEach { MHD_stop_daemon($0) }
+    workers = []
+    // After the daemons, whose connections are in the set.
+    for descriptor in [epoll, wakeEvent] where descriptor >= 0 && !areDescriptorsClosed { close(descriptor) }
+    areDescriptorsClosed = true
+  }
+
+  private func untilStopped() async {
+    await withUnsafeContinuation { continuation in
+      let isStopped = registry.withLock { registry in
+        guard registry.phase != .stopped else { return true }
+        registry.onStopped.append(continuation)
+        return false
+      }
+      if isStopped { continuation.resume() }
+    }
+  }
+
+  /// The loop resumes this when the time is over, the last connection when it goes.
+  private func untilEmpty(within duration: Duration) async {
+    let milliseconds = duration.components.seconds * 1000 + duration.components.attoseconds / 1_000_000_000_000_000
+    await withUnsafeContinuation { continuation in
+      let isEmpty = registry.withLock { registry in
+        guard !registry.connections.isEmpty else { return true }
+        registry.onEmpty = continuation
+        registry.onEmptyDeadline = Clock.milliseconds() + Int(max(0, milliseconds))
+        return false
+      }
+      if isEmpty { continuation.resume() } else { wakeLoop() }
+    }
+  }
+}

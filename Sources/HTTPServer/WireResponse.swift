@@ -1,0 +1,93 @@
+import CMicroHTTPD
+import HTTPMessages
+
+/// A response in libmicrohttpd's form; this value owns one of its references.
+struct WireResponse: ~Copyable {
+  /// What follows the head.
+  enum Content {
+    /// These bytes, with their length in the head.
+    case bytes([UInt8])
+    /// These bytes in the chunked transfer coding (HTTP/1.0: with their length).
+    case chunked([UInt8])
+    /// No body, and this `Content-Length`. Without one libmicrohttpd 0.9.75 cannot keep the connection: the end of
+    /// the connection is then all that tells the client that nothing follows, and the head says so.
+    case none(contentLength: Int?)
+    /// What a pipe brings.
+    case stream(ResponseStream)
+  }
+
+  let pointer: OpaquePointer
+  /// The most bytes that its head takes.
+  let headSize: Int
+
+  /// - Throws: ``ServerError`` for a header field that cannot be sent.
+  init(headers: Headers, content: Content) throws(ServerError) {
+    var headers = headers
+    headers.removeHopByHop()
+    headers.remove("Content-Length")
+    guard let pointer = Self.create(content) else {
+      throw ServerError(what: "no memory for the response", where: "response", next: "use a stream for a large body")
+    }
+    // From status line, framing and `Connection`, generously.
+    var size = 192
+    for field in headers.fields {
+      size += field.name.utf8.count + field.value.utf8.count + 5
+      guard Self.add(field, to: pointer) else {
+        MHD_destroy_response(pointer)
+        throw ServerError(
+          what: "the response's header field '\(field.name)' has a name or a value that cannot be sent",
+          where: "response", next: "remove line ends from the value, and all but token characters from the name")
+      }
+    }
+    self.pointer = pointer
+    headSize = size
+  }
+
+  deinit {
+    MHD_destroy_response(pointer)
+  }
+
+  private static func create(_ content: Content) -> OpaquePointer? {
+    switch content {
+    case .bytes(let bytes), .chunked(let bytes):
+      let response = bytes.withUnsafeBytes { bytes in
+        MHD_create_response_from_buffer(
+          bytes.count, UnsafeMutableRawPointer(mutating: bytes.baseAddress), .RESPMEM_MUST_COPY)
+      }
+      guard case .chunked = content, let response else { return response }
+      MHD_add_response_header(response, "Transfer-Encoding", "chunked")
+      return response
+    case .none(let length):
+      let size = length.map { UInt64(max(0, $0)) } ?? diorama_size_unknown()
+      // The reader is there for the form; nothing is ever read where there is no body.
+      let response = MHD_create_response_from_callback(size, 1, { _, _, _, _ in diorama_reader_error() }, nil, nil)
+      if length == nil, let response { _ = diorama_response_closes(response) }
+      return response
+    case .stream(let stream):
+      let size = stream.length.map { UInt64(max(0, $0)) } ?? diorama_size_unknown()
+      let context = Unmanaged.passRetained(stream)
+      let response = MHD_create_response_from_callback(
+        size, 32_768,
+        { context, _, buffer, most in
+          guard let context, let buffer else { return diorama_reader_error() }
+          return Unmanaged<ResponseStream>.fromOpaque(context).takeUnretainedValue()
+            .read(into: UnsafeMutableRawBufferPointer(start: buffer, count: most))
+        }, context.toOpaque(),
+        { context in
+          guard let context else { return }
+          Unmanaged<ResponseStream>.fromOpaque(context).release()
+        })
+      if response == nil { context.release() }
+      return response
+    }
+  }
+
+  private static func add(_ field: Headers.Field, to response: OpaquePointer) -> Bool {
+    let name = field.name.utf8
+    guard !name.isEmpty, name.allSatisfy({ $0 > 0x20 && $0 != 0x7F && $0 != UInt8(ascii: ":") }),
+      !field.value.utf8.contains(0)
+    else { return false }
+    // libmicrohttpd refuses an empty value; white space around a value is none of it (RFC 9110, 5.5).
+    return MHD_add_response_header(response, field.name, field.value.isEmpty ? " " : field.value) == .YES
+  }
+}

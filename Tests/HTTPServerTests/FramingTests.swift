@@ -1,0 +1,164 @@
+import HTTPMessages
+import HTTPServer
+import TestSupport
+import Testing
+
+@Suite("The framing of answers", .timeLimit(.minutes(1)))
+struct FramingTests {
+  private func head(of response: Response, to request: String) async throws -> [String] {
+    try await withServer(.init(), TestHandler.responding(response)) { port in
+      try await ask(port, request).lines
+    }
+  }
+
+  @Test("sends nothing that was not asked for but the framing")
+  func exactHead() async throws {
+    let lines = try await head(of: Response(status: 200, body: .bytes([1, 2, 3])), to: .get("/"))
+    #expect(lines == ["HTTP/1.1 200 OK", "Content-Length: 3"])
+  }
+
+  @Test("keeps order, case and repeats of header fields")
+  func headerOrder() async throws {
+    let headers = Headers([
+      .init("x-b", "1"), .init("Set-Cookie", "a=1; Path=/"), .init("X-A", "ä"), .init("set-cookie", "b=2"),
+      .init("DATE", "Mon, 08 Oct 2018 09:00:00 GMT"), .init("Set-Cookie", "a=1; Path=/"), .init("X-Tab", "a\tb"),
+    ])
+    let lines = try await head(of: Response(status: 200, headers: headers), to: .get("/"))
+    #expect(lines.dropFirst().dropLast() == headers.fields.map { "\($0.name): \($0.value)" }[...])
+  }
+
+  @Test("sends a field whose value is empty")
+  func emptyValue() async throws {
+    let lines = try await head(of: Response(status: 200, headers: ["X-Empty": ""]), to: .get("/"))
+    #expect(lines.contains { $0.hasPrefix("X-Empty:") && $0.dropFirst(8).allSatisfy { $0 == " " } })
+  }
+
+  @Test("writes the fields of the connection and the framing itself")
+  func hopByHop() async throws {
+    let headers: Headers = [
+      "Connection": "close, X-Own", "X-Own": "1", "Keep-Alive": "timeout=1", "Transfer-Encoding": "chunked",
+      "Content-Length": "99", "X-Kept": "1",
+    ]
+    let lines = try await head(of: Response(status: 201, headers: headers, body: .bytes([7])), to: .get("/"))
+    #expect(lines == ["HTTP/1.1 201 Created", "X-Kept: 1", "Content-Length: 1"])
+  }
+
+  @Test("answers HEAD with the given length, else the body's, and no body")
+  func headLengths() async throws {
+    var response = Response(status: 200, headers: ["Content-Length": "4711"])
+    #expect(try await head(of: response, to: .get("/", "HEAD")).last == "Content-Length: 4711")
+    response = Response(status: 200, body: .bytes([1, 2]))
+    #expect(try await head(of: response, to: .get("/", "HEAD")).last == "Content-Length: 2")
+    response = Response(status: 200, body: .stream(BytePipe(), length: 17))
+    #expect(try await head(of: response, to: .get("/", "HEAD")).last == "Content-Length: 17")
+  }
+
+  @Test("answers HEAD without a length when there is none, and the client sees the end", arguments: [200, 304])
+  func headWithoutLength(status: Int) async throws {
+    let pipe = BytePipe()
+    let response = Response(status: status, body: .stream(pipe, length: nil))
+    let bytes = try await withServer(.init(), TestHandler.responding(response)) { port in
+      try await onThread {
+        let client = try RawClient(port: port)
+        try client.send(.get("/", "HEAD"))
+        return try client.receiveAll()
+      }
+    }
+    let text = String(decoding: bytes, as: UTF8.self)
+    #expect(!text.contains("Content-Length") && !text.contains("Transfer-Encoding"))
+    #expect(text.hasSuffix("Connection: close\r\n\r\n"))
+    #expect(pipe.isAbandoned)
+  }
+
+  @Test("keeps the connection and the given length of a 304")
+  func notModified() async throws {
+    let response = Response(status: 304, headers: ["Content-Length": "12", "ETag": "\"1\""], body: .bytes([1, 2]))
+    try await withServer(.init(), TestHandler.responding(response)) { port in
+      let heads = try await onThread {
+        let client = try RawClient(port: port)
+        return [try client.exchange(.get("/")).lines, try client.exchange(.get("/")).lines]
+      }
+      let expected = ["HTTP/1.1 304 Not Modified", "ETag: \"1\"", "Content-Length: 12"]
+      #expect(heads == [expected, expected])
+    }
+  }
+
+  @Test("sends a 204 without a body or a length, whatever the handler gave")
+  func noContent() async throws {
+    let response = Response(status: 204, headers: ["X-A": "1"], body: .bytes([1, 2]))
+    try await withServer(.init(), TestHandler.responding(response)) { port in
+      let heads = try await onThread {
+        let client = try RawClient(port: port)
+        return [try client.exchange(.get("/")).lines, try client.exchange(.get("/", "DELETE")).lines]
+      }
+      #expect(heads == Array(repeating: ["HTTP/1.1 204 No Content", "X-A: 1"], count: 2))
+    }
+  }
+
+  @Test("sends a stream of known length with it, one of unknown length chunked")
+  func streams() async throws {
+    let handler = TestHandler(slow: { request in
+      let pipe = BytePipe()
+      Task {
+        for part in ["one ", "two ", "three"] { try await pipe.write(Array(part.utf8)) }
+        pipe.finish()
+      }
+      return Response(status: 200, body: .stream(pipe, length: request.target == "/known" ? 13 : nil))
+    })
+    try await withServer(.init(), handler) { port in
+      let known = try await ask(port, .get("/known"))
+      #expect(known.headers["Content-Length"] == "13" && known.text == "one two three")
+      let unknown = try await ask(port, .get("/unknown"))
+      #expect(unknown.headers.fields == [.init("Transfer-Encoding", "chunked")] && unknown.text == "one two three")
+      let old = try await ask(port, "GET /unknown HTTP/1.0\r\n\r\n")
+      #expect(old.headers.fields == [.init("Connection", "close")] && old.text == "one two three")
+    }
+  }
+
+  @Test("answers 500 and lives on when a field or a status cannot be sent")
+  func unsendable() async throws {
+    let handler = TestHandler(slow: { request in
+      switch request.target {
+      case "/split": Response(status: 200, headers: ["X-A": "1\r\nX-Injected: 1"])
+      case "/name": Response(status: 200, headers: ["X A": "1"])
+      case "/status": Response(status: 99)
+      default: Response(status: 200)
+      }
+    })
+    try await withServer(.init(), handler) { port in
+      let answers = try await onThread {
+        let client = try RawClient(port: port)
+        return try ["/split", "/name", "/status", "/"].map { try client.exchange(.get($0)) }
+      }
+      #expect(answers.map(\.status) == [500, 500, 500, 200])
+      #expect(answers[0].text.contains("'X-A'") && answers[2].text.contains("99"))
+    }
+  }
+
+  @Test("answers 500 with the error's words when the handler throws, and the connection lives on")
+  func handlerThrows() async throws {
+    struct Broken: Error, CustomStringConvertible { let description = "the cassette is torn" }
+    let handler = TestHandler(slow: { request in
+      if request.target == "/broken" { throw Broken() }
+      return Response(status: 200)
+    })
+    try await withServer(.init(), handler) { port in
+      let answers = try await onThread {
+        let client = try RawClient(port: port)
+        return [try client.exchange(.get("/broken")), try client.exchange(.get("/"))]
+      }
+      #expect(answers.map(\.status) == [500, 200])
+      #expect(answers[0].text.contains("the cassette is torn"))
+      #expect(answers[0].headers["Content-Type"] == "text/plain; charset=utf-8")
+    }
+  }
+
+  @Test("says so when the head of an answer is too large for the connection's memory")
+  func largeAnswerHead() async throws {
+    let response = Response(status: 200, headers: ["X-Large": String(repeating: "x", count: 60_000)])
+    try await withServer(.init(), TestHandler.responding(response)) { port in
+      let answer = try await ask(port, .get("/"))
+      #expect(answer.status == 500 && answer.text.contains("header limit"))
+    }
+  }
+}

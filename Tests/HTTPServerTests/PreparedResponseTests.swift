@@ -1,0 +1,84 @@
+import HTTPMessages
+import HTTPServer
+import TestSupport
+import Testing
+
+@Suite("Prepared responses", .timeLimit(.minutes(1)))
+struct PreparedResponseTests {
+  /// The heads and the bodies for GET and HEAD on HTTP/1.1 and for GET on HTTP/1.0, each sent twice.
+  private func answers(_ prepared: PreparedResponse) async throws -> [RawClient.Answer] {
+    try await withServer(.init(), TestHandler(fast: { _ in prepared })) { port in
+      try await onThread {
+        try [String.get("/"), .get("/", "HEAD"), "GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n"].flatMap {
+          request in
+          let client = try RawClient(port: port)
+          let first = try client.exchange(request)
+          if first.headers["Connection"] == "close" { return [first, try RawClient(port: port).exchange(request)] }
+          return [first, try client.exchange(request)]
+        }
+      }
+    }
+  }
+
+  @Test("gives the length, and HEAD gets the same head")
+  func length() async throws {
+    let headers: Headers = ["Set-Cookie": "a=1", "set-cookie": "b=2"]
+    let answers = try await answers(PreparedResponse(status: 203, headers: headers, body: Array("body".utf8)))
+    let head = [
+      "HTTP/1.1 203 Non-Authoritative Information", "Set-Cookie: a=1", "set-cookie: b=2", "Content-Length: 4",
+    ]
+    #expect(answers.prefix(4).map(\.lines) == Array(repeating: head, count: 4))
+    #expect(answers.map(\.text) == ["body", "body", "", "", "body", "body"])
+  }
+
+  @Test("sends chunked, to HTTP/1.0 with a length, to HEAD without one", arguments: ["", "body"])
+  func chunked(body: String) async throws {
+    let answers = try await answers(
+      PreparedResponse(status: 200, headers: ["X-A": "1"], body: Array(body.utf8), framing: .chunked))
+    #expect(answers.map(\.text) == [body, body, "", "", body, body])
+    for answer in answers[0...1] {
+      #expect(answer.headers["Transfer-Encoding"] == "chunked" && answer.headers["Content-Length"] == nil)
+    }
+    for answer in answers[2...3] { #expect(answer.headers["Content-Length"] == nil) }
+    for answer in answers[4...5] {
+      #expect(answer.headers["Transfer-Encoding"] == nil && answer.headers["Content-Length"] == "\(body.utf8.count)")
+    }
+  }
+
+  @Test("sends a head alone with the given length")
+  func headOnly() async throws {
+    let prepared = try PreparedResponse(
+      status: 200, headers: ["X-A": "1"], body: [], framing: .headOnly(contentLength: 99))
+    let answer = try await withServer(.init(), TestHandler(fast: { _ in prepared })) { port in
+      try await ask(port, .get("/", "HEAD"))
+    }
+    #expect(answer.lines == ["HTTP/1.1 200 OK", "X-A: 1", "Content-Length: 99"])
+  }
+
+  @Test("knows that 204 and 304 have no body", arguments: [204, 304])
+  func emptyStatuses(status: Int) async throws {
+    let prepared = try PreparedResponse(status: status, headers: ["Content-Length": "7"], body: [1, 2, 3])
+    for answer in try await answers(prepared) {
+      #expect(answer.body.isEmpty)
+      #expect(answer.headers["Content-Length"] == (status == 304 ? "7" : nil))
+    }
+  }
+
+  @Test("refuses what cannot be sent")
+  func refusals() {
+    #expect(throws: ServerError.self) { try PreparedResponse(status: 99, headers: [:], body: []) }
+    #expect(throws: ServerError.self) { try PreparedResponse(status: 200, headers: ["A": "\n"], body: []) }
+    #expect(throws: ServerError.self) { try PreparedResponse(status: 200, headers: ["": "a"], body: []) }
+    #expect(throws: ServerError.self) { try PreparedResponse(status: 200, headers: ["A:": "a"], body: []) }
+  }
+
+  @Test("may be dropped while it is being sent")
+  func dropped() async throws {
+    let body = [UInt8](repeating: 5, count: 8 << 20)
+    let handler = TestHandler(fast: { _ in try? PreparedResponse(status: 200, headers: [:], body: body) })
+    try await withServer(.init(), handler) { port in
+      let answer = try await ask(port, .get("/"))
+      #expect(answer.body == body)
+    }
+  }
+}

@@ -1,0 +1,52 @@
+import HTTPMessages
+import HTTPServer
+import TestSupport
+
+/// A handler from closures.
+struct TestHandler: RequestHandler {
+  var fast: @Sendable (borrowing RequestView) -> PreparedResponse? = { _ in nil }
+  var slow: @Sendable (Request) async throws -> Response = { _ in Response(status: 404) }
+
+  func answer(_ request: borrowing RequestView) -> PreparedResponse? { fast(request) }
+  func respond(to request: Request) async throws -> Response { try await slow(request) }
+
+  /// Answers all with this.
+  static func responding(_ response: Response) -> TestHandler { TestHandler(slow: { _ in response }) }
+
+  /// Answers with the method, the target, the headers and the body of the request, one thing a line.
+  static let mirror = TestHandler(slow: { request in
+    var text = "\(request.method) \(request.target)\n"
+    for field in request.headers.fields { text += "\(field.name): \(field.value)\n" }
+    let body = try await request.body.collect(upTo: 1 << 24)
+    return Response(status: 200, body: .bytes(Array(text.utf8) + body))
+  })
+}
+
+/// A server with one listener, stopped at the end.
+func withServer<Value: Sendable>(
+  _ configuration: HTTPServer.Configuration = .init(), _ handler: any RequestHandler,
+  _ body: (UInt16) async throws -> Value
+) async throws -> Value {
+  let server = try HTTPServer(configuration)
+  let listener = try server.listen(handler: handler)
+  do {
+    let value = try await body(listener.port)
+    await server.stop(grace: .seconds(2))
+    return value
+  } catch {
+    await server.stop(grace: .zero)
+    throw error
+  }
+}
+
+/// Sends one request, as text, on a connection of its own and reads the answer.
+func ask(_ port: UInt16, _ request: String) async throws -> RawClient.Answer {
+  try await onThread { try RawClient(port: port).exchange(request) }
+}
+
+extension String {
+  /// A request without a body.
+  static func get(_ target: String, _ method: String = "GET") -> String {
+    "\(method) \(target) HTTP/1.1\r\nHost: test\r\n\r\n"
+  }
+}
