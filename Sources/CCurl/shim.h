@@ -1,3 +1,107 @@
 #pragma once
-// What Swift cannot import as it is gets a static inline function here.
+// What Swift cannot import as it is gets a static inline function here: curl's setters and getters are variadic,
+// so there is one function for each type of argument.
 #include <curl/curl.h>
+#include <stdint.h>
+#include <unistd.h>
+#include <fcntl.h>
+#include <sys/socket.h>
+#if defined(__linux__)
+// Swift's Glibc module leaves these two out.
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#endif
+
+static inline CURLcode curl_set_long(CURL *easy, CURLoption option, long value) {
+  return curl_easy_setopt(easy, option, value);
+}
+
+static inline CURLcode curl_set_offset(CURL *easy, CURLoption option, int64_t value) {
+  return curl_easy_setopt(easy, option, (curl_off_t)value);
+}
+
+// curl copies the text, whichever option it is.
+static inline CURLcode curl_set_text(CURL *easy, CURLoption option, const char *_Nullable text) {
+  return curl_easy_setopt(easy, option, text);
+}
+
+// For what curl only keeps the address of.
+static inline CURLcode curl_set_pointer(CURL *easy, CURLoption option, void *_Nullable pointer) {
+  return curl_easy_setopt(easy, option, pointer);
+}
+
+// A body that curl copies. The length has to be set first (CURLOPT_COPYPOSTFIELDS).
+static inline CURLcode curl_set_body(CURL *easy, const void *_Nullable bytes, int64_t count) {
+  CURLcode code = curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)count);
+  return code != CURLE_OK ? code : curl_easy_setopt(easy, CURLOPT_COPYPOSTFIELDS, bytes ? bytes : "");
+}
+
+static inline CURLcode curl_set_transfer_callbacks(
+    CURL *easy, void *context, curl_write_callback header, curl_write_callback write, curl_read_callback read,
+    curl_seek_callback seek) {
+  CURLcode code = CURLE_OK;
+  if (code == CURLE_OK) code = curl_easy_setopt(easy, CURLOPT_HEADERFUNCTION, header);
+  if (code == CURLE_OK) code = curl_easy_setopt(easy, CURLOPT_HEADERDATA, context);
+  if (code == CURLE_OK) code = curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, write);
+  if (code == CURLE_OK) code = curl_easy_setopt(easy, CURLOPT_WRITEDATA, context);
+  if (code == CURLE_OK) code = curl_easy_setopt(easy, CURLOPT_READFUNCTION, read);
+  if (code == CURLE_OK) code = curl_easy_setopt(easy, CURLOPT_READDATA, context);
+  if (code == CURLE_OK) code = curl_easy_setopt(easy, CURLOPT_SEEKFUNCTION, seek);
+  if (code == CURLE_OK) code = curl_easy_setopt(easy, CURLOPT_SEEKDATA, context);
+  if (code == CURLE_OK) code = curl_easy_setopt(easy, CURLOPT_PRIVATE, context);
+  return code;
+}
+
+// curl's own sockets would be inherited by every child of this process, and keep connections open there.
+static inline curl_socket_t curl_open_private_socket(
+    void *context, curlsocktype purpose, struct curl_sockaddr *address) {
+  (void)context;
+  (void)purpose;
+#if defined(SOCK_CLOEXEC)
+  return socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
+#else
+  int descriptor = socket(address->family, address->socktype, address->protocol);
+  if (descriptor >= 0) fcntl(descriptor, F_SETFD, FD_CLOEXEC);
+  return descriptor;
+#endif
+}
+
+static inline CURLcode curl_set_private_sockets(CURL *easy) {
+  return curl_easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, curl_open_private_socket);
+}
+
+static inline CURLMcode curl_multi_set_long(CURLM *multi, CURLMoption option, long value) {
+  return curl_multi_setopt(multi, option, value);
+}
+
+static inline CURLMcode curl_multi_set_callbacks(
+    CURLM *multi, void *context, curl_socket_callback socket, curl_multi_timer_callback timer) {
+  CURLMcode code = CURLM_OK;
+  if (code == CURLM_OK) code = curl_multi_setopt(multi, CURLMOPT_SOCKETFUNCTION, socket);
+  if (code == CURLM_OK) code = curl_multi_setopt(multi, CURLMOPT_SOCKETDATA, context);
+  if (code == CURLM_OK) code = curl_multi_setopt(multi, CURLMOPT_TIMERFUNCTION, timer);
+  if (code == CURLM_OK) code = curl_multi_setopt(multi, CURLMOPT_TIMERDATA, context);
+  return code;
+}
+
+// -1 where curl has no answer.
+static inline int64_t curl_get_offset(CURL *easy, CURLINFO info) {
+  curl_off_t value = -1;
+  return curl_easy_getinfo(easy, info, &value) == CURLE_OK ? (int64_t)value : -1;
+}
+
+// -1 where curl has no answer.
+static inline long curl_get_long(CURL *easy, CURLINFO info) {
+  long value = -1;
+  return curl_easy_getinfo(easy, info, &value) == CURLE_OK ? value : -1;
+}
+
+static inline void *_Nullable curl_get_private(CURL *easy) {
+  char *pointer = NULL;
+  return curl_easy_getinfo(easy, CURLINFO_PRIVATE, &pointer) == CURLE_OK ? pointer : NULL;
+}
+
+// The union in a CURLMsg, as the one member of it that is in use.
+static inline CURLcode curl_message_result(const CURLMsg *message) {
+  return message->data.result;
+}

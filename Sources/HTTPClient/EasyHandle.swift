@@ -1,0 +1,170 @@
+import CCurl
+import HTTPMessages
+
+/// A curl easy handle that is used for one transfer after the other.
+///
+/// What never changes is set once; ``prepare(_:)`` sets all that depends on the request.
+final class EasyHandle {
+  let raw: UnsafeMutableRawPointer
+  /// The transfer that it works for.
+  private(set) var transfer: Transfer?
+
+  private let settings: Settings
+  private let problem: UnsafeMutablePointer<CChar>
+  private let proxyFields = HeaderList(lines: ["Proxy-Connection:"])
+  private var code = CURLE_OK
+
+  init(_ settings: Settings, origin: Origin) throws {
+    guard let raw = curl_easy_init() else {
+      throw UpstreamError(kind: .other, message: "\(origin): no memory for a request: close something")
+    }
+    self.raw = raw
+    self.settings = settings
+    problem = .allocate(capacity: Int(CURL_ERROR_SIZE))
+    problem.initialize(repeating: 0, count: Int(CURL_ERROR_SIZE))
+    setConstants()
+    try check(origin)
+  }
+
+  deinit {
+    curl_easy_cleanup(raw)
+    problem.deallocate()
+  }
+
+  /// Sets everything for a transfer, and keeps it until ``release()``.
+  func prepare(_ transfer: Transfer) throws {
+    self.transfer = transfer
+    problem[0] = 0
+    let proxy = settings.proxy(for: transfer.origin.scheme)
+    set(CURLOPT_PROXY, proxy)
+    if !proxy.isEmpty, transfer.origin.scheme == "http", !proxy.hasPrefix("socks") {
+      // Curl alone knows whether no_proxy applies, and writes the absolute form for a proxy.
+      set(CURLOPT_URL, transfer.origin.description + transfer.target)
+      set(CURLOPT_REQUEST_TARGET, nil)
+    } else {
+      // Sent to the letter, whatever it holds.
+      set(CURLOPT_URL, transfer.origin.description)
+      set(CURLOPT_REQUEST_TARGET, transfer.target)
+    }
+    set(CURLOPT_HTTPHEADER, pointer: transfer.fields.first)
+    setMethod(transfer)
+    try check(transfer.origin)
+  }
+
+  /// Lets go of the transfer and its memory.
+  func release() {
+    transfer = nil
+    set(CURLOPT_HTTPHEADER, pointer: nil)
+    set(CURLOPT_POSTFIELDS, pointer: nil)
+  }
+
+  /// What curl has to say about a transfer that ended with `code`, before ``release()``.
+  func failure(_ code: CURLcode, to origin: Origin) -> CurlFailure {
+    let detail = problem[0] == 0 ? String(cString: curl_easy_strerror(code)) : String(cString: problem)
+    let bareHost = origin.host.drop { $0 == "[" }.prefix { $0 != "]" }
+    let isDirect = settings.proxy(for: origin.scheme).isEmpty || detail.contains("to \(bareHost) port \(origin.port) ")
+    return CurlFailure(
+      code: code, systemError: curl_get_long(raw, CURLINFO_OS_ERRNO),
+      connectStatus: curl_get_long(raw, CURLINFO_HTTP_CONNECTCODE), throughProxy: !isDirect, detail: detail)
+  }
+
+  /// Bytes of heads and bodies both ways so far; nil while the connection is being made.
+  var bytesMoved: Int64? {
+    guard curl_get_offset(raw, CURLINFO_PRETRANSFER_TIME_T) > 0 else { return nil }
+    return curl_get_offset(raw, CURLINFO_SIZE_DOWNLOAD_T) + curl_get_offset(raw, CURLINFO_SIZE_UPLOAD_T)
+      + Int64(curl_get_long(raw, CURLINFO_HEADER_SIZE)) + Int64(curl_get_long(raw, CURLINFO_REQUEST_SIZE))
+  }
+
+  private func setConstants() {
+    set(CURLOPT_NOSIGNAL, 1)
+    // Else a cancelled transfer makes the whole thread wait for getaddrinfo.
+    set(CURLOPT_QUICK_EXIT, 1)
+    set(CURLOPT_PROTOCOLS_STR, "http,https")
+    // One message after the other on a connection: a slow reader holds up nobody else, names keep their case.
+    set(CURLOPT_HTTP_VERSION, Int(CURL_HTTP_VERSION_1_1))
+    set(CURLOPT_PATH_AS_IS, 1)
+    set(CURLOPT_SUPPRESS_CONNECT_HEADERS, 1)
+    set(CURLOPT_TCP_NODELAY, 1)
+    set(CURLOPT_BUFFERSIZE, 65_536)
+    set(CURLOPT_UPLOAD_BUFFERSIZE, 65_536)
+    set(CURLOPT_CONNECTTIMEOUT_MS, settings.connectMilliseconds)
+    set(CURLOPT_NOPROXY, settings.noProxy)
+    set(CURLOPT_PROXYHEADER, pointer: proxyFields.first)
+    if let file = settings.authoritiesFile {
+      set(CURLOPT_CAINFO, file)
+      set(CURLOPT_PROXY_CAINFO, file)
+    }
+    if let folder = settings.authoritiesFolder {
+      set(CURLOPT_CAPATH, folder)
+      set(CURLOPT_PROXY_CAPATH, folder)
+    }
+    set(CURLOPT_ERRORBUFFER, pointer: problem)
+    note(curl_set_private_sockets(raw))
+    let context = Unmanaged.passUnretained(self).toOpaque()
+    note(
+      curl_set_transfer_callbacks(
+        raw, context,
+        { bytes, size, count, context in
+          let line = UnsafeRawBufferPointer(start: bytes, count: size * count)
+          EasyHandle.transfer(of: context)?.takeHeader(line)
+          return size * count
+        },
+        { bytes, size, count, context in
+          EasyHandle.transfer(of: context)?.takeBody(UnsafeRawBufferPointer(start: bytes, count: size * count)) ?? 0
+        },
+        { bytes, size, count, context in
+          let buffer = UnsafeMutableRawBufferPointer(start: bytes, count: size * count)
+          return EasyHandle.transfer(of: context)?.readUpload(into: buffer) ?? Int(CURL_READFUNC_ABORT)
+        },
+        { context, offset, origin in
+          guard offset == 0, origin == 0, let transfer = EasyHandle.transfer(of: context) else {
+            return CURL_SEEKFUNC_FAIL
+          }
+          return transfer.rewindUpload() ? CURL_SEEKFUNC_OK : CURL_SEEKFUNC_FAIL
+        }))
+  }
+
+  private func setMethod(_ transfer: Transfer) {
+    // Undoes what the last transfer left: no upload, a body is wanted.
+    set(CURLOPT_HTTPGET, 1)
+    let upload = transfer.upload
+    switch (transfer.method, upload.whole) {
+    case ("HEAD", _):
+      set(CURLOPT_CUSTOMREQUEST, nil)
+      set(CURLOPT_NOBODY, 1)
+    case (let method, let bytes?) where bytes.isEmpty && !["POST", "PUT", "PATCH"].contains(method):
+      set(CURLOPT_CUSTOMREQUEST, method)
+    case (let method, let bytes?) where bytes.count <= 65_536:
+      // Leaves in one piece with the head.
+      set(CURLOPT_CUSTOMREQUEST, method)
+      bytes.withUnsafeBytes { note(curl_set_body(raw, $0.baseAddress, Int64($0.count))) }
+    case (let method, _):
+      set(CURLOPT_CUSTOMREQUEST, method)
+      set(CURLOPT_UPLOAD, 1)
+      note(curl_set_offset(raw, CURLOPT_INFILESIZE_LARGE, Int64(upload.length ?? -1)))
+    }
+  }
+
+  private static func transfer(of context: UnsafeMutableRawPointer?) -> Transfer? {
+    context.flatMap { Unmanaged<EasyHandle>.fromOpaque($0).takeUnretainedValue().transfer }
+  }
+
+  // MARK: Options
+
+  private func set(_ option: CURLoption, _ value: Int) { note(curl_set_long(raw, option, value)) }
+
+  private func set(_ option: CURLoption, _ text: String?) { note(curl_set_text(raw, option, text)) }
+
+  private func set(_ option: CURLoption, pointer: UnsafeMutableRawPointer?) {
+    note(curl_set_pointer(raw, option, pointer))
+  }
+
+  private func note(_ result: CURLcode) {
+    if code == CURLE_OK { code = result }
+  }
+
+  private func check(_ origin: Origin) throws {
+    defer { code = CURLE_OK }
+    if code != CURLE_OK { throw failure(code, to: origin).error(for: origin) }
+  }
+}

@@ -1,0 +1,93 @@
+package import HTTPMessages
+
+/// Sends requests to upstreams as they stand: nothing is added, decoded or followed.
+///
+/// One thread runs all transfers on libcurl's multi interface; no thread ever waits for an upstream. Connections are
+/// kept and used again. libcurl repeats a request once more by itself where a kept connection turns out to be closed
+/// before a byte of the answer came (RFC 9112, 9.3.1).
+///
+/// ```swift
+/// let client = try HTTPClient()
+/// let response = try await client.send(
+///   Request(method: "GET", target: "/a%7Eb?x=1"), to: Origin(parsing: "https://dev.api1.com"))
+/// let body = try await response.body.collect(upTo: 1 << 20)
+/// ```
+package final class HTTPClient: Sendable {
+  /// What a client may be told.
+  package struct Configuration: Sendable {
+    /// Seconds until a connection stands: name, TCP, proxy and TLS together.
+    package var connectSeconds: Double
+    /// Seconds without a byte either way that end a transfer with `.timedOut`.
+    ///
+    /// A transfer that waits for our side (a slow reader of the response, a slow writer of the request) is not the
+    /// upstream's fault and goes on.
+    package var stallSeconds: Double
+    /// The path of a PEM file with the authorities to trust.
+    ///
+    /// Nil: `CURL_CA_BUNDLE`, else `SSL_CERT_DIR` and
+    /// `SSL_CERT_FILE`, else those that libcurl was built with.
+    package var certificateAuthorities: String?
+    /// The variables in which proxies and authorities are looked up.
+    ///
+    /// They are `http_proxy`, `https_proxy`, `all_proxy`, `no_proxy` and the above, by curl's rules. Nil: this
+    /// process's own, read once when the client is made.
+    package var environment: [String: String]?
+
+    /// Times in seconds; see the properties.
+    package init(
+      connectSeconds: Double = 10, stallSeconds: Double = 60, certificateAuthorities: String? = nil,
+      environment: [String: String]? = nil
+    ) {
+      self.connectSeconds = connectSeconds
+      self.stallSeconds = stallSeconds
+      self.certificateAuthorities = certificateAuthorities
+      self.environment = environment
+    }
+  }
+
+  private let thread: CurlThread
+
+  /// Starts the client's thread.
+  ///
+  /// - Throws: ``UpstreamError`` of kind `.other` when the machine has no descriptor or thread left.
+  package init(_ configuration: Configuration = .init()) throws {
+    thread = try CurlThread(Settings(configuration))
+    try thread.start()
+  }
+
+  deinit {
+    thread.stop()
+  }
+
+  /// Sends a request, and returns once the response's head is there.
+  ///
+  /// The request's header fields go out in order, with their case and repeats, after `Host` (the request's, else the
+  /// origin's authority). What belongs to one connection is dropped, `Expect` too; `Content-Length` or chunked coding
+  /// follows from the body. The body of a `HEAD` request is not sent. Cancelling the task ends the transfer at once,
+  /// and later abandoning the response's stream does.
+  ///
+  /// - Parameters:
+  ///   - request: the target in origin form (`/path?query`, or `*`), sent as it is.
+  ///   - origin: where to.
+  /// - Returns: the response; fields as received, the body without transfer coding but otherwise not decoded:
+  ///   `.bytes` if all of it has come already, else a stream that fails with ``UpstreamError`` if the upstream dies.
+  ///   Whoever does not want the stream has to abandon it.
+  /// - Throws: ``UpstreamError``; what the request's stream failed with; `CancellationError`.
+  package func send(_ request: Request, to origin: Origin) async throws -> Response {
+    let transfer = try Transfer(request, to: origin, on: thread)
+    return try await withTaskCancellationHandler {
+      try await withCheckedThrowingContinuation { continuation in
+        transfer.start(continuation)
+      }
+    } onCancel: {
+      thread.post(.cancel(transfer))
+    }
+  }
+
+  /// Ends the thread; running transfers fail, and so does every later request.
+  ///
+  /// Waits until the thread has ended. May be called again.
+  package func shutdown() {
+    thread.stop()
+  }
+}

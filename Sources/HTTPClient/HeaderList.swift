@@ -1,0 +1,115 @@
+import CCurl
+import HTTPMessages
+
+/// A request's header fields in the form in which curl takes them: a linked list of C strings.
+///
+/// Two blocks of memory instead of two for every field. Curl reads the list and does not change it, and it has to
+/// live as long as the transfer.
+final class HeaderList {
+  private var text: [UInt8] = []
+  private var starts: [Int] = []
+  private var nodes: UnsafeMutableBufferPointer<curl_slist>?
+  private var block: UnsafeMutableBufferPointer<CChar>?
+
+  /// - Throws: ``UpstreamError`` for a name that is no token, or a value with a line break or a null byte: it would
+  ///   smuggle lines into the request.
+  init(_ request: Request, to origin: Origin) throws {
+    var headers = request.headers
+    headers.removeHopByHop()
+    text.reserveCapacity(512)
+    var given: Given = []
+    for field in headers.fields {
+      guard field.name.isToken else { throw UpstreamError.invalid(origin, "a header is named '\(field.name)'") }
+      guard field.value.utf8.allSatisfy({ $0 != 0x0A && $0 != 0x0D && $0 != 0 }) else {
+        throw UpstreamError.invalid(origin, "the header \(field.name) has a line break or a null byte")
+      }
+      if field.name.equalsIgnoringASCIICase("Content-Length") || field.name.equalsIgnoringASCIICase("Expect") {
+        continue
+      }
+      if field.name.equalsIgnoringASCIICase("Host") {
+        // Curl writes one Host line, the first, wherever it stands in the list. An empty one is no name.
+        guard !given.contains(.host), !field.value.isEmpty else { continue }
+        given.insert(.host)
+      } else if field.name.equalsIgnoringASCIICase("Accept") {
+        given.insert(.accept)
+      } else if field.name.equalsIgnoringASCIICase("Content-Type") {
+        given.insert(.contentType)
+      }
+      append(field)
+    }
+    // "Name:" takes away what curl would write by itself.
+    appendLine("Expect:")
+    if !given.contains(.accept) { appendLine("Accept:") }
+    if !given.contains(.contentType) { appendLine("Content-Type:") }
+    seal()
+  }
+
+  /// A list of lines as they are.
+  init(lines: [String]) {
+    lines.forEach(appendLine)
+    seal()
+  }
+
+  deinit {
+    nodes?.deallocate()
+    block?.deallocate()
+  }
+
+  /// The list's first node, valid as long as the list.
+  var first: UnsafeMutablePointer<curl_slist>? { nodes?.baseAddress }
+
+  private struct Given: OptionSet {
+    let rawValue: Int
+    static let host = Given(rawValue: 1)
+    static let accept = Given(rawValue: 2)
+    static let contentType = Given(rawValue: 4)
+  }
+
+  private func append(_ field: Headers.Field) {
+    starts.append(text.count)
+    text += field.name.utf8
+    let value = field.value.utf8.drop { $0 == 0x20 || $0 == 0x09 }
+    if value.isEmpty {
+      // With a colon curl would take the field away (CURLOPT_HTTPHEADER).
+      text.append(UInt8(ascii: ";"))
+    } else {
+      text += ": ".utf8
+      text += value
+    }
+    text.append(0)
+  }
+
+  private func appendLine(_ line: String) {
+    starts.append(text.count)
+    text += line.utf8
+    text.append(0)
+  }
+
+  private func seal() {
+    let block = UnsafeMutableBufferPointer<CChar>.allocate(capacity: text.count)
+    _ = block.initialize(from: text.lazy.map { CChar(bitPattern: $0) })
+    let nodes = UnsafeMutableBufferPointer<curl_slist>.allocate(capacity: starts.count)
+    for (index, start) in starts.enumerated() {
+      let next = index + 1 < starts.count ? nodes.baseAddress.map { $0 + index + 1 } : nil
+      nodes.initializeElement(at: index, to: curl_slist(data: block.baseAddress.map { $0 + start }, next: next))
+    }
+    self.block = block
+    self.nodes = nodes
+    text = []
+    starts = []
+  }
+}
+
+extension String {
+  /// A token as RFC 9110, 5.6.2, has it: what methods and header names are made of.
+  var isToken: Bool {
+    !utf8.isEmpty
+      && utf8.allSatisfy { byte in
+        switch byte {
+        case 0x30...0x39, 0x41...0x5A, 0x61...0x7A: true
+        case 0x21, 0x23...0x27, 0x2A, 0x2B, 0x2D, 0x2E, 0x5E, 0x5F, 0x60, 0x7C, 0x7E: true
+        default: false
+        }
+      }
+  }
+}

@@ -1,0 +1,179 @@
+import CCurl
+import HTTPMessages
+
+/// One request on its way, and its response.
+///
+/// Made by the task that sends; from ``start(_:)`` on it belongs to curl's thread, which is why it needs no lock.
+final class Transfer: @unchecked Sendable {
+  let origin: Origin
+  let method: String
+  let target: String
+  let fields: HeaderList
+  private(set) var upload: Upload
+
+  /// Where it stands in the thread's list.
+  var slot = -1
+  /// The handle while it runs.
+  var easy: EasyHandle?
+  /// Set when it was cancelled before it began.
+  var isCancelled = false
+  var activity = Activity()
+
+  private let thread: CurlThread
+  private var continuation: CheckedContinuation<Response, any Error>?
+  private var head = ResponseHead()
+  /// The body's first bytes, until the response is handed over.
+  private var early: [UInt8] = []
+  private var received = 0
+  private var pipe: BytePipe?
+  private var isReceivingPaused = false
+  private var isSendingPaused = false
+  private var uploadFailure: (any Error)?
+
+  private static let earlyLimit = 65_536
+  private static let pipeCapacity = 262_144
+
+  /// - Throws: ``UpstreamError`` for a request that cannot be put on the wire.
+  init(_ request: Request, to origin: Origin, on thread: CurlThread) throws {
+    guard request.method.isToken else { throw UpstreamError.invalid(origin, "the method is '\(request.method)'") }
+    let isTarget = request.target.utf8.allSatisfy { $0 > 0x20 && $0 != 0x7F }
+    guard isTarget, request.target.utf8.first == UInt8(ascii: "/") || request.target == "*" else {
+      throw UpstreamError.invalid(origin, "'\(request.target)' is no path with a query")
+    }
+    self.origin = origin
+    self.thread = thread
+    method = request.method
+    target = request.target
+    fields = try HeaderList(request, to: origin)
+    upload = Upload(request.body)
+  }
+
+  func start(_ continuation: CheckedContinuation<Response, any Error>) {
+    self.continuation = continuation
+    if !thread.post(.start(self)) { end(UpstreamError.shutDown(origin)) }
+  }
+
+  // MARK: Called by curl
+
+  func takeHeader(_ line: UnsafeRawBufferPointer) {
+    if head.take(line) { thread.headCame(of: self) }
+  }
+
+  func takeBody(_ bytes: UnsafeRawBufferPointer) -> Int {
+    if pipe == nil {
+      if early.count + bytes.count <= Self.earlyLimit {
+        early += bytes
+        received += bytes.count
+        return bytes.count
+      }
+      handOver()
+    }
+    // Without a pipe nobody wants the bytes.
+    guard let pipe else { return bytes.count }
+    guard pipe.offer(bytes) else {
+      isReceivingPaused = true
+      return Int(CURL_WRITEFUNC_PAUSE)
+    }
+    received += bytes.count
+    // Curl ends the transfer only when the request is sent as well.
+    if received == head.length { pipe.finish() }
+    return bytes.count
+  }
+
+  func readUpload(into buffer: UnsafeMutableRawBufferPointer) -> Int {
+    switch upload.read(into: buffer) {
+    case .bytes(let count): return count
+    case .later:
+      isSendingPaused = true
+      return Int(CURL_READFUNC_PAUSE)
+    case .failed(let error):
+      uploadFailure = error
+      return Int(CURL_READFUNC_ABORT)
+    }
+  }
+
+  func rewindUpload() -> Bool { upload.rewind() }
+
+  // MARK: Called by the thread
+
+  /// Whether our side is the one that is waited for.
+  var isPaused: Bool { isReceivingPaused || isSendingPaused }
+
+  /// Whether the response's stream is held by nobody but this transfer.
+  var isForgotten: Bool { pipe != nil && isKnownUniquelyReferenced(&pipe) }
+
+  /// Sets what resumes the upload, before curl begins to read.
+  func prepareUpload() {
+    guard let pipe = upload.pipe else { return }
+    pipe.onReadable { [self] in thread.post(.resumeSending(self)) }
+  }
+
+  /// Lets curl go on; in curl's thread only.
+  func resume(receiving: Bool = false, sending: Bool = false) -> CURLcode {
+    guard let easy else { return CURLE_OK }
+    if receiving { isReceivingPaused = false }
+    if sending { isSendingPaused = false }
+    // The callbacks may pause again in here.
+    let bits = (isReceivingPaused ? CURLPAUSE_RECV : 0) | (isSendingPaused ? CURLPAUSE_SEND : 0)
+    return curl_easy_pause(easy.raw, bits)
+  }
+
+  /// Gives the response to the task that waits for it, unless it has it.
+  ///
+  /// - Parameter isWhole: whether there will be no more bytes.
+  func handOver(isWhole: Bool = false) {
+    guard head.isComplete, let continuation = continuation.take() else { return }
+    var response = Response(status: head.status, reason: head.reason, headers: head.headers)
+    if head.hasNoBody(answering: method) {
+      // No content, whatever its fields say.
+    } else if isWhole || early.count == head.length {
+      response.body = .bytes(early)
+    } else {
+      let pipe = BytePipe(capacity: Self.pipeCapacity)
+      pipe.onWritable { [self] in thread.post(.resumeReceiving(self)) }
+      pipe.onAbandoned { [self] in thread.post(.cancel(self)) }
+      early.withUnsafeBytes { _ = pipe.offer($0) }
+      self.pipe = pipe
+      response.body = .stream(pipe, length: head.length)
+    }
+    early = []
+    upload.settle()
+    if head.status >= 300, let pipe = upload.pipe {
+      // Curl sends no more of it after such an answer, so nobody may wait for that.
+      pipe.abandon()
+      if isSendingPaused { thread.post(.resumeSending(self)) }
+    }
+    continuation.resume(returning: response)
+  }
+
+  /// The end of it all: what waits for the response, its body or room in the request's is told.
+  func end(_ error: (any Error)?) {
+    let error = uploadFailure ?? error
+    if error == nil {
+      handOver(isWhole: true)
+    } else if !(error is CancellationError) {
+      handOver()
+    }
+    if let continuation = continuation.take() {
+      continuation.resume(
+        throwing: error ?? UpstreamError(kind: .cut, message: "\(origin) ended without an answer: look into its log"))
+    }
+    if let pipe {
+      if let error { pipe.fail(error) } else { pipe.finish() }
+      pipe.onWritable(nil)
+    }
+    pipe = nil
+    if let pipe = upload.pipe {
+      pipe.onReadable(nil)
+      pipe.abandon()
+    }
+  }
+}
+
+/// What is needed to see that a transfer stands still.
+struct Activity {
+  /// Bytes both ways, when last looked at.
+  var bytes: Int64 = 0
+  /// When that number was new; nanoseconds of the monotonic clock.
+  var since: UInt64 = 0
+}

@@ -1,0 +1,224 @@
+import Foundation
+import HTTPClient
+import HTTPMessages
+import Testing
+
+@Suite("An upstream that fails", .timeLimit(.minutes(1)))
+struct FailureTests {
+  private func failure(
+    _ client: HTTPClient, _ origin: Origin, _ request: Request = Request(method: "GET", target: "/")
+  ) async throws -> UpstreamError {
+    do {
+      let response = try await client.send(request, to: origin)
+      throw Failure(what: "status \(response.status)")
+    } catch let error as UpstreamError {
+      #expect(!error.message.contains("\n") && error.message.contains(origin.description), "\(error)")
+      return error
+    }
+  }
+
+  private func failure(
+    _ configuration: HTTPClient.Configuration = .init(environment: [:]), script: @escaping ScriptedUpstream.Script
+  ) async throws -> UpstreamError {
+    try await withUpstream(configuration, script: script) { client, upstream in
+      try await failure(client, upstream.origin)
+    }
+  }
+
+  @Test("is refused when nothing listens there")
+  func refused() async throws {
+    let (descriptor, port) = try ScriptedUpstream.listen(backlog: nil)
+    defer { close(descriptor) }
+    let client = try HTTPClient(.init(environment: [:]))
+    #expect(try await failure(client, Origin(scheme: "http", host: "127.0.0.1", port: port)).kind == .refused)
+  }
+
+  @Test("is unresolved when its name has no address")
+  func unresolved() async throws {
+    let client = try HTTPClient(.init(environment: [:]))
+    let error = try await failure(client, Origin(scheme: "http", host: "nowhere.invalid", port: 80))
+    #expect(error.kind == .unresolved, "\(error)")
+  }
+
+  @Test("is unreachable when there is no way to it")
+  func unreachable() async throws {
+    let client = try HTTPClient(.init(environment: [:]))
+    // The kernel has no route to the addresses of RFC 6666.
+    let error = try await failure(client, Origin(scheme: "http", host: "[100::1]", port: 80))
+    #expect(error.kind == .unreachable, "\(error)")
+  }
+
+  @Test("cuts when it closes or resets before its answer", arguments: [true, false])
+  func beforeHead(isReset: Bool) async throws {
+    let error = try await failure { connection in
+      _ = try connection.readHead()
+      if isReset { connection.reset() }
+    }
+    #expect(error.kind == .cut, "\(error)")
+  }
+
+  @Test("cuts when it closes within the head")
+  func withinHead() async throws {
+    let error = try await failure { connection in
+      _ = try connection.readHead()
+      try connection.write("HTTP/1.1 200 OK\r\nContent-Le")
+    }
+    #expect(error.kind == .cut, "\(error)")
+  }
+
+  @Test(
+    "cuts the body's stream when it closes or resets half-way",
+    arguments: ["Content-Length: 10\r\n\r\nhalf", "Transfer-Encoding: chunked\r\n\r\n4\r\nhalf\r\n"], [true, false])
+  func halfWay(rest: String, comesAtOnce: Bool) async throws {
+    let gate = Gate()
+    try await withUpstream { connection in
+      _ = try connection.readHead()
+      try connection.write("HTTP/1.1 200 OK\r\n" + rest)
+      if comesAtOnce { return }
+      gate.wait()
+      connection.reset()
+    } _: { client, upstream in
+      let response = try await client.send(Request(method: "GET", target: "/"), to: upstream.origin)
+      guard case .stream(let pipe, _) = response.body else { throw Failure(what: "no stream") }
+      #expect(try await pipe.read() == [UInt8]("half".utf8))
+      gate.open()
+      let error = await #expect(throws: UpstreamError.self) { try await pipe.read() }
+      #expect(error?.kind == .cut)
+    }
+  }
+
+  @Test(
+    "does not answer with HTTP", arguments: ["SSH-2.0-OpenSSH_9\r\n", "\u{15}\u{3}\u{1}\0\u{2}\u{2}\n", "220 ftp\r\n"])
+  func noHTTP(answer: String) async throws {
+    let error = try await failure { connection in
+      _ = try connection.readHead()
+      try connection.write(answer)
+    }
+    #expect(error.kind == .other, "\(error)")
+  }
+
+  @Test("gives no answer when it switches to a protocol that nobody asked for")
+  func upgrade() async throws {
+    let error = try await failure { connection in
+      _ = try connection.readHead()
+      try connection.write("HTTP/1.1 101 Switching Protocols\r\nUpgrade: h2c\r\n\r\nbytes of another protocol")
+    }
+    #expect(error.kind == .cut, "\(error)")
+  }
+
+  @Test("times out when it accepts no connection")
+  func connect() async throws {
+    // A queue of one that is full: the kernel drops what comes next.
+    let (descriptor, port) = try ScriptedUpstream.listen(backlog: 0)
+    defer { close(descriptor) }
+    let plain = try HTTPClient(.init(connectSeconds: 0.3, environment: [:]))
+    let origin = Origin(scheme: "http", host: "127.0.0.1", port: port)
+    var waiting: [Task<UpstreamError, any Error>] = []
+    for _ in 0..<4 { waiting.append(Task { try await failure(plain, origin) }) }
+    defer { waiting.forEach { $0.cancel() } }
+    let kinds = Signal<UpstreamError.Kind>()
+    for task in waiting { Task { kinds.send(try await task.value.kind) } }
+    #expect(try await kinds.next() == .timedOut)
+  }
+
+  @Test("times out when TLS does not begin in time")
+  func handshake() async throws {
+    try await withUpstream(.init(connectSeconds: 0.3, environment: [:])) { connection in
+      _ = connection.readToEnd()
+    } _: { client, upstream in
+      let error = try await failure(client, Origin(scheme: "https", host: "127.0.0.1", port: upstream.origin.port))
+      #expect(error.kind == .timedOut, "\(error)")
+    }
+  }
+
+  @Test("times out when it does not answer")
+  func silence() async throws {
+    let ended = Signal<Int>()
+    let error = try await failure(.init(stallSeconds: 0.3, environment: [:])) { connection in
+      _ = try connection.readHead()
+      ended.send(connection.readToEnd())
+    }
+    #expect(error.kind == .timedOut, "\(error)")
+    #expect(try await ended.next() == 0)
+  }
+
+  @Test("times out when it stops in the middle of its answer")
+  func stall() async throws {
+    try await withUpstream(.init(stallSeconds: 0.3, environment: [:])) { connection in
+      _ = try connection.readHead()
+      try connection.write("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf")
+      _ = connection.readToEnd()
+    } _: { client, upstream in
+      let response = try await client.send(Request(method: "GET", target: "/"), to: upstream.origin)
+      let error = await #expect(throws: UpstreamError.self) { try await response.body.collect(upTo: 10) }
+      #expect(error?.kind == .timedOut)
+    }
+  }
+
+  @Test("times out when it does not take the request")
+  func deaf() async throws {
+    let gate = Gate()
+    let error = try await withUpstream(.init(stallSeconds: 0.3, environment: [:])) { connection in
+      gate.wait()
+    } _: { client, upstream in
+      defer { gate.open() }
+      return try await failure(
+        client, upstream.origin,
+        Request(method: "PUT", target: "/", body: .bytes([UInt8](repeating: 1, count: 50_000_000))))
+    }
+    #expect(error.kind == .timedOut, "\(error)")
+  }
+
+  @Test("does not time out while bytes come slowly, or while our own reader is the slow one")
+  func slow() async throws {
+    let full = Signal<Void>()
+    let isRead = Gate()
+    try await withUpstream(.init(stallSeconds: 2, environment: [:])) { connection in
+      _ = try connection.readHead()
+      try connection.write("HTTP/1.1 200 OK\r\nContent-Length: 60000010\r\n\r\n")
+      for _ in 0..<10 {
+        try connection.write("x")
+        // The upstream is slow by itself: ten bytes in more than twice the allowed time.
+        usleep(250_000)
+      }
+      connection.limitWaits(milliseconds: 3000)
+      let rest = [UInt8](repeating: 2, count: 60_000_000)
+      var done = 0
+      while done < rest.count {
+        let count = try connection.writeSome(rest[done...])
+        if count == 0 { full.send(()) }
+        done += count
+      }
+      isRead.wait()
+    } _: { client, upstream in
+      let response = try await client.send(Request(method: "GET", target: "/"), to: upstream.origin)
+      try await full.next()
+      #expect(try await response.body.collect(upTo: 60_000_010).count == 60_000_010)
+      isRead.open()
+    }
+  }
+
+  @Test("fails what runs when the client is shut down, and what comes later")
+  func shutdown() async throws {
+    let begun = Signal<Void>()
+    try await withUpstream { connection in
+      while let head = try connection.readHead() {
+        if head.hasPrefix("GET /stream") {
+          try connection.write("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf")
+        }
+        begun.send(())
+      }
+    } _: { client, upstream in
+      let response = try await client.send(Request(method: "GET", target: "/stream"), to: upstream.origin)
+      let origin = upstream.origin
+      let waiting = Task { try await failure(client, origin) }
+      try await begun.next()
+      try await begun.next()
+      client.shutdown()
+      client.shutdown()
+      #expect(try await waiting.value.kind == .other)
+      await #expect(throws: UpstreamError.self) { try await response.body.collect(upTo: 10) }
+      #expect(try await failure(client, origin).kind == .other)
+    }
+  }
+}

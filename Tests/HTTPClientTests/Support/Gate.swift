@@ -1,0 +1,10 @@
+import Foundation
+
+/// Holds an upstream's thread until the test opens it, once.
+final class Gate: Sendable {
+  private let semaphore = DispatchSemaphore(value: 0)
+
+  func open() { semaphore.signal() }
+
+  func wait() { semaphore.wait() }
+}

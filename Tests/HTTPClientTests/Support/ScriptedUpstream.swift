@@ -1,0 +1,124 @@
+import Foundation
+import HTTPClient
+import HTTPMessages
+
+/// An upstream on a free port of 127.0.0.1 that does what a test tells it, byte by byte: a thread for each connection.
+final class ScriptedUpstream: Sendable {
+  typealias Script = @Sendable (Connection) throws -> Void
+
+  private struct State {
+    var connections: [Connection] = []
+    var isStopped = false
+  }
+
+  let origin: Origin
+  private let listener: Int32
+  private let state = Guarded(State())
+  private let threads = DispatchGroup()
+
+  init(_ script: @escaping Script) throws {
+    let (descriptor, port) = try Self.listen(backlog: 1024)
+    listener = descriptor
+    origin = Origin(scheme: "http", host: "127.0.0.1", port: port)
+    runThread {
+      while let connection = self.accept() {
+        self.runThread {
+          try? script(connection)
+          connection.finish()
+        }
+      }
+    }
+  }
+
+  /// How many connections have been made so far.
+  var connectionCount: Int { state.withLock { $0.connections.count } }
+
+  /// Ends all connections and threads.
+  func stop() {
+    let open = state.withLock { state in
+      state.isStopped = true
+      return state.connections
+    }
+    shutdown(listener, Int32(SHUT_RDWR))
+    open.forEach { $0.interrupt() }
+    threads.wait()
+    close(listener)
+  }
+
+  /// A socket that holds a free port.
+  ///
+  /// - Parameter backlog: how many connections may wait; nil: it does not listen, and every connection is refused.
+  /// - Returns: the socket, which the caller closes, and its port.
+  /// - Throws: ``Failure`` where there is none.
+  static func listen(backlog: Int32?) throws -> (descriptor: Int32, port: Int) {
+    let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
+    var address = sockaddr_in()
+    address.sin_family = sa_family_t(AF_INET)
+    address.sin_addr.s_addr = in_addr_t(0x7F00_0001).bigEndian
+    var size = socklen_t(MemoryLayout<sockaddr_in>.size)
+    let code = withUnsafeMutablePointer(to: &address) { pointer in
+      pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { address -> Int32 in
+        guard bind(descriptor, address, size) == 0 else { return -1 }
+        if let backlog, Glibc.listen(descriptor, backlog) != 0 { return -1 }
+        return getsockname(descriptor, address, &size)
+      }
+    }
+    guard code == 0 else { throw Failure(what: "no free port: \(String(cString: strerror(errno)))") }
+    return (descriptor, Int(UInt16(bigEndian: address.sin_port)))
+  }
+
+  private func accept() -> Connection? {
+    let descriptor = Glibc.accept(listener, nil, nil)
+    guard descriptor >= 0 else { return nil }
+    // A child that another test starts must not keep the connection open.
+    _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC)
+    return state.withLock { state in
+      let connection = Connection(descriptor, number: state.connections.count)
+      state.connections.append(connection)
+      if state.isStopped { connection.interrupt() }
+      return connection
+    }
+  }
+
+  private func runThread(_ body: @escaping @Sendable () -> Void) {
+    threads.enter()
+    Thread.detachNewThread {
+      body()
+      self.threads.leave()
+    }
+  }
+}
+
+struct Failure: Error, CustomStringConvertible {
+  let what: String
+  var description: String { what }
+}
+
+/// Runs a test with an upstream and a client, and ends both.
+func withUpstream<Result>(
+  _ configuration: HTTPClient.Configuration = .init(environment: [:]), script: @escaping ScriptedUpstream.Script,
+  _ body: (HTTPClient, ScriptedUpstream) async throws -> Result
+) async throws -> Result {
+  let upstream = try ScriptedUpstream(script)
+  defer { upstream.stop() }
+  let client = try HTTPClient(configuration)
+  defer { client.shutdown() }
+  return try await body(client, upstream)
+}
+
+/// Values that one side, perhaps a thread, sends and a task awaits.
+final class Signal<Value: Sendable>: Sendable {
+  private let stream: AsyncStream<Value>
+  private let continuation: AsyncStream<Value>.Continuation
+
+  init() {
+    (stream, continuation) = AsyncStream.makeStream(of: Value.self)
+  }
+
+  func send(_ value: Value) { continuation.yield(value) }
+
+  func next() async throws -> Value {
+    for await value in stream { return value }
+    throw CancellationError()
+  }
+}

@@ -1,0 +1,66 @@
+import Foundation
+import HTTPMessages
+import TestSupport
+
+/// Runs a test with a Python upstream behind TLS, whose certificate for 127.0.0.1 was made for it.
+///
+/// - Parameter body: gets the origin and the path of the certificate, which is its own authority. Its folder holds
+///   it under its hash as well, as OpenSSL wants authorities in a folder.
+/// - Throws: ``Failure`` where openssl or python3 fails; what `body` throws.
+func withTLSUpstream(_ body: (Origin, String) async throws -> Void) async throws {
+  let folder = FileManager.default.temporaryDirectory.appending(path: "diorama-tls-\(UUID().uuidString)")
+  try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+  defer { try? FileManager.default.removeItem(at: folder) }
+  let make = """
+    openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -keyout key.pem -out cert.pem -days 2 \
+      -subj /CN=127.0.0.1 -addext subjectAltName=IP:127.0.0.1 2>/dev/null &&
+    ln -s cert.pem "$(openssl x509 -hash -noout -in cert.pem).0"
+    """
+  let made = try await onThread { try start(["sh", "-c", "cd '\(folder.path)' && " + make]).finish() }
+  guard made.status == 0 else { throw Failure(what: "openssl made no certificate: \(made.words)") }
+  let server = try start(["sh", "-c", "cd '\(folder.path)' && exec python3 -c \"$1\"", "sh", serverProgram])
+  let line = try await onThread { try server.line() }
+  guard let port = Int(line) else { throw Failure(what: "python3 does not serve") }
+  try await body(
+    Origin(scheme: "https", host: "127.0.0.1", port: port), folder.appending(path: "cert.pem").path)
+  // It ends with its value.
+  withExtendedLifetime(server) {}
+}
+
+private func start(_ arguments: [String]) throws -> Child {
+  try Child(arguments.map { Array($0.utf8) }, environment: ProcessInfo.processInfo.environment)
+}
+
+private let serverProgram = """
+  import http.server, ssl, sys, threading
+  connections = 0
+  class Handler(http.server.BaseHTTPRequestHandler):
+      protocol_version = "HTTP/1.1"
+      def setup(self):
+          global connections
+          connections += 1
+          super().setup()
+      def log_message(self, *arguments): pass
+      def answer(self, body, length=None):
+          self.send_response(200)
+          self.send_header("X-Connections", str(connections))
+          self.send_header("Content-Length", str(length or len(body)))
+          self.end_headers()
+          self.wfile.write(body)
+          self.wfile.flush()
+      def do_POST(self):
+          self.answer(self.rfile.read(int(self.headers["Content-Length"])))
+      def do_GET(self):
+          if self.path == "/cut":
+              self.answer(b"half", 99999)
+              self.close_connection = True
+          else:
+              self.answer(b"".join(bytes([i & 255]) * 65536 for i in range(320)))
+  server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+  context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+  context.load_cert_chain("cert.pem", "key.pem")
+  server.socket = context.wrap_socket(server.socket, server_side=True, do_handshake_on_connect=False)
+  server.handle_error = lambda *arguments: None
+  print(server.server_address[1], flush=True)
+  server.serve_forever()
+  """

@@ -1,0 +1,109 @@
+import Foundation
+import HTTPClient
+import HTTPMessages
+import Testing
+
+@Suite("An upstream with TLS", .timeLimit(.minutes(1)))
+struct TLSTests {
+  private let request = Request(method: "POST", target: "/echo", body: .bytes([UInt8]("secret".utf8)))
+
+  @Test("is trusted by the authority that the configuration names")
+  func trusted() async throws {
+    try await withTLSUpstream { origin, certificate in
+      let client = try HTTPClient(.init(certificateAuthorities: certificate, environment: [:]))
+      for _ in 0..<3 {
+        let response = try await client.send(request, to: origin)
+        #expect(response.status == 200)
+        #expect(response.headers["X-Connections"] == "1")
+        #expect(try await response.body.collect(upTo: 99) == [UInt8]("secret".utf8))
+      }
+    }
+  }
+
+  @Test(
+    "is trusted by the authority that a variable names", arguments: ["SSL_CERT_FILE", "CURL_CA_BUNDLE", "SSL_CERT_DIR"])
+  func trustedByVariable(name: String) async throws {
+    try await withTLSUpstream { origin, certificate in
+      let isFolder = name.hasSuffix("DIR")
+      let value = isFolder ? URL(filePath: certificate).deletingLastPathComponent().path : certificate
+      let client = try HTTPClient(.init(environment: [name: value]))
+      #expect(try await client.send(request, to: origin).status == 200)
+    }
+  }
+
+  @Test("is not trusted without it, nor under another name")
+  func untrusted() async throws {
+    try await withTLSUpstream { origin, certificate in
+      let strict = try HTTPClient(.init(environment: [:]))
+      let error = await #expect(throws: UpstreamError.self) { try await strict.send(request, to: origin) }
+      #expect(error?.kind == .tls)
+      let client = try HTTPClient(.init(certificateAuthorities: certificate, environment: [:]))
+      let other = Origin(scheme: "https", host: "localhost", port: origin.port)
+      let mismatch = await #expect(throws: UpstreamError.self) { try await client.send(request, to: other) }
+      #expect(mismatch?.kind == .tls, "\(String(describing: mismatch))")
+      let missing = try HTTPClient(.init(certificateAuthorities: "/nowhere.pem", environment: [:]))
+      let unread = await #expect(throws: UpstreamError.self) { try await missing.send(request, to: origin) }
+      #expect(unread?.kind == .tls, "\(String(describing: unread))")
+    }
+  }
+
+  @Test("is not one that speaks plain HTTP")
+  func plain() async throws {
+    try await withUpstream { connection in
+      _ = try connection.readSome(upTo: 9)
+      try connection.write("HTTP/1.1 400 Bad\r\n\r\n")
+    } _: { client, upstream in
+      let origin = Origin(scheme: "https", host: "127.0.0.1", port: upstream.origin.port)
+      let error = await #expect(throws: UpstreamError.self) { try await client.send(request, to: origin) }
+      #expect(error?.kind == .tls)
+    }
+  }
+
+  @Test("cuts when it dies half-way")
+  func cut() async throws {
+    try await withTLSUpstream { origin, certificate in
+      let client = try HTTPClient(.init(certificateAuthorities: certificate, environment: [:]))
+      let response = try await client.send(Request(method: "GET", target: "/cut"), to: origin)
+      let error = await #expect(throws: UpstreamError.self) { try await response.body.collect(upTo: 99_999) }
+      #expect(error?.kind == .cut)
+    }
+  }
+
+  @Test("sends 20 MB to a slow reader whole")
+  func large() async throws {
+    try await withTLSUpstream { origin, certificate in
+      let client = try HTTPClient(.init(certificateAuthorities: certificate, environment: [:]))
+      let response = try await client.send(Request(method: "GET", target: "/large"), to: origin)
+      guard case .stream(let pipe, _) = response.body else { throw Failure(what: "no stream") }
+      var count = 0
+      var isSame = true
+      while let chunk = try await pipe.read() {
+        isSame = isSame && chunk.first == UInt8(truncatingIfNeeded: count >> 16)
+        count += chunk.count
+        await Task.yield()
+      }
+      #expect(count == 20 << 20)
+      #expect(isSame)
+    }
+  }
+
+  @Test("is reached through a proxy's tunnel, whose answer is not the response's")
+  func tunnel() async throws {
+    try await withTLSUpstream { origin, certificate in
+      let proxy = try ScriptedUpstream { connection in
+        guard let head = try connection.readHead(), head.hasPrefix("CONNECT 127.0.0.1:\(origin.port) ") else { return }
+        try connection.write("HTTP/1.1 200 Established\r\nX-Proxy: 1\r\n\r\n")
+        try connection.tunnel(toPort: origin.port)
+      }
+      defer { proxy.stop() }
+      let client = try HTTPClient(
+        .init(certificateAuthorities: certificate, environment: ["HTTPS_PROXY": proxy.origin.description]))
+      let response = try await client.send(request, to: origin)
+      #expect(response.status == 200)
+      #expect(response.headers["X-Proxy"] == nil)
+      #expect(try await response.body.collect(upTo: 99) == [UInt8]("secret".utf8))
+      #expect(proxy.connectionCount == 1)
+      client.shutdown()
+    }
+  }
+}
