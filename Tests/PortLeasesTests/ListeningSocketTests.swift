@@ -1,0 +1,44 @@
+import PortLeases
+import Testing
+
+#if canImport(Darwin)
+  import Darwin
+#else
+  import Glibc
+#endif
+
+@Suite("A listening socket")
+struct ListeningSocketTests {
+  @Test("accepts connections at its port from the beginning")
+  func accepts() throws {
+    let socket = try ListeningSocket()
+    #expect(PortReservation.pool.contains(socket.port))
+    let client = TestSocket()
+    #expect(client.connect(socket.port) == 0)
+    let accepted = accept(socket.descriptor, nil, nil)
+    #expect(accepted >= 0)
+    close(accepted)
+  }
+
+  @Test("keeps its port to itself, also from programs that would reuse the address")
+  func exclusive() throws {
+    let socket = try ListeningSocket()
+    #expect(TestSocket(reuse: false).bind(socket.port) == EADDRINUSE)
+    #expect(TestSocket(reuse: true).bind(socket.port) == EADDRINUSE)
+    #expect(throws: PortUnavailable.self) { try ListeningSocket(in: socket.port...socket.port) }
+    #expect(throws: PortUnavailable.self) { try PortReservation(in: socket.port...socket.port) }
+  }
+
+  @Test("closes with its value")
+  func closes() throws {
+    let port: UInt16
+    do { port = try ListeningSocket().port }
+    #expect(TestSocket().connect(port) == ECONNREFUSED)
+  }
+
+  @Test("does not take a reserved port")
+  func reserved() throws {
+    let reservation = try PortReservation()
+    #expect(throws: PortUnavailable.self) { try ListeningSocket(in: reservation.port...reservation.port) }
+  }
+}

@@ -1,0 +1,111 @@
+import Foundation
+import PortLeases
+import Testing
+
+@Suite("A reserved port")
+struct PortReservationTests {
+  @Test("is of the pool, and below what the system hands out")
+  func pool() throws {
+    let reservation = try PortReservation()
+    #expect(PortReservation.pool.contains(reservation.port))
+    #expect(PortReservation.pool == 20000...32767)
+  }
+
+  @Test("is refused to a program that binds plainly")
+  func plain() throws {
+    let reservation = try PortReservation()
+    #expect(TestSocket(reuse: false).bind(reservation.port) == EADDRINUSE)
+  }
+
+  @Test("serves the program that it is meant for, which gets the connections", arguments: [0x7F00_0001, 0] as [UInt32])
+  func served(address: UInt32) throws {
+    let reservation = try PortReservation()
+    let server = TestSocket()
+    #expect(server.bind(reservation.port, address: address) == 0)
+    #expect(server.listen() == 0)
+    let client = TestSocket()
+    #expect(client.connect(reservation.port) == 0)
+    #expect(server.hasConnection)
+  }
+
+  @Test("refuses connections while nobody listens")
+  func silent() throws {
+    let reservation = try PortReservation()
+    #expect(TestSocket().connect(reservation.port) == ECONNREFUSED)
+  }
+
+  @Test("is nobody else's: many at once are all different")
+  func distinct() throws {
+    let reservations = try (0..<200).map { _ in try PortReservation() }
+    #expect(Set(reservations.map(\.port)).count == 200)
+  }
+
+  @Test("is refused to a second holder, and free when the first is gone")
+  func second() throws {
+    let port: UInt16
+    do {
+      let first = try PortReservation()
+      port = first.port
+      let error = #expect(throws: PortUnavailable.self) { try PortReservation(in: port...port) }
+      #expect(error?.description.contains("\(port)") == true)
+      #expect(error?.description.contains("\n") == false)
+      #expect(first.port == port)
+    }
+    // Another test may take it in between; one of a few tries must do.
+    var isFree = false
+    for _ in 0..<100 where !isFree { isFree = (try? PortReservation(in: port...port)) != nil }
+    #expect(isFree)
+  }
+
+  @Test("can be bound by Python's http.server")
+  func python() throws {
+    let reservation = try PortReservation()
+    let process = Process()
+    process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
+    let script = """
+      import http.server, sys
+      server = http.server.ThreadingHTTPServer(("127.0.0.1", int(sys.argv[1])), http.server.SimpleHTTPRequestHandler)
+      print("bound", flush=True)
+      server.socket.accept()
+      print("connected", flush=True)
+      """
+    process.arguments = ["python3", "-c", script, "\(reservation.port)"]
+    let output = Pipe()
+    process.standardOutput = output
+    try process.run()
+    #expect(line(output.fileHandleForReading) == "bound")
+    #expect(TestSocket().connect(reservation.port) == 0)
+    #expect(line(output.fileHandleForReading) == "connected")
+    process.waitUntilExit()
+    #expect(process.terminationStatus == 0)
+  }
+
+  @Test("is not inherited by children")
+  func inheritance() throws {
+    let reservation = try PortReservation()
+    let socket = try ListeningSocket()
+    #expect(fcntl(socket.descriptor, F_GETFD) & FD_CLOEXEC != 0)
+    let folder = try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").compactMap { Int32($0) }
+    // All sockets that are bound to that port, by whatever number.
+    let held = folder.filter { port(of: $0) == reservation.port }
+    #expect(held.count == 1)
+    #expect(held.allSatisfy { fcntl($0, F_GETFD) & FD_CLOEXEC != 0 })
+  }
+
+  /// The next line, or what there is of it at the end.
+  private func line(_ handle: FileHandle) -> String {
+    var line = Data()
+    while let byte = try? handle.read(upToCount: 1), !byte.isEmpty, byte[byte.startIndex] != 0x0A { line += byte }
+    return String(decoding: line, as: UTF8.self)
+  }
+
+  private func port(of descriptor: Int32) -> UInt16? {
+    var address = sockaddr_in()
+    var size = socklen_t(MemoryLayout<sockaddr_in>.size)
+    let result = withUnsafeMutablePointer(to: &address) {
+      $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { getsockname(descriptor, $0, &size) }
+    }
+    guard result == 0, address.sin_family == sa_family_t(AF_INET) else { return nil }
+    return UInt16(bigEndian: address.sin_port)
+  }
+}
