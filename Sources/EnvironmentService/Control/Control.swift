@@ -1,0 +1,119 @@
+import Cassettes
+import Foundation
+import HTTPMessages
+import LaunchContract
+
+/// The paths under `/__diorama/` on an environment's main port, by which the app reports and programs in any
+/// language draw random values.
+struct Control: Sendable {
+  private static let bodyLimit = 1 << 20
+
+  let environment: Environment
+
+  func respond(to request: Request, path: String) async throws -> Response {
+    guard isAuthorized(request.headers["Authorization"]) else {
+      throw Problem(
+        status: 401, title: "The token is missing or wrong",
+        detail: "send Authorization: Bearer with DIORAMA_TOKEN", headers: ["WWW-Authenticate": "Bearer"])
+    }
+    switch (request.method, path.prefix { $0 != "?" }) {
+    case ("POST", "/strings"): return try await strings(decode(request))
+    case ("POST", "/usage"): return try await usage(decode(request))
+    case (_, "/strings"), (_, "/usage"):
+      throw Problem(status: 405, title: "Only POST works here", detail: path, headers: ["Allow": "POST"])
+    default:
+      throw Problem(status: 404, title: "Diorama has no such path", detail: "POST /__diorama/strings is one")
+    }
+  }
+
+  /// One value: the next of its key for a program that does not count, or the very one that an app has come to.
+  private func strings(_ request: StringRequest) throws -> Response {
+    let parameters = request.parameters
+    let outcome = try environment.state.withLock { state -> (StringLedger.Answer, Int) in
+      let ordinal = request.ordinal ?? state.ledger.nextOrdinal(of: request.key)
+      let answer: StringLedger.Answer
+      do {
+        answer =
+          request.status == .missing
+          ? .missing(state.ledger.reportMissing(key: request.key, ordinal: ordinal, shape: parameters))
+          : try state.ledger.value(key: request.key, ordinal: ordinal, shape: parameters)
+      } catch {
+        throw Problem(status: 400, title: "There is no such value", detail: "\(error)")
+      }
+      // Only now: what was refused is no use of the key.
+      if request.ordinal == nil { state.ledger.advance(request.key) }
+      return (answer, ordinal)
+    }
+    switch outcome.0 {
+    case .stored(let value), .derived(let value): return try answer(value, outcome.1)
+    case .new(let value):
+      // Recorded before it is used: the recording survives whatever the app does with it.
+      try environment.recorder?.append(
+        StringEntry(value: value, parameters: parameters), key: request.key, ordinal: outcome.1)
+      environment.state.withLock {
+        $0.ledger.keep(value, key: request.key, ordinal: outcome.1, shape: parameters)
+      }
+      return try answer(value, outcome.1)
+    case .missing(let text):
+      environment.state.withLock { state in
+        state.note(.note, status: 409, method: "", url: "", text: text, replay: environment.replay)
+      }
+      throw Problem(status: 409, title: "The value is not recorded", detail: text)
+    }
+  }
+
+  private func usage(_ report: UsageReport) throws -> Response {
+    environment.state.withLock { $0.togglesRead.merge(report.toggles) { first, _ in first } }
+    return Response(status: 204)
+  }
+
+  private func answer(_ value: String, _ ordinal: Int) throws -> Response {
+    let data = try ContractJSON.encode(StringUseAnswer(value: value, ordinal: ordinal))
+    return Response(status: 200, headers: ["Content-Type": "application/json"], body: .bytes(Array(data)))
+  }
+
+  private func decode<Value: Decodable>(_ request: Request) async throws -> Value {
+    let bytes = try await request.body.collect(upTo: Self.bodyLimit)
+    do {
+      return try ContractJSON.decode(Value.self, from: Data(bytes), source: "the request's body")
+    } catch {
+      throw Problem(status: 400, title: "The body cannot be read", detail: error.problem)
+    }
+  }
+
+  /// Compared in a time that tells nothing about how much of it was right.
+  private func isAuthorized(_ header: String?) -> Bool {
+    let expected = Array("Bearer \(environment.token)".utf8)
+    let given = Array((header ?? "").utf8)
+    guard expected.count == given.count else { return false }
+    return zip(expected, given).reduce(UInt8(0)) { $0 | ($1.0 ^ $1.1) } == 0
+  }
+}
+
+/// A request for a value, from a program that counts its uses or from one that does not.
+struct StringRequest: Decodable {
+  var key: String
+  var ordinal: Int?
+  var status: StringUse.Status?
+  var parameters: StringParameters
+
+  private enum CodingKeys: String, CodingKey {
+    case key, ordinal, status, type, length, alphabet
+  }
+
+  init(from decoder: any Decoder) throws {
+    let container = try decoder.container(keyedBy: CodingKeys.self)
+    key = try container.decode(String.self, forKey: .key)
+    ordinal = try container.decodeIfPresent(Int.self, forKey: .ordinal)
+    status = try container.decodeIfPresent(StringUse.Status.self, forKey: .status)
+    if try container.decodeIfPresent(String.self, forKey: .type) ?? "string" == "string" {
+      parameters = .string(
+        length: try container.decodeIfPresent(Int.self, forKey: .length) ?? 12,
+        alphabet: try container.decodeIfPresent(String.self, forKey: .alphabet) ?? Self.defaultAlphabet)
+    } else {
+      parameters = try StringParameters(from: decoder)
+    }
+  }
+
+  static let defaultAlphabet = "abcdefghijklmnopqrstuvwxyz0123456789"
+}

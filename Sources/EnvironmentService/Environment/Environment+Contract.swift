@@ -1,0 +1,62 @@
+import Cassettes
+import Foundation
+import HTTPMessages
+package import LaunchContract
+
+extension Environment {
+  /// What the app is handed at launch.
+  package var contract: LaunchContract {
+    var contract = LaunchContract(
+      environment: .init(id: id, name: specification.name), mode: mode.rawValue, clock: clock, seed: seed,
+      toggles: specification.toggles, defaults: specification.defaults, values: specification.values)
+    for upstream in upstreams { contract.endpoints[upstream.name] = "http://127.0.0.1:\(upstream.port)" }
+    contract.ports = specification.ports.mapValues(Int.init)
+    if !specification.credentials.isEmpty {
+      contract.credentials = .init(
+        items: specification.credentials.map {
+          .init(service: $0.service, account: $0.account, secret: Data($0.secret))
+        })
+    }
+    contract.control = .init(url: controlURL, token: token)
+    contract.strings = strings
+    return contract
+  }
+
+  /// How the app comes by its random values: from the recording, by rule with a word to us first, or by rule alone.
+  private var strings: LaunchContract.Strings {
+    switch mode {
+    case .replay: LaunchContract.Strings(policy: .replay, entries: state.withLock { $0.ledger.contractEntries })
+    case .record, .extend: LaunchContract.Strings(policy: .report)
+    case .proxy, .mock, .once: LaunchContract.Strings(policy: .derive)
+    }
+  }
+
+  /// Variables for programs in any language (INTERFACE.md, "`diorama run`"), but for the contract itself.
+  package var variables: [String: String] {
+    var variables = [
+      "DIORAMA_ENVIRONMENT": id,
+      "DIORAMA_CONTROL": controlURL,
+      "DIORAMA_TOKEN": token,
+    ]
+    for upstream in upstreams {
+      variables["DIORAMA_ENDPOINT_" + Self.variableName(upstream.name)] = "http://127.0.0.1:\(upstream.port)"
+    }
+    for (name, port) in specification.ports {
+      variables["DIORAMA_PORT_" + Self.variableName(name)] = String(port)
+    }
+    // Not the machine's own, which the command has anyway.
+    if let zone = specification.clock.timeZone ?? replay?.header.timeZone { variables["TZ"] = zone }
+    return variables
+  }
+
+  /// Upper case, every character outside A-Z0-9 as `_`.
+  package static func variableName(_ name: String) -> String {
+    String(
+      name.uppercased().unicodeScalars.map { scalar in
+        switch scalar {
+        case "A"..."Z", "0"..."9": Character(scalar)
+        default: "_"
+        }
+      })
+  }
+}

@@ -1,0 +1,273 @@
+import Cassettes
+package import Foundation
+import Dispatch
+import HTTPMessages
+import HTTPServer
+package import LaunchContract
+
+/// One isolated world for one test: its endpoints listen, its cassette is open, its time stands or runs.
+///
+/// ```swift
+/// let service = try EnvironmentService()
+/// let environment = try service.provision(specification)
+/// // … the app runs with environment.contract …
+/// let report = await environment.end()
+/// ```
+package final class Environment: Sendable {
+  /// The id by which programs name it.
+  package let id: String
+  /// What was asked for.
+  package let specification: EnvironmentSpecification
+  /// The mode in force: never `once`, which is `record` or `replay` by the time the environment exists.
+  package let mode: Mode
+  /// The backends and where the app reaches them.
+  package let upstreams: [AddressMap.Upstream]
+  /// The port of the control paths and of the other endpoint forms.
+  package let mainPort: UInt16
+  /// What the app must show to reach the control paths.
+  package let token: String
+  /// Time, zone and locale in force.
+  package let clock: LaunchContract.Clock
+  /// The seed in force.
+  package let seed: String
+  /// When the recording was made; nil where there is none.
+  package let recordedAt: String?
+  /// Lines for the user about what provisioning found.
+  package let notes: [String]
+
+  let addresses: AddressMap
+  let replay: Replay?
+  let recorder: CassetteRecorder?
+  let state: Guarded<State>
+  let exchanges = DispatchGroup()
+  private let listeners: Guarded<[Listener]>
+  private let provisionedAt = Date()
+  private let started = ContinuousClock.now
+  private let ending = Guarded(Ending())
+
+  /// All that changes while the environment lives, under one lock.
+  struct State: Sendable {
+    var journal = Journal()
+    var journalFile: JournalFile?
+    var playback: Playback?
+    var prepared = PreparedResponses()
+    var ledger: StringLedger
+    var togglesRead: [String: ContractValue] = [:]
+    var unmatched: [Report.Unmatched] = []
+    var failures: [String] = []
+    var requests = 0
+    /// Set when the end begins: what comes on connections that are still open is answered 503.
+    var isOver = false
+  }
+
+  /// How far the end has come.
+  private struct Ending {
+    var hasBegun = false
+    var outcome: Result<CassetteSealer.Outcome?, EnvironmentError>?
+    var waiting: [CheckedContinuation<Void, Never>] = []
+  }
+
+  /// What stands fast before the first request can come.
+  struct Plan {
+    var id: String
+    var specification: EnvironmentSpecification
+    var mode: Mode
+    var token: String
+    var clock: LaunchContract.Clock
+    var seed: String
+    var recordedAt: String?
+    var notes: [String]
+    var upstreams: [CassetteHeader.Upstream]
+    var replay: Replay?
+    var recorder: CassetteRecorder?
+    var state: State
+  }
+
+  init(
+    _ plan: Plan, listen: (any RequestHandler) throws -> Listener, client: UpstreamClient?
+  ) throws(EnvironmentError) {
+    // The listeners' handler needs the environment, which needs their ports: it is told once all stand.
+    let doors = (0...plan.upstreams.count).map { Door(upstream: $0 == 0 ? nil : $0 - 1, client: client) }
+    let listeners: [Listener]
+    do {
+      listeners = try doors.map { try listen($0) }
+    } catch {
+      throw EnvironmentError(.inputOutput, "\(error)")
+    }
+    mainPort = listeners[0].port
+    upstreams = plan.upstreams.enumerated().map { index, upstream in
+      AddressMap.Upstream(
+        name: upstream.name, origin: upstream.origin, port: listeners[index + 1].port,
+        formerOrigins: plan.replay?.formerOrigins[index] ?? [])
+    }
+    addresses = AddressMap(upstreams: upstreams, mainPort: mainPort)
+    id = plan.id
+    specification = plan.specification
+    mode = plan.mode
+    token = plan.token
+    clock = plan.clock
+    seed = plan.seed
+    recordedAt = plan.recordedAt
+    notes = plan.notes
+    replay = plan.replay
+    recorder = plan.recorder
+    state = Guarded(plan.state)
+    self.listeners = Guarded(listeners)
+    for door in doors { door.open(to: self) }
+  }
+
+  /// The local URL at which the app reaches an upstream.
+  package func endpoint(_ name: String) -> String? {
+    upstreams.first { $0.name == name }.map { "http://127.0.0.1:\($0.port)" }
+  }
+
+  /// The URL of the control paths.
+  package var controlURL: String { "http://127.0.0.1:\(mainPort)/__diorama" }
+
+  /// What the environment's clock shows.
+  package var now: Date {
+    guard let text = clock.start, let start = RFC3339.parse(text) else { return Date() }
+    let elapsed = (ContinuousClock.now - started) / .seconds(1)
+    switch clock.kind {
+    case .system: return Date()
+    case .frozen, .manual: return start
+    case .ticking: return start.addingTimeInterval(elapsed)
+    case .scaled: return start.addingTimeInterval(elapsed * clock.rate)
+    }
+  }
+
+  /// Something went wrong beside the requests; the environment has failed.
+  package func fail(_ reason: String) {
+    state.withLock { state in
+      if !state.failures.contains(reason), state.failures.count < 100 { state.failures.append(reason) }
+    }
+  }
+
+  /// The recording has lost something: said once, however much it is.
+  func failRecording(_ error: EnvironmentError) {
+    recorder?.fail(error)
+    fail(recorder?.failure?.message ?? error.message)
+  }
+
+  /// Ends the environment: its ports close, running requests finish, the recording is sealed.
+  ///
+  /// Whoever calls it again, or at the same time, gets the same.
+  ///
+  /// - Parameters:
+  ///   - grace: how long running requests may take.
+  ///   - keepingEmptyRecording: whether a recording of nothing at all becomes a cassette, as it should for an app
+  ///     that did well without asking anything; it never does when requests were made and none could be recorded.
+  /// - Returns: the report, and what became of the recording; an error of sealing is in both.
+  package func end(grace: Duration = .seconds(5), keepingEmptyRecording: Bool = true) async -> (
+    report: Report, sealed: Result<CassetteSealer.Outcome?, EnvironmentError>
+  ) {
+    let isFirst = ending.withLock { ending in
+      defer { ending.hasBegun = true }
+      return !ending.hasBegun
+    }
+    guard isFirst else {
+      let sealed = await outcome()
+      return (report(), sealed)
+    }
+    state.withLock { $0.isOver = true }
+    let listeners = listeners.withLock { listeners in
+      defer { listeners = [] }
+      return listeners
+    }
+    for listener in listeners { listener.close() }
+    await waitForExchanges(grace)
+    let sealed = seal(keepingEmpty: keepingEmptyRecording)
+    let lost = state.withLock { state in
+      state.journalFile?.flush()
+      return state.journalFile?.failure
+    }
+    if let lost { fail("the journal is not whole: \(lost.message)") }
+    let waiting = ending.withLock { ending in
+      ending.outcome = sealed
+      defer { ending.waiting = [] }
+      return ending.waiting
+    }
+    for continuation in waiting { continuation.resume() }
+    return (report(), sealed)
+  }
+
+  /// What the end came to, once it is over.
+  private func outcome() async -> Result<CassetteSealer.Outcome?, EnvironmentError> {
+    await withCheckedContinuation { continuation in
+      let isOver = ending.withLock { ending in
+        if ending.outcome == nil { ending.waiting.append(continuation) }
+        return ending.outcome != nil
+      }
+      if isOver { continuation.resume() }
+    }
+    return ending.withLock { $0.outcome } ?? .success(nil)
+  }
+
+  private func seal(keepingEmpty: Bool) -> Result<CassetteSealer.Outcome?, EnvironmentError> {
+    guard let recorder else { return .success(nil) }
+    let wasAsked = state.withLock { $0.journal.last > 0 }
+    if recorder.interactionCount == 0, recorder.stringCount == 0, recorder.failure == nil, wasAsked || !keepingEmpty {
+      recorder.discard()
+      return .success(.init(interactions: 0, added: 0, strings: 0, isWritten: false))
+    }
+    do throws(EnvironmentError) {
+      return .success(try recorder.seal())
+    } catch {
+      fail(error.message)
+      return .failure(error)
+    }
+  }
+
+  private func waitForExchanges(_ grace: Duration) async {
+    let seconds = grace / .seconds(1)
+    await withCheckedContinuation { continuation in
+      // A thread of its own: the group has no asynchronous wait with a limit.
+      DispatchQueue.global().async { [exchanges] in
+        _ = exchanges.wait(timeout: .now() + seconds)
+        continuation.resume()
+      }
+    }
+  }
+
+  /// What the journal adds up to so far.
+  package func report() -> Report {
+    let seconds = (ContinuousClock.now - started) / .seconds(1)
+    let (journal, unmatched, ledger, togglesRead, failures, playback) = state.withLock {
+      ($0.journal, $0.unmatched, $0.ledger, $0.togglesRead, $0.failures, $0.playback)
+    }
+    var requests = Report.Requests()
+    requests.replayed = journal.count(.replayed)
+    requests.recorded = journal.count(.recorded)
+    requests.forwarded = journal.count(.forwarded)
+    requests.mocked = journal.count(.mocked)
+    requests.unmatched = journal.count(.unmatched)
+    requests.failed = journal.count(.failed)
+    requests.total =
+      requests.replayed + requests.recorded + requests.forwarded + requests.mocked
+      + requests.unmatched + requests.failed
+    let unused = (mode == .replay ? playback?.unused ?? [] : []).map { index in
+      let request = replay?.interactions[index].request
+      return Report.Unused(method: request?.method ?? "", url: request?.url ?? "", index: index)
+    }
+    let held = (mode.mayReachNetwork || requests.unmatched == 0) && ledger.missing.isEmpty
+    return Report(
+      environment: .init(id: id, name: specification.name), mode: mode.rawValue,
+      cassette: specification.cassette.map(\.har), recordedAt: recordedAt,
+      clock: .init(kind: clock.kind.rawValue, start: clock.start, now: RFC3339.format(now)),
+      requests: requests, unmatched: unmatched, unused: unused,
+      strings: .init(
+        read: ledger.readCount, recorded: recorder?.stringCount ?? 0, missing: ledger.missing,
+        unused: mode == .replay ? ledger.unused : []),
+      toggles: .init(
+        read: togglesRead, unread: specification.toggles.keys.filter { togglesRead[$0] == nil }.sorted()),
+      durationSeconds: (seconds * 1000).rounded() / 1000, failures: failures, ok: held && failures.isEmpty)
+  }
+}
+
+extension Environment {
+  /// The first write of the recording that failed.
+  package var recordingFailure: EnvironmentError? { recorder?.failure }
+
+  /// The command that would record what is missing.
+  package var recordAdvice: String { specification.recordAdvice(upstreams: upstreams) }
+}

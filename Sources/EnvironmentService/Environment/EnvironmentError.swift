@@ -1,0 +1,30 @@
+/// Why an environment could not be provisioned, kept or ended well.
+package struct EnvironmentError: Error, Sendable, CustomStringConvertible {
+  /// The kind of failure, as sysexits.h names them.
+  package enum Kind: Int32, Sendable {
+    /// The caller asked for something that makes no sense (EX_USAGE).
+    case usage = 64
+    /// A cassette or a contract is broken (EX_DATAERR).
+    case broken = 65
+    /// There is no such cassette (EX_NOINPUT).
+    case noCassette = 66
+    /// An upstream cannot be reached, or is not declared (EX_UNAVAILABLE).
+    case noUpstream = 69
+    /// A file cannot be created or written (EX_CANTCREAT).
+    case cannotWrite = 73
+    /// Reading failed, or the system refused (EX_IOERR).
+    case inputOutput = 74
+  }
+
+  /// What kind of failure; its raw value is the exit status of a command that ends by it.
+  package let kind: Kind
+  /// One line: what, where and what to do next.
+  package let message: String
+
+  package init(_ kind: Kind, _ message: String) {
+    self.kind = kind
+    self.message = message
+  }
+
+  package var description: String { message }
+}

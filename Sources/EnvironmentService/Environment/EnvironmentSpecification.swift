@@ -1,0 +1,71 @@
+package import Cassettes
+package import Foundation
+package import LaunchContract
+
+/// The world that a test asks for.
+package struct EnvironmentSpecification: Sendable {
+  /// How time runs; what is nil follows from mode and cassette.
+  package struct Clock: Sendable {
+    /// `system`, `frozen`, `ticking`, `scaled` or `manual`. Default: `system` in `proxy`, else `frozen`.
+    package var kind: String?
+    /// Default: the recording date in `replay` and `extend`, else now.
+    package var start: Date?
+    /// Seconds of the timeline in a real second, for `scaled`.
+    package var rate: Double = 1
+    /// An IANA name. Default: as recorded, else the machine's.
+    package var timeZone: String?
+    /// Default: as recorded, else the machine's.
+    package var locale: String?
+
+    package init() {}
+  }
+
+  /// A secret for the app's in-memory store.
+  package struct Credential: Sendable {
+    package var service: String
+    package var account: String
+    package var secret: [UInt8]
+
+    package init(service: String, account: String, secret: [UInt8]) {
+      self.service = service
+      self.account = account
+      self.secret = secret
+    }
+  }
+
+  /// What a person calls it, such as the test's name.
+  package var name: String
+  /// What to do with requests.
+  package var mode: Mode
+  /// The cassette's path without ending; nil in `proxy` and `mock`.
+  package var cassette: CassetteLocation?
+  /// The backends, by name. In replay the cassette's own serve when there are none.
+  package var upstreams: [CassetteHeader.Upstream] = []
+  /// Seed of the string store; in replay and `extend` the recorded one is the default, else a random one.
+  package var seed: String?
+  /// How time runs.
+  package var clock = Clock()
+  /// Switches and values that steer the app.
+  package var toggles: [String: ContractValue] = [:]
+  /// User defaults for the app.
+  package var defaults: [String: ContractValue] = [:]
+  /// Values for the app's own keys.
+  package var values: [String: ContractValue] = [:]
+  /// For the app's in-memory store.
+  package var credentials: [Credential] = []
+  /// Free ports by name, which the app binds itself.
+  package var ports: [String: UInt16] = [:]
+  /// Whether each interaction is played once (Vinyl's `playTracksUniquely`); else the last of equal ones repeats.
+  package var playsUniquely = false
+  /// A file for all journal entries as NDJSON.
+  package var journalFile: String?
+  /// Whether this is a continuous integration run, where `once` never records.
+  package var isContinuousIntegration = false
+  /// What a person types after `--` to run the same again, for messages.
+  package var command = "COMMAND"
+
+  package init(name: String, mode: Mode) {
+    self.name = name
+    self.mode = mode
+  }
+}

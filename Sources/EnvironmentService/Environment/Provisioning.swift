@@ -1,0 +1,167 @@
+import Cassettes
+import Foundation
+import HTTPMessages
+import LaunchContract
+
+/// From what a test asks for to what stands fast: mode, cassette, backends, time, seed.
+enum Provisioning {
+  static func plan(_ specification: EnvironmentSpecification) throws(EnvironmentError) -> Environment.Plan {
+    let mode = try resolve(specification)
+    var stored: StoredCassette?
+    var notes: [String] = []
+    var isFolder: ObjCBool = false
+    if let location = specification.cassette,
+      FileManager.default.fileExists(atPath: location.har, isDirectory: &isFolder), isFolder.boolValue
+    {
+      throw EnvironmentError(.broken, "\(location.har) is a folder, not a HAR; move it away or name another cassette")
+    }
+    if let location = specification.cassette {
+      if mode.mayRecord,
+        let note = try UnfinishedRecording.takeUp(location, before: mode == .extend ? .extend : .record)
+      {
+        notes.append(note)
+      }
+      if mode.replays, mode == .replay || location.exists { stored = try CassetteReader.read(location) }
+    }
+    let recorded = stored?.cassette.header
+    let upstreams = try upstreams(specification, mode: mode, stored: stored?.cassette)
+    let clock = try clock(specification.clock, mode: mode, recorded: recorded)
+    let seed = specification.seed ?? recorded?.seed ?? stored?.strings.seed ?? randomSeed()
+    let recordedAt = recorded?.recordedAt ?? (mode.mayRecord ? clock.start ?? clock.provisioned : nil)
+
+    var replay: Replay?
+    var state = Environment.State(
+      ledger: StringLedger(
+        stored: stored?.strings ?? StringStoreFile(seed: seed, recording: nil, entries: [:]), mode: mode, seed: seed))
+    if let stored, let location = specification.cassette {
+      let opened = try Replay(stored.cassette, location: location, upstreams: upstreams)
+      if !opened.index.unassigned.isEmpty, mode == .replay {
+        notes.append(
+          "\(opened.index.unassigned.count) of \(stored.cassette.interactions.count) interactions belong to no declared "
+            + "upstream and are not replayed")
+      }
+      state.playback = Playback(index: opened.index, uniquely: specification.playsUniquely)
+      replay = opened
+    }
+    var recorder: CassetteRecorder?
+    if mode.mayRecord, let location = specification.cassette {
+      let header = CassetteHeader(
+        recordedAt: recordedAt, timeZone: clock.timeZone, locale: clock.locale,
+        seed: seed, upstreams: upstreams)
+      recorder = try CassetteRecorder(
+        location: location, header: header, purpose: mode == .extend ? .extend : .record)
+    }
+    return Environment.Plan(
+      id: UUID().uuidString.lowercased(), specification: specification, mode: mode, token: randomToken(),
+      clock: clock, seed: seed, recordedAt: recordedAt, notes: notes, upstreams: upstreams, replay: replay,
+      recorder: recorder, state: state)
+  }
+
+  /// `once` becomes what it means here and now; a mode without what it needs is refused.
+  private static func resolve(_ specification: EnvironmentSpecification) throws(EnvironmentError) -> Mode {
+    guard specification.mode.needsCassette else { return specification.mode }
+    guard let location = specification.cassette else {
+      throw EnvironmentError(
+        .usage, "mode \(specification.mode.rawValue) needs a cassette; name it with --cassette PATH")
+    }
+    guard specification.mode == .once else { return specification.mode }
+    if location.exists { return .replay }
+    if specification.isContinuousIntegration { throw CassetteReader.missing(location) }
+    return .record
+  }
+
+  private static func upstreams(
+    _ specification: EnvironmentSpecification, mode: Mode, stored: Cassette?
+  ) throws(EnvironmentError) -> [CassetteHeader.Upstream] {
+    var upstreams = specification.upstreams
+    if upstreams.isEmpty, mode.replays, let stored { upstreams = stored.knownUpstreams }
+    if upstreams.isEmpty, mode.mayReachNetwork {
+      throw EnvironmentError(
+        .noUpstream, "mode \(mode.rawValue) needs a backend to reach; name it with --upstream NAME=URL")
+    }
+    for (index, upstream) in upstreams.enumerated() {
+      if let other = upstreams[..<index].first(where: { $0.name == upstream.name }) {
+        throw EnvironmentError(
+          .usage, "upstream '\(upstream.name)' is given twice, as \(other.origin) and \(upstream.origin)")
+      }
+      if let other = upstreams[..<index].first(where: {
+        Environment.variableName($0.name) == Environment.variableName(upstream.name)
+      }) {
+        throw EnvironmentError(
+          .usage,
+          "upstreams '\(other.name)' and '\(upstream.name)' would share DIORAMA_ENDPOINT_\(Environment.variableName(upstream.name)); rename one"
+        )
+      }
+    }
+    return upstreams
+  }
+
+  private static func clock(
+    _ wish: EnvironmentSpecification.Clock, mode: Mode, recorded: CassetteHeader?
+  ) throws(EnvironmentError) -> LaunchContract.Clock {
+    // Milliseconds, as times are written: what the app is told now is to the bit what it is told in replay.
+    let now = Date(timeIntervalSince1970: (Date().timeIntervalSince1970 * 1000).rounded(.down) / 1000)
+    let name = wish.kind ?? (mode == .proxy ? "system" : "frozen")
+    guard let kind = LaunchContract.Clock.Kind(rawValue: name) else {
+      throw EnvironmentError(
+        .usage, "'\(name)' is no kind of clock; choose system, frozen, ticking, scaled:RATE or manual")
+    }
+    var clock = LaunchContract.Clock(kind: kind)
+    if kind != .system {
+      clock.start = wish.start.map(RFC3339.format) ?? (mode.replays ? recorded?.recordedAt : nil) ?? RFC3339.format(now)
+      guard let start = clock.start, RFC3339.parse(start) != nil else {
+        throw EnvironmentError(
+          .broken, "the recording date '\(clock.start ?? "")' is no RFC 3339 instant; give one with --start")
+      }
+    } else if wish.start != nil {
+      throw EnvironmentError(.usage, "a system clock shows the machine's time; --start needs another --clock")
+    }
+    guard 0.000_001...1_000_000 ~= wish.rate else {
+      throw EnvironmentError(
+        .usage, "the clock's rate \(wish.rate) is not between 0.000001 and 1000000; give one as in --clock scaled:60")
+    }
+    clock.rate = wish.rate
+    clock.timeZone = wish.timeZone ?? (mode.replays ? recorded?.timeZone : nil) ?? machineTimeZone
+    clock.locale = wish.locale ?? (mode.replays ? recorded?.locale : nil) ?? machineLocale
+    if let zone = clock.timeZone, TimeZone(identifier: zone) == nil {
+      throw EnvironmentError(.usage, "'\(zone)' is no time zone; give an IANA name such as Europe/London")
+    }
+    clock.provisioned = RFC3339.format(now)
+    return clock
+  }
+
+  /// 96 random bits: as unguessable as a seed needs to be, short enough to read aloud.
+  private static func randomSeed() -> String { randomHexadecimal(bytes: 12) }
+
+  /// 256 random bits.
+  private static func randomToken() -> String { randomHexadecimal(bytes: 32) }
+
+  private static func randomHexadecimal(bytes: Int) -> String {
+    var generator = SystemRandomNumberGenerator()
+    let digits = Array("0123456789abcdef")
+    return String((0..<(bytes * 2)).map { _ in digits[Int.random(in: 0..<16, using: &generator)] })
+  }
+
+  private static var machineTimeZone: String { TimeZone.current.identifier }
+  private static var machineLocale: String { Locale.current.identifier }
+}
+
+extension Cassette {
+  /// The backends that the cassette itself names; in a HAR of another tool each origin under its own authority.
+  var knownUpstreams: [CassetteHeader.Upstream] {
+    guard header.upstreams.isEmpty else { return header.upstreams }
+    var seen = Set<Origin>()
+    var variables = Set<String>()
+    return interactions.compactMap { interaction in
+      guard let origin = RecordedURL(interaction.request.url).origin, seen.insert(origin).inserted else { return nil }
+      // Nobody chose these names: where two would share a variable, the later one is told apart by a number.
+      var name = origin.authority
+      var number = 2
+      while !variables.insert(Environment.variableName(name)).inserted {
+        name = "\(origin.authority)-\(number)"
+        number += 1
+      }
+      return CassetteHeader.Upstream(name: name, origin: origin)
+    }
+  }
+}

@@ -1,0 +1,86 @@
+package import LaunchContract
+
+/// What the journal adds up to at the end of an environment. Its JSON is described in INTERFACE.md, "Report".
+package struct Report: Codable, Sendable {
+  package struct Environment: Codable, Sendable {
+    package var id: String
+    package var name: String
+  }
+
+  package struct Clock: Codable, Sendable {
+    package var kind: String
+    /// RFC 3339; nil where time is the machine's.
+    package var start: String?
+    /// RFC 3339: what the environment's clock showed at the end.
+    package var now: String
+  }
+
+  package struct Requests: Codable, Sendable {
+    package var total = 0
+    package var replayed = 0
+    package var recorded = 0
+    package var forwarded = 0
+    package var mocked = 0
+    package var unmatched = 0
+    /// Requests that an upstream did not answer, or that the app did not wait for.
+    package var failed = 0
+  }
+
+  /// A recorded interaction close to a request.
+  package struct Nearest: Codable, Sendable {
+    package var index: Int
+    package var method: String
+    package var url: String
+    package var differences: [String]
+  }
+
+  /// A request that nothing answered.
+  package struct Unmatched: Codable, Sendable {
+    package var method: String
+    package var url: String
+    package var nearest: [Nearest]
+    /// Why it could not even be looked for, such as a host that is not declared, and what to do; nil for a miss.
+    package var refusal: String?
+  }
+
+  /// An interaction that was never asked for.
+  package struct Unused: Codable, Sendable {
+    package var method: String
+    package var url: String
+    package var index: Int
+  }
+
+  /// A random value by its key and ordinal.
+  package struct StringUse: Codable, Sendable, Equatable {
+    package var key: String
+    package var ordinal: Int
+  }
+
+  package struct Strings: Codable, Sendable {
+    package var read = 0
+    package var recorded = 0
+    package var missing: [StringUse] = []
+    package var unused: [StringUse] = []
+  }
+
+  package struct Toggles: Codable, Sendable {
+    package var read: [String: ContractValue] = [:]
+    package var unread: [String] = []
+  }
+
+  package var environment: Environment
+  package var mode: String
+  package var cassette: String?
+  package var recordedAt: String?
+  package var clock: Clock
+  package var requests: Requests
+  package var unmatched: [Unmatched]
+  package var unused: [Unused]
+  package var strings: Strings
+  package var toggles: Toggles
+  package var durationSeconds: Double
+  /// What failed beside requests: a recording that could not be written, a time-out.
+  package var failures: [String]
+  /// Whether the world held: nothing unmatched in `replay` and `mock`, no string missing, nothing failed to be written.
+  package var ok: Bool
+}

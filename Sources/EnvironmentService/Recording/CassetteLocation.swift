@@ -1,0 +1,56 @@
+import Foundation
+
+/// Where the files of one cassette lie: all beside each other, all named after it.
+///
+/// ```swift
+/// let location = CassetteLocation("Cassettes/booking")
+/// location.har      // …/Cassettes/booking.har
+/// location.strings  // …/Cassettes/booking.strings.json
+/// ```
+package struct CassetteLocation: Sendable, Equatable, CustomStringConvertible {
+  /// The absolute path without ending.
+  package let base: String
+  /// As it was given, for messages.
+  package let description: String
+
+  /// - Parameter path: with or without `.har`; relative to the current folder.
+  package init(_ path: String) {
+    let bare = path.hasSuffix(".har") ? String(path.dropLast(4)) : path
+    description = bare
+    base =
+      bare.hasPrefix("/")
+      ? bare : URL(fileURLWithPath: FileManager.default.currentDirectoryPath).appendingPathComponent(bare).path
+  }
+
+  /// The last component of the path.
+  package var name: String { (base as NSString).lastPathComponent }
+  /// The folder that holds the files.
+  package var folder: String { (base as NSString).deletingLastPathComponent }
+  /// The recorded interactions.
+  package var har: String { base + ".har" }
+  /// The string store.
+  package var strings: String { base + ".strings.json" }
+  /// The folder of bodies above 256 KiB.
+  package var bodies: String { base + ".bodies" }
+  /// The name of ``bodies`` without its path, as the HAR refers to it.
+  package var bodiesName: String { name + ".bodies" }
+  /// What a running, or a killed, recording has acknowledged.
+  package var partial: String { base + ".har.partial" }
+
+  /// The string store that belongs to the cassette while a seal is changing both: no rename is atomic over two files.
+  var stringsBefore: String { strings + ".before" }
+
+  /// A free place beside this cassette: `NAME.unfinished`, or `NAME.unfinished-2` where that is taken.
+  func beside(_ word: String) -> CassetteLocation {
+    var place = CassetteLocation("\(base).\(word)")
+    var number = 2
+    while place.exists {
+      place = CassetteLocation("\(base).\(word)-\(number)")
+      number += 1
+    }
+    return place
+  }
+
+  /// Whether there is a sealed cassette.
+  package var exists: Bool { FileManager.default.fileExists(atPath: har) }
+}

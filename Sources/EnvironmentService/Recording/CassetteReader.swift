@@ -1,0 +1,101 @@
+package import Cassettes
+import Foundation
+
+/// A cassette as it lies on the disk, read whole.
+package struct StoredCassette: Sendable {
+  /// Interactions and the world in which they were recorded.
+  package var cassette: Cassette
+  /// The string store beside it; an empty one where there is none.
+  package var strings: StringStoreFile
+  /// Whether a seal was killed after it had replaced the string store and before the HAR: ``strings`` is the old one
+  /// then, as the HAR is.
+  var isTorn = false
+}
+
+/// Reads cassettes.
+package enum CassetteReader {
+  /// Reads the HAR and its string store.
+  ///
+  /// - Throws: an ``EnvironmentError``: `noCassette` when there is no HAR, `broken` when a file is damaged or the two
+  ///   do not belong together, `inputOutput` when reading fails.
+  package static func read(_ location: CassetteLocation) throws(EnvironmentError) -> StoredCassette {
+    guard location.exists else { throw missing(location) }
+    let cassette: Cassette
+    do {
+      let data = try contents(of: location.har)
+      cassette = try data.withUnsafeBytes { try HAR.read($0, name: location.har) }
+    } catch let error as CassetteError {
+      throw EnvironmentError(.broken, "\(error)")
+    } catch {
+      throw EnvironmentError(.inputOutput, "cannot read \(location.har): \(error)")
+    }
+    var isTorn = false
+    var strings = try readStrings(location.strings, seed: cassette.header.seed)
+    if cassette.header.recording != strings.recording,
+      FileManager.default.fileExists(atPath: location.stringsBefore),
+      let before = try? readStrings(location.stringsBefore, seed: cassette.header.seed),
+      before.recording == cassette.header.recording
+    {
+      // A seal was killed after it had replaced the one file and before the other.
+      strings = before
+      isTorn = true
+    }
+    if let ours = cassette.header.recording, let theirs = strings.recording, ours != theirs {
+      throw EnvironmentError(
+        .broken,
+        "\(location.har) and \(location.strings) are of different recordings (\(ours), \(theirs)); "
+          + "take both from the same commit, run diorama cassette check --recover \(location), or record anew")
+    }
+    return StoredCassette(cassette: cassette, strings: strings, isTorn: isTorn)
+  }
+
+  /// The bytes of a recorded body.
+  ///
+  /// - Throws: an ``EnvironmentError`` when its file is missing or not as long as recorded.
+  package static func bytes(of body: RecordedBody, in location: CassetteLocation) throws(EnvironmentError) -> [UInt8] {
+    switch body {
+    case .bytes(let bytes): return bytes
+    case .file(let name, let length):
+      let path = "\(location.folder)/\(name)"
+      guard let data = FileManager.default.contents(atPath: path) else {
+        throw EnvironmentError(
+          .broken, "\(path) is missing, a body that \(location.har) needs; take it from version control or record anew")
+      }
+      guard data.count == length else {
+        throw EnvironmentError(
+          .broken, "\(path) has \(data.count) bytes and not \(length) as recorded; restore it or record anew")
+      }
+      return [UInt8](data)
+    }
+  }
+
+  static func missing(_ location: CassetteLocation) -> EnvironmentError {
+    let isUnfinished = FileManager.default.fileExists(atPath: location.partial)
+    let advice =
+      isUnfinished
+      ? "an unfinished recording is there: diorama cassette check --recover \(location) makes it a cassette"
+      : "record it with diorama run --mode record --cassette \(location) --upstream NAME=URL -- COMMAND"
+    return EnvironmentError(.noCassette, "there is no cassette \(location.har); \(advice)")
+  }
+
+  private static func readStrings(
+    _ path: String, seed: String?
+  ) throws(EnvironmentError) -> StringStoreFile {
+    guard FileManager.default.fileExists(atPath: path) else {
+      return StringStoreFile(seed: seed ?? "", recording: nil, entries: [:])
+    }
+    do {
+      let data = try contents(of: path)
+      return try data.withUnsafeBytes { try StringStoreFile.read($0, name: path) }
+    } catch let error as CassetteError {
+      throw EnvironmentError(.broken, "\(error)")
+    } catch {
+      throw EnvironmentError(.inputOutput, "cannot read \(path): \(error)")
+    }
+  }
+
+  /// Read, not mapped: a file that shrinks under a map would end the process.
+  private static func contents(of path: String) throws -> Data {
+    try Data(contentsOf: URL(fileURLWithPath: path))
+  }
+}

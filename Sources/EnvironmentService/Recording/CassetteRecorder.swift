@@ -1,0 +1,132 @@
+import Cassettes
+import Foundation
+import HTTPMessages
+
+#if canImport(Darwin)
+  import Darwin
+#else
+  import Glibc
+#endif
+
+/// Records into the append-only partial file beside a cassette.
+///
+/// What ``append(_:number:)`` has returned from is acknowledged: it outlives this process. Nothing touches the
+/// cassette itself until it is sealed.
+final class CassetteRecorder: Sendable {
+  private struct State {
+    /// Nil once the recording has ended.
+    var lock: PartialLock?
+    /// Bytes up to the last whole line.
+    var length: off_t
+    var interactions = 0
+    var strings = 0
+    var failure: EnvironmentError?
+    var spools = 0
+  }
+
+  let location: CassetteLocation
+  let purpose: PartialLine.Purpose
+  private let state: Guarded<State>
+
+  /// Opens the partial file, empty but for its header.
+  ///
+  /// - Throws: an ``EnvironmentError`` `cannotWrite` when the folder cannot be written or another process is
+  ///   recording the same cassette.
+  init(location: CassetteLocation, header: CassetteHeader, purpose: PartialLine.Purpose) throws(EnvironmentError) {
+    self.location = location
+    self.purpose = purpose
+    try FileWriting.createFolder(location.folder, for: location.har)
+    let lock = try PartialLock.making(location)
+    // What was there before has been taken up; this is of somebody who came in between and was killed.
+    guard lseek(lock.descriptor, 0, SEEK_END) == 0 else {
+      throw EnvironmentError(
+        .cannotWrite, "\(location.partial) has just been left by another recording; run it again to take that up")
+    }
+    do throws(EnvironmentError) {
+      let line = PartialLine.header(header, purpose: purpose)
+      try FileWriting.write(line, to: lock.descriptor, path: location.partial)
+      state = Guarded(State(lock: lock, length: off_t(line.count)))
+    } catch {
+      unlink(location.partial)
+      throw error
+    }
+  }
+
+  /// How many interactions are acknowledged.
+  var interactionCount: Int { state.withLock { $0.interactions } }
+
+  /// How many strings are acknowledged.
+  var stringCount: Int { state.withLock { $0.strings } }
+
+  /// The first write that failed.
+  var failure: EnvironmentError? { state.withLock { $0.failure } }
+
+  /// Something of the recording was lost before it could be written: it must not take the place of a whole one.
+  func fail(_ error: EnvironmentError) {
+    state.withLock { if $0.failure == nil { $0.failure = error } }
+  }
+
+  /// Writes an interaction.
+  ///
+  /// - Parameters:
+  ///   - interaction: what to write.
+  ///   - number: the number of its request; the cassette is in this order.
+  /// - Throws: an ``EnvironmentError`` `cannotWrite`; the file then ends with the last whole line before.
+  func append(_ interaction: Interaction, number: Int) throws(EnvironmentError) {
+    let line = PartialLine.interaction(interaction, number: number)
+    try append(line) { $0.interactions += 1 }
+  }
+
+  /// Writes a string.
+  func append(_ entry: StringStoreFile.Entry, key: String, ordinal: Int) throws(EnvironmentError) {
+    try append(PartialLine.string(entry, key: key, ordinal: ordinal)) { $0.strings += 1 }
+  }
+
+  /// A place for a body that passes.
+  func spool() -> BodySpool {
+    BodySpool(
+      location: location,
+      serial: state.withLock {
+        $0.spools += 1
+        return $0.spools
+      })
+  }
+
+  /// Ends recording and seals what was acknowledged; nobody else can begin before that is done.
+  ///
+  /// - Throws: an ``EnvironmentError``: of the first write that failed, since a recording that has lost something must
+  ///   not take the place of a whole one, or of sealing. The partial file is still there then.
+  func seal() throws(EnvironmentError) -> CassetteSealer.Outcome? {
+    let (ended, failure) = state.withLock { ($0.lock.take(), $0.failure) }
+    guard let lock = ended else { return nil }
+    if let failure { throw failure }
+    return try CassetteSealer.seal(lock)
+  }
+
+  /// Ends a recording that has nothing, as if it had never begun.
+  func discard() {
+    // The file goes while the lock on it is still ours.
+    guard let lock = state.withLock({ $0.interactions + $0.strings == 0 ? $0.lock.take() : nil }) else { return }
+    unlink(lock.location.partial)
+    // Made for a body that broke off; only succeeds when it is empty.
+    rmdir(lock.location.bodies)
+  }
+
+  private func append(_ line: [UInt8], then count: (inout State) -> Void) throws(EnvironmentError) {
+    try state.withLock { state throws(EnvironmentError) in
+      guard let descriptor = state.lock?.descriptor else {
+        throw EnvironmentError(.cannotWrite, "the recording of \(location.har) has ended; this came too late for it")
+      }
+      do throws(EnvironmentError) {
+        try FileWriting.write(line, to: descriptor, path: location.partial)
+        state.length += off_t(line.count)
+        count(&state)
+      } catch {
+        // Half a line would swallow the next one.
+        _ = ftruncate(descriptor, state.length)
+        if state.failure == nil { state.failure = error }
+        throw error
+      }
+    }
+  }
+}

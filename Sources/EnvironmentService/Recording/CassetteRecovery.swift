@@ -1,0 +1,61 @@
+import Cassettes
+import Foundation
+
+/// Takes up what a killed recording left, when a person asks for it.
+package enum CassetteRecovery {
+  /// Makes an unfinished recording the cassette.
+  ///
+  /// What was to be added to the cassette is added. What was to take its place does, and the cassette that was there
+  /// is kept as `NAME.previous.har` with its strings and bodies: half a recording may be worth less than an old one.
+  ///
+  /// - Returns: what came of it; nil when there is no unfinished recording.
+  /// - Throws: an ``EnvironmentError``: the recording still runs, or files cannot be read or written.
+  package static func recover(_ location: CassetteLocation) throws(EnvironmentError) -> CassetteSealer.Outcome? {
+    guard let lock = try PartialLock.existing(location) else { return nil }
+    if let partial = try PartialFile(of: location) {
+      let isEmpty = partial.places.isEmpty && partial.strings.isEmpty
+      if isEmpty, !location.exists {
+        // A recording that was killed before it had anything is no cassette.
+        unlink(location.partial)
+        return nil
+      }
+      if partial.purpose == .record, location.exists, !partial.isSealed(as: location), !isEmpty {
+        try CassetteSealer.copy(location, to: location.beside("previous"))
+      }
+    }
+    return try CassetteSealer.seal(lock)
+  }
+}
+
+/// Reads a cassette whole, to say whether it can be replayed.
+package enum CassetteVerifier {
+  /// What was found.
+  package struct Contents: Sendable {
+    package var interactions: Int
+    package var strings: Int
+  }
+
+  /// Reads HAR, string store and every body, and compares each body with the digest in its name.
+  ///
+  /// - Throws: an ``EnvironmentError`` that names the first thing that is broken.
+  package static func verify(_ location: CassetteLocation) throws(EnvironmentError) -> Contents {
+    let stored = try CassetteReader.read(location)
+    for interaction in stored.cassette.interactions {
+      for body in [interaction.request.body, interaction.response.body] {
+        guard case .file(let name, _) = body else { continue }
+        let bytes = try CassetteReader.bytes(of: body, in: location)
+        let digest = try ContentDigest()
+        bytes.withUnsafeBytes { digest.update($0) }
+        let expected = ((name as NSString).lastPathComponent as NSString).deletingPathExtension
+        // Other tools name their files otherwise; only ours promise a digest.
+        guard expected.count == 64 else { continue }
+        guard digest.finish() == expected else {
+          throw EnvironmentError(
+            .broken, "\(location.folder)/\(name) is not what was recorded; take it from version control or record anew")
+        }
+      }
+    }
+    let strings = stored.strings.entries.values.reduce(0) { $0 + $1.count { $0 != nil } }
+    return Contents(interactions: stored.cassette.interactions.count, strings: strings)
+  }
+}

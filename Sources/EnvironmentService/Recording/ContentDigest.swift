@@ -1,0 +1,32 @@
+import CGnuTLS
+
+/// SHA-256 over bytes that come in parts, by GnuTLS.
+final class ContentDigest: @unchecked Sendable {
+  private var handle: gnutls_hash_hd_t?
+
+  init() throws(EnvironmentError) {
+    let code = gnutls_hash_init(&handle, GNUTLS_DIG_SHA256)
+    guard code == 0 else {
+      throw EnvironmentError(.inputOutput, "GnuTLS has no SHA-256 (code \(code)); install a complete libgnutls")
+    }
+  }
+
+  deinit {
+    // With no place for the digest GnuTLS only frees what it holds.
+    if let handle { gnutls_hash_deinit(handle, nil) }
+  }
+
+  func update(_ bytes: UnsafeRawBufferPointer) {
+    guard let handle else { return }
+    _ = gnutls_hash(handle, bytes.baseAddress, bytes.count)
+  }
+
+  /// The digest in hexadecimal; empty the second time.
+  func finish() -> String {
+    guard let finished = handle.take() else { return "" }
+    var digest = [UInt8](repeating: 0, count: 32)
+    gnutls_hash_deinit(finished, &digest)
+    let digits = Array("0123456789abcdef".utf8)
+    return String(decoding: digest.flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }, as: UTF8.self)
+  }
+}

@@ -1,0 +1,103 @@
+import Foundation
+
+#if canImport(Darwin)
+  import Darwin
+#else
+  import Glibc
+#endif
+
+/// The few calls by which recordings reach the disk; each failure names the file and what the system said.
+enum FileWriting {
+  /// Opens a file, close-on-exec.
+  static func open(_ path: String, _ flags: Int32, mode: mode_t = 0o644) throws(EnvironmentError) -> Int32 {
+    #if canImport(Darwin)
+      let descriptor = Darwin.open(path, flags | O_CLOEXEC, mode)
+    #else
+      let descriptor = Glibc.open(path, flags | O_CLOEXEC, mode)
+    #endif
+    guard descriptor >= 0 else { throw failure("write", path) }
+    return descriptor
+  }
+
+  /// Writes all of it.
+  static func write(_ bytes: UnsafeRawBufferPointer, to descriptor: Int32, path: String) throws(EnvironmentError) {
+    var rest = bytes
+    while let base = rest.baseAddress, !rest.isEmpty {
+      #if canImport(Darwin)
+        let count = Darwin.write(descriptor, base, rest.count)
+      #else
+        let count = Glibc.write(descriptor, base, rest.count)
+      #endif
+      if count < 0 {
+        if errno == EINTR { continue }
+        throw failure("write", path)
+      }
+      rest = UnsafeRawBufferPointer(rebasing: rest[count...])
+    }
+  }
+
+  /// Writes all of it.
+  static func write(_ bytes: [UInt8], to descriptor: Int32, path: String) throws(EnvironmentError) {
+    // Not `withUnsafeBytes` with a throwing closure alone: typed throws must come through.
+    let result: Result<Void, EnvironmentError> = bytes.withUnsafeBytes { buffer in
+      do throws(EnvironmentError) {
+        try write(buffer, to: descriptor, path: path)
+        return .success(())
+      } catch {
+        return .failure(error)
+      }
+    }
+    try result.get()
+  }
+
+  /// Makes what was written survive a power cut (fsync(2)).
+  static func synchronize(_ descriptor: Int32, path: String) throws(EnvironmentError) {
+    guard fsync(descriptor) == 0 else { throw failure("write", path) }
+  }
+
+  /// Puts a file in another's place, in one step (rename(2)).
+  static func rename(_ old: String, to new: String) throws(EnvironmentError) {
+    #if canImport(Darwin)
+      let result = Darwin.rename(old, new)
+    #else
+      let result = Glibc.rename(old, new)
+    #endif
+    guard result == 0 else { throw failure("write", new) }
+  }
+
+  /// Makes renames in a folder survive a power cut.
+  static func synchronizeFolder(_ path: String) throws(EnvironmentError) {
+    #if canImport(Darwin)
+      let descriptor = Darwin.open(path, O_RDONLY | O_CLOEXEC)
+    #else
+      let descriptor = Glibc.open(path, O_RDONLY | O_CLOEXEC)
+    #endif
+    guard descriptor >= 0 else { throw failure("read", path) }
+    defer { close(descriptor) }
+    // Some file systems cannot synchronise a folder (EINVAL); there the rename is as safe as they make it.
+    guard fsync(descriptor) == 0 || errno == EINVAL else { throw failure("write", path) }
+  }
+
+  /// Creates a folder with those above it, where it is missing.
+  static func createFolder(_ path: String, for file: String) throws(EnvironmentError) {
+    do {
+      try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
+    } catch {
+      throw EnvironmentError(
+        .cannotWrite, "cannot write \(file): its folder cannot be made; check the path, or choose one you may write")
+    }
+  }
+
+  /// What errno says of a path.
+  static func failure(_ verb: String, _ path: String) -> EnvironmentError {
+    let code = errno
+    let advice =
+      switch code {
+      case ENOSPC, EDQUOT, EFBIG: "make room and run it again; what was acknowledged is safe, the old content whole"
+      case EACCES, EPERM, EROFS: "choose a folder that you may write"
+      case ENOTDIR, ENOENT: "check the path"
+      default: "run it again when that is mended"
+      }
+    return EnvironmentError(.cannotWrite, "cannot \(verb) \(path): \(String(cString: strerror(code))); \(advice)")
+  }
+}

@@ -1,0 +1,112 @@
+package import HTTPMessages
+
+/// From the app to the upstream.
+extension AddressMap {
+  /// Translates endpoints' addresses in a request target, in query values too and in whatever encoding.
+  ///
+  /// - Parameters:
+  ///   - target: in origin form, without the segment or the authority that named the upstream.
+  ///   - form: how the request came; matters only for ``Form/absolute``, where `http` stands for an `https` upstream.
+  /// - Returns: the target as the upstream is to see it.
+  package func requestTarget(_ target: String, form: Form = .ownPort) -> String {
+    translate(target, form: form)
+  }
+
+  /// The header fields as the upstream is to see them: `Host` is its own, and no value holds an endpoint's address.
+  ///
+  /// - Parameters:
+  ///   - headers: as the app sent them.
+  ///   - index: the upstream that the request is for.
+  ///   - form: how the request came.
+  /// - Returns: the fields in the same order.
+  package func requestHeaders(_ headers: Headers, upstream index: Int, form: Form) -> Headers {
+    var result = headers
+    for number in result.fields.indices {
+      let field = result.fields[number]
+      if form == .pathSegment, field.name.equalsIgnoringASCIICase("Origin"), isMainOrigin(field.value) {
+        result.fields[number].value = upstreams[index].origin.description
+      } else {
+        result.fields[number].value = translate(field.value, form: form)
+      }
+    }
+    result.set("Host", upstreams[index].origin.authority)
+    return result
+  }
+
+  /// Translates endpoints' addresses in a request's body.
+  ///
+  /// - Parameters:
+  ///   - body: the whole of it, without content coding.
+  ///   - contentType: only text, multipart forms and bodies without a type are touched.
+  ///   - form: how the request came, as in ``requestTarget(_:form:)``.
+  /// - Returns: nil when nothing is to be changed.
+  package func requestBody(_ body: [UInt8], contentType: String?, form: Form = .ownPort) -> [UInt8]? {
+    guard TextualType.mayComeFromApp(contentType) else { return nil }
+    return body.withUnsafeBytes { bytes in
+      guard mayContainEndpoint(bytes, form: form) else { return nil }
+      return EndpointURLMatcher(map: self, form: form).translate(bytes.assumingMemoryBound(to: UInt8.self))
+    }
+  }
+
+  /// Whether it is worth while to look closer, told in one pass that allocates nothing.
+  ///
+  /// False means that there is no endpoint's address; true, that one of our ports stands where a port can stand.
+  package func mayContainEndpoint(_ bytes: UnsafeRawBufferPointer, form: Form = .ownPort) -> Bool {
+    var index = 0
+    let count = bytes.count
+    let findsHTTP = form == .absolute
+    while index < count {
+      let byte = bytes[index]
+      if AddressByte.isDigit(byte), index > 5, isAfterColon(index, in: bytes) {
+        var port = 0
+        while index < count, AddressByte.isDigit(bytes[index]), port <= 65535 {
+          port = port * 10 + Int(bytes[index] &- 0x30)
+          index += 1
+        }
+        if ports.contains(port) { return true }
+        continue
+      }
+      if findsHTTP, byte | 0x20 == UInt8(ascii: "h"), index + 3 < count, bytes[index + 1] | 0x20 == UInt8(ascii: "t"),
+        bytes[index + 3] | 0x20 == UInt8(ascii: "p")
+      {
+        return true
+      }
+      index += 1
+    }
+    return false
+  }
+
+  /// Whether a colon, plain or as `%3A`, ends before `index`, and a loopback host's last character before that.
+  private func isAfterColon(_ index: Int, in bytes: UnsafeRawBufferPointer) -> Bool {
+    var end = index - 1
+    if bytes[end] | 0x20 == UInt8(ascii: "a") {
+      guard bytes[end - 1] == UInt8(ascii: "3") else { return false }
+      end -= 2
+      // `%253A`: once more for each further encoding.
+      while end > 1, bytes[end] == UInt8(ascii: "5"), bytes[end - 1] == UInt8(ascii: "2") { end -= 2 }
+      guard bytes[end] == AddressByte.percent else { return false }
+    } else if bytes[end] != AddressByte.colon {
+      return false
+    }
+    guard end > 0 else { return false }
+    switch bytes[end - 1] {
+    case UInt8(ascii: "1"), UInt8(ascii: "t"), UInt8(ascii: "T"), UInt8(ascii: "]"), UInt8(ascii: "D"),
+      UInt8(ascii: "d"):
+      return true
+    default: return false
+    }
+  }
+
+  private func translate(_ text: String, form: Form) -> String {
+    var text = text
+    let bytes: [UInt8]? = text.withUTF8 { utf8 in
+      guard mayContainEndpoint(UnsafeRawBufferPointer(utf8), form: form) else { return nil }
+      return EndpointURLMatcher(map: self, form: form).translate(utf8)
+    }
+    return bytes.map { String(decoding: $0, as: UTF8.self) } ?? text
+  }
+
+  private func isMainOrigin(_ value: String) -> Bool {
+    ["127.0.0.1", "localhost", "[::1]"].contains { value.equalsIgnoringASCIICase("http://\($0):\(mainPort)") }
+  }
+}

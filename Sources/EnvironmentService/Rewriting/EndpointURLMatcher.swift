@@ -1,0 +1,148 @@
+import HTTPMessages
+
+/// Finds the address of an endpoint at the beginning of an absolute URL, as it occurs in a request: as it stands, with
+/// JSON's escaped slashes, percent-encoded (once or more), or several of these.
+struct EndpointURLMatcher {
+  let map: AddressMap
+  let form: AddressMap.Form
+
+  /// Translates all endpoints' addresses in a text.
+  ///
+  /// - Returns: nil when there is none.
+  func translate(_ text: UnsafeBufferPointer<UInt8>) -> [UInt8]? {
+    var output: [UInt8] = []
+    var copied = 0
+    var index = 0
+    while index < text.count {
+      guard text[index] | 0x20 == UInt8(ascii: "h"), let found = look(at: index, in: text) else {
+        index += 1
+        continue
+      }
+      output.append(contentsOf: text[copied..<index])
+      output.append(contentsOf: found.replacement)
+      copied = found.end
+      index = found.end
+    }
+    guard copied > 0 else { return nil }
+    output.append(contentsOf: text[copied...])
+    return output
+  }
+
+  private func look(at start: Int, in text: UnsafeBufferPointer<UInt8>) -> (end: Int, replacement: [UInt8])? {
+    guard let index = literal("http", at: start, in: text),
+      let colon = spelling(of: AddressByte.colon, at: index, in: text),
+      let first = slash(at: colon.upperBound, in: text), let second = slash(at: first.upperBound, in: text)
+    else { return nil }
+    let isEncoded = text[colon.lowerBound] == AddressByte.percent || text[first].contains(AddressByte.percent)
+    let spelling = Spelling(colon: Array(text[colon]), first: Array(text[first]), second: Array(text[second]))
+
+    for endpoint in map.endpoints {
+      guard let found = authority(endpoint.authority, at: second.upperBound, in: text, isEncoded: isEncoded) else {
+        continue
+      }
+      if let upstream = endpoint.upstream {
+        return (found.end, spelling.write(map.upstreams[upstream].origin, portColon: found.colon))
+      }
+      guard let slash = slash(at: found.end, in: text) else { return nil }
+      for segment in map.authorities {
+        guard let named = authority(segment.text, at: slash.upperBound, in: text, isEncoded: isEncoded) else {
+          continue
+        }
+        return (named.end, spelling.write(map.upstreams[segment.upstream].origin, portColon: named.colon))
+      }
+      return nil
+    }
+
+    guard form == .absolute, !isWithinWord(start, in: text) else { return nil }
+    for segment in map.authorities where map.changesInAbsoluteForm(segment.upstream) {
+      guard let found = authority(segment.text, at: second.upperBound, in: text, isEncoded: isEncoded) else { continue }
+      return (found.end, spelling.write(map.upstreams[segment.upstream].origin, portColon: found.colon))
+    }
+    return nil
+  }
+
+  /// How the delimiters of a URL are written where it was found; its translation is written likewise.
+  private struct Spelling {
+    let colon: [UInt8]
+    let first: [UInt8]
+    let second: [UInt8]
+
+    func write(_ origin: Origin, portColon: [UInt8]?) -> [UInt8] {
+      var bytes = Array(origin.scheme.utf8) + colon + first + second
+      // `%253A` gives `%255B`: what stands before the last two digits is the same for every delimiter.
+      let escape = colon.count > 1 ? Array(colon.dropLast(2)) : nil
+      for byte in origin.authority.utf8 {
+        switch byte {
+        case AddressByte.colon: bytes += portColon ?? colon
+        case UInt8(ascii: "["): bytes += escape.map { $0 + "5B".utf8 } ?? [byte]
+        case UInt8(ascii: "]"): bytes += escape.map { $0 + "5D".utf8 } ?? [byte]
+        default: bytes.append(byte)
+        }
+      }
+      return bytes
+    }
+  }
+
+  // MARK: Pieces
+
+  /// The end of `host[:port]` at `start`, and how its last colon is written.
+  private func authority(
+    _ expected: [UInt8], at start: Int, in text: UnsafeBufferPointer<UInt8>, isEncoded: Bool
+  ) -> (end: Int, colon: [UInt8]?)? {
+    var index = start
+    var colon: [UInt8]?
+    for byte in expected {
+      guard index < text.count else { return nil }
+      var end = index + 1
+      if text[index].asciiLowercased != byte {
+        guard isEncoded, let range = spelling(of: byte, at: index, in: text) else { return nil }
+        end = range.upperBound
+      }
+      if byte == AddressByte.colon { colon = Array(text[index..<end]) }
+      index = end
+    }
+    guard case .found = hostEnds(at: index, in: text, isWhole: true) else { return nil }
+    return (index, colon)
+  }
+
+  private func literal(_ expected: StaticString, at start: Int, in text: UnsafeBufferPointer<UInt8>) -> Int? {
+    expected.withUTF8Buffer { expected in
+      guard start + expected.count <= text.count else { return nil }
+      for offset in 0..<expected.count where text[start + offset].asciiLowercased != expected[offset] { return nil }
+      return start + expected.count
+    }
+  }
+
+  /// Where a byte stands as itself or as `%3A`, `%253A` and so on.
+  private func spelling(of byte: UInt8, at start: Int, in text: UnsafeBufferPointer<UInt8>) -> Range<Int>? {
+    guard start < text.count else { return nil }
+    if text[start] == byte { return start..<start + 1 }
+    guard text[start] == AddressByte.percent else { return nil }
+    var index = start + 1
+    while index + 1 < text.count, let high = AddressByte.hexValue(text[index]),
+      let low = AddressByte.hexValue(text[index + 1])
+    {
+      if (high << 4 | low).asciiLowercased == byte { return start..<index + 2 }
+      guard high == 2, low == 5 else { return nil }
+      index += 2
+    }
+    return nil
+  }
+
+  /// A slash with any backslashes before it.
+  private func slash(at start: Int, in text: UnsafeBufferPointer<UInt8>) -> Range<Int>? {
+    var index = start
+    while index - start < 24, let backslash = spelling(of: AddressByte.backslash, at: index, in: text) {
+      index = backslash.upperBound
+    }
+    return spelling(of: AddressByte.slash, at: index, in: text).map { start..<$0.upperBound }
+  }
+
+  /// Whether a letter stands before `start`, and not as the end of `%3D`, `\n` or `\u003c`.
+  private func isWithinWord(_ start: Int, in text: UnsafeBufferPointer<UInt8>) -> Bool {
+    guard start > 0, AddressByte.isLetter(text[start - 1]) else { return false }
+    if start > 2, text[start - 3] == AddressByte.percent, AddressByte.hexValue(text[start - 2]) != nil { return false }
+    if start > 5, text[start - 6] == AddressByte.backslash, text[start - 5] == UInt8(ascii: "u") { return false }
+    return !(start > 1 && text[start - 2] == AddressByte.backslash)
+  }
+}

@@ -1,0 +1,144 @@
+/// Knows, at every byte of a text, whether an absolute URL may begin there: not within another URL's query, and not
+/// in the middle of a word.
+struct TokenTracker {
+  /// Whether a `?`, a `#` or another URL's `://` stands between here and the beginning of the token, that is of a
+  /// possible URL around this place.
+  private var isInQuery = false
+  private var isAfterLetter = false
+  private var escape = Escape.none
+  /// The value of `\uXXXX` as far as it is read.
+  private var code: UInt16 = 0
+  /// The last eight bytes, to tell at a `;` whether it ends an entity.
+  private var history: UInt64 = 0
+
+  /// Where we are in an escape as JSON and JavaScript have it.
+  private enum Escape: UInt8 {
+    case none, backslash, hex1, hex2, hex3, hex4
+  }
+
+  /// Whether a URL may begin with this byte, the next of the text.
+  @inline(__always)
+  func mayBegin(with byte: UInt8) -> Bool {
+    // A backslash before a letter ends a token; no `\uXXXX` can go on with an `h`.
+    if escape != .none { return !isAfterLetter }
+    return !isAfterLetter && !isInQuery
+  }
+
+  /// Goes past one byte.
+  @inline(__always)
+  mutating func pass(_ byte: UInt8) {
+    if escape != .none, passEscaped(byte) { return }
+    isAfterLetter = AddressByte.isLetter(byte)
+    if !isAfterLetter { passOther(byte) }
+    history = history << 8 | UInt64(byte)
+  }
+
+  /// Goes past a URL's host, with which no word and no query begins.
+  @inline(__always)
+  mutating func passedHost() {
+    self = TokenTracker()
+  }
+
+  @inline(__always)
+  private mutating func passOther(_ byte: UInt8) {
+    switch byte {
+    case UInt8(ascii: "?"), UInt8(ascii: "#"): isInQuery = true
+    case AddressByte.slash:
+      // `://` began another host's URL: what is in its path is its own, as much as what is in its query.
+      if history & 0xFFFF == Self.colonSlash { isInQuery = true }
+    case 0x00...0x20, 0x7F, UInt8(ascii: "\""), UInt8(ascii: "'"), UInt8(ascii: "`"), UInt8(ascii: "<"),
+      UInt8(ascii: ">"), UInt8(ascii: "("), UInt8(ascii: ")"), UInt8(ascii: "{"), UInt8(ascii: "}"),
+      UInt8(ascii: "["), UInt8(ascii: "]"), UInt8(ascii: ","), UInt8(ascii: "|"):
+      isInQuery = false
+    case UInt8(ascii: ";"):
+      // `&amp;` is how HTML writes the `&` between two query items.
+      if isInQuery, !endsEntityOfQuery { isInQuery = false }
+    case AddressByte.backslash: escape = .backslash
+    default: break
+    }
+  }
+
+  /// Goes past a byte after a backslash; false when it is then an ordinary byte.
+  private mutating func passEscaped(_ byte: UInt8) -> Bool {
+    switch escape {
+    case .none: return false
+    case .backslash:
+      switch byte {
+      case AddressByte.backslash: return true
+      case AddressByte.slash:
+        // `\/` is a slash: the URL goes on.
+        escape = .none
+        isAfterLetter = false
+        return true
+      case UInt8(ascii: "u"):
+        escape = .hex1
+        code = 0
+        isAfterLetter = false
+        return true
+      case UInt8(ascii: "b"), UInt8(ascii: "f"), UInt8(ascii: "n"), UInt8(ascii: "r"), UInt8(ascii: "t"):
+        escape = .none
+        isInQuery = false
+        isAfterLetter = false
+        return true
+      default:
+        escape = .none
+        isInQuery = false
+        return false
+      }
+    case .hex1, .hex2, .hex3, .hex4:
+      guard let digit = AddressByte.hexValue(byte) else {
+        escape = .none
+        isInQuery = false
+        return false
+      }
+      code = code << 4 | UInt16(digit)
+      guard escape == .hex4 else {
+        escape = Escape(rawValue: escape.rawValue + 1) ?? .none
+        return true
+      }
+      escape = .none
+      // What the escape stands for counts: `\u0026` is the `&` within a query, `\u003c` a `<` that ends it.
+      if code < 0x80, code != UInt16(AddressByte.backslash) {
+        isAfterLetter = AddressByte.isLetter(UInt8(code))
+        passOther(UInt8(code))
+      }
+      return true
+    }
+  }
+
+  /// Whether a `;` here ends an entity for `&`, `/`, `:` or `=`.
+  private var endsEntityOfQuery: Bool {
+    Self.entities.contains { entity in
+      history & (UInt64.max >> UInt64(64 - 8 * entity.count)) | entity.caseBits == entity.bytes
+    }
+  }
+
+  /// An entity's spelling without the `;`, as the low bytes of an integer.
+  private struct Entity {
+    let bytes: UInt64
+    let count: Int
+    /// 0x20 at the letters.
+    let caseBits: UInt64
+
+    init(_ text: StaticString) {
+      var bytes: UInt64 = 0
+      var caseBits: UInt64 = 0
+      text.withUTF8Buffer { buffer in
+        for byte in buffer {
+          bytes = bytes << 8 | UInt64(byte)
+          caseBits = caseBits << 8 | (AddressByte.isLetter(byte) ? 0x20 : 0)
+        }
+      }
+      self.bytes = bytes
+      self.caseBits = caseBits
+      count = text.utf8CodeUnitCount
+    }
+  }
+
+  private static let colonSlash = UInt64(AddressByte.colon) << 8 | UInt64(AddressByte.slash)
+
+  private static let entities: [Entity] = [
+    Entity("&amp"), Entity("&#38"), Entity("&#x26"), Entity("&#47"), Entity("&#x2f"), Entity("&#58"), Entity("&#x3a"),
+    Entity("&#61"), Entity("&#x3d"),
+  ]
+}

@@ -1,0 +1,63 @@
+import Cassettes
+import Dispatch
+import HTTPMessages
+import HTTPServer
+import Synchronization
+
+/// What stands behind one listening port of an environment: an upstream's own endpoint, or the main port.
+///
+/// The fast path answers replay hits without a `String` or an allocation; all else goes to ``Exchange``.
+final class Door: RequestHandler {
+  /// Told once, when all ports of the environment are known. The cycle this makes ends with the environment,
+  /// which lets go of its listeners.
+  private let environment = AtomicLazyReference<Environment>()
+  private let upstream: Int?
+  private let client: UpstreamClient?
+
+  /// - Parameters:
+  ///   - upstream: the index of the upstream; nil on the main port.
+  ///   - client: the way to the backends; nil where the mode may not reach them.
+  init(upstream: Int?, client: UpstreamClient?) {
+    self.upstream = upstream
+    self.client = client
+  }
+
+  private static var over: Response {
+    Problem(status: 503, title: "The environment has ended", detail: "provision another one").response
+  }
+
+  func open(to environment: Environment) { _ = self.environment.storeIfNil(environment) }
+
+  func answer(_ request: borrowing RequestView) -> PreparedResponse? {
+    guard let upstream, let environment = environment.load(), let replay = environment.replay else { return nil }
+    let target = request.target
+    let body = request.body
+    guard target.first == UInt8(ascii: "/") else { return nil }
+    // An endpoint's address in a query or a body becomes the upstream's before it is matched: not here.
+    if environment.addresses.mayContainEndpoint(target) { return nil }
+    if !body.isEmpty, environment.addresses.mayContainEndpoint(body) { return nil }
+    let key = replay.maker.key(
+      method: request.method, upstream: upstream, target: target,
+      contentType: body.isEmpty ? nil : request.header("Content-Type"), body: body)
+    switch environment.nextPrepared(for: key) {
+    case nil: return nil
+    case .ready(let response): return response
+    case .toPrepare(let index):
+      var isCoded = false
+      if replay.codings(of: index) != nil {
+        isCoded = replay.isCoded(
+          index, accepted: request.header("Accept-Encoding").map { String(decoding: $0, as: UTF8.self) })
+      }
+      return environment.prepared(index, isCoded: isCoded)
+    }
+  }
+
+  func respond(to request: Request) async throws -> Response {
+    guard let environment = environment.load() else { return Self.over }
+    environment.exchanges.enter()
+    defer { environment.exchanges.leave() }
+    // After entering: the end says so first, and then waits for those that have entered.
+    guard !environment.state.withLock({ $0.isOver }) else { return Self.over }
+    return await Exchange(environment: environment, client: client).respond(to: request, at: upstream)
+  }
+}

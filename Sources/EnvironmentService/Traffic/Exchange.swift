@@ -1,0 +1,202 @@
+import Cassettes
+import Foundation
+import HTTPClient
+import HTTPMessages
+import HTTPServer
+
+/// One request that cannot be answered at once: routed, put into the upstream's terms, played, forwarded, recorded or
+/// refused.
+struct Exchange: Sendable {
+  /// The most bytes of a request body that matching holds in memory.
+  static let matchLimit = 64 << 20
+  /// The most bytes of a text body that are held to have their URLs rewritten with a right length.
+  static let rewriteLimit = 1 << 20
+
+  let environment: Environment
+  let client: UpstreamClient?
+
+  /// Answers a request, whatever becomes of it.
+  func respond(to request: Request, at port: Int?) async -> Response {
+    let route = Route(
+      method: request.method, target: request.target, port: port, addresses: environment.addresses)
+    do {
+      switch route {
+      case .control(let path):
+        return try await Control(environment: environment).respond(to: request, path: path)
+      case .upstream(let index, let target, let form):
+        return try await exchange(request, upstream: index, target: target, form: form)
+      case .undeclared(let host, let url):
+        throw refusal(
+          request, title: "The host is not declared",
+          detail: "no upstream of this environment is \(host); add --upstream NAME=\(url)")
+      case .refused(let reason):
+        throw refusal(request, title: "An endpoint cannot serve this", detail: reason)
+      }
+    } catch let problem as Problem {
+      return problem.response
+    } catch let error as BodyTooLarge {
+      return Problem(status: 413, title: "The request body is too large to be matched", detail: "\(error)").response
+    } catch let error as EnvironmentError {
+      if error.kind == .cannotWrite { environment.failRecording(error) } else { environment.fail(error.message) }
+      let title = error.kind == .cannotWrite ? "The recording cannot be written" : "The cassette cannot be replayed"
+      return Problem(status: 500, title: title, detail: error.message).response
+    } catch {
+      return Problem(status: 500, title: "Diorama failed", detail: "\(error)").response
+    }
+  }
+
+  private func refusal(_ request: Request, title: String, detail: String) -> Problem {
+    let url = request.target
+    environment.state.withLock { state in
+      state.note(
+        .unmatched, status: 501, method: request.method, url: url, text: detail, replay: environment.replay)
+      state.addUnmatched(.init(method: request.method, url: url, nearest: [], refusal: detail))
+    }
+    return Problem(
+      status: 501, title: title, detail: detail, headers: ["Diorama-Miss": "1"],
+      extra: ["request": .request(method: request.method, url: url)])
+  }
+
+  private func exchange(
+    _ request: Request, upstream index: Int, target: String, form: AddressMap.Form
+  ) async throws -> Response {
+    let number = environment.state.withLock { state in
+      state.requests += 1
+      return state.requests
+    }
+    let addresses = environment.addresses
+    let contentType = request.headers["Content-Type"]
+    var outgoing = Request(
+      method: request.method, target: addresses.requestTarget(target, form: form),
+      headers: addresses.requestHeaders(request.headers, upstream: index, form: form), body: request.body)
+
+    // The body has to be at hand to be matched, or to have endpoint URLs in it made the upstream's.
+    if !environment.mode.replays, TextualType.mayComeFromApp(contentType), request.body.length == nil {
+      outgoing.body = try await request.body.held(upTo: Self.rewriteLimit)
+    }
+    let mustHold =
+      environment.mode.replays
+      || (TextualType.mayComeFromApp(contentType) && (outgoing.body.length ?? .max) <= Self.matchLimit)
+    if mustHold {
+      let bytes = try await held(outgoing.body, of: outgoing, upstream: index)
+      outgoing.body = .bytes(addresses.requestBody(bytes, contentType: contentType, form: form) ?? bytes)
+    }
+    if case .bytes(let bytes) = outgoing.body, let replay = environment.replay {
+      let key = replay.maker.key(of: outgoing, upstream: index, body: bytes)
+      if let index = environment.next(for: key) {
+        let isCoded = replay.isCoded(index, accepted: request.headers["Accept-Encoding"])
+        return try replay.response(index, addresses: addresses, form: form, isCoded: isCoded)
+      }
+    }
+    guard environment.mode.mayReachNetwork, let client else {
+      throw await miss(outgoing, upstream: index, contentType: contentType)
+    }
+    return try await Forwarding(
+      environment: environment, client: client, upstream: environment.upstreams[index], index: index, form: form,
+      number: number
+    ).forward(outgoing)
+  }
+
+  /// The whole body of a request; one that does not come whole is counted as failed.
+  private func held(_ body: Body, of request: Request, upstream index: Int) async throws -> [UInt8] {
+    do {
+      return try await body.collect(upTo: Self.matchLimit)
+    } catch {
+      let url = environment.upstreams[index].origin.description + request.target
+      let isMiss = error is BodyTooLarge && !environment.mode.mayReachNetwork
+      let text = "the request did not come whole: \(error)"
+      environment.state.withLock { state in
+        state.note(
+          isMiss ? .unmatched : .failed, status: error is BodyTooLarge ? 413 : 499, method: request.method, url: url,
+          text: text, replay: environment.replay)
+        if isMiss { state.addUnmatched(.init(method: request.method, url: url, nearest: [], refusal: text)) }
+      }
+      throw error
+    }
+  }
+
+  /// The refusal of a request that is not recorded: what is nearest, what differs, what would record it.
+  private func miss(_ request: Request, upstream index: Int, contentType: String?) async -> Problem {
+    let upstream = environment.upstreams[index]
+    let url = upstream.origin.description + request.target
+    let body: [UInt8] = if case .bytes(let bytes) = request.body { bytes } else { [] }
+    let nearest =
+      environment.replay?.nearest(
+        to: request, upstream: upstream.name, contentType: contentType, body: body) ?? []
+    let advice = environment.specification.recordAdvice(upstreams: environment.upstreams)
+    var detail = "\(request.method) \(url) "
+    switch (environment.mode, environment.specification.cassette) {
+    case (.mock, _): detail += "has no stub"
+    case (_, let cassette?): detail += "is not in \(cassette.har)"
+    case (_, nil): detail += "is not recorded"
+    }
+    if let first = nearest.first {
+      detail +=
+        "; the nearest is interaction \(first.index), \(first.method) \(first.url): "
+        + first.differences.joined(separator: "; ")
+    }
+    environment.state.withLock { state in
+      state.note(
+        .unmatched, status: 501, method: request.method, url: url, text: detail, replay: environment.replay)
+      state.addUnmatched(.init(method: request.method, url: url, nearest: nearest, refusal: nil))
+    }
+    var extra: [String: Problem.Extra] = [
+      "request": .request(method: request.method, url: url), "nearest": .nearest(nearest),
+    ]
+    if environment.mode != .mock { extra["record"] = .text(advice) }
+    return Problem(
+      status: 501, title: "Not in the cassette", detail: detail, headers: ["Diorama-Miss": "1"], extra: extra)
+  }
+}
+
+extension Environment.State {
+  /// Unmatched requests that the report describes; the counters are exact whatever their number.
+  static let unmatchedLimit = 1000
+
+  mutating func addUnmatched(_ unmatched: Report.Unmatched) {
+    if self.unmatched.count < Self.unmatchedLimit { self.unmatched.append(unmatched) }
+  }
+
+  /// Writes the journal.
+  mutating func note(
+    _ kind: Journal.Kind, status: Int, interaction: Int = -1, method: String, url: String, text: String? = nil,
+    replay: Replay?
+  ) {
+    let entry = journal.add(
+      kind, status: status, interaction: interaction, detail: .init(method: method, url: url, text: text))
+    journalFile?.write(entry, replay: replay)
+  }
+}
+
+extension EnvironmentSpecification {
+  /// The command that would record what is missing.
+  func recordAdvice(upstreams: [AddressMap.Upstream]) -> String {
+    let named = upstreams.map { " --upstream \($0.name)=\($0.origin)" }.joined()
+    return "diorama run --mode extend --cassette \(cassette?.description ?? "PATH")\(named) -- \(command)"
+  }
+}
+
+extension Body {
+  /// The whole of it where that is at most so many bytes; else what has come, and the rest as a stream.
+  func held(upTo limit: Int) async throws -> Body {
+    guard case .stream(let source, let length) = self else { return self }
+    var bytes: [UInt8] = []
+    while let chunk = try await source.read() {
+      bytes += chunk
+      guard bytes.count > limit else { continue }
+      let target = BytePipe()
+      Task { [bytes] in
+        do {
+          try await target.write(bytes)
+          while let chunk = try await source.read() { try await target.write(chunk) }
+          target.finish()
+        } catch {
+          source.abandon()
+          target.fail(error)
+        }
+      }
+      return .stream(target, length: length)
+    }
+    return .bytes(bytes)
+  }
+}

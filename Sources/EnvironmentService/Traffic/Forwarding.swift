@@ -1,0 +1,265 @@
+import Cassettes
+import Foundation
+import HTTPClient
+import HTTPMessages
+import LaunchContract
+
+/// One request on its way to the upstream, and its response on the way back: seen by the recorder in the upstream's
+/// terms, by the app in the endpoint's.
+struct Forwarding: Sendable {
+  let environment: Environment
+  let client: UpstreamClient
+  let upstream: AddressMap.Upstream
+  let index: Int
+  let form: AddressMap.Form
+  let number: Int
+
+  /// What is known of an interaction once the response's head is there.
+  private struct Exchanged: Sendable {
+    let request: Request
+    let requestBody: BodySpool?
+    /// Ends when the request's body has come whole; nil where it was at hand.
+    let upload: Task<Void, any Error>?
+    let response: Response
+    let startedAt: Date
+    let clock: ContinuousClock.Instant
+  }
+
+  func forward(_ request: Request) async throws -> Response {
+    do {
+      return try await deliver(try await send(request))
+    } catch let problem as Problem {
+      note(.failed, status: problem.status, request, text: problem.detail)
+      throw problem
+    } catch let error as EnvironmentError {
+      environment.failRecording(error)
+      note(.failed, status: 500, request, text: error.message)
+      throw error
+    } catch is CancellationError {
+      note(.failed, status: 499, request, text: "the app left before the upstream had answered")
+      throw CancellationError()
+    } catch {
+      note(.failed, status: 499, request, text: "the request did not come whole: \(error)")
+      throw error
+    }
+  }
+
+  /// The request on its way; ends with the head of the response.
+  private func send(_ request: Request) async throws -> Exchanged {
+    let startedAt = Date()
+    let clock = ContinuousClock.now
+    let spool = environment.recorder?.spool()
+    var sent = request
+    var upload: Task<Void, any Error>?
+    switch request.body {
+    case .bytes(let bytes): try spool?.append(bytes)
+    case .stream(let pipe, let length):
+      guard let spool else { break }
+      let copy = BytePipe()
+      sent.body = .stream(copy, length: length)
+      upload = Self.tee(pipe, to: copy, into: spool)
+    }
+    do {
+      let response = try await client.send(sent, to: upstream.origin)
+      return Exchanged(
+        request: request, requestBody: spool, upload: upload, response: response, startedAt: startedAt, clock: clock)
+    } catch let error as UpstreamError {
+      throw Problem(
+        status: error.kind == .timedOut ? 504 : 502, title: "The upstream did not answer", detail: "\(error)",
+        extra: ["request": .request(method: request.method, url: url(request))])
+    }
+  }
+
+  private func deliver(_ exchanged: Exchanged) async throws -> Response {
+    let response = exchanged.response
+    let isBodiless = exchanged.request.method == "HEAD" || response.status == 204 || response.status == 304
+    let isChunked = response.headers["Transfer-Encoding"]?.lowercased().contains("chunked") ?? false
+    // A part of a whole is passed as it is: its place is counted in the upstream's bytes, and it cannot be decoded.
+    let isPart = response.status == 206
+    var answer = Response(
+      status: response.status, reason: response.reason,
+      headers: environment.addresses.responseHeaders(response.headers, upstream: index, form: form))
+    let rewriter =
+      isBodiless || isPart
+      ? nil
+      : environment.addresses.responseBodyRewriter(
+        contentType: response.headers["Content-Type"], upstream: index, form: form)
+    let values = response.headers.all("Content-Encoding")
+    let codings = isBodiless || isPart || values.isEmpty ? nil : ContentCodings(header: values.joined(separator: ", "))
+
+    if let whole = try await whole(response.body, isText: rewriter != nil) {
+      // What is not coded as it says is passed on, and kept, as it came.
+      let plain = whole.isEmpty ? nil : try? codings?.decode(whole, limit: Exchange.matchLimit)
+      let isAsSent = codings != nil && plain == nil
+      let decoded = plain ?? whole
+      var body = whole
+      if !isAsSent, var rewriter {
+        let rewritten = rewriter.push(decoded) + rewriter.finish()
+        if rewritten != decoded { body = try codings?.encode(rewritten) ?? rewritten }
+      }
+      let spool = environment.recorder?.spool()
+      try spool?.append(decoded)
+      try await record(exchanged, responseBody: spool, isAsSent: isAsSent)
+      answer.body = isChunked ? .stream(BytePipe(holding: body), length: nil) : .bytes(body)
+      return answer
+    }
+    guard case .stream(let source, let length) = response.body else { return answer }
+    let isRewritten = rewriter != nil
+    // Decoded only for somebody who looks at it.
+    let decoder = isRewritten || environment.recorder != nil ? try codings?.decoder() : nil
+    let transform = BodyTransform(
+      decoder: nil, rewriter: rewriter, encoder: isRewritten ? try codings?.encoder() : nil)
+    let target = BytePipe()
+    environment.exchanges.enter()
+    // Not a child of this task: the response's head goes to the app first, and this task ends with it.
+    Task { [exchanged] in
+      defer { environment.exchanges.leave() }
+      await pump(
+        from: source, to: target, exchanged, decoder: decoder, transform: transform,
+        length: isRewritten ? nil : length)
+    }
+    answer.body = .stream(target, length: isRewritten || isChunked ? nil : length)
+    return answer
+  }
+
+  /// The whole body where it is at hand or small enough to wait for; nil when it is to be streamed.
+  private func whole(_ body: Body, isText: Bool) async throws -> [UInt8]? {
+    switch body {
+    case .bytes(let bytes): return bytes
+    case .stream(let source, let length):
+      guard let length, isText, length <= Exchange.rewriteLimit else { return nil }
+      do {
+        return try await body.collect(upTo: length)
+      } catch {
+        // The app has gone, or there will be no more: the upstream need not go on.
+        source.abandon()
+        guard let error = error as? UpstreamError else { throw error }
+        // The app must not take half an answer for a whole one; nothing of it has left yet.
+        throw Problem(status: 502, title: "The upstream broke off", detail: "\(error)")
+      }
+    }
+  }
+
+  /// Passes a body on as it comes. Its last byte leaves once the interaction is recorded.
+  private func pump(
+    from source: BytePipe, to target: BytePipe, _ exchanged: Exchanged, decoder: ContentDecoder?,
+    transform: BodyTransform, length: Int?
+  ) async {
+    var transform = transform
+    var decoder = decoder
+    // What came before anything of it could be decoded; nil once something could.
+    var undecoded: [UInt8]? = decoder == nil ? nil : []
+    var isAsSent = false
+    let spool = environment.recorder?.spool()
+    // Told at once, also while the upstream says nothing: it must not be kept busy for an app that has gone.
+    target.onAbandoned { source.abandon() }
+    do {
+      var received = 0
+      var held: [UInt8] = []
+      while let chunk = try await source.read() {
+        received += chunk.count
+        var decoded = chunk
+        do {
+          decoded = try decoder?.push(chunk) ?? chunk
+          if let before = undecoded { undecoded = decoded.isEmpty ? before + chunk : nil }
+        } catch {
+          // It is not coded as it says: passed on, and kept, as it came.
+          guard let before = undecoded else { throw error }
+          decoder = nil
+          undecoded = nil
+          isAsSent = true
+          decoded = before + chunk
+          if !transform.isIdentity {
+            transform = BodyTransform(decoder: nil, rewriter: nil, encoder: nil)
+            try await target.write(before)
+          }
+        }
+        try spool?.append(decoded)
+        let passed = transform.isIdentity ? chunk : try transform.pass(decoded)
+        if let length, received >= length {
+          held += passed
+        } else {
+          try await target.write(passed)
+        }
+      }
+      // What ends because the app has gone looks like the end; it is not to be recorded.
+      guard !target.isAbandoned else { throw BytePipe.ReaderGone() }
+      let rest = try decoder?.finish() ?? []
+      try spool?.append(rest)
+      if !transform.isIdentity {
+        held += try transform.pass(rest)
+        held += try transform.finish()
+      }
+      try await record(exchanged, responseBody: spool, isAsSent: isAsSent)
+      try await target.write(held)
+      target.finish()
+    } catch {
+      source.abandon()
+      spool?.discard()
+      target.fail(error)
+      note(.failed, status: exchanged.response.status, exchanged.request, text: "broken off: \(error)")
+      if let error = error as? EnvironmentError {
+        environment.failRecording(error)
+      }
+    }
+  }
+
+  /// Writes the interaction and the journal. Nothing of the answer's end may leave before.
+  private func record(_ exchanged: Exchanged, responseBody: BodySpool?, isAsSent: Bool) async throws {
+    let request = exchanged.request
+    let response = exchanged.response
+    guard let recorder = environment.recorder, let responseBody, let requestBody = exchanged.requestBody else {
+      note(.forwarded, status: response.status, request)
+      return
+    }
+    // The upstream may have answered before it had read the whole request.
+    try await exchanged.upload?.value
+    var requestHeaders = request.headers
+    requestHeaders.removeHopByHop()
+    var responseHeaders = response.headers
+    let isChunked = responseHeaders["Transfer-Encoding"] != nil
+    responseHeaders.removeHopByHop()
+    // Kept although it belongs to the connection: replay sends in chunks what came in chunks.
+    if isChunked { responseHeaders.append("Transfer-Encoding", "chunked") }
+    let interaction = Interaction(
+      upstream: upstream.name, startedAt: RFC3339.format(exchanged.startedAt),
+      milliseconds: Double(((ContinuousClock.now - exchanged.clock) / .microseconds(1)).rounded()) / 1000,
+      request: RecordedRequest(
+        method: request.method, url: url(request), headers: requestHeaders,
+        body: try requestBody.finish(mediaType: request.headers["Content-Type"])),
+      response: RecordedResponse(
+        status: response.status, reason: response.reason, headers: responseHeaders,
+        body: try responseBody.finish(mediaType: response.headers["Content-Type"]), isBodyAsSent: isAsSent))
+    try recorder.append(interaction, number: number)
+    note(.recorded, status: response.status, request)
+  }
+
+  private func url(_ request: Request) -> String { upstream.origin.description + request.target }
+
+  private func note(_ kind: Journal.Kind, status: Int, _ request: Request, text: String? = nil) {
+    environment.state.withLock { state in
+      state.note(
+        kind, status: status, method: request.method, url: url(request), text: text, replay: environment.replay)
+    }
+  }
+
+  /// Passes a request body on and keeps a copy for the recording: the whole of it, also when the upstream reads only
+  /// a part.
+  private static func tee(_ source: BytePipe, to target: BytePipe, into spool: BodySpool) -> Task<Void, any Error> {
+    Task {
+      do {
+        var isRead = true
+        while let chunk = try await source.read() {
+          try spool.append(chunk)
+          guard isRead else { continue }
+          do { try await target.write(chunk) } catch is BytePipe.ReaderGone { isRead = false }
+        }
+        target.finish()
+      } catch {
+        source.abandon()
+        target.fail(error)
+        throw error
+      }
+    }
+  }
+}

@@ -1,0 +1,82 @@
+import Cassettes
+import HTTPMessages
+import HTTPServer
+
+/// Responses at the endpoints' own ports that were built once, by interaction: coded as on the wire or not.
+struct PreparedResponses: Sendable {
+  // Empty until one is first used.
+  private var plain: [PreparedResponse?] = []
+  private var coded: [PreparedResponse?] = []
+
+  subscript(index: Int, isCoded: Bool) -> PreparedResponse? {
+    let variant = isCoded ? coded : plain
+    return variant.isEmpty ? nil : variant[index]
+  }
+
+  /// Keeps the response for one of so many interactions.
+  mutating func keep(_ response: PreparedResponse, _ index: Int, of count: Int, isCoded: Bool) {
+    if isCoded {
+      if coded.isEmpty { coded = Array(repeating: nil, count: count) }
+      coded[index] = response
+    } else {
+      if plain.isEmpty { plain = Array(repeating: nil, count: count) }
+      plain[index] = response
+    }
+  }
+}
+
+/// What a match leads to on the fast path.
+enum Hit {
+  /// A response at hand.
+  case ready(PreparedResponse)
+  /// The interaction to play; its response has still to be built or chosen by what the app accepts.
+  case toPrepare(Int)
+}
+
+extension Environment {
+  /// Plays the next interaction for a key: moves its cursor, writes the journal.
+  ///
+  /// - Parameter key: of the request.
+  /// - Returns: the interaction's index; nil for a miss.
+  func next(for key: MatchKey) -> Int? {
+    guard let replay else { return nil }
+    return state.withLock { state in state.play(key, replay: replay) { _ in true } }
+  }
+
+  /// As ``next(for:)``, for who can only send what is at hand: a body in a file is left for one that can stream it.
+  func nextPrepared(for key: MatchKey) -> Hit? {
+    guard let replay else { return nil }
+    return state.withLock { state in
+      guard let index = state.play(key, replay: replay, if: replay.isInline) else { return nil }
+      // What was coded on the wire depends on what this app accepts.
+      if let response = state.prepared[index, false], replay.codings(of: index) == nil { return .ready(response) }
+      return .toPrepare(index)
+    }
+  }
+
+  /// The response for an interaction that has been played, built now if it was never built.
+  func prepared(_ index: Int, isCoded: Bool) -> PreparedResponse? {
+    guard let replay else { return nil }
+    if let response = state.withLock({ $0.prepared[index, isCoded] }) { return response }
+    do {
+      let response = try replay.prepare(index, addresses: addresses, form: .ownPort, isCoded: isCoded)
+      state.withLock { $0.prepared.keep(response, index, of: replay.interactions.count, isCoded: isCoded) }
+      return response
+    } catch {
+      let text = "interaction \(index) of \(replay.location.har) cannot be replayed: \(error)"
+      fail(text)
+      // Not nil: the interaction has been played, and must not be played again for the same request.
+      return try? PreparedResponse(status: 500, headers: ["Content-Type": "text/plain"], body: Array(text.utf8))
+    }
+  }
+}
+
+extension Environment.State {
+  fileprivate mutating func play(_ key: MatchKey, replay: Replay, if isPlayable: (Int) -> Bool) -> Int? {
+    guard !isOver, let index = playback?.next(for: key, if: isPlayable) else { return nil }
+    requests += 1
+    let entry = journal.add(.replayed, status: replay.interactions[index].response.status, interaction: index)
+    if journalFile != nil { journalFile?.write(entry, replay: replay) }
+    return index
+  }
+}

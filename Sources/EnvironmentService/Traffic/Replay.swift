@@ -1,0 +1,291 @@
+import Cassettes
+import Foundation
+import HTTPMessages
+import HTTPServer
+
+/// An opened cassette, ready to answer: what never changes while it plays.
+final class Replay: Sendable {
+  let header: CassetteHeader
+  let interactions: [Interaction]
+  let index: CassetteIndex
+  let maker = MatchKeyMaker()
+  let location: CassetteLocation
+  /// The environment's upstream of each interaction, or -1.
+  private let upstreams: [Int32]
+  private let assignment: UpstreamAssignment
+  /// Of the environment's upstreams.
+  private let names: [String]
+  /// For each of the environment's upstreams, where it was when it was recorded, if elsewhere.
+  let formerOrigins: [[Origin]]
+  /// Whether any response was coded on the wire.
+  private let isCodedAnywhere: Bool
+
+  init(
+    _ cassette: Cassette, location: CassetteLocation, upstreams: [CassetteHeader.Upstream]
+  ) throws(EnvironmentError) {
+    self.location = location
+    header = cassette.header
+    interactions = try Self.measured(cassette.interactions, in: location)
+    assignment = UpstreamAssignment(upstreams)
+    names = upstreams.map(\.name)
+    self.upstreams = interactions.map { [assignment] in Int32(assignment.upstream(of: $0) ?? -1) }
+    formerOrigins = Self.formerOrigins(interactions, of: upstreams, assigned: self.upstreams)
+    do {
+      let requests = Self.rebased(interactions, upstreams: upstreams, formerOrigins: formerOrigins)
+      index = try CassetteIndex(requests, upstreams: upstreams, maker: maker) {
+        try CassetteReader.bytes(of: $0, in: location)
+      }
+    } catch let error as EnvironmentError {
+      throw error
+    } catch {
+      throw EnvironmentError(.broken, "\(location.har): \(error)")
+    }
+    isCodedAnywhere = cassette.interactions.contains { $0.response.headers["Content-Encoding"] != nil }
+  }
+
+  /// The interactions with the lengths of bodies in files, which some tools leave out. A body that is missing is told
+  /// now, not in the middle of a test.
+  private static func measured(
+    _ interactions: [Interaction], in location: CassetteLocation
+  ) throws(EnvironmentError) -> [Interaction] {
+    var interactions = interactions
+    for index in interactions.indices {
+      try measure(&interactions[index].request.body, in: location)
+      try measure(&interactions[index].response.body, in: location)
+    }
+    return interactions
+  }
+
+  private static func measure(_ body: inout RecordedBody, in location: CassetteLocation) throws(EnvironmentError) {
+    guard case .file(let name, let length) = body else { return }
+    let path = "\(location.folder)/\(name)"
+    var status = stat()
+    guard stat(path, &status) == 0 else {
+      throw EnvironmentError(
+        .broken, "\(path) is missing, a body that \(location.har) needs; take it from version control or record anew")
+    }
+    guard length == 0 || Int(status.st_size) == length else {
+      throw EnvironmentError(
+        .broken, "\(path) has \(status.st_size) bytes and not \(length) as recorded; restore it or record anew")
+    }
+    body = .file(name: name, length: Int(status.st_size))
+  }
+
+  /// Where each upstream was when it was recorded, if elsewhere.
+  private static func formerOrigins(
+    _ interactions: [Interaction], of upstreams: [CassetteHeader.Upstream], assigned: [Int32]
+  ) -> [[Origin]] {
+    var former = [[Origin]](repeating: [], count: upstreams.count)
+    for (interaction, index) in zip(interactions, assigned) where index >= 0 {
+      let index = Int(index)
+      guard let origin = RecordedURL(interaction.request.url).origin, origin != upstreams[index].origin,
+        !former[index].contains(origin)
+      else { continue }
+      former[index].append(origin)
+    }
+    return former
+  }
+
+  /// The interactions with requests that speak of the upstreams where they are now, as the app's requests will.
+  private static func rebased(
+    _ interactions: [Interaction], upstreams: [CassetteHeader.Upstream], formerOrigins: [[Origin]]
+  ) -> [Interaction] {
+    guard formerOrigins.contains(where: { !$0.isEmpty }) else { return interactions }
+    let addresses = AddressMap(
+      upstreams: zip(upstreams, formerOrigins).map {
+        AddressMap.Upstream(name: $0.name, origin: $0.origin, port: 0, formerOrigins: $1)
+      }, mainPort: 0)
+    return interactions.map { interaction in
+      var interaction = interaction
+      let url = RecordedURL(interaction.request.url)
+      if let origin = url.origin {
+        interaction.request.url = origin.description + addresses.requestTarget(url.target)
+      }
+      if case .bytes(let bytes) = interaction.request.body,
+        let body = addresses.requestBody(bytes, contentType: interaction.request.headers["Content-Type"])
+      {
+        interaction.request.body = .bytes(body)
+      }
+      return interaction
+    }
+  }
+
+  /// The environment's upstream that answered an interaction.
+  func upstream(of index: Int) -> Int { Int(upstreams[index]) }
+
+  /// Whether a response's body is at hand, and not in a file.
+  func isInline(_ index: Int) -> Bool {
+    if case .bytes = interactions[index].response.body { true } else { false }
+  }
+
+  /// A response in full: its body from the cassette, or streamed from its file.
+  func response(_ index: Int, addresses: AddressMap, form: AddressMap.Form, isCoded: Bool) throws -> Response {
+    let interaction = interactions[index]
+    guard isInline(index) || mustHold(index, addresses: addresses, form: form, isCoded: isCoded) else {
+      return try stream(index, addresses: addresses, form: form, isCoded: isCoded)
+    }
+    let body = try bytes(of: index, addresses: addresses, form: form, isCoded: isCoded)
+    return Response(
+      status: interaction.response.status, reason: interaction.response.reason,
+      headers: headers(of: index, addresses: addresses, form: form, isCoded: isCoded),
+      body: interaction.response.isChunked ? .stream(BytePipe(holding: body), length: nil) : .bytes(body))
+  }
+
+  /// Whether a body that lies in a file is read whole for its length to be told, as it was when it was recorded.
+  private func mustHold(_ index: Int, addresses: AddressMap, form: AddressMap.Form, isCoded: Bool) -> Bool {
+    let response = interactions[index].response
+    guard !response.isChunked, response.status != 206 else { return false }
+    guard rewriter(of: index, addresses: addresses, form: form) != nil else {
+      return isCoded && response.body.length <= Exchange.matchLimit
+    }
+    // The length on the wire decided then.
+    let told = response.headers["Content-Length"].flatMap { Int($0) } ?? response.body.length
+    return told <= Exchange.rewriteLimit && response.body.length <= Exchange.matchLimit
+  }
+
+  /// The recorded interactions nearest to a request that is not recorded.
+  func nearest(to request: Request, upstream: String, contentType: String?, body: [UInt8]) -> [Report.Nearest] {
+    nearMisses(
+      method: request.method, target: request.target, upstreamName: upstream, contentType: contentType, body: body,
+      in: interactions, names: { [assignment, names] in assignment.upstream(of: $0).map { names[$0] } },
+      body: { try CassetteReader.bytes(of: $0, in: location) }
+    ).map { miss in
+      let recorded = interactions[miss.index].request
+      return Report.Nearest(
+        index: miss.index, method: recorded.method, url: recorded.url,
+        differences: miss.differences.map(\.description))
+    }
+  }
+
+  /// How a response was coded on the wire, if it was and we can code it again.
+  func codings(of index: Int) -> ContentCodings? {
+    guard isCodedAnywhere else { return nil }
+    let response = interactions[index].response
+    let values = response.headers.all("Content-Encoding")
+    // A part of a coded whole was recorded as it came.
+    guard !values.isEmpty, ![204, 206, 304].contains(response.status), !response.isBodyAsSent,
+      interactions[index].request.method != "HEAD"
+    else { return nil }
+    return ContentCodings(header: values.joined(separator: ", "))
+  }
+
+  /// Whether a response is to be coded as recorded for an app that sends this `Accept-Encoding`.
+  func isCoded(_ index: Int, accepted: String?) -> Bool {
+    guard let codings = codings(of: index) else { return false }
+    // Who asks as was asked when it was recorded is answered as then, whatever an upstream made of it.
+    if accepted == interactions[index].request.headers["Accept-Encoding"] { return true }
+    return ContentCodings.isAccepted(codings, by: accepted)
+  }
+
+  /// The head of a recorded response as the app gets it. `Content-Encoding` is gone where the body is not coded.
+  func headers(of index: Int, addresses: AddressMap, form: AddressMap.Form, isCoded: Bool) -> Headers {
+    var headers = addresses.responseHeaders(
+      interactions[index].response.headers, upstream: upstream(of: index), form: form)
+    if codings(of: index) != nil, !isCoded { headers.remove("Content-Encoding") }
+    return headers
+  }
+
+  /// A response that is built once; nil when its body lies in a file and is better streamed.
+  func prepare(_ index: Int, addresses: AddressMap, form: AddressMap.Form, isCoded: Bool) throws -> PreparedResponse {
+    let interaction = interactions[index]
+    return try PreparedResponse(
+      status: interaction.response.status,
+      headers: headers(of: index, addresses: addresses, form: form, isCoded: isCoded),
+      body: try bytes(of: index, addresses: addresses, form: form, isCoded: isCoded), framing: framing(of: interaction))
+  }
+
+  /// What makes upstreams' addresses in a body the endpoints'. Nil for a part of a text, whose place in the whole is
+  /// counted in the upstream's bytes, and for what could not be read when it was recorded.
+  private func rewriter(of index: Int, addresses: AddressMap, form: AddressMap.Form) -> BodyRewriter? {
+    let response = interactions[index].response
+    guard response.status != 206, !response.isBodyAsSent else { return nil }
+    return addresses.responseBodyRewriter(
+      contentType: response.headers["Content-Type"], upstream: upstream(of: index), form: form)
+  }
+
+  /// An inline body as the app gets it.
+  private func bytes(of index: Int, addresses: AddressMap, form: AddressMap.Form, isCoded: Bool) throws -> [UInt8] {
+    let response = interactions[index].response
+    var body = try CassetteReader.bytes(of: response.body, in: location)
+    if var rewriter = rewriter(of: index, addresses: addresses, form: form) {
+      body = rewriter.push(body) + rewriter.finish()
+    }
+    if isCoded, let codings = codings(of: index) { body = try codings.encode(body) }
+    return body
+  }
+
+  /// Chunked where it was chunked; for what has no body by rule the length that was told.
+  private func framing(of interaction: Interaction) -> PreparedResponse.Framing {
+    let response = interaction.response
+    if interaction.request.method == "HEAD" || response.status == 304 {
+      return .headOnly(contentLength: response.headers["Content-Length"].flatMap(Int.init))
+    }
+    return response.isChunked ? .chunked : .length
+  }
+
+  /// A response whose body lies in a file, streamed from there.
+  func stream(_ index: Int, addresses: AddressMap, form: AddressMap.Form, isCoded: Bool) throws -> Response {
+    let interaction = interactions[index]
+    guard case .file(let name, let length) = interaction.response.body else {
+      return Response(status: interaction.response.status)
+    }
+    let headers = headers(of: index, addresses: addresses, form: form, isCoded: isCoded)
+    let path = "\(location.folder)/\(name)"
+    guard let file = FileHandle(forReadingAtPath: path) else {
+      throw EnvironmentError(.broken, "\(path) is missing; take it from version control or record anew")
+    }
+    let found = try file.seekToEnd()
+    guard found == length else {
+      throw EnvironmentError(
+        .broken, "\(path) has \(found) bytes and not \(length) as recorded; restore it or record anew")
+    }
+    try file.seek(toOffset: 0)
+    var transform = BodyTransform(
+      decoder: nil, rewriter: rewriter(of: index, addresses: addresses, form: form),
+      encoder: isCoded ? try codings(of: index)?.encoder() : nil)
+    let isUnchanged = transform.isIdentity && !interaction.response.isChunked
+    let pipe = BytePipe()
+    Task {
+      do {
+        while let chunk = try file.read(upToCount: 65_536), !chunk.isEmpty {
+          try await pipe.write(try transform.push([UInt8](chunk)))
+        }
+        try await pipe.write(try transform.finish())
+        pipe.finish()
+      } catch {
+        pipe.fail(error)
+      }
+      try? file.close()
+    }
+    return Response(
+      status: interaction.response.status, reason: interaction.response.reason, headers: headers,
+      body: .stream(pipe, length: isUnchanged ? length : nil))
+  }
+}
+
+extension RecordedResponse {
+  /// Whether the body was sent in chunks.
+  var isChunked: Bool {
+    headers["Transfer-Encoding"]?.lowercased().contains("chunked") ?? false
+  }
+}
+
+extension MatchKeyMaker {
+  /// The key of a request that is no longer borrowed bytes.
+  func key(of request: Request, upstream: Int, body: [UInt8]) -> MatchKey {
+    var method = request.method
+    var target = request.target
+    var contentType = request.headers["Content-Type"] ?? ""
+    return method.withUTF8 { method in
+      target.withUTF8 { target in
+        contentType.withUTF8 { contentType in
+          body.withUnsafeBytes { body in
+            key(
+              method: UnsafeRawBufferPointer(method), upstream: upstream, target: UnsafeRawBufferPointer(target),
+              contentType: contentType.isEmpty ? nil : UnsafeRawBufferPointer(contentType), body: body)
+          }
+        }
+      }
+    }
+  }
+}

@@ -1,0 +1,76 @@
+import Foundation
+import HTTPMessages
+
+/// Where a request wants to go, read from the port on which it came and its target alone.
+enum Route: Sendable, Equatable {
+  /// A path of Diorama's own, after `/__diorama`.
+  case control(path: String)
+  /// An upstream by index, with the origin-form target and the form of endpoint that was used.
+  case upstream(Int, target: String, form: AddressMap.Form)
+  /// A host that is not declared, as named in the request; and the URL to declare.
+  case undeclared(host: String, url: String)
+  /// Nothing that an endpoint can serve, and why.
+  case refused(String)
+
+  /// - Parameters:
+  ///   - method: as sent.
+  ///   - target: as sent.
+  ///   - port: the upstream whose own port this is; nil on the main port.
+  ///   - addresses: the environment's endpoints.
+  init(method: String, target: String, port: Int?, addresses: AddressMap) {
+    if method == "CONNECT" {
+      self = .refused("CONNECT is not served; give the app the endpoint's http:// URL, which needs no tunnel")
+    } else if let absolute = Self.absolute(target) {
+      let authority = absolute.authority
+      if let index = addresses.upstream(authority: authority) {
+        self = .upstream(index, target: absolute.rest, form: .absolute)
+      } else if let index = addresses.upstreams.firstIndex(where: { Self.isLoopback(authority, port: $0.port) }) {
+        // The endpoint's own address, written out, or asked for by way of the main port as a proxy.
+        self = .upstream(index, target: absolute.rest, form: .ownPort)
+      } else if Self.isLoopback(authority, port: addresses.mainPort) {
+        self = Self.main(absolute.rest, addresses: addresses)
+      } else {
+        self = .undeclared(host: authority, url: "\(absolute.scheme)://\(authority)")
+      }
+    } else if let port {
+      self = .upstream(port, target: target, form: .ownPort)
+    } else {
+      self = Self.main(target, addresses: addresses)
+    }
+  }
+
+  private static func main(_ target: String, addresses: AddressMap) -> Route {
+    guard target.utf8.first == UInt8(ascii: "/") else {
+      return .refused("the target '\(target)' is neither a path nor an absolute URL")
+    }
+    let path = target.utf8.dropFirst()
+    let segment = String(Substring(path.prefix { $0 != UInt8(ascii: "/") && $0 != UInt8(ascii: "?") }))
+    var rest = String(Substring(path.dropFirst(segment.utf8.count)))
+    if segment == "__diorama" { return .control(path: rest) }
+    if rest.isEmpty || rest.utf8.first == UInt8(ascii: "?") { rest = "/" + rest }
+    guard !segment.isEmpty else {
+      return .refused("on the main port the first path segment names the upstream, as in /api.example.com/path")
+    }
+    // A colon may come percent-encoded from a careful client.
+    let host = segment.replacingOccurrences(of: "%3A", with: ":", options: .caseInsensitive)
+    guard let index = addresses.upstream(authority: host) else {
+      return .undeclared(host: host, url: "https://\(host)")
+    }
+    return .upstream(index, target: rest, form: .pathSegment)
+  }
+
+  /// Takes `http://host/path` apart; nil for any other form.
+  private static func absolute(_ target: String) -> (scheme: String, authority: String, rest: String)? {
+    let lowered = target.prefix(8).lowercased()
+    guard let scheme = ["http", "https"].first(where: { lowered.hasPrefix($0 + "://") }) else { return nil }
+    let after = target.utf8.dropFirst(scheme.utf8.count + 3)
+    let authority = after.prefix { $0 != UInt8(ascii: "/") && $0 != UInt8(ascii: "?") }
+    var rest = String(Substring(after.dropFirst(authority.count)))
+    if rest.utf8.first != UInt8(ascii: "/") { rest = "/" + rest }
+    return (scheme, String(Substring(authority)), rest)
+  }
+
+  private static func isLoopback(_ authority: String, port: UInt16) -> Bool {
+    ["127.0.0.1:\(port)", "localhost:\(port)", "[::1]:\(port)"].contains(authority.lowercased())
+  }
+}

@@ -1,0 +1,96 @@
+import Cassettes
+import HTTPMessages
+import LaunchContract
+import Testing
+
+@testable import EnvironmentService
+
+@Suite("Diorama's own paths on the main port")
+struct ControlTests {
+  private static let origin = Origin(scheme: "https", host: "a.test", port: 443)
+
+  @Test("need the environment's own token")
+  func token() async throws {
+    try await withWorld { world in
+      let environment = try world.provision(.mock)
+      let other = try world.provision(.mock)
+      let right = environment.token
+      for token in ["", "x", String(right.dropLast()), right + "0", other.token] {
+        let answer = try await environment.control("/strings", #"{"key": "a"}"#, token: token)
+        #expect(answer.status == 401)
+        #expect(answer.headers["WWW-Authenticate"] == "Bearer")
+        #expect(answer.headers["Content-Type"] == "application/problem+json")
+        #expect(!answer.text.contains(right))
+      }
+      let bare = try await ask(environment.mainPort, request("POST", "/__diorama/strings", [:], #"{"key": "a"}"#))
+      #expect(bare.status == 401)
+      #expect(try await environment.control("/strings", #"{"key": "a"}"#).status == 200)
+      #expect(environment.report().requests.total == 0)
+    }
+  }
+
+  @Test("answer 405 with the method to use, and 404 for what is none")
+  func methods() async throws {
+    try await withWorld { world in
+      let environment = try world.provision(.mock)
+      for path in ["/strings", "/usage"] {
+        let answer = try await environment.control(path, "", method: "PUT")
+        #expect(answer.status == 405)
+        #expect(answer.headers["Allow"] == "POST")
+      }
+      for path in ["", "/", "/stringsx", "/nothing"] {
+        #expect(try await environment.control(path, "{}").status == 404)
+      }
+    }
+  }
+
+  @Test(
+    "answer 400 to a body that is not what they read",
+    arguments: [
+      "", "{", "[]", #"{"key": 3}"#, #"{"toggles": []}"#, "\u{0}",
+    ])
+  func badBodies(body: String) async throws {
+    try await withWorld { world in
+      let environment = try world.provision(.mock)
+      for path in ["/strings", "/usage"] {
+        let answer = try await environment.control(path, body)
+        #expect(answer.status == 400)
+        #expect(answer.headers["Content-Type"] == "application/problem+json")
+      }
+    }
+  }
+
+  @Test("refuse a body without end with a 413")
+  func longBody() async throws {
+    try await withWorld { world in
+      let environment = try world.provision(.mock)
+      let answer = try await environment.control("/usage", String(repeating: " ", count: 2 << 20))
+      #expect(answer.status == 413)
+    }
+  }
+
+  @Test("belong to the upstream on its own port")
+  func upstreamsPort() async throws {
+    let upstream = try numbered()
+    try await withWorld(upstream) { world in
+      let environment = try world.provision(.proxy, ["api": upstream.origin])
+      #expect(try await environment.get("/__diorama/strings").text == "/__diorama/strings: 0")
+    }
+  }
+
+  @Test("are told which toggles the app reads, and the report names those it never read")
+  func usage() async throws {
+    try await withWorld { world in
+      let environment = try world.provision(.mock) {
+        $0.toggles = ["read": .bool(true), "unread": .int(1), "another": .null]
+      }
+      let answer = try await environment.control("/usage", #"{"toggles": {"read": true, "own-default": "x"}}"#)
+      #expect(answer.status == 204)
+      // The first reading counts.
+      #expect(try await environment.control("/usage", #"{"toggles": {"read": false}}"#).status == 204)
+      let (report, _) = await environment.end()
+      #expect(report.toggles.read == ["read": .bool(true), "own-default": .string("x")])
+      #expect(report.toggles.unread == ["another", "unread"])
+    }
+  }
+}

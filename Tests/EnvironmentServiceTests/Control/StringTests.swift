@@ -1,0 +1,185 @@
+import Cassettes
+import HTTPMessages
+import LaunchContract
+import Testing
+
+@testable import EnvironmentService
+
+@Suite("Random values of an environment")
+struct StringTests {
+  private static let origin = Origin(scheme: "https", host: "a.test", port: 443)
+  private static let seed = "recording-2018"
+
+  private func value(_ answer: RawClient.Answer) throws -> String { try answer.json["value"]?.string ?? answer.text }
+
+  /// A store with `email` 0 and 1 of the specification's seed, beside a cassette.
+  private static func recorded(_ world: World) async throws {
+    try await world.run(.record, ["api": origin], with: { $0.seed = seed }) { environment in
+      for _ in 0..<2 { _ = try await environment.control("/strings", #"{"key": "email", "length": 12}"#) }
+    }
+  }
+
+  @Test("are the specification's, and count the ordinals for programs that do not")
+  func specification() async throws {
+    try await withWorld { world in
+      let environment = try world.provision(.record, ["api": Self.origin]) { $0.seed = Self.seed }
+      #expect(environment.seed == Self.seed)
+      for (ordinal, expected) in ["z0r1lpyugt7o", "1hjqdinv568o"].enumerated() {
+        let answer = try await environment.control("/strings", #"{"key": "email", "length": 12}"#)
+        #expect(answer.status == 200)
+        #expect(answer.headers["Content-Type"] == "application/json")
+        #expect(try value(answer) == expected)
+        #expect(try answer.json["ordinal"]?.int == ordinal)
+      }
+      let uuid = try await environment.control("/strings", #"{"key": "user", "type": "uuid"}"#)
+      #expect(try value(uuid) == "33b5dc9e-2b61-5d71-b1cb-ce186f420e82")
+      let age = try await environment.control("/strings", #"{"key": "age", "type": "integer", "low": 18, "high": 99}"#)
+      #expect(try value(age) == "55")
+      let symptom = #"{"key": "symptom", "length": 40, "alphabet": "ABCDEFGHIJKLMNOPQRSTUVWXYZ"}"#
+      #expect(
+        try value(try await environment.control("/strings", symptom)) == "DHDSDWQFZRKRTJOVFHXSNQDTLOVQZKMKKWNGBHGZ")
+      let (report, _) = await environment.end()
+      #expect(report.strings.recorded == 5)
+      #expect(report.ok)
+      let store = try world.read("c.strings.json")
+      for value in ["z0r1lpyugt7o", "1hjqdinv568o", "33b5dc9e-2b61-5d71-b1cb-ce186f420e82", "\"55\"", Self.seed] {
+        #expect(store.contains(value))
+      }
+    }
+  }
+
+  @Test("are read in replay whatever the seed, and what is not used is reported")
+  func replay() async throws {
+    try await withWorld { world in
+      try await Self.recorded(world)
+      let environment = try world.provision(.replay) { $0.seed = "another" }
+      let answer = try await environment.control("/strings", #"{"key": "email", "length": 12}"#)
+      #expect(try value(answer) == "z0r1lpyugt7o")
+      let (report, _) = await environment.end()
+      #expect(report.strings.read == 1)
+      #expect(report.strings.unused == [.init(key: "email", ordinal: 1)])
+      #expect(report.strings.missing.isEmpty)
+      #expect(report.ok)
+    }
+  }
+
+  @Test("that replay does not have are an error with the nearest keys, and fail the environment")
+  func missing() async throws {
+    try await withWorld { world in
+      try await Self.recorded(world)
+      let environment = try world.provision(.replay)
+      let answer = try await environment.control("/strings", #"{"key": "emial", "length": 12}"#)
+      #expect(answer.status == 409)
+      #expect(answer.headers["Content-Type"] == "application/problem+json")
+      #expect(try answer.json["detail"]?.string?.contains("'email'") == true)
+      let third = try await environment.control("/strings", #"{"key": "email", "length": 12, "ordinal": 2}"#)
+      #expect(third.status == 409)
+      let (report, _) = await environment.end()
+      #expect(report.strings.missing == [.init(key: "emial", ordinal: 0), .init(key: "email", ordinal: 2)])
+      #expect(!report.ok)
+    }
+  }
+
+  @Test(
+    "asked for with another length or alphabet are an error that says how they are recorded",
+    arguments: [
+      Mode.replay, .extend,
+    ])
+  func otherParameters(mode: Mode) async throws {
+    try await withWorld { world in
+      try await Self.recorded(world)
+      let environment = try world.provision(mode, ["api": Self.origin])
+      for body in [
+        #"{"key": "email", "ordinal": 0, "length": 13}"#,
+        #"{"key": "email", "ordinal": 1, "length": 12, "alphabet": "01"}"#,
+      ] {
+        let answer = try await environment.control("/strings", body)
+        #expect(answer.status == 409)
+        #expect(try answer.json["detail"]?.string?.contains("a string of 12") == true)
+      }
+      let (report, _) = await environment.end()
+      #expect(report.strings.missing.count == 2)
+      #expect(!report.ok)
+    }
+  }
+
+  @Test("extend reads what is recorded, adds what is missing by the recorded seed and merges the store")
+  func extend() async throws {
+    try await withWorld { world in
+      try await Self.recorded(world)
+      try await world.run(.extend, ["api": Self.origin]) { environment in
+        #expect(environment.seed == Self.seed)
+        let email = try await environment.control("/strings", #"{"key": "email", "length": 12}"#)
+        #expect(try value(email) == "z0r1lpyugt7o")
+        let user = try await environment.control("/strings", #"{"key": "user", "type": "uuid"}"#)
+        #expect(try value(user) == "33b5dc9e-2b61-5d71-b1cb-ce186f420e82")
+      }
+      let store = try CassetteReader.read(world.location()).strings
+      #expect(store.seed == Self.seed)
+      #expect(store.entries["email"]?.map { $0?.value } == ["z0r1lpyugt7o", "1hjqdinv568o"])
+      #expect(store.entries["user"]?.map { $0?.value } == ["33b5dc9e-2b61-5d71-b1cb-ce186f420e82"])
+    }
+  }
+
+  @Test("are derived and kept nowhere in proxy")
+  func proxy() async throws {
+    try await withWorld { world in
+      let environment = try world.provision(.proxy, ["api": Self.origin]) { $0.seed = Self.seed }
+      let answer = try await environment.control("/strings", #"{"key": "email", "length": 12}"#)
+      #expect(try value(answer) == "z0r1lpyugt7o")
+      _ = await environment.end()
+      #expect(world.files == [])
+    }
+  }
+
+  @Test("reported by an app with the ordinal it has come to are recorded under that one")
+  func reported() async throws {
+    try await withWorld { world in
+      try await world.run(.record, ["api": Self.origin], with: { $0.seed = Self.seed }) { environment in
+        let body =
+          #"{"key": "email", "ordinal": 1, "status": "recorded", "value": "1hjqdinv568o", "length": 12, "#
+          + #""alphabet": "abcdefghijklmnopqrstuvwxyz0123456789"}"#
+        let answer = try await environment.control("/strings", body)
+        #expect(try value(answer) == "1hjqdinv568o")
+        // The same again, as an app that tries twice does: one value.
+        _ = try await environment.control("/strings", body)
+      }
+      let store = try CassetteReader.read(world.location()).strings
+      #expect(store.entries["email"]?.map { $0?.value } == [nil, "1hjqdinv568o"])
+    }
+  }
+
+  @Test("an app that says itself that a value is missing fails the environment")
+  func reportedMissing() async throws {
+    try await withWorld { world in
+      try await Self.recorded(world)
+      let environment = try world.provision(.replay)
+      let body =
+        #"{"key": "phone", "ordinal": 0, "status": "missing", "length": 12, "alphabet": "0123456789"}"#
+      #expect(try await environment.control("/strings", body).status == 409)
+      let (report, _) = await environment.end()
+      #expect(report.strings.missing == [.init(key: "phone", ordinal: 0)])
+      #expect(!report.ok)
+    }
+  }
+
+  @Test(
+    "that nobody can want are refused with a 400",
+    arguments: [
+      #"{"key": ""}"#, #"{"key": "a\u0007b"}"#, #"{"key": "a", "ordinal": -1}"#, #"{"key": "a", "length": -1}"#,
+      #"{"key": "a", "alphabet": "x"}"#, #"{"key": "a", "type": "integer", "low": 2, "high": 1}"#,
+      #"{"key": "a", "ordinal": 4611686018427387904}"#, #"{"key": "a", "length": 4611686018427387904}"#,
+    ])
+  func refused(body: String) async throws {
+    try await withWorld { world in
+      let environment = try world.provision(.record, ["api": Self.origin])
+      let answer = try await environment.control("/strings", body)
+      #expect(answer.status == 400)
+      #expect(answer.headers["Content-Type"] == "application/problem+json")
+      // Nothing of it counts as a use.
+      #expect(try await environment.control("/strings", #"{"key": "a"}"#).json["ordinal"]?.int == 0)
+      let (report, _) = await environment.end()
+      #expect(report.strings.recorded == 1)
+    }
+  }
+}

@@ -1,0 +1,175 @@
+import Cassettes
+import Foundation
+import HTTPMessages
+import LaunchContract
+import Testing
+
+@testable import EnvironmentService
+
+@Suite("The clock of an environment")
+struct ClockTests {
+  private static let origin = Origin(scheme: "https", host: "a.test", port: 443)
+
+  @Test("is the machine's in proxy")
+  func proxy() async throws {
+    try await withWorld { world in
+      let clock = try world.provision(.proxy, ["api": Self.origin]).clock
+      #expect(clock.kind == .system)
+      #expect(clock.start == nil)
+    }
+  }
+
+  @Test("is frozen at now, to the millisecond, in a recording, and at the same instant in replay and extend")
+  func frozen() async throws {
+    try await withWorld { world in
+      let before = Date()
+      var start: String?
+      try await world.run(.record, ["api": Self.origin]) { environment in
+        start = environment.clock.start
+        #expect(environment.clock.kind == .frozen)
+        #expect(environment.recordedAt == start)
+        let date = try #require(start.flatMap { RFC3339.parse($0) })
+        #expect(date.timeIntervalSince(before) > -0.002)
+        #expect(date <= Date())
+        let milliseconds = date.timeIntervalSince1970 * 1000
+        #expect(abs(milliseconds - milliseconds.rounded()) < 0.001)
+        #expect(environment.now == date)
+        #expect(environment.contract.clock.start == start)
+      }
+      for mode in [Mode.replay, .extend] {
+        let environment = try world.provision(mode, ["api": Self.origin])
+        #expect(environment.clock.kind == .frozen)
+        #expect(environment.clock.start == start)
+        let report = environment.report()
+        #expect(report.recordedAt == start)
+        #expect(report.clock.start == start)
+        #expect(report.clock.now == start)
+        _ = await environment.end()
+      }
+    }
+  }
+
+  @Test("starts where it is told, also in a recording, whose date that becomes")
+  func start() async throws {
+    let start = Date(timeIntervalSince1970: 1_538_989_200)
+    try await withWorld { world in
+      try await world.run(.record, ["api": Self.origin], with: { $0.clock.start = start }) { environment in
+        #expect(environment.clock.start == "2018-10-08T09:00:00Z")
+      }
+      #expect(try world.cassette().header.recordedAt == "2018-10-08T09:00:00Z")
+      #expect(try world.provision(.replay).clock.start == "2018-10-08T09:00:00Z")
+      let later = try world.provision(.replay) { $0.clock.start = start.addingTimeInterval(60) }
+      #expect(later.clock.start == "2018-10-08T09:01:00Z")
+      #expect(later.recordedAt == "2018-10-08T09:00:00Z")
+    }
+  }
+
+  @Test("keeps the zone and the locale of the recording unless told otherwise")
+  func zone() async throws {
+    try await withWorld { world in
+      try await world.run(
+        .record, ["api": Self.origin],
+        with: {
+          $0.clock.timeZone = "Asia/Kathmandu"
+          $0.clock.locale = "ne_NP"
+        }
+      ) { environment in
+        #expect(environment.clock.timeZone == "Asia/Kathmandu")
+      }
+      let same = try world.provision(.replay)
+      #expect(same.clock.timeZone == "Asia/Kathmandu")
+      #expect(same.clock.locale == "ne_NP")
+      #expect(same.variables["TZ"] == "Asia/Kathmandu")
+      let other = try world.provision(.replay) { $0.clock.timeZone = "UTC" }
+      #expect(other.clock.timeZone == "UTC")
+      #expect(other.clock.locale == "ne_NP")
+    }
+  }
+
+  @Test("records the machine's zone where none is given")
+  func machineZone() async throws {
+    try await withWorld { world in
+      try await world.run(.record, ["api": Self.origin]) { environment in
+        #expect(environment.contract.clock.timeZone == TimeZone.current.identifier)
+        #expect(environment.variables["TZ"] == nil)
+      }
+      #expect(try world.cassette().header.timeZone == TimeZone.current.identifier)
+      #expect(try world.provision(.replay).clock.timeZone == TimeZone.current.identifier)
+    }
+  }
+
+  @Test("runs in ticking and scaled, and stands in manual")
+  func kinds() async throws {
+    let start = Date(timeIntervalSince1970: 1_538_989_200)
+    try await withWorld { world in
+      let make = { (kind: String, rate: Double) in
+        try world.provision(.mock) {
+          $0.clock.kind = kind
+          $0.clock.start = start
+          $0.clock.rate = rate
+        }
+      }
+      let ticking = try make("ticking", 1)
+      let scaled = try make("scaled", 1_000_000)
+      let manual = try make("manual", 1)
+      #expect(manual.now == start)
+      let first = ticking.now
+      #expect(first >= start)
+      // A millionfold: even two readings in a row are apart.
+      let early = scaled.now
+      #expect(scaled.now > early)
+      #expect(ticking.now >= first)
+      #expect(ticking.now < start.addingTimeInterval(60))
+      #expect(scaled.clock.rate == 1_000_000)
+    }
+  }
+
+  @Test("is refused when nobody could keep it")
+  func refused() async throws {
+    try await withWorld { world in
+      for (what, configure) in [
+        ("kind", { $0.clock.kind = "sundial" }),
+        ("time zone", { $0.clock.timeZone = "Europe/Nowhere" }),
+        (
+          "--start",
+          {
+            $0.clock.kind = "system"
+            $0.clock.start = Date()
+          }
+        ),
+        (
+          "rate",
+          {
+            $0.clock.kind = "scaled"
+            $0.clock.rate = 0
+          }
+        ),
+        (
+          "rate",
+          {
+            $0.clock.kind = "scaled"
+            $0.clock.rate = .nan
+          }
+        ),
+        (
+          "rate",
+          {
+            $0.clock.kind = "scaled"
+            $0.clock.rate = 1e7
+          }
+        ),
+      ] as [(String, (inout EnvironmentSpecification) -> Void)] {
+        let error = #expect(throws: EnvironmentError.self) {
+          try world.provision(.record, ["api": Self.origin], configure)
+        }
+        #expect(error?.kind == .usage)
+        #expect(error?.message.contains(what) == true)
+        #expect(world.files == [])
+      }
+      let error = #expect(throws: EnvironmentError.self) {
+        try world.provision(.proxy, ["api": Self.origin]) { $0.clock.start = Date() }
+      }
+      #expect(error?.kind == .usage)
+    }
+  }
+}

@@ -1,0 +1,99 @@
+import Cassettes
+import Foundation
+import HTTPMessages
+import LaunchContract
+import Testing
+
+@testable import EnvironmentService
+
+@Suite("What the app is handed at launch")
+struct ContractTests {
+  private static let api = Origin(scheme: "https", host: "a.test", port: 443)
+  private static let cdn = Origin(scheme: "https", host: "b.test", port: 443)
+
+  @Test("the contract names endpoints, toggles, ports, credentials and control")
+  func contract() async throws {
+    try await withWorld { world in
+      let environment = try world.provision(.proxy, ["api": Self.api, "cdn": Self.cdn]) {
+        $0.name = "Booking/books a slot"
+        $0.seed = "s"
+        $0.toggles = ["skip": .bool(true)]
+        $0.defaults = ["seen": .int(1)]
+        $0.values = ["place": .string("x")]
+        $0.ports = ["debug": 20_012]
+        $0.credentials = [.init(service: "clinic", account: "token", secret: Array("geheim".utf8))]
+      }
+      let contract = environment.contract
+      #expect(contract.version == 1)
+      #expect(contract.environment == .init(id: environment.id, name: "Booking/books a slot"))
+      #expect(contract.mode == "proxy")
+      #expect(contract.seed == "s")
+      #expect(contract.toggles == ["skip": .bool(true)])
+      #expect(contract.defaults == ["seen": .int(1)])
+      #expect(contract.values == ["place": .string("x")])
+      #expect(contract.ports == ["debug": 20_012])
+      #expect(contract.endpoints["api"] == "http://127.0.0.1:\(environment.upstreams[0].port)")
+      #expect(contract.endpoints["cdn"] == environment.endpoint("cdn"))
+      #expect(environment.endpoint("none") == nil)
+      #expect(contract.credentials?.items.first?.secret.revealed == Data("geheim".utf8).base64EncodedString())
+      #expect(contract.control?.url == "http://127.0.0.1:\(environment.mainPort)/__diorama")
+      #expect(contract.control?.token.revealed == environment.token)
+      // It must be readable by what reads contracts.
+      let decoded = try JSONDecoder().decode(LaunchContract.self, from: try contract.encodedDocument())
+      #expect(decoded == contract)
+    }
+  }
+
+  @Test("variables serve programs in any language")
+  func variables() async throws {
+    try await withWorld { world in
+      let environment = try world.provision(.proxy, ["my-api.v2": Self.api]) {
+        $0.ports = ["débug": 20_012]
+        $0.clock.timeZone = "Europe/London"
+      }
+      #expect(
+        environment.variables == [
+          "DIORAMA_ENDPOINT_MY_API_V2": "http://127.0.0.1:\(environment.upstreams[0].port)",
+          "DIORAMA_PORT_D_BUG": "20012", "DIORAMA_ENVIRONMENT": environment.id,
+          "DIORAMA_CONTROL": "http://127.0.0.1:\(environment.mainPort)/__diorama", "DIORAMA_TOKEN": environment.token,
+          "TZ": "Europe/London",
+        ])
+      let bare = try world.provision(.proxy, ["api": Self.api])
+      #expect(bare.variables["TZ"] == nil)
+    }
+  }
+
+  @Test("strings come by rule, by rule with a word to us, or from the recording, as the mode has it")
+  func policies() async throws {
+    try await withWorld { world in
+      #expect(try world.provision(.proxy, ["api": Self.api]).contract.strings == .init(policy: .derive))
+      #expect(try world.provision(.mock).contract.strings == .init(policy: .derive))
+      try await world.run(.once, ["api": Self.api], with: { $0.seed = "recording-2018" }) { environment in
+        #expect(environment.contract.strings == .init(policy: .report))
+        #expect(environment.contract.mode == "record")
+        _ = try await environment.control("/strings", #"{"key": "email"}"#)
+      }
+      try await world.run(.extend, ["api": Self.api]) { environment in
+        #expect(environment.contract.strings?.policy == .report)
+        #expect(environment.contract.seed == "recording-2018")
+      }
+      let replayed = try world.provision(.once).contract
+      #expect(replayed.mode == "replay")
+      #expect(replayed.seed == "recording-2018")
+      #expect(replayed.strings?.policy == .replay)
+      #expect(replayed.strings?.entries?["email"]?.map { $0?.value } == ["z0r1lpyugt7o"])
+    }
+  }
+
+  @Test("two environments have different ids, tokens and ports")
+  func isolation() async throws {
+    try await withWorld { world in
+      let environments = try (0..<8).map { _ in try world.provision(.proxy, ["api": Self.api]) }
+      #expect(Set(environments.map(\.id)).count == 8)
+      #expect(Set(environments.map(\.token)).count == 8)
+      #expect(Set(environments.map(\.seed)).count == 8)
+      #expect(Set(environments.flatMap { [$0.mainPort, $0.upstreams[0].port] }).count == 16)
+      #expect(environments.allSatisfy { $0.token.count == 64 })
+    }
+  }
+}

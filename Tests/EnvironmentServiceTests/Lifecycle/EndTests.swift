@@ -1,0 +1,185 @@
+import Cassettes
+import Foundation
+import HTTPMessages
+import TestSupport
+import Testing
+
+@testable import EnvironmentService
+
+@Suite("The end of an environment")
+struct EndTests {
+  @Test("waits for running exchanges, and seals what they brought")
+  func waits() async throws {
+    let hasAsked = Event()
+    let mayAnswer = Event()
+    let upstream = try TestUpstream { _ in
+      hasAsked.happen()
+      try await mayAnswer.wait()
+      return text("late")
+    }
+    try await withWorld(upstream) { world in
+      let environment = try world.provision(.record, ["api": upstream.origin])
+      async let answer = environment.get("/a")
+      try await hasAsked.wait()
+      let port = environment.upstreams[0].port
+      async let ended = environment.end(grace: .seconds(30))
+      // The port closes first; the exchange goes on.
+      try await untilClosed(port)
+      #expect(world.exists("c.har.partial"))
+      mayAnswer.happen()
+      #expect(try await answer.text == "late")
+      #expect(await ended.report.requests.recorded == 1)
+      #expect(try world.cassette().interactions.count == 1)
+    }
+  }
+
+  @Test("does not wait longer than its grace, and what comes later is not recorded")
+  func grace() async throws {
+    let hasAsked = Event()
+    let mayAnswer = Event()
+    let upstream = try TestUpstream { request in
+      if request.target == "/slow" {
+        hasAsked.happen()
+        try await mayAnswer.wait()
+      }
+      return text("x")
+    }
+    try await withWorld(upstream) { world in
+      let environment = try world.provision(.record, ["api": upstream.origin])
+      _ = try await environment.get("/fast")
+      async let answer = environment.get("/slow")
+      try await hasAsked.wait()
+      let (report, sealed) = await environment.end(grace: .zero)
+      #expect(report.requests.recorded == 1)
+      #expect(try sealed.get()?.interactions == 1)
+      mayAnswer.happen()
+      // Never acknowledged as recorded.
+      #expect(try await answer.status == 500)
+      #expect(try world.cassette().interactions.count == 1)
+      #expect(!world.exists("c.har.partial"))
+    }
+  }
+
+  @Test("closes every port")
+  func ports() async throws {
+    // A process of its own: here another test may get a port as soon as it is free.
+    await #expect(processExitsWith: .success) {
+      let upstream = try numbered()
+      try await withWorld(upstream) { world in
+        let other = Origin(scheme: "http", host: "b.test", port: 80)
+        let environment = try world.provision(.proxy, ["api": upstream.origin, "b": other])
+        _ = try await environment.get("/a")
+        _ = await environment.end()
+        for port in [environment.mainPort] + environment.upstreams.map(\.port) where (try? RawClient(port: port)) != nil
+        {
+          throw RawClient.Failure(description: "port \(port) is open")
+        }
+      }
+    }
+  }
+
+  @Test("may come again, and at the same time, with the same report")
+  func again() async throws {
+    let upstream = try numbered()
+    try await withWorld(upstream) { world in
+      let environment = try world.provision(.record, ["api": upstream.origin])
+      _ = try await environment.get("/a")
+      let reports = await withTaskGroup(of: (Int, Bool).self) { group in
+        for _ in 0..<4 {
+          group.addTask {
+            let (report, _) = await environment.end()
+            // Whoever has come back from the end finds the cassette.
+            return (report.requests.recorded, world.exists("c.har"))
+          }
+        }
+        return await group.reduce(into: []) { $0.append($1) }
+      }
+      #expect(reports.map(\.0) == [1, 1, 1, 1])
+      #expect(reports.map(\.1) == [true, true, true, true])
+      let (report, sealed) = await environment.end()
+      #expect(report.requests.recorded == 1)
+      #expect(try sealed.get()?.interactions == 1)
+      #expect(try world.cassette().interactions.count == 1)
+    }
+  }
+
+  @Test("answers no more on connections that are still open", arguments: [Mode.replay, .proxy])
+  func openConnections(mode: Mode) async throws {
+    let upstream = try numbered()
+    try await withWorld(upstream) { world in
+      try await world.record(["api": upstream.origin]) { _ = try await $0.get("/a") }
+      let environment = try world.provision(mode, ["api": upstream.origin])
+      let client = try RawClient(port: environment.upstreams[0].port)
+      #expect(try await onThread { try client.exchange(request("GET", "/a")).status } == 200)
+      let (report, _) = await environment.end()
+      let late = try? await onThread { try client.exchange(request("GET", "/a")).status }
+      #expect(late == nil || late == 503)
+      #expect(environment.report().requests.total == report.requests.total)
+    }
+  }
+
+  @Test("does not touch other environments of the service")
+  func others() async throws {
+    let upstream = try numbered()
+    try await withWorld(upstream) { world in
+      let one = try world.provision(.proxy, ["api": upstream.origin])
+      let two = try world.provision(.proxy, ["api": upstream.origin])
+      _ = await one.end()
+      #expect(try await two.get("/a").status == 200)
+    }
+  }
+
+  @Test("frees the environment itself")
+  func memory() async throws {
+    let upstream = try numbered()
+    try await withWorld(upstream) { world in
+      weak var ended: Environment?
+      do {
+        let environment = try world.provision(.proxy, ["api": upstream.origin])
+        _ = try await environment.get("/a")
+        _ = await environment.end()
+        ended = environment
+      }
+      // The server lets go of the handler once the app's connection is closed.
+      await world.service.stop(grace: .seconds(5))
+      #expect(ended == nil)
+    }
+  }
+
+  @Test("leaves no descriptor and no thread over fifty environments")
+  func leaks() async throws {
+    // A process of its own: here other tests open and close as they please.
+    await #expect(processExitsWith: .success) {
+      func count(_ folder: String) throws -> Int { try FileManager.default.contentsOfDirectory(atPath: folder).count }
+      func round() async throws {
+        let upstream = try numbered()
+        try await withWorld(upstream) { world in
+          for mode in [Mode.record, .replay, .extend, .proxy, .mock] {
+            let environment = try world.provision(mode, ["api": upstream.origin])
+            _ = try await environment.get("/a")
+            _ = await environment.end()
+          }
+        }
+      }
+      // Once, for what a process opens for ever: the pools of Dispatch and of the concurrency runtime.
+      for _ in 0..<2 { try await round() }
+      let descriptors = try count("/proc/self/fd")
+      let threads = try count("/proc/self/task")
+      for _ in 0..<10 { try await round() }
+      let descriptorsAfter = try count("/proc/self/fd")
+      let threadsAfter = try count("/proc/self/task")
+      // Dispatch may add some of its own; one left by each service would be ten, by each environment fifty.
+      guard descriptorsAfter < descriptors + 10, threadsAfter < threads + 10 else {
+        throw RawClient.Failure(
+          description: "descriptors: \(descriptors), \(descriptorsAfter); threads: \(threads), \(threadsAfter)")
+      }
+    }
+  }
+}
+
+/// Returns once a port refuses connections.
+private func untilClosed(_ port: UInt16) async throws {
+  try await onThread {
+    while (try? RawClient(port: port)) != nil {}
+  }
+}

@@ -1,0 +1,91 @@
+import Cassettes
+import HTTPMessages
+import Testing
+
+@testable import EnvironmentService
+
+@Suite("A request that is not in the cassette")
+struct MissTests {
+  @Test("is answered with what is nearest, what differs and the command that would record it")
+  func problem() async throws {
+    let upstream = try numbered()
+    try await withWorld(upstream) { world in
+      try await world.record(["api": upstream.origin]) { environment in
+        _ = try await environment.post("/book?slot=3&day=1", #"{"user": {"name": "ann"}, "n": 1}"#)
+        _ = try await environment.get("/other")
+      }
+      let environment = try world.provision(.replay) { $0.command = "./app --fast" }
+      let answer = try await environment.post("/book?slot=3&day=1", #"{"user": {"name": "bob"}, "n": 1}"#)
+      #expect(answer.status == 501)
+      #expect(answer.headers["Diorama-Miss"] == "1")
+      #expect(answer.headers["Content-Type"] == "application/problem+json")
+      let json = try answer.json
+      #expect(json["status"]?.int == 501)
+      #expect(json["request"]?["method"]?.string == "POST")
+      #expect(json["request"]?["url"]?.string == "\(upstream.origin)/book?slot=3&day=1")
+      let nearest = try #require(json["nearest"]?.array?.first)
+      #expect(nearest["index"]?.int == 0)
+      #expect(nearest["url"]?.string == "\(upstream.origin)/book?slot=3&day=1")
+      let differences = nearest["differences"]?.array?.compactMap { $0.string } ?? []
+      #expect(differences.count == 1)
+      #expect(differences.first?.contains("name") == true)
+      #expect(differences.first?.contains("bob") == true)
+      #expect(
+        json["record"]?.string
+          == "diorama run --mode extend --cassette \(world.folder)/c --upstream api=\(upstream.origin) -- ./app --fast")
+
+      let query = try await environment.post("/book?slot=4&day=1", #"{"n": 1, "user": {"name": "ann"}}"#)
+      let difference = try query.json["nearest"]?.array?.first?["differences"]?.array?.compactMap { $0.string }
+      #expect(difference?.count == 1)
+      #expect(difference?.first?.contains("slot") == true)
+
+      let (report, _) = await environment.end()
+      #expect(!report.ok)
+      #expect(report.unmatched.map(\.method) == ["POST", "POST"])
+      #expect(report.unmatched.first?.url == "\(upstream.origin)/book?slot=3&day=1")
+      #expect(report.unmatched.first?.nearest.first?.differences == differences)
+      #expect(report.unused.map(\.index) == [0, 1])
+      #expect(report.unused.map(\.method) == ["POST", "GET"])
+      #expect(report.unused.last?.url == "\(upstream.origin)/other")
+    }
+  }
+
+  @Test("of the main port is matched and named in the upstream's terms")
+  func mainPort() async throws {
+    let upstream = try numbered()
+    try await withWorld(upstream) { world in
+      try await world.record(["api": upstream.origin]) { _ = try await $0.get("/a") }
+      let environment = try world.provision(.replay)
+      let own = "http://127.0.0.1:\(environment.upstreams[0].port)"
+      let answer = try await ask(environment.mainPort, request("GET", "/\(upstream.origin.authority)/b?u=\(own)/x"))
+      #expect(answer.status == 501)
+      #expect(try answer.json["request"]?["url"]?.string == "\(upstream.origin)/b?u=\(upstream.origin)/x")
+    }
+  }
+
+  @Test("is no failure of a cassette whose interactions are all used in a world that holds")
+  func held() async throws {
+    let upstream = try numbered()
+    try await withWorld(upstream) { world in
+      try await world.record(["api": upstream.origin]) { _ = try await $0.get("/a") }
+      let report = try await world.run(.replay) { _ = try await $0.get("/a") }
+      #expect(report.ok)
+      #expect(report.unmatched.isEmpty)
+      #expect(report.unused.isEmpty)
+    }
+  }
+
+  @Test("fails an environment even when a later extend would record it, and extend then does")
+  func extended() async throws {
+    let upstream = try numbered()
+    try await withWorld(upstream) { world in
+      try await world.record(["api": upstream.origin]) { _ = try await $0.get("/a") }
+      try await world.run(.extend, ["api": upstream.origin]) { _ = try await $0.get("/b") }
+      let report = try await world.run(.replay) { environment in
+        _ = try await environment.get("/a")
+        _ = try await environment.get("/b")
+      }
+      #expect(report.ok)
+    }
+  }
+}

@@ -1,0 +1,192 @@
+import Cassettes
+import Foundation
+import HTTPMessages
+import LaunchContract
+import Testing
+
+@testable import EnvironmentService
+
+@Suite("What each mode does with a request")
+struct ModeTests {
+  @Test("proxy forwards every request and writes no file")
+  func proxy() async throws {
+    let upstream = try numbered()
+    try await withWorld(upstream) { world in
+      let environment = try world.provision(.proxy, ["api": upstream.origin])
+      #expect(try await environment.get("/a").text == "/a: 0")
+      #expect(try await environment.get("/a").text == "/a: 1")
+      let (report, sealed) = await environment.end()
+      #expect(report.requests.forwarded == 2)
+      #expect(report.requests.total == 2)
+      #expect(report.ok)
+      let outcome = try sealed.get()
+      #expect(outcome == nil)
+      #expect(world.files == [])
+    }
+  }
+
+  @Test("record forwards and puts what it saw in place of the cassette")
+  func record() async throws {
+    let upstream = try numbered()
+    try await withWorld(upstream) { world in
+      try await world.record(["api": upstream.origin]) { _ = try await $0.get("/old") }
+      let report = try await world.record(["api": upstream.origin]) { environment async throws in
+        #expect(try await environment.get("/new").text == "/new: 1")
+      }
+      #expect(report.requests.recorded == 1)
+      let cassette = try world.cassette()
+      #expect(cassette.interactions.map(\.request.url) == ["\(upstream.origin)/new"])
+      #expect(cassette.interactions.map(\.upstream) == ["api"])
+      #expect(world.files == ["c.har", "c.strings.json"])
+    }
+  }
+
+  @Test("replay answers what is recorded and opens no connection")
+  func replay() async throws {
+    let upstream = try numbered()
+    let silent = try SilentPort()
+    try await withWorld(upstream) { world in
+      try await world.record(["api": upstream.origin]) { _ = try await $0.get("/a") }
+      let environment = try world.provision(.replay, ["api": silent.origin])
+      #expect(try await environment.get("/a").text == "/a: 0")
+      #expect(try await environment.get("/missing").status == 501)
+      let (report, _) = await environment.end()
+      #expect(report.requests.replayed == 1)
+      #expect(report.requests.unmatched == 1)
+      #expect(!report.ok)
+      #expect(upstream.requestCount == 1)
+      #expect(!silent.wasTried)
+    }
+  }
+
+  @Test("replay takes the cassette's own upstreams when none is given")
+  func ownUpstreams() async throws {
+    let upstream = try numbered()
+    try await withWorld(upstream) { world in
+      try await world.record(["api": upstream.origin, "cdn": Origin(parsing: "https://cdn.test")]) {
+        _ = try await $0.get("/a")
+      }
+      let environment = try world.provision(.replay)
+      #expect(environment.upstreams.map(\.name) == ["api", "cdn"])
+      #expect(try await environment.get("/a").text == "/a: 0")
+    }
+  }
+
+  @Test("extend replays what is there, records only what is missing and keeps the recording date")
+  func extend() async throws {
+    let upstream = try numbered()
+    try await withWorld(upstream) { world in
+      try await world.run(.record, ["api": upstream.origin]) {
+        $0.clock.start = Date(timeIntervalSince1970: 1_000_000_000)
+      } use: {
+        _ = try await $0.get("/a")
+        _ = try await $0.get("/a")
+      }
+      let before = try world.cassette()
+      let report = try await world.run(.extend, ["api": upstream.origin]) { environment async throws in
+        #expect(environment.clock.start == before.header.recordedAt)
+        #expect(try await environment.get("/a").text == "/a: 0")
+        #expect(try await environment.get("/b").text == "/b: 2")
+        #expect(try await environment.get("/a").text == "/a: 1")
+        #expect(try await environment.get("/b").text == "/b: 3")
+      }
+      #expect(report.requests.replayed == 2)
+      #expect(report.requests.recorded == 2)
+      #expect(upstream.requestCount == 4)
+      let after = try world.cassette()
+      #expect(after.header.recordedAt == before.header.recordedAt)
+      #expect(after.header.recordedAt == "2001-09-09T01:46:40Z")
+      #expect(after.interactions.map(\.request.url) == ["/a", "/a", "/b", "/b"].map { "\(upstream.origin)\($0)" })
+      let replay = try world.provision(.replay)
+      #expect(try await replay.get("/b").text == "/b: 2")
+      #expect(try await replay.get("/b").text == "/b: 3")
+    }
+  }
+
+  @Test("extend without a cassette records")
+  func extendNothing() async throws {
+    let upstream = try numbered()
+    try await withWorld(upstream) { world in
+      try await world.run(.extend, ["api": upstream.origin]) { _ = try await $0.get("/a") }
+      #expect(try world.cassette().interactions.count == 1)
+    }
+  }
+
+  @Test("once records when there is no cassette, replays when there is one")
+  func once() async throws {
+    let upstream = try numbered()
+    try await withWorld(upstream) { world in
+      for mode in [Mode.record, .replay] {
+        try await world.run(.once, ["api": upstream.origin]) { environment async throws in
+          #expect(environment.mode == mode)
+          #expect(try await environment.get("/a").text == "/a: 0")
+        }
+      }
+      #expect(upstream.requestCount == 1)
+    }
+  }
+
+  @Test("once never records on continuous integration, but replays there")
+  func continuousIntegration() async throws {
+    let upstream = try numbered()
+    try await withWorld(upstream) { world in
+      let error = #expect(throws: EnvironmentError.self) {
+        try world.provision(.once, ["api": upstream.origin]) { $0.isContinuousIntegration = true }
+      }
+      #expect(error?.kind == .noCassette)
+      #expect(error?.message.contains("diorama run --mode record") == true)
+      #expect(world.files == [])
+      try await world.record(["api": upstream.origin]) { _ = try await $0.get("/a") }
+      let environment = try world.provision(.once, ["api": upstream.origin]) { $0.isContinuousIntegration = true }
+      #expect(environment.mode == .replay)
+    }
+  }
+
+  @Test("mock answers 501 and reaches nothing")
+  func mock() async throws {
+    let silent = try SilentPort()
+    try await withWorld { world in
+      let environment = try world.provision(.mock, ["api": silent.origin])
+      let answer = try await environment.get("/a")
+      #expect(answer.status == 501)
+      #expect(answer.headers["Diorama-Miss"] == "1")
+      let (report, _) = await environment.end()
+      #expect(report.requests.unmatched == 1)
+      #expect(!report.ok)
+      #expect(!silent.wasTried)
+      #expect(world.files == [])
+    }
+  }
+
+  @Test("a mode that reaches the network needs an upstream, a mode with a cassette its name")
+  func needs() async throws {
+    try await withWorld { world in
+      for mode in [Mode.proxy, .record, .extend, .once] {
+        let error = #expect(throws: EnvironmentError.self) { try world.provision(mode) }
+        #expect(error?.kind == .noUpstream)
+        #expect(error?.message.contains("--upstream") == true)
+      }
+      for mode in [Mode.record, .extend, .replay, .once] {
+        let error = #expect(throws: EnvironmentError.self) { try world.provision(mode) { $0.cassette = nil } }
+        #expect(error?.kind == .usage)
+        #expect(error?.message.contains("--cassette") == true)
+      }
+      let error = #expect(throws: EnvironmentError.self) { try world.provision(.replay) }
+      #expect(error?.kind == .noCassette)
+      #expect(world.files == [])
+    }
+  }
+
+  @Test("upstreams whose names are the same, or give the same variable, are refused")
+  func names() async throws {
+    let origin = try Origin(parsing: "https://a.test")
+    try await withWorld { world in
+      for other in ["api", "API", "a-b", "a_b"] {
+        let error = #expect(throws: EnvironmentError.self) {
+          try world.provision(.proxy, [other.contains("a") && other != "api" ? "a b" : "api": origin, other: origin])
+        }
+        #expect(error?.kind == .usage)
+      }
+    }
+  }
+}

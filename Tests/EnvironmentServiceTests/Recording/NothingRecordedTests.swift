@@ -1,0 +1,62 @@
+import Cassettes
+import HTTPMessages
+import Testing
+
+@testable import EnvironmentService
+
+@Suite("A recording that has nothing, or has lost something")
+struct NothingRecordedTests {
+  @Test("becomes no cassette when requests were made and none could be recorded", arguments: [true, false])
+  func upstreamDown(keepingEmpty: Bool) async throws {
+    let closed = try ScriptedUpstream { _ in }
+    let origin = closed.origin
+    closed.stop()
+    try await withWorld { world in
+      let environment = try world.provision(.record, ["api": origin])
+      #expect(try await environment.get("/").status == 502)
+      let (_, sealed) = await environment.end(keepingEmptyRecording: keepingEmpty)
+      let outcome = try sealed.get()
+      #expect(outcome?.isWritten == false)
+      #expect(world.files == [])
+    }
+  }
+
+  @Test("becomes a cassette when the app did well without asking anything, and only then", arguments: [true, false])
+  func nothingAsked(keepingEmpty: Bool) async throws {
+    try await withWorld { world in
+      let environment = try world.provision(.once, ["api": Origin(parsing: "http://127.0.0.1:9")])
+      let (_, sealed) = await environment.end(keepingEmptyRecording: keepingEmpty)
+      let outcome = try sealed.get()
+      #expect(outcome?.isWritten == keepingEmpty)
+      #expect(world.location().exists == keepingEmpty)
+    }
+  }
+
+  @Test("does not take the place of a whole one when a body could not be kept")
+  func lostBody() async throws {
+    let upstream = try TestUpstream { request in
+      Response(
+        status: 200, headers: ["Content-Type": "image/png"],
+        body: .bytes([UInt8](repeating: 7, count: request.target == "/large" ? 400_000 : 10)))
+    }
+    try await withWorld { world in
+      try await world.record(["api": upstream.origin]) { environment in
+        for path in ["/a", "/b"] {
+          let answer = try await environment.get(path)
+          #expect(answer.status == 200)
+        }
+      }
+      // Where the folder of large bodies should be.
+      try world.write("", to: "c.bodies")
+      let environment = try world.provision(.record, ["api": upstream.origin])
+      #expect(try await environment.get("/a").status == 200)
+      _ = try? await environment.get("/large")
+      let (report, sealed) = await environment.end()
+      #expect(throws: EnvironmentError.self) { _ = try sealed.get() }
+      #expect(!report.ok)
+      #expect(environment.recordingFailure?.kind == .cannotWrite)
+      #expect(try world.cassette().interactions.count == 2)
+    }
+    await upstream.stop()
+  }
+}

@@ -1,0 +1,183 @@
+import HTTPMessages
+import Testing
+
+@testable import EnvironmentService
+
+@Suite("Response bodies on the way to the app")
+struct ResponseBodyTests {
+  @Test(
+    "an upstream's address becomes its endpoint's",
+    arguments: [
+      (#"{"u":"https://dev.api1.com/x?y=1"}"#, #"{"u":"http://127.0.0.1:20013/x?y=1"}"#),
+      ("https://dev.api1.com", "http://127.0.0.1:20013"),
+      ("HTTPS://Dev.API1.com/x", "http://127.0.0.1:20013/x"),
+      ("https://dev.api1.com:443/x", "http://127.0.0.1:20013/x"),
+      ("https://dev.api1.com:8443/x", "http://127.0.0.1:20014/x"),
+      ("https://api1.com/x https://dev.api1.com/y", "http://127.0.0.1:20015/x http://127.0.0.1:20013/y"),
+      ("http://files.test:80/", "http://127.0.0.1:20016/"),
+      ("http://both.test/ https://both.test/", "http://127.0.0.1:20017/ http://127.0.0.1:20018/"),
+      ("http://[::1]:9000/x", "http://127.0.0.1:20019/x"),
+      ("http://127.0.0.1:5000/x", "http://127.0.0.1:20020/x"),
+      (#"{"u":"https:\/\/dev.api1.com\/x"}"#, #"{"u":"http:\/\/127.0.0.1:20013\/x"}"#),
+      (
+        #"{"u":"{\"v\":\"https:\\\/\\\/dev.api1.com\\\/x\"}"}"#,
+        #"{"u":"{\"v\":\"http:\\\/\\\/127.0.0.1:20013\\\/x\"}"}"#
+      ),
+      ("See https://dev.api1.com.", "See http://127.0.0.1:20013."),
+      ("See https://dev.api1.com: it is up", "See http://127.0.0.1:20013: it is up"),
+      (#"<a href="https://dev.api1.com">"#, #"<a href="http://127.0.0.1:20013">"#),
+      (#"{"text":"see\nhttps://dev.api1.com/"}"#, #"{"text":"see\nhttp://127.0.0.1:20013/"}"#),
+      (#"{"h":"\u003chttps://dev.api1.com\u003e"}"#, #"{"h":"\u003chttp://127.0.0.1:20013\u003e"}"#),
+      ("src=https://dev.api1.com,https://api1.com", "src=http://127.0.0.1:20013,http://127.0.0.1:20015"),
+    ])
+  func replaces(_ text: String, _ expected: String) throws {
+    #expect(try Sample.toApp(text) == expected)
+  }
+
+  @Test(
+    "what is another host's, or in another URL's query, is left alone",
+    arguments: [
+      "https://dev.api1.com.au/x", "https://dev.api1.community/", "https://dev.api1.com-x/", "https://dev.api1.com_/",
+      "https://dev.api1.com:8080/", "https://dev.api1.com:4430/", "https://dev.api1.com@evil.test/",
+      "http://dev.api1.com/", "https://files.test/", "https://www.dev.api1.com/", "xhttps://dev.api1.com/",
+      "https:/dev.api1.com", #"https:\/dev.api1.com"#, #"https:/\/dev.api1.com"#, "dev.api1.com", "//dev.api1.com/",
+      "https%3A%2F%2Fdev.api1.com%2F",
+      "https://login.test/?next=https://dev.api1.com/x", #""https:\/\/login.test\/?next=https:\/\/dev.api1.com\/x""#,
+      "<a href='https://login.test/?a=1&amp;next=https://dev.api1.com/x'>",
+      "<a href='https://login.test/?a=1&#x26;next=https://dev.api1.com/x'>",
+      #"{"u":"https://login.test/?a=1\u0026next\u003dhttps://dev.api1.com/x"}"#,
+      "/?a?https://dev.api1.com/", "https:", "http", "h", "https://", "https://dev.api1.co",
+    ])
+  func leavesAlone(_ text: String) throws {
+    #expect(try Sample.toApp(text) == text)
+  }
+
+  @Test(
+    "a query ends with its token",
+    arguments: [
+      "?x https://dev.api1.com/", "?x\"https://dev.api1.com/", "?x'https://dev.api1.com/", "?x<https://dev.api1.com/",
+      "?x)https://dev.api1.com/", "?x]https://dev.api1.com/", "?x}https://dev.api1.com/", "?x,https://dev.api1.com/",
+      "?x;https://dev.api1.com/", "?x`https://dev.api1.com/", "?x|https://dev.api1.com/", "?x\nhttps://dev.api1.com/",
+      #"?x\nhttps://dev.api1.com/"#, #"?x\"https://dev.api1.com/"#, #"?x\u0022https://dev.api1.com/"#,
+      "?x&quot;https://dev.api1.com/",
+    ])
+  func queryEnds(_ text: String) throws {
+    let expected = text.split(separator: "https://dev.api1.com/", omittingEmptySubsequences: false)
+      .joined(separator: "http://127.0.0.1:20013/")
+    #expect(try Sample.toApp(text) == expected)
+  }
+
+  @Test("an address within an address's own query is left alone, the address itself is not")
+  func nested() throws {
+    #expect(
+      try Sample.toApp("https://dev.api1.com/?u=https://api1.com/")
+        == "http://127.0.0.1:20013/?u=https://api1.com/")
+  }
+
+  @Test("in the form of a path segment the host comes after the main port")
+  func pathSegment() throws {
+    #expect(
+      try Sample.toApp(#"https://dev.api1.com/x "https:\/\/dev.api1.com:8443""#, form: .pathSegment)
+        == #"http://127.0.0.1:20011/dev.api1.com/x "http:\/\/127.0.0.1:20011\/dev.api1.com:8443""#)
+    #expect(
+      try Sample.toApp("http://both.test/ https://both.test/", form: .pathSegment)
+        == "http://127.0.0.1:20011/both.test/ http://127.0.0.1:20011/both.test:443/")
+  }
+
+  @Test("in absolute form https becomes http, which comes back through the proxy, and http stays")
+  func absolute() throws {
+    #expect(
+      try Sample.toApp(
+        "https://dev.api1.com/x http://files.test/ https://dev.api1.com:8443/ https://other.test/", form: .absolute)
+        == "http://dev.api1.com/x http://files.test/ http://dev.api1.com:8443/ https://other.test/")
+    #expect(
+      try Sample.toApp("http://both.test/ https://both.test/", form: .absolute)
+        == "http://both.test/ http://both.test:443/")
+  }
+
+  @Test("of two upstreams with one origin, the one that answers is taken")
+  func sameOrigin() throws {
+    let origin = try Origin(parsing: "https://a.test")
+    let map = AddressMap(
+      upstreams: [.init(name: "one", origin: origin, port: 1001), .init(name: "two", origin: origin, port: 1002)],
+      mainPort: 1000)
+    for (index, port) in [1001, 1002].enumerated() {
+      var rewriter = try #require(map.responseBodyRewriter(contentType: "text/plain", upstream: index, form: .ownPort))
+      let result = rewriter.push(Array("https://a.test".utf8)) + rewriter.finish()
+      #expect(String(decoding: result, as: UTF8.self) == "http://127.0.0.1:\(port)")
+    }
+  }
+
+  @Test(
+    "only text is rewritten",
+    arguments: [
+      ("text/html; charset=utf-8", true), ("application/json", true), ("APPLICATION/JSON", true), ("text/css", true),
+      ("application/problem+json", true), ("image/svg+xml", true), ("application/xml", true),
+      ("application/javascript", true), ("application/x-www-form-urlencoded", true), ("image/png", false),
+      ("application/octet-stream", false), ("application/zip", false), ("multipart/mixed", false), ("", false),
+      ("json", false),
+    ])
+  func types(_ type: String, _ isText: Bool) throws {
+    #expect((try Sample.map().responseBodyRewriter(contentType: type, upstream: 0, form: .ownPort) != nil) == isText)
+  }
+
+  @Test("no type, no rewriting; no https upstream, nothing to rewrite in absolute form")
+  func noRewriter() throws {
+    #expect(try Sample.map().responseBodyRewriter(contentType: nil, upstream: 0, form: .ownPort) == nil)
+    let map = AddressMap(
+      upstreams: [.init(name: "a", origin: try Origin(parsing: "http://a.test"), port: 1001)], mainPort: 1000)
+    #expect(map.responseBodyRewriter(contentType: "text/html", upstream: 0, form: .absolute) == nil)
+  }
+
+  @Test("wherever chunks are cut, the result is the same")
+  func cuts() throws {
+    let text =
+      Array(
+        #"{"a":"https://dev.api1.com/x","b":"https:\/\/dev.api1.com:8443\/?u=https://api1.com\u0026x=https://api1.com","#
+          .utf8)
+      + Array(#"c":"\nhttps://api1.com. https://dev.api1.com.au &amp;?x&amp;https://api1.com;https://api1.com"#.utf8)
+    for form in [AddressMap.Form.ownPort, .pathSegment, .absolute] {
+      let map = try Sample.map()
+      var whole = try #require(map.responseBodyRewriter(contentType: "text/plain", upstream: 0, form: form))
+      let expected = whole.push(text) + whole.finish()
+      for first in 0...text.count {
+        for second in stride(from: first, through: text.count, by: 7) {
+          var rewriter = try #require(map.responseBodyRewriter(contentType: "text/plain", upstream: 0, form: form))
+          var result = rewriter.push(Array(text[..<first]))
+          result += rewriter.push(Array(text[first..<second]))
+          result += rewriter.push(Array(text[second...]))
+          result += rewriter.finish()
+          guard result == expected else {
+            Issue.record("cut at \(first) and \(second): \(String(decoding: result, as: UTF8.self))")
+            return
+          }
+        }
+      }
+    }
+  }
+
+  @Test("no more is held back than an address is long")
+  func heldBack() throws {
+    let map = try Sample.map()
+    var rewriter = try #require(map.responseBodyRewriter(contentType: "text/plain", upstream: 0, form: .ownPort))
+    var generator = SeededGenerator(seed: 5)
+    let pieces = ["https:", "/", "\\", "dev.api1.com", ":", "8", "http", " ", "?", "h"].map { Array($0.utf8) }
+    var pushed = 0
+    var passed = 0
+    for _ in 0..<20_000 {
+      let piece = pieces.randomElement(using: &generator) ?? []
+      pushed += piece.count
+      passed += rewriter.push(piece).count
+      // An endpoint's address may be longer than the upstream's, never much shorter.
+      #expect(pushed - passed < 64 + pushed / 4)
+    }
+    pushed = 0
+    passed = 0
+    for _ in 0..<20_000 {
+      let piece = Array("https:/".utf8)
+      pushed += piece.count
+      passed += rewriter.push(piece).count
+      #expect(pushed - passed < 64)
+    }
+  }
+}

@@ -1,0 +1,56 @@
+import Testing
+
+@testable import EnvironmentService
+
+@Suite("There and back")
+struct RoundTripTests {
+  /// Beginnings, middles and ends of addresses and all that can stand around them; upstreams' origins in the one
+  /// spelling that comes back.
+  private static let pieces: [String] = [
+    "https://dev.api1.com", "https:\\/\\/dev.api1.com", "https://dev.api1.com:8443", "https://api1.com",
+    "http://files.test", "http://both.test", "https://both.test", "http://[::1]:9000", "http://127.0.0.1:5000",
+    "https://other.test", "https", "http", "h", "s", "://", ":\\/\\/", ":\\\\\\/\\\\\\/", "dev.api1.com", "api1.com",
+    "both.test", "/", "\\", "\\/", "\\\\", "?", "&", "&amp;", "=", "#", ":", ".", "-", "_", "@", "%", "%3A", "%2F", "8",
+    "44", "a", "Z", "\n", "\r\n", " ", "\"", "'", "<", ">", "(", ")", "[", "]", "{", "}", ",", ";", "`", "|", "\\u0026",
+    "\\u003c", "\\n", "\\\"", "é", "漢", "🙂", "\0",
+  ]
+
+  @Test("what an upstream sent and the app sends back is the same to the byte", arguments: 0..<3)
+  func roundTrip(_ number: Int) throws {
+    let form = [AddressMap.Form.ownPort, .pathSegment, .absolute][number]
+    var generator = SeededGenerator(seed: UInt64(number) + 77)
+    let map = try Sample.map()
+    for round in 0..<2_500 {
+      let count = Int.random(in: 0...14, using: &generator)
+      let text = (0..<count).compactMap { _ in Self.pieces.randomElement(using: &generator) }.joined()
+      // In these an address is written in a way that does not come back: with its default port, or, for an app that
+      // takes us for its proxy, as http where it is https.
+      let lowered = text.lowercased()
+      if lowered.contains(":443") || lowered.contains(":80") || lowered.contains(":44") { continue }
+      let plain = lowered.replacing("\\", with: "").replacing("%3a", with: ":").replacing("%2f", with: "/")
+      if form == .absolute, ["dev.api1.com", "api1.com"].contains(where: { plain.contains("http://\($0)") }) {
+        continue
+      }
+      let bytes = Array(text.utf8)
+      var rewriter = try #require(
+        map.responseBodyRewriter(contentType: "text/plain", upstream: round % 8, form: form))
+      var sent: [UInt8] = []
+      var rest = bytes[...]
+      while !rest.isEmpty {
+        let chunk = rest.prefix(Int.random(in: 1...12, using: &generator))
+        rest = rest.dropFirst(chunk.count)
+        sent += rewriter.push(Array(chunk))
+      }
+      sent += rewriter.finish()
+      let back = map.requestBody(sent, contentType: "text/plain", form: form) ?? sent
+      guard back == bytes else {
+        Issue.record(
+          """
+          sent \(text.debugDescription), the app saw \(String(decoding: sent, as: UTF8.self).debugDescription), back came \
+          \(String(decoding: back, as: UTF8.self).debugDescription)
+          """)
+        return
+      }
+    }
+  }
+}

@@ -1,0 +1,188 @@
+import HTTPMessages
+import TestSupport
+
+#if canImport(Darwin)
+  import Darwin
+#else
+  import Glibc
+#endif
+
+/// A client that sends exactly the bytes it is told to, and shows exactly those that come back.
+///
+/// Its calls wait, 30 seconds at most; run them in ``onThread(_:)``, not on the threads of Swift's own pool, on which
+/// the handlers under test run.
+final class RawClient: @unchecked Sendable {
+  struct Failure: Error, CustomStringConvertible {
+    let description: String
+  }
+
+  struct Answer {
+    var head: String
+    var body: [UInt8]
+
+    var status: Int { Int(head.dropFirst(9).prefix(3)) ?? 0 }
+    var lines: [String] { head.split(separator: "\r\n").map(String.init) }
+    var text: String { String(decoding: body, as: UTF8.self) }
+    var headers: Headers {
+      Headers(
+        lines.dropFirst().map { line in
+          let parts = line.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
+          return Headers.Field(String(parts[0]), String(parts[1].drop(while: { $0 == " " })))
+        })
+    }
+  }
+
+  private(set) var descriptor: Int32
+  private var buffer: [UInt8] = []
+
+  /// Connects; a small `receiveBuffer` makes the system hold less for a reader who does not read.
+  init(port: UInt16, receiveBuffer: Int32? = nil) throws {
+    descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
+    if var receiveBuffer {
+      setsockopt(descriptor, SOL_SOCKET, SO_RCVBUF, &receiveBuffer, 4)
+    }
+    var limit = timeval(tv_sec: 240, tv_usec: 0)
+    setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
+    setsockopt(descriptor, SOL_SOCKET, SO_SNDTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
+    var on: Int32 = 1
+    setsockopt(descriptor, Int32(IPPROTO_TCP), TCP_NODELAY, &on, 4)
+    var address = sockaddr_in()
+    address.sin_family = sa_family_t(AF_INET)
+    address.sin_port = port.bigEndian
+    address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
+    let result = withUnsafePointer(to: &address) { address in
+      address.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+        connect(descriptor, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
+      }
+    }
+    guard result == 0 else {
+      let code = errno
+      close()
+      throw Failure(description: "cannot connect: \(String(cString: strerror(code)))")
+    }
+  }
+
+  deinit { close() }
+
+  func close() {
+    if descriptor >= 0 { Glibc.close(descriptor) }
+    descriptor = -1
+  }
+
+  /// Ends with a reset, as a process that is killed with unread data does.
+  func reset() {
+    var linger = Glibc.linger(l_onoff: 1, l_linger: 0)
+    setsockopt(descriptor, SOL_SOCKET, SO_LINGER, &linger, socklen_t(MemoryLayout<Glibc.linger>.size))
+    close()
+  }
+
+  func endWriting() { shutdown(descriptor, Int32(SHUT_WR)) }
+
+  func send(_ text: String) throws { try send(Array(text.utf8)) }
+
+  func send(_ bytes: [UInt8]) throws {
+    var sent = 0
+    while sent < bytes.count {
+      let count = bytes.withUnsafeBytes {
+        Glibc.send(descriptor, $0.baseAddress.map { $0 + sent }, $0.count - sent, Int32(MSG_NOSIGNAL))
+      }
+      guard count > 0 else { throw Failure(description: "send: \(String(cString: strerror(errno)))") }
+      sent += count
+    }
+  }
+
+  /// Sends as much as fits without waiting; the count.
+  func sendSome(_ bytes: [UInt8]) -> Int {
+    bytes.withUnsafeBytes {
+      max(0, Glibc.send(descriptor, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL | MSG_DONTWAIT)))
+    }
+  }
+
+  /// The next bytes; empty at the end.
+  func receive(_ most: Int = 65_536) throws -> [UInt8] {
+    if !buffer.isEmpty {
+      let bytes = Array(buffer.prefix(most))
+      buffer.removeFirst(bytes.count)
+      return bytes
+    }
+    var bytes = [UInt8](repeating: 0, count: most)
+    let count = recv(descriptor, &bytes, most, 0)
+    guard count >= 0 else { throw Failure(description: "receive: \(String(cString: strerror(errno)))") }
+    return Array(bytes.prefix(count))
+  }
+
+  func receiveAll() throws -> [UInt8] {
+    var all: [UInt8] = []
+    while true {
+      let bytes = try receive()
+      if bytes.isEmpty { return all }
+      all += bytes
+    }
+  }
+
+  private func fill() throws {
+    let kept = buffer
+    buffer = []
+    let bytes = try receive()
+    guard !bytes.isEmpty else {
+      throw Failure(description: "ended after '\(String(decoding: kept.prefix(300), as: UTF8.self))'")
+    }
+    buffer = kept + bytes
+  }
+
+  private func take(_ count: Int) throws -> [UInt8] {
+    while buffer.count < count { try fill() }
+    defer { buffer.removeFirst(count) }
+    return Array(buffer.prefix(count))
+  }
+
+  private func takeLine() throws -> String {
+    while true {
+      if let end = buffer.firstIndex(of: 10) {
+        let line = try take(end + 1)
+        return String(decoding: line.dropLast(2), as: UTF8.self)
+      }
+      try fill()
+    }
+  }
+
+  /// Reads a head up to the empty line.
+  func receiveHead() throws -> Answer {
+    var head = ""
+    while true {
+      let line = try takeLine()
+      if line.isEmpty { return Answer(head: head, body: []) }
+      head += line + "\r\n"
+    }
+  }
+
+  /// Reads one answer by its framing.
+  func receiveAnswer(toHead: Bool = false) throws -> Answer {
+    var answer = try receiveHead()
+    if toHead || answer.status == 204 || answer.status == 304 || answer.status < 200 { return answer }
+    if answer.headers["Transfer-Encoding"] == "chunked" {
+      while true {
+        let size = Int(try takeLine(), radix: 16) ?? -1
+        guard size >= 0 else { throw Failure(description: "a chunk without a size") }
+        answer.body += try take(size)
+        _ = try takeLine()
+        if size == 0 { return answer }
+      }
+    }
+    if let length = answer.headers["Content-Length"].flatMap({ Int($0) }) {
+      answer.body = try take(length)
+    } else {
+      answer.body =
+        buffer
+        + (try {
+          buffer = []; return try receiveAll()
+        }())
+    }
+    return answer
+  }
+
+  func exchange(_ request: String) throws -> Answer {
+    try send(request)
+    return try receiveAnswer(toHead: request.hasPrefix("HEAD"))
+  }
+}

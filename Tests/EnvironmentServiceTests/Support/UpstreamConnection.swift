@@ -1,0 +1,159 @@
+import Foundation
+import HTTPMessages
+
+/// The upstream's end of a connection, with blocking calls. One thread uses it.
+final class Connection: Sendable {
+  /// 0 for the upstream's first.
+  let number: Int
+  private struct State {
+    var buffer: [UInt8] = []
+    /// How many of them have been read.
+    var start = 0
+    var isClosed = false
+  }
+
+  private let descriptor: Int32
+  private let state = Guarded(State())
+
+  init(_ descriptor: Int32, number: Int) {
+    self.descriptor = descriptor
+    self.number = number
+  }
+
+  /// The next request's head as it came, with the empty line; nil at the end of the connection.
+  func readHead() throws -> String? {
+    var head: [UInt8] = []
+    while !head.ends(with: "\r\n\r\n") {
+      guard let byte = try readSome(upTo: 1).first else {
+        guard head.isEmpty else { throw Failure(what: "the connection ended in a head") }
+        return nil
+      }
+      head.append(byte)
+    }
+    return String(decoding: head, as: UTF8.self)
+  }
+
+  func readExactly(_ count: Int) throws -> [UInt8] {
+    var bytes: [UInt8] = []
+    bytes.reserveCapacity(count)
+    while bytes.count < count {
+      let some = try readSome(upTo: count - bytes.count)
+      guard !some.isEmpty else { throw Failure(what: "the connection ended after \(bytes.count) of \(count) bytes") }
+      bytes += some
+    }
+    return bytes
+  }
+
+  /// A body in chunked coding, without its trailer.
+  func readChunked(_ take: ([UInt8]) -> Void) throws {
+    while true {
+      let size = try Int(readLine(), radix: 16) ?? -1
+      guard size >= 0 else { throw Failure(what: "no chunk size") }
+      take(try readExactly(size))
+      guard try readLine().isEmpty else { throw Failure(what: "no line end after a chunk") }
+      if size == 0 { return }
+    }
+  }
+
+  /// Reads until the client closes or resets the connection.
+  ///
+  /// - Returns: how many bytes came before.
+  func readToEnd() -> Int {
+    var count = 0
+    while let some = try? readSome(upTo: 65_536), !some.isEmpty { count += some.count }
+    return count
+  }
+
+  /// At least one byte, at most `limit`; none at the end of the connection.
+  func readSome(upTo limit: Int) throws -> [UInt8] {
+    let buffered: [UInt8] = state.withLock { state in
+      let part = state.buffer[state.start...].prefix(limit)
+      state.start += part.count
+      return [UInt8](part)
+    }
+    if !buffered.isEmpty { return buffered }
+    var failed: Int32 = 0
+    let room = [UInt8](unsafeUninitializedCapacity: 65_536) { buffer, count in
+      count = max(recv(descriptor, buffer.baseAddress, buffer.count, 0), -1)
+      failed = count < 0 ? errno : 0
+      count = max(count, 0)
+    }
+    guard failed == 0 else { throw Failure(what: String(cString: strerror(failed))) }
+    guard room.count > limit else { return room }
+    state.withLock { state in
+      state.buffer = room
+      state.start = limit
+    }
+    return [UInt8](room[..<limit])
+  }
+
+  func write(_ text: String) throws { try write([UInt8](text.utf8)) }
+
+  func write(_ bytes: [UInt8]) throws {
+    var done = 0
+    while done < bytes.count {
+      done += try writeSome(bytes[done...])
+    }
+  }
+
+  /// Writes what fits now, or waits for room; 0 where there was none for the time set with ``limitWaits(milliseconds:)``.
+  func writeSome(_ bytes: ArraySlice<UInt8>) throws -> Int {
+    let count = bytes.withUnsafeBytes { send(descriptor, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL)) }
+    if count < 0, errno == EAGAIN { return 0 }
+    guard count >= 0 else { throw Failure(what: String(cString: strerror(errno))) }
+    return count
+  }
+
+  /// How long a write waits for room; 0: without end.
+  func limitWaits(milliseconds: Int) {
+    var time = timeval(tv_sec: 0, tv_usec: milliseconds * 1000)
+    setsockopt(descriptor, SOL_SOCKET, SO_SNDTIMEO, &time, socklen_t(MemoryLayout<timeval>.size))
+  }
+
+  /// Closes so that the client sees a reset.
+  func reset() {
+    var option = linger(l_onoff: 1, l_linger: 0)
+    setsockopt(descriptor, SOL_SOCKET, SO_LINGER, &option, socklen_t(MemoryLayout<linger>.size))
+    finish()
+  }
+
+  /// No more bytes from here; reading goes on.
+  func endWriting() { shutdown(descriptor, Int32(SHUT_WR)) }
+
+  /// Makes every call return, from another thread.
+  func interrupt() {
+    state.withLock { if !$0.isClosed { shutdown(descriptor, Int32(SHUT_RDWR)) } }
+  }
+
+  /// Closes it.
+  func finish() {
+    state.withLock { state in
+      if !state.isClosed { close(descriptor) }
+      state.isClosed = true
+    }
+  }
+
+  private func readLine() throws -> String {
+    var line: [UInt8] = []
+    while !line.ends(with: "\r\n") { line += try readExactly(1) }
+    return String(decoding: line.dropLast(2), as: UTF8.self)
+  }
+}
+
+extension [UInt8] {
+  fileprivate func ends(with text: String) -> Bool { suffix(text.utf8.count).elementsEqual(text.utf8) }
+}
+
+extension Connection {
+  /// Answers every request with what `answer` makes of its head, until the client closes.
+  func serve(_ answer: (String) throws -> String) throws {
+    while let head = try readHead() {
+      try write(answer(head))
+    }
+  }
+}
+
+/// A whole response of status 200 with that text as its body.
+func ok(_ body: String = "") -> String {
+  "HTTP/1.1 200 OK\r\nContent-Length: \(body.utf8.count)\r\n\r\n\(body)"
+}
