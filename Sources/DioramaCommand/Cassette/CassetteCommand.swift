@@ -1,0 +1,47 @@
+import EnvironmentService
+import Foundation
+
+/// `diorama cassette`: shows and checks recordings.
+enum CassetteCommand {
+  static func run(_ arguments: [String], terminal: Terminal) throws -> Int32 {
+    var arguments = arguments
+    guard let name = arguments.first else {
+      throw UsageError("cassette needs a verb: show or check", command: "cassette")
+    }
+    arguments.removeFirst()
+    switch name {
+    case "show": return try CassetteShow.run(arguments, terminal: terminal)
+    case "check": return try CassetteCheck.run(arguments, terminal: terminal)
+    case "--help", "-h", "help":
+      print(help, terminator: "")
+      return 0
+    default:
+      throw UsageError(
+        "cassette has no verb '\(name)'" + suggestion(for: name, among: ["show", "check"]), command: "cassette")
+    }
+  }
+
+  /// The cassettes that a verb is to work on.
+  static func locations(_ options: Options, command: String) throws(UsageError) -> [CassetteLocation] {
+    let paths = options.operands + (options.rest ?? [])
+    guard !paths.isEmpty else { throw UsageError("name a cassette", command: command) }
+    return paths.map(CassetteLocation.init)
+  }
+
+  private static let help = """
+    usage: diorama cassette show|check PATH …
+
+      show   what a cassette holds, one interaction a line
+      check  whether it can be replayed; with --recover: take up an unfinished recording
+
+    PATH is without ending: PATH.har, PATH.strings.json, PATH.bodies.
+
+    """
+}
+
+/// Prints a value as JSON for other programs.
+func printJSON(_ value: some Encodable) throws {
+  let encoder = JSONEncoder()
+  encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
+  print(String(decoding: try encoder.encode(value), as: UTF8.self))
+}

@@ -1,0 +1,157 @@
+import Cassettes
+import EnvironmentService
+import Foundation
+import HTTPMessages
+
+/// `diorama cassette show`: what a cassette holds.
+enum CassetteShow {
+  static func run(_ arguments: [String], terminal: Terminal) throws -> Int32 {
+    let options = try Options(arguments, table: table, command: "cassette show")
+    if options.has("--help") {
+      print(help, terminator: "")
+      return 0
+    }
+    var status: Int32 = 0
+    var listings: [Listing] = []
+    let locations = try CassetteCommand.locations(options, command: "cassette show")
+    for location in locations {
+      do throws(EnvironmentError) {
+        let unfinished = try CassetteSealer.unfinished(location)
+        guard location.exists || unfinished == nil else {
+          throw EnvironmentError(.noCassette, unfinishedText(location, unfinished ?? 0))
+        }
+        let stored = try terminal.progress("reading \(location.har)") { () throws(EnvironmentError) in
+          try CassetteReader.read(location)
+        }
+        let listing = Listing(stored, location: location, unfinished: unfinished)
+        listings.append(listing)
+        if options.has("--json") { continue }
+        print(listing.text, terminator: "")
+        if let unfinished { terminal.line(unfinishedText(location, unfinished)) }
+      } catch {
+        terminal.error(error.message)
+        status = status == 0 ? error.kind.rawValue : status
+      }
+    }
+    if options.has("--json") {
+      if locations.count > 1 {
+        try printJSON(listings)
+      } else if let listing = listings.first {
+        try printJSON(listing)
+      }
+    }
+    return status
+  }
+
+  private static func unfinishedText(_ location: CassetteLocation, _ count: Int) -> String {
+    return "\(location.partial) is an unfinished recording of \(counted(count, "interaction")); "
+      + "diorama cassette check --recover \(location) makes it the cassette"
+  }
+
+  private static let table: [Options.Option] = [.init("--json", nil, "as JSON; an array for several")]
+
+  private static let help = """
+    usage: diorama cassette show [--json] PATH …
+
+    Shows what a cassette holds: when and where it was recorded, its backends, its interactions in recorded order.
+
+    \(Options.describe(table))
+    """
+}
+
+/// A cassette as a table, for people and for programs.
+struct Listing: Encodable {
+  struct Interaction: Encodable {
+    var index: Int
+    var upstream: String?
+    var method: String
+    var url: String
+    var status: Int
+    var contentType: String?
+    /// Of the response's decoded body.
+    var bytes: Int
+    var milliseconds: Double
+    var startedAt: String
+  }
+
+  var cassette: String
+  var recording: String?
+  var recordedAt: String?
+  var timeZone: String?
+  var locale: String?
+  var seed: String?
+  var upstreams: [String: String]
+  var interactions: [Interaction]
+  /// How many strings are recorded, by key.
+  var strings: [String: Int]
+  /// Interactions of an unfinished recording beside the cassette; nil when there is none.
+  var unfinished: Int?
+  /// Entries of another tool's HAR that cannot be replayed, and why.
+  var skipped: [String]
+
+  init(_ stored: StoredCassette, location: CassetteLocation, unfinished: Int?) {
+    let header = stored.cassette.header
+    cassette = location.har
+    recording = header.recording
+    recordedAt = header.recordedAt
+    timeZone = header.timeZone
+    locale = header.locale
+    seed = header.seed
+    upstreams = Dictionary(header.upstreams.map { ($0.name, $0.origin.description) }) { first, _ in first }
+    interactions = stored.cassette.interactions.enumerated().map { index, interaction in
+      Interaction(
+        index: index, upstream: interaction.upstream, method: interaction.request.method,
+        url: interaction.request.url, status: interaction.response.status,
+        contentType: interaction.response.headers["Content-Type"], bytes: interaction.response.body.length,
+        milliseconds: interaction.milliseconds, startedAt: interaction.startedAt)
+    }
+    strings = stored.strings.entries.mapValues { $0.count { $0 != nil } }
+    self.unfinished = unfinished
+    skipped = stored.cassette.skipped
+  }
+
+  var text: String {
+    let recorded = recordedAt.map { ", recorded \($0)" } ?? ""
+    var lines = ["\(cassette): \(counted(interactions.count, "interaction"))" + recorded]
+    let place = [timeZone, locale].compactMap { $0 }
+    if !place.isEmpty { lines.append("  " + place.joined(separator: ", ")) }
+    for (name, origin) in upstreams.sorted(by: { $0.key < $1.key }) { lines.append("  upstream \(name) = \(origin)") }
+    for (key, count) in strings.sorted(by: { $0.key < $1.key }) {
+      lines.append("  string \(key): \(counted(count, "value"))")
+    }
+    for reason in skipped { lines.append("  left out: \(reason)") }
+    if !interactions.isEmpty {
+      let rows = interactions.map { interaction in
+        [
+          String(interaction.index), interaction.method, String(interaction.status), String(interaction.bytes),
+          String(format: "%.1f", interaction.milliseconds), interaction.url,
+        ]
+      }
+      lines.append("")
+      lines +=
+        Table(header: ["#", "method", "status", "bytes", "ms", "url"], rows: rows, rightAligned: [0, 3, 4]).lines
+    }
+    return lines.joined(separator: "\n") + "\n"
+  }
+}
+
+/// Text in columns.
+struct Table {
+  var header: [String]
+  var rows: [[String]]
+  /// Columns of numbers.
+  var rightAligned: Set<Int>
+
+  var lines: [String] {
+    let all = [header] + rows
+    let widths = header.indices.map { column in all.map { $0[column].count }.max() ?? 0 }
+    return all.map { row in
+      let cells = row.enumerated().map { column, cell in
+        let padding = String(repeating: " ", count: widths[column] - cell.count)
+        if rightAligned.contains(column) { return padding + cell }
+        return column == row.count - 1 ? cell : cell + padding
+      }
+      return cells.joined(separator: "  ")
+    }
+  }
+}

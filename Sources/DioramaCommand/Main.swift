@@ -1,0 +1,74 @@
+import EnvironmentService
+import Foundation
+
+/// The command `diorama`: finds the subcommand, runs it, and ends with its exit status.
+@main
+struct Main {
+  static let version = "0.1.0"
+
+  static func main() {
+    StandardDescriptors.open()
+    let terminal = Terminal()
+    var arguments = Array(CommandLine.arguments.dropFirst())
+    do {
+      exit(try run(&arguments, terminal: terminal))
+    } catch let error as UsageError {
+      terminal.error("\(error.message); see diorama \(error.command.map { "\($0) " } ?? "")--help")
+      exit(EnvironmentError.Kind.usage.rawValue)
+    } catch let error as EnvironmentError {
+      terminal.error(error.message)
+      exit(error.kind.rawValue)
+    } catch let error as NotStarted {
+      terminal.error(error.message)
+      exit(error.status)
+    } catch {
+      terminal.error("\(error)")
+      exit(EnvironmentError.Kind.inputOutput.rawValue)
+    }
+  }
+
+  private static func run(_ arguments: inout [String], terminal: Terminal) throws -> Int32 {
+    guard let name = arguments.first else {
+      throw UsageError("there is no command; choose from run, cassette, strings, version")
+    }
+    arguments.removeFirst()
+    switch name {
+    case "run": return try RunCommand.run(arguments, terminal: terminal)
+    case "strings": return try StringsCommand.run(arguments)
+    case "cassette": return try CassetteCommand.run(arguments, terminal: terminal)
+    case "version", "--version": return try printVersion(arguments)
+    case "help", "--help", "-h":
+      print(help, terminator: "")
+      return 0
+    default:
+      throw UsageError("there is no command '\(name)'" + suggestion(for: name, among: commands))
+    }
+  }
+
+  private static func printVersion(_ arguments: [String]) throws(UsageError) -> Int32 {
+    let options = try Options(arguments, table: [], command: "version")
+    if let extra = options.operands.first ?? options.rest?.first {
+      throw UsageError("'\(extra)' is one word too many", command: "version")
+    }
+    print(options.has("--help") ? "usage: diorama version\n\nPrints the version." : "diorama \(version)")
+    return 0
+  }
+
+  private static let commands = ["run", "strings", "cassette", "version", "help"]
+
+  private static let help = """
+    diorama holds a test's world still: its network, its date, its random values.
+
+    usage: diorama COMMAND …
+
+      run       run a command in a world of its own, recorded or replayed
+      cassette  show or check recordings
+      strings   print a value of the string algorithm uuid5-v1
+      version   print the version
+
+    Every command has --help. To begin, record once and replay for ever:
+
+      diorama run --cassette Cassettes/first --upstream api=https://api.example.com -- ./my-test
+
+    """
+}

@@ -1,0 +1,38 @@
+import EnvironmentService
+import Foundation
+
+/// The file that `--report` names. Whether it can be written is tried before the command runs: that it cannot is told
+/// at once, not after an hour of tests.
+struct ReportFile {
+  private let path: String
+
+  init(_ path: String) throws(EnvironmentError) {
+    self.path = path
+    let isNew = access(path, F_OK) != 0
+    let descriptor = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0o644)
+    guard descriptor >= 0 else {
+      throw Self.failure(path, String(cString: strerror(errno)))
+    }
+    close(descriptor)
+    // An empty file would only look like a report.
+    if isNew { unlink(path) }
+  }
+
+  func write(_ report: Report) throws(EnvironmentError) {
+    let encoder = JSONEncoder()
+    encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
+    do {
+      var data = try encoder.encode(report)
+      data.append(0x0A)
+      try data.write(to: URL(fileURLWithPath: path))
+    } catch {
+      let code = ((error as NSError).userInfo[NSUnderlyingErrorKey] as? NSError)?.code
+      throw Self.failure(path, code.map { String(cString: strerror(Int32($0))) } ?? error.localizedDescription)
+    }
+  }
+
+  private static func failure(_ path: String, _ reason: String) -> EnvironmentError {
+    EnvironmentError(
+      .cannotWrite, "cannot write the report \(path): \(reason); give --report a path in a folder that you may write")
+  }
+}

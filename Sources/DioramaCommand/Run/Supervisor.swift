@@ -1,0 +1,129 @@
+import Foundation
+
+#if canImport(Darwin)
+  import Darwin
+#else
+  import Glibc
+#endif
+
+/// Runs the command in the foreground, as a shell would: signals, terminal, stopping and continuing, a time limit.
+///
+/// The command has a process group of its own. A signal from the keyboard reaches the group that has the terminal
+/// (``CommandTerminal``), the command's or ours, and what reaches us is passed on: once, either way.
+struct Supervisor {
+  /// How the command ended.
+  struct Ending {
+    /// Its exit status; 128 + the signal when it was killed by one.
+    var status: Int32
+    /// Whether we ended it because its time was up.
+    var isTimedOut: Bool
+  }
+
+  /// Seconds between the request to end and the end, when the time is up.
+  private static let grace = 5.0
+  private static let forwarded = [SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGTSTP]
+
+  private var watched = sigset_t()
+  /// What was blocked before, and is in the command.
+  private var original = sigset_t()
+  /// Whether the command ignores SIGPIPE as we did before.
+  private let pipeWasIgnored: Bool
+
+  /// Blocks the signals that ``run(_:timeout:watching:)`` takes. Before any thread is made, so that all have them blocked.
+  init() {
+    sigemptyset(&watched)
+    for signal in Self.forwarded + [SIGCHLD, SIGALRM] { sigaddset(&watched, signal) }
+    pthread_sigmask(SIG_BLOCK, &watched, &original)
+    // Whoever read our words may be gone before us; the recording is sealed all the same.
+    var action = sigaction()
+    sigaction(SIGPIPE, nil, &action)
+    #if canImport(Darwin)
+      let handler = action.__sigaction_u.__sa_handler
+    #else
+      let handler = action.__sigaction_handler.sa_handler
+    #endif
+    pipeWasIgnored = unsafeBitCast(handler, to: Int.self) == unsafeBitCast(SIG_IGN, to: Int.self)
+    signal(SIGPIPE, SIG_IGN)
+    // Some systems drop a signal whose default is to be ignored, blocked or not.
+    signal(SIGCHLD) { _ in }
+  }
+
+  /// Runs the command to its end.
+  ///
+  /// - Parameters:
+  ///   - spawn: the command.
+  ///   - timeout: seconds after which it is asked to end (SIGTERM), and made to 5 s later.
+  ///   - watching: the guard that is told its process group.
+  /// - Returns: how it ended.
+  /// - Throws: ``NotStarted`` when there is no such program or it cannot be run.
+  mutating func run(_ spawn: Spawn, timeout: Double?, watching: borrowing Guard) throws(NotStarted) -> Ending {
+    var spawn = spawn
+    spawn.ownGroup = true
+    spawn.blockedSignals = original
+    spawn.defaultSignals = pipeWasIgnored ? [] : [SIGPIPE]
+    var terminal = CommandTerminal()
+    let pid = try spawn.start()
+    terminal.handOver(to: pid)
+    watching.watch(group: pid)
+    if let timeout { Self.alarm(in: timeout) }
+    var isTimedOut = false
+    while true {
+      var signal: Int32 = 0
+      guard sigwait(&watched, &signal) == 0 else { continue }
+      switch signal {
+      case SIGCHLD:
+        var status: Int32 = 0
+        guard waitpid(pid, &status, WNOHANG | WUNTRACED) == pid else { continue }
+        if Self.isStopped(status) {
+          Self.stop(with: pid, by: (status >> 8) & 0xFF, &terminal)
+        } else {
+          terminal.takeBack(from: pid)
+          Self.alarm(in: 0)
+          return Ending(status: Self.exitStatus(status), isTimedOut: isTimedOut)
+        }
+      case SIGALRM:
+        kill(-pid, isTimedOut ? SIGKILL : SIGTERM)
+        // Whoever is stopped could not even end.
+        kill(-pid, SIGCONT)
+        isTimedOut = true
+        Self.alarm(in: Self.grace)
+      default:
+        kill(-pid, signal)
+      }
+    }
+  }
+
+  /// The command was stopped: so are we, until we are continued, unless all it wants is the terminal.
+  private static func stop(with pid: pid_t, by cause: Int32, _ terminal: inout CommandTerminal) {
+    if cause == SIGTTIN || cause == SIGTTOU, terminal.ask(by: pid) {
+      kill(-pid, SIGCONT)
+      return
+    }
+    terminal.takeBack(from: pid)
+    kill(getpid(), SIGSTOP)
+    terminal.handOver(to: pid)
+    kill(-pid, SIGCONT)
+  }
+
+  private static func alarm(in seconds: Double) {
+    // Nothing at all would mean no alarm.
+    let seconds = seconds == 0 ? 0 : max(seconds, 1e-6)
+    var timer = itimerval()
+    timer.it_value.tv_sec = Int(seconds)
+    #if canImport(Darwin)
+      timer.it_value.tv_usec = Int32((seconds - seconds.rounded(.down)) * 1e6)
+      setitimer(ITIMER_REAL, &timer, nil)
+    #else
+      timer.it_value.tv_usec = Int((seconds - seconds.rounded(.down)) * 1e6)
+      setitimer(__itimer_which_t(ITIMER_REAL.rawValue), &timer, nil)
+    #endif
+  }
+
+  // The macros of wait(2), which Swift does not import.
+  private static func isStopped(_ status: Int32) -> Bool { status & 0xFF == 0x7F }
+
+  private static func exitStatus(_ status: Int32) -> Int32 {
+    let signal = status & 0x7F
+    return signal == 0 ? (status >> 8) & 0xFF : 128 + signal
+  }
+}

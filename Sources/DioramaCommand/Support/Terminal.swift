@@ -1,0 +1,86 @@
+import Dispatch
+import Foundation
+import HTTPMessages
+
+/// Standard error, where Diorama's own words go: in colour on a terminal, plain everywhere else.
+struct Terminal: Sendable {
+  /// Whether standard error is a terminal that understands colours (https://no-color.org).
+  let isRich: Bool
+
+  init() {
+    let environment = ProcessInfo.processInfo.environment
+    let hasColours = !["", "dumb"].contains(environment["TERM", default: ""])
+    isRich = isatty(2) == 1 && environment["NO_COLOR", default: ""].isEmpty && hasColours
+  }
+
+  enum Style: String {
+    case red = "31"
+    case green = "32"
+    case yellow = "33"
+    case dim = "2"
+    case bold = "1"
+  }
+
+  /// The text in a style, where that can be shown.
+  func styled(_ text: String, _ style: Style) -> String {
+    isRich ? "\u{1B}[\(style.rawValue)m\(text)\u{1B}[0m" : text
+  }
+
+  /// A line of ours.
+  func line(_ text: String) {
+    Self.write(styled("diorama:", .dim) + " \(text)\n")
+  }
+
+  /// A line that continues the one before.
+  func more(_ text: String) {
+    Self.write("  \(text)\n")
+  }
+
+  /// The one line in which a command says why it failed.
+  func error(_ text: String) {
+    let one = text.split(whereSeparator: \.isNewline).joined(separator: " ")
+    Self.write(styled("diorama:", .red) + " \(one)\n")
+  }
+
+  /// By write(2): a standard error that nobody reads any more is no reason to end, least of all before a recording is
+  /// sealed.
+  static func write(_ text: String) {
+    var rest = Array(text.utf8)[...]
+    while !rest.isEmpty {
+      let count = rest.withUnsafeBytes { Foundation.write(2, $0.baseAddress, $0.count) }
+      guard count > 0 else { return }
+      rest = rest.dropFirst(count)
+    }
+  }
+
+  /// Runs something that may take long. After a second a terminal shows what it is and for how long it has run.
+  func progress<Result, Failure: Error>(
+    _ what: String, _ work: () throws(Failure) -> Result
+  ) throws(Failure) -> Result {
+    guard isRich else { return try work() }
+    let start = ContinuousClock.now
+    let isOver = Guarded(false)
+    let timer = DispatchSource.makeTimerSource(queue: .global())
+    timer.schedule(deadline: .now() + 1, repeating: 0.2)
+    timer.setEventHandler {
+      let seconds = Int((ContinuousClock.now - start) / .seconds(1))
+      // Under the lock, so that no line is drawn after the last one was wiped.
+      isOver.withLock { over in
+        guard !over else { return }
+        Self.write("\r\u{1B}[2K\(what) … \(seconds) s")
+      }
+    }
+    timer.resume()
+    defer {
+      timer.cancel()
+      isOver.withLock { $0 = true }
+      if ContinuousClock.now - start > .seconds(1) { Self.write("\r\u{1B}[2K") }
+    }
+    return try work()
+  }
+}
+
+/// A number with its noun: `1 request`, `2 requests`.
+func counted(_ count: Int, _ noun: String) -> String {
+  count == 1 ? "1 \(noun)" : "\(count) \(noun)s"
+}

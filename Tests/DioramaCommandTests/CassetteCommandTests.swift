@@ -1,0 +1,157 @@
+import Foundation
+import TestSupport
+import Testing
+
+@Suite("diorama cassette", .timeLimit(.minutes(1)))
+struct CassetteCommandTests {
+  private let folder: Folder
+
+  init() throws { folder = try Folder() }
+
+  /// Records one cassette of these paths.
+  private func record(_ name: String, _ paths: String...) async throws {
+    let upstream = try Upstream()
+    let command =
+      Program.python + [
+        "-c",
+        """
+        import http.client, os, sys
+        connection = http.client.HTTPConnection(os.environ["DIORAMA_ENDPOINT_API"].split("//")[1])
+        for path in sys.argv[1:]:
+            connection.request("GET", path)
+            connection.getresponse().read()
+        """,
+      ]
+    let outcome = try await Diorama.run(
+      [
+        "run", "--mode", "record", "--cassette", folder.file(name), "--upstream", "api=\(upstream.url)", "--seed",
+        "the seed", "--start", "2018-10-08T09:00:00Z", "--time-zone", "Europe/London", "--locale", "en_GB", "--",
+      ] + command + paths)
+    await upstream.stop()
+    try #require(outcome.status == 0, "\(outcome.words)")
+  }
+
+  @Test("show lists what a cassette holds, given with its ending or without", arguments: ["tape", "tape.har"])
+  func show(name: String) async throws {
+    try await record("tape", "/a", "/b?x=1")
+    let outcome = try await Diorama.run("cassette", "show", folder.file(name))
+    #expect(outcome.status == 0)
+    #expect(outcome.words == "")
+    let lines = outcome.text.split(separator: "\n").map(String.init)
+    #expect(lines.first == "\(folder.file("tape.har")): 2 interactions, recorded 2018-10-08T09:00:00Z")
+    #expect(lines.contains { $0.contains("Europe/London") && $0.contains("en_GB") })
+    #expect(lines.contains { $0.contains("upstream api = http://127.0.0.1:") })
+    #expect(lines.suffix(2).map { $0.hasSuffix("/a") || $0.hasSuffix("/b?x=1") } == [true, true])
+  }
+
+  @Test("show --json has the same for programs; an array for several")
+  func showJSON() async throws {
+    try await record("one", "/a")
+    try await record("two", "/a", "/b")
+    let single = try await Diorama.run("cassette", "show", "--json", folder.file("one"))
+    let listing = try object(single.text)
+    #expect(listing["seed"] as? String == "the seed")
+    #expect(listing["recordedAt"] as? String == "2018-10-08T09:00:00Z")
+    let interaction = try #require((listing["interactions"] as? [[String: Any]])?.first)
+    #expect(interaction["method"] as? String == "GET")
+    #expect(interaction["status"] as? Int == 200)
+    #expect(interaction["bytes"] as? Int == 4)
+    let both = try await Diorama.run("cassette", "show", "--json", folder.file("one"), folder.file("two"))
+    let listings = try #require(try JSONSerialization.jsonObject(with: Data(both.output)) as? [[String: Any]])
+    #expect(listings.map { ($0["interactions"] as? [Any])?.count } == [1, 2])
+  }
+
+  @Test("show and check go on after a cassette that cannot be read, and end with the first one's status")
+  func several() async throws {
+    try await record("tape", "/a")
+    try folder.write("{", to: "broken.har")
+    for verb in ["show", "check"] {
+      let outcome = try await Diorama.run(
+        "cassette", verb, folder.file("broken"), folder.file("missing"), folder.file("tape"))
+      #expect(outcome.status == 65, "\(verb)")
+      #expect(outcome.lines.count == 2, "\(outcome.words)")
+      #expect(outcome.lines.first?.contains("broken.har") == true)
+      #expect(outcome.lines.last?.contains("missing.har") == true)
+      #expect(outcome.text.contains("tape.har"))
+    }
+  }
+
+  @Test("check says that a cassette is whole")
+  func check() async throws {
+    try await record("tape", "/a", "/b")
+    let outcome = try await Diorama.run("cassette", "check", folder.file("tape"), folder.file("tape.har"))
+    #expect(outcome.status == 0)
+    #expect(outcome.text == String(repeating: "\(folder.file("tape.har")): ok, 2 interactions, 0 strings\n", count: 2))
+    let json = try await Diorama.run("cassette", "check", "--json", folder.file("tape"))
+    let results = try #require(try JSONSerialization.jsonObject(with: Data(json.output)) as? [[String: Any]])
+    #expect(results.first?["interactions"] as? Int == 2)
+    #expect(results.first?["problem"] == nil)
+    let nothing = try await Diorama.run("cassette", "check", "--recover", folder.file("tape"))
+    #expect(nothing.status == 0)
+    #expect(nothing.text.hasSuffix("ok, 2 interactions, 0 strings\n"))
+  }
+
+  @Test("a cassette that is not there is 66 in one line", arguments: ["show", "check"])
+  func missing(verb: String) async throws {
+    let outcome = try await Diorama.run("cassette", verb, folder.file("tape"))
+    expectOneLine(outcome, status: 66, naming: folder.file("tape.har"), "--mode record")
+  }
+
+  @Test("check --json carries the problem, and has the exit status too")
+  func problem() async throws {
+    try folder.write("{", to: "tape.har")
+    let outcome = try await Diorama.run("cassette", "check", "--json", folder.file("tape"))
+    #expect(outcome.status == 65)
+    let results = try #require(try JSONSerialization.jsonObject(with: Data(outcome.output)) as? [[String: Any]])
+    #expect((results.first?["problem"] as? String)?.contains("tape.har") == true)
+  }
+
+  /// Ways in which the files of a cassette come to harm.
+  enum Damage: String, CaseIterable {
+    case truncated, notJSON, empty, noHAR, newer, otherIDs, brokenStrings, newerStrings
+  }
+
+  @Test("a broken cassette is 65 in one line, for run, show and check", arguments: Damage.allCases)
+  func broken(damage: Damage) async throws {
+    try await record("tape", "/a")
+    let har = try folder.read("tape.har")
+    let strings = try folder.read("tape.strings.json")
+    var file = "tape.har"
+    switch damage {
+    case .truncated: try folder.write(String(har.dropLast(20)), to: "tape.har")
+    case .notJSON: try folder.write("<html>", to: "tape.har")
+    case .empty: try folder.write("", to: "tape.har")
+    case .noHAR: try folder.write("{\"name\": \"something else\"}", to: "tape.har")
+    case .newer:
+      let newer = har.replacing(/"format": ?1\b/) { _ in "\"format\": 99" }
+      #expect(newer != har)
+      try folder.write(newer, to: "tape.har")
+    case .otherIDs:
+      let other = strings.replacing(/"recording": ?"[^"]*"/) { _ in "\"recording\": \"another\"" }
+      #expect(other != strings)
+      try folder.write(other, to: "tape.strings.json")
+    case .brokenStrings:
+      file = "tape.strings.json"
+      try folder.write(String(strings.prefix(20)), to: file)
+    case .newerStrings:
+      file = "tape.strings.json"
+      let newer = strings.replacing(/"format": ?1\b/) { _ in "\"format\": 99" }
+      #expect(newer != strings)
+      try folder.write(newer, to: file)
+    }
+    let before = folder.names
+    let commands = [
+      ["run", "--mode", "replay", "--cassette", folder.file("tape"), "--", "touch", folder.file("ran")],
+      ["run", "--cassette", folder.file("tape"), "--", "touch", folder.file("ran")],
+      ["cassette", "show", folder.file("tape")], ["cassette", "check", folder.file("tape")],
+      [
+        "run", "--mode", "extend", "--upstream", "api=http://127.0.0.1:1", "--cassette", folder.file("tape"), "--",
+        "touch", folder.file("ran"),
+      ],
+    ]
+    for command in commands {
+      expectOneLine(try await Diorama.run(command), status: 65, naming: folder.file(file))
+      #expect(folder.names == before)
+    }
+  }
+}

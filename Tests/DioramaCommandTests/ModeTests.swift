@@ -1,0 +1,139 @@
+import Foundation
+import TestSupport
+import Testing
+
+@Suite("Recording and replaying by diorama run", .timeLimit(.minutes(1)))
+struct ModeTests {
+  private let folder: Folder
+  private let upstream: Upstream
+
+  init() throws {
+    folder = try Folder()
+    upstream = try Upstream()
+  }
+
+  private func run(
+    _ mode: String?, _ command: [String], cassette: String = "tape", upstreams: Bool = true, options: [String] = [],
+    variables: [String: String?] = [:]
+  ) async throws -> Child.Outcome {
+    var arguments = ["run", "--cassette", folder.file(cassette)] + options
+    if let mode { arguments += ["--mode", mode] }
+    if upstreams { arguments += ["--upstream", "api=\(upstream.url)"] }
+    return try await Diorama.run(arguments + ["--"] + command, variables: variables)
+  }
+
+  private func start(_ outcome: Child.Outcome) throws -> String? {
+    try #require(object(String(outcome.text.split(separator: "\n").last ?? ""))["clock"] as? [String: Any])["start"]
+      as? String
+  }
+
+  @Test("once records, then replays and reaches nobody, under the very instant")
+  func once() async throws {
+    let command = ["sh", "-c", "\"$@\"; printf %s \"$DIORAMA_CONTRACT\"", "sh"] + Program.get("/a", "/b", "/a")
+    let first = try await run(nil, command)
+    #expect(first.status == 0, "\(first.words)")
+    #expect(first.text.hasPrefix("200 /a 1\n200 /b 2\n200 /a 3\n"))
+    #expect(upstream.calls == 3)
+    let second = try await run(nil, command)
+    #expect(second.status == 0, "\(second.words)")
+    #expect(second.text.hasPrefix("200 /a 1\n200 /b 2\n200 /a 3\n"))
+    #expect(upstream.calls == 3)
+    #expect(try start(first) != nil)
+    #expect(try start(first) == start(second))
+    await upstream.stop()
+    let third = try await run("replay", command, upstreams: false)
+    #expect(third.status == 0, "\(third.words)")
+    #expect(third.text.hasPrefix("200 /a 1\n200 /b 2\n200 /a 3\n"))
+    #expect(upstream.calls == 3)
+  }
+
+  @Test("once never records where CI is set, and replays there", arguments: ["true", "1", "false"])
+  func continuousIntegration(value: String) async throws {
+    let missing = try await run(nil, ["touch", folder.file("ran")], variables: ["CI": value])
+    expectOneLine(missing, status: 66, naming: folder.file("tape.har"))
+    #expect(folder.names == [])
+    #expect(try await run(nil, Program.get("/a"), variables: ["CI": ""]).status == 0)
+    let replayed = try await run(nil, Program.get("/a"), variables: ["CI": value])
+    #expect(replayed.status == 0)
+    #expect(upstream.calls == 1)
+    let explicit = try await run("record", Program.get("/a"), variables: ["CI": value])
+    #expect(explicit.status == 0)
+    #expect(upstream.calls == 2)
+    await upstream.stop()
+  }
+
+  @Test("extend replays what is there, records what is missing and keeps the recording date")
+  func extend() async throws {
+    #expect(try await run("record", Program.get("/a"), options: ["--start", "2018-10-08T09:00:00Z"]).status == 0)
+    let extended = try await run("extend", Program.get("/a", "/b"))
+    #expect(extended.text == "200 /a 1\n200 /b 2\n", "\(extended.words)")
+    #expect(upstream.calls == 2)
+    let replayed = try await run(
+      "replay", ["sh", "-c", "\"$@\"; printf %s \"$DIORAMA_CONTRACT\"", "sh"] + Program.get("/a", "/b"))
+    #expect(replayed.text.hasPrefix("200 /a 1\n200 /b 2\n"), "\(replayed.words)")
+    #expect(try start(replayed)?.hasPrefix("2018-10-08T09:00:00") == true)
+    await upstream.stop()
+  }
+
+  @Test("record takes the old cassette's place, also when its command fails")
+  func rerecord() async throws {
+    #expect(try await run("record", Program.get("/old")).status == 0)
+    let failed = try await run("record", ["sh", "-c", "\"$@\"; exit 7", "sh"] + Program.get("/new"))
+    #expect(failed.status == 7)
+    #expect(!(try folder.read("tape.har")).contains("/old"))
+    #expect(try folder.read("tape.har").contains("/new"))
+    await upstream.stop()
+  }
+
+  @Test("proxy forwards and writes nothing; repeats go out each time")
+  func proxy() async throws {
+    let outcome = try await Diorama.run(
+      ["run", "--mode", "proxy", "--upstream", "api=\(upstream.url)", "--"] + Program.get("/a", "/a"),
+      folder: folder.path)
+    #expect(outcome.text == "200 /a 1\n200 /a 2\n")
+    #expect(outcome.status == 0)
+    #expect(folder.names == [])
+    await upstream.stop()
+  }
+
+  @Test("a cassette's path may be relative, lie in a folder that is not there yet, and end in .har")
+  func paths() async throws {
+    let recorded = try await Diorama.run(
+      ["run", "--cassette", "deep/er/tape.har", "--upstream", "api=\(upstream.url)", "--"] + Program.get("/a"),
+      folder: folder.path)
+    #expect(recorded.status == 0, "\(recorded.words)")
+    await upstream.stop()
+    #expect(folder.has("deep/er/tape.har"))
+    let replayed = try await Diorama.run(
+      ["run", "--mode", "replay", "--cassette", "deep/er/tape", "--"] + Program.get("/a"), folder: folder.path)
+    #expect(replayed.text == "200 /a 1\n")
+  }
+
+  @Test("a string that is not in the store fails a replay: 3, and the report names it")
+  func missingString() async throws {
+    let draw = """
+      import http.client, json, os, sys
+      url = os.environ["DIORAMA_CONTROL"]
+      host, path = url.split("//")[1].split("/", 1)
+      connection = http.client.HTTPConnection(host)
+      connection.request("POST", f"/{path}/strings", json.dumps({"key": sys.argv[1], "length": 12}),
+                         {"Authorization": "Bearer " + os.environ["DIORAMA_TOKEN"]})
+      response = connection.getresponse()
+      print(response.status, json.loads(response.read()).get("value"))
+      """
+    let command = Program.python + ["-c", draw]
+    let recorded = try await run("record", command + ["email"], options: ["--seed", "recording-2018"])
+    #expect(recorded.text == "200 z0r1lpyugt7o\n", "\(recorded.words)")
+    let replayed = try await run("replay", command + ["email"])
+    #expect(replayed.text == "200 z0r1lpyugt7o\n")
+    #expect(replayed.status == 0)
+    let missed = try await run("replay", command + ["e-mail"], options: ["--report", folder.file("report")])
+    #expect(missed.text.hasPrefix("409"))
+    #expect(missed.status == 3)
+    #expect(missed.words.contains("'e-mail'"))
+    let strings = try #require(try folder.json("report")["strings"] as? [String: Any])
+    #expect((strings["missing"] as? [[String: Any]])?.first?["key"] as? String == "e-mail")
+    #expect((strings["unused"] as? [[String: Any]])?.first?["key"] as? String == "email")
+    await upstream.stop()
+  }
+}

@@ -1,0 +1,162 @@
+import Foundation
+import TestSupport
+import Testing
+
+@Suite("Signals to diorama run", .timeLimit(.minutes(1)))
+struct SignalTests {
+  /// Counts a signal; told to end by SIGUSR1, it says how often the other came.
+  static let counter = """
+    import os, signal, sys
+    seen = []
+    for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT"):
+        def handler(number, frame):
+            seen.append(signal.Signals(number).name)
+            os.write(1, b"seen\\n")
+        signal.signal(getattr(signal, name), handler)
+    signal.signal(signal.SIGUSR1, lambda *_: None)
+    signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR1])
+    os.write(1, b"ready\\n")
+    while signal.sigtimedwait([signal.SIGUSR1], 0.05) is None: pass
+    os.write(1, (" ".join(seen) + "\\n").encode())
+    sys.exit(4)
+    """
+
+  @Test(
+    "reach the command exactly once; then the report is written and the cassette sealed",
+    arguments: [("SIGINT", SIGINT), ("SIGTERM", SIGTERM), ("SIGHUP", SIGHUP), ("SIGQUIT", SIGQUIT)])
+  func once(name: String, signal: Int32) async throws {
+    let folder = try Folder()
+    let upstream = try Upstream()
+    let script = """
+      import http.client, os
+      connection = http.client.HTTPConnection(os.environ["DIORAMA_ENDPOINT_API"].split("//")[1])
+      connection.request("GET", "/recorded")
+      connection.getresponse().read()
+      """
+    let outcome = try await onThread {
+      let child = try Diorama.start(
+        [
+          "run", "--mode", "record", "--cassette", folder.file("tape"), "--upstream", "api=\(upstream.url)",
+          "--report", folder.file("report"), "--",
+        ] + Program.python + ["-c", script + "\n" + Self.counter])
+      try child.wait(for: "ready\n")
+      child.send(signal)
+      try child.wait(for: "seen\n")
+      child.send(SIGUSR1)
+      return child.finish()
+    }
+    await upstream.stop()
+    #expect(outcome.text == "\(name)\n")
+    #expect(outcome.status == 4, "\(outcome.words)")
+    #expect(try folder.read("tape.har").contains("/recorded"))
+    #expect((try folder.json("report")["requests"] as? [String: Int])?["recorded"] == 1)
+    #expect(!folder.has("tape.har.partial"))
+  }
+
+  @Test("reach what the command has started, too")
+  func group() async throws {
+    let outcome = try await onThread {
+      let child = try Diorama.start([
+        "run", "--mode", "mock", "--", "sh", "-c",
+        "(trap 'echo child; exit 0' TERM; echo ready; while :; do sleep 0.05; done) & trap 'wait; exit 6' TERM; wait",
+      ])
+      try child.wait(for: "ready\n")
+      child.send(SIGTERM)
+      return child.finish()
+    }
+    #expect(outcome.text == "child\n")
+    #expect(outcome.status == 6)
+  }
+
+  @Test("a command that dies of the signal ends the run with 128 and its number")
+  func killed() async throws {
+    let outcome = try await onThread {
+      let child = try Diorama.start(["run", "--mode", "mock", "--", "sh", "-c", "echo ready; exec sleep 30"])
+      try child.wait(for: "ready\n")
+      child.send(SIGTERM)
+      return child.finish()
+    }
+    #expect(outcome.status == 143)
+    #expect(outcome.words.contains("mock ok"))
+  }
+
+  @Test("one that is ignored at the start stays ignored, as under nohup")
+  func ignored() async throws {
+    let outcome = try await onThread {
+      let child = try Child(
+        ["sh", "-c", "trap '' HUP; exec \"$@\"", "sh"].map { Array($0.utf8) }
+          + Diorama.words([
+            "run", "--mode", "mock", "--", "sh", "-c", "grep SigIgn /proc/self/status; echo ready; exec sleep 30",
+          ]), environment: Diorama.environment())
+      let text = try child.wait(for: "ready\n")
+      child.send(SIGHUP)
+      child.send(SIGTERM)
+      var outcome = child.finish()
+      outcome.output = Array(text.utf8)
+      return outcome
+    }
+    #expect(outcome.text.hasSuffix("0001\nready\n"), "\(outcome.text)")
+    #expect(outcome.status == 143)
+  }
+
+  @Test("a command that is stopped stops diorama, and goes on with it")
+  func stopped() async throws {
+    let (stopped, outcome) = try await onThread {
+      let child = try Diorama.start([
+        "run", "--mode", "mock", "--", "sh", "-c", "kill -STOP $$; echo continued; exit 2",
+      ])
+      let stopped = child.waitUntilStopped()
+      child.send(SIGCONT)
+      return (stopped, child.finish())
+    }
+    #expect(stopped)
+    #expect(outcome.text == "continued\n")
+    #expect(outcome.status == 2)
+  }
+}
+
+@Suite("The time limit of diorama run", .timeLimit(.minutes(1)))
+struct TimeoutTests {
+  @Test("asks the command to end, fails the environment and says so")
+  func timeout() async throws {
+    let folder = try Folder()
+    let outcome = try await Diorama.run(
+      "run", "--mode", "mock", "--timeout", "0.2", "--report", folder.file("report"), "--", "sleep", "30")
+    #expect(outcome.status == 143)
+    #expect(outcome.words.contains("0.2 s"))
+    #expect(try folder.json("report")["ok"] as? Bool == false)
+  }
+
+  @Test("makes a command fail that ends well when asked to: 3")
+  func endsWell() async throws {
+    let outcome = try await Diorama.run(
+      "run", "--mode", "mock", "--timeout", "0.5", "--", "sh", "-c", "trap 'exit 0' TERM; sleep 30 & wait")
+    #expect(outcome.status == 3, "\(outcome.words)")
+  }
+
+  @Test("makes an end of a command that does not end when asked to")
+  func ignoring() async throws {
+    let outcome = try await Diorama.run(
+      "run", "--mode", "mock", "--timeout", "0.2", "--", "sh", "-c", "trap '' TERM; sleep 30; sleep 30")
+    #expect(outcome.status == 137)
+  }
+
+  @Test("may be shorter than any clock counts")
+  func tiny() async throws {
+    let outcome = try await Diorama.run("run", "--mode", "mock", "--timeout", "0.000000001", "--", "sleep", "30")
+    #expect(outcome.status == 143)
+  }
+
+  @Test("ends a command that is stopped")
+  func stoppedChild() async throws {
+    let outcome = try await Diorama.run(
+      "run", "--mode", "mock", "--timeout", "0.3", "--", "sh", "-c", "sleep 30 & kill -STOP $!; wait")
+    #expect(outcome.status == 143)
+  }
+
+  @Test("does nothing to a command that is done in time")
+  func inTime() async throws {
+    let outcome = try await Diorama.run("run", "--mode", "mock", "--timeout", "30", "--", "true")
+    #expect(outcome.status == 0)
+  }
+}
