@@ -1,0 +1,52 @@
+import Diorama
+import Foundation
+
+/// The way of a patient who has never been here to a booked appointment.
+struct Booking {
+  let api: ClinicAPI
+  let controls: AppControls
+
+  /// Books the first slot that is still to come, and says line by line what was done.
+  func run(_ say: (String) -> Void) async throws {
+    let email = try controls.strings.string("email", length: 12) + "@example.com"
+    let user = try await api.register(email: email, age: try controls.strings.integer("age", in: 18...99))
+    try await api.openSession(token: user.token)
+    say("registered \(email)")
+
+    guard let clinic = try await api.clinics().first else { throw ClinicError(description: "there is no clinic") }
+    let slot = try await firstSlot(of: clinic)
+
+    let appointment = try await api.book(
+      slot, symptom: try controls.strings.string("symptom", length: 24),
+      reference: try controls.strings.uuid("booking"),
+      requestedAt: controls.clock.now, token: user.token)
+    say("booked \(moment(appointment.startsAt)) at \(appointment.clinic) for \(appointment.symptom)")
+    say("appointment \(appointment.id)")
+
+    let document = try await api.document(at: appointment.confirmation)
+    guard document.starts(with: Data("%PDF-".utf8)) else {
+      throw ClinicError(description: "\(appointment.confirmation): the confirmation is no PDF")
+    }
+    say("confirmation of \(document.count) bytes")
+  }
+
+  /// The first slot that is in the future here and now: what the backend offers may be a while old.
+  private func firstSlot(of clinic: ClinicAPI.Clinic) async throws -> ClinicAPI.Slot {
+    let slots = try await api.slots(of: clinic)
+    guard let last = slots.last else { throw ClinicError(description: "\(clinic.name) has no slots") }
+    let now = controls.clock.now
+    guard let slot = slots.first(where: { $0.startsAt > now }) else {
+      throw ClinicError(
+        description: "every slot is in the past: the last at \(clinic.name) is \(last.startsAt.formatted(.iso8601)), "
+          + "and it is \(now.formatted(.iso8601))")
+    }
+    return slot
+  }
+
+  /// `2018-10-08T09:30:00Z, 10:30 here`: the second in the patient's time zone.
+  private func moment(_ date: Date) -> String {
+    let parts = controls.clock.calendar.dateComponents([.hour, .minute], from: date)
+    let time = [parts.hour, parts.minute].map { ($0 ?? 0) < 10 ? "0\($0 ?? 0)" : "\($0 ?? 0)" }
+    return "\(date.formatted(.iso8601)), \(time.joined(separator: ":")) here,"
+  }
+}
