@@ -1,0 +1,65 @@
+import Foundation
+
+/// What to measure, from the environment: the Makefile has the defaults.
+struct Settings {
+  /// `BENCH_ROUNDS`: rounds at 32 connections; at one connection at most three.
+  let rounds: Int
+  /// `BENCH_SECONDS`: the length of a round.
+  let seconds: Int
+  /// `BENCH_SIZES`: interactions in the cassettes.
+  let sizes: [Int]
+  /// `DIORAMA_BIN`: the command under test; default: the one built beside this one.
+  let diorama: URL
+  /// `--check`: hold the figures to their limits, and fail when one is broken.
+  let check: Bool
+
+  init(environment: [String: String], arguments: [String]) throws {
+    func positive(_ name: String, _ text: String) throws -> Int {
+      guard let number = Int(text), number > 0 else {
+        throw BenchError("\(name) has to be a number above 0, not \"\(text)\"")
+      }
+      return number
+    }
+    rounds = try positive("BENCH_ROUNDS", environment["BENCH_ROUNDS"] ?? "7")
+    seconds = try positive("BENCH_SECONDS", environment["BENCH_SECONDS"] ?? "3")
+    sizes = try (environment["BENCH_SIZES"] ?? "10,1000,100000").split(separator: ",").map {
+      try positive("BENCH_SIZES", String($0))
+    }
+    let beside = URL(fileURLWithPath: arguments[0]).deletingLastPathComponent().appendingPathComponent("diorama")
+    diorama = environment["DIORAMA_BIN"].map { URL(fileURLWithPath: $0) } ?? beside
+    guard FileManager.default.isExecutableFile(atPath: diorama.path) else {
+      throw BenchError("no diorama at \(diorama.path); run make bench, or name it in DIORAMA_BIN")
+    }
+    if let unknown = arguments.dropFirst().first(where: { $0 != "--check" }) {
+      throw BenchError("unknown argument \(unknown) (there is: --check)")
+    }
+    check = arguments.contains("--check")
+  }
+}
+
+/// One line: what went wrong, where, and what to do.
+struct BenchError: Error, CustomStringConvertible {
+  let description: String
+
+  init(_ description: String) {
+    self.description = description
+  }
+}
+
+/// A temporary folder.
+struct Scratch {
+  let folder: URL
+
+  init() throws {
+    folder = FileManager.default.temporaryDirectory.appendingPathComponent("diorama-bench-\(UUID().uuidString)")
+    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+  }
+
+  func file(_ name: String) -> URL {
+    folder.appendingPathComponent(name)
+  }
+
+  func remove() {
+    try? FileManager.default.removeItem(at: folder)
+  }
+}
