@@ -10,6 +10,10 @@ let package = Package(
     .executable(name: "clinic", targets: ["Clinic"]),
     .executable(name: "clinic-backend", targets: ["ClinicBackend"]),
   ],
+  traits: [
+    // In a release build the app looks for a launch contract only with this (in a debug build always).
+    .trait(name: "Controlled", description: "Lets a release build of an app be controlled by a launch contract")
+  ],
   targets: [
     // System libraries: one module map and one commented shim each.
     .systemLibrary(
@@ -34,13 +38,18 @@ let package = Package(
     .target(name: "Diorama", dependencies: ["LaunchContract", "CLibUUID"]),
     .target(name: "HTTPServer", dependencies: ["HTTPMessages", "CMicroHTTPD"]),
     .target(name: "HTTPClient", dependencies: ["HTTPMessages", "CCurl"]),
-    .target(name: "Cassettes", dependencies: ["HTTPMessages", "CCompression", "CGnuTLS"]),
+    .target(name: "Cassettes", dependencies: ["HTTPMessages", "LaunchContract", "CCompression"]),
+    .target(name: "PortLeases"),
     .target(
       name: "EnvironmentService",
-      dependencies: ["HTTPMessages", "LaunchContract", "Diorama", "HTTPServer", "HTTPClient", "Cassettes"]),
+      dependencies: [
+        "HTTPMessages", "LaunchContract", "Diorama", "HTTPServer", "HTTPClient", "Cassettes", "CGnuTLS",
+      ]),
     .executableTarget(
       name: "DioramaCommand",
-      dependencies: ["EnvironmentService", "Diorama", "LaunchContract", "Cassettes", "HTTPMessages"]),
+      dependencies: [
+        "EnvironmentService", "PortLeases", "Diorama", "LaunchContract", "Cassettes", "HTTPMessages",
+      ]),
     .executableTarget(name: "Clinic", dependencies: ["Diorama"], path: "Sources/Examples/Clinic/App"),
     .executableTarget(
       name: "ClinicBackend", dependencies: ["HTTPServer", "HTTPMessages"],
@@ -48,20 +57,24 @@ let package = Package(
     .executableTarget(
       name: "Benchmarks", dependencies: ["Cassettes", "HTTPMessages"]),
 
+    // Foundation's Process reads past its memory while many descriptors come and go; what tests start, they start here.
+    .target(name: "TestSupport", dependencies: ["HTTPMessages"], path: "Tests/TestSupport"),
     .testTarget(name: "HTTPMessagesTests", dependencies: ["HTTPMessages"]),
     .testTarget(name: "LaunchContractTests", dependencies: ["LaunchContract"]),
-    .testTarget(name: "DioramaTests", dependencies: ["Diorama", "LaunchContract"]),
-    .testTarget(name: "HTTPServerTests", dependencies: ["HTTPServer", "HTTPMessages"]),
-    .testTarget(name: "HTTPClientTests", dependencies: ["HTTPClient", "HTTPServer", "HTTPMessages"]),
-    .testTarget(name: "CassettesTests", dependencies: ["Cassettes", "HTTPMessages"]),
+    .testTarget(name: "DioramaTests", dependencies: ["TestSupport", "Diorama", "LaunchContract"]),
+    .testTarget(name: "ClinicTests", dependencies: ["TestSupport", "Clinic", "ClinicBackend", "LaunchContract"]),
+    .testTarget(name: "HTTPServerTests", dependencies: ["TestSupport", "HTTPServer", "HTTPMessages"]),
+    .testTarget(name: "HTTPClientTests", dependencies: ["TestSupport", "HTTPClient", "HTTPServer", "HTTPMessages"]),
+    .testTarget(name: "CassettesTests", dependencies: ["Cassettes", "HTTPMessages", "LaunchContract"]),
+    .testTarget(name: "PortLeasesTests", dependencies: ["PortLeases"]),
     .testTarget(
       name: "EnvironmentServiceTests",
       dependencies: [
-        "EnvironmentService", "Cassettes", "HTTPServer", "HTTPClient", "HTTPMessages", "LaunchContract",
+        "TestSupport", "EnvironmentService", "Cassettes", "HTTPServer", "HTTPClient", "HTTPMessages", "LaunchContract",
       ]),
     .testTarget(
       name: "DioramaCommandTests",
-      dependencies: ["DioramaCommand", "HTTPServer", "HTTPMessages", "Clinic", "ClinicBackend"]),
+      dependencies: ["TestSupport", "DioramaCommand", "HTTPServer", "HTTPMessages", "Clinic", "ClinicBackend"]),
   ],
   swiftLanguageModes: [.v6]
 )

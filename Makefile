@@ -1,0 +1,70 @@
+# Every target makes the machine ready first (Config/bootstrap): on a fresh one with Swift, make, git and
+# python3 nothing has to be installed by hand.
+
+PREFIX ?= /usr/local
+SWIFT ?= swift
+# The acceptance scripts run in httpbin's environment: it has brotli.
+PYTHON = .build/httpbin/bin/python
+# make bench: rounds at 32 connections (their median counts), seconds a round, sizes of the cassettes.
+export BENCH_ROUNDS ?= 7
+export BENCH_SECONDS ?= 3
+export BENCH_SIZES ?= 10,1000,100000
+
+.DEFAULT_GOAL := help
+.PHONY: help build demo test soak bench bench-build lint install clean ready
+
+help: ## Lists what can be made
+	@sed -n 's/^\([a-z]*\):.*## /\1|/p' Makefile | awk -F'|' '{ printf "make %-10s %s\n", $$1, $$2 }'
+
+ready:
+	@Config/bootstrap
+
+build: ready ## Builds everything (debug)
+	@echo "make: building"
+	@$(SWIFT) build
+
+demo: ready ## Records an app's world, stops its backend, replays it eight times in parallel
+	@echo "make: building diorama and the clinic (the first time takes some minutes)"
+	@$(SWIFT) build
+	@echo "make: running the demo"
+	@python3 Sources/Examples/Clinic/Demo/demo.py
+
+test: ready ## Runs the unit tests, then the acceptance scripts with few rounds
+	@Config/httpbin
+	@echo "make: building diorama and its tests (the first time takes some minutes)"
+	@$(SWIFT) build --build-tests
+	@echo "make: running the tests"
+	@$(SWIFT) test --skip-build
+	@echo "make: running the acceptance scripts, each with few rounds (make soak runs them in full)"
+	@$(PYTHON) Tests/Acceptance/all.py
+
+soak: ready bench-build ## Runs the acceptance scripts in full and holds the benchmarks to their limits
+	@Config/httpbin
+	@echo "make: building diorama and the clinic"
+	@$(SWIFT) build
+	@echo "make: running the acceptance scripts in full"
+	@$(PYTHON) Tests/Acceptance/all.py --soak
+	@echo "make: measuring, with limits"
+	@.build/release/Benchmarks --check
+
+bench: bench-build ## Measures replay beside nginx
+	@.build/release/Benchmarks
+
+bench-build:
+	@Config/bootstrap bench
+	@echo "make: building for release (the first time takes some minutes)"
+	@$(SWIFT) build -c release --product diorama
+	@$(SWIFT) build -c release --product Benchmarks
+
+lint: ready ## Checks the format of the sources
+	@$(SWIFT) format lint --strict -r Sources Tests Package.swift
+
+install: ready ## Installs the command diorama; PREFIX=/usr/local
+	@echo "make: building diorama for release"
+	@$(SWIFT) build -c release --product diorama --static-swift-stdlib -Xlinker -s
+	@install -d "$(DESTDIR)$(PREFIX)/bin"
+	@install -m 755 .build/release/diorama "$(DESTDIR)$(PREFIX)/bin/diorama"
+	@echo "make: installed $(DESTDIR)$(PREFIX)/bin/diorama"
+
+clean: ## Removes everything that was built
+	@rm -rf .build

@@ -1,0 +1,19 @@
+"""Runs every acceptance script: with few rounds, or with --soak in full. Fails when one of them fails."""
+
+import subprocess
+import sys
+
+import support
+
+FEW = {"httpbin_roundtrip": [], "misses": [], "killed": ["--rounds", "6"], "clinic": ["--rounds", "2", "--copies", "4"], "disk": []}
+FULL = dict(FEW, killed=["--rounds", "50"], clinic=["--rounds", "100", "--copies", "16"])
+
+if sys.argv[1:] not in ([], ["--soak"]):
+    sys.exit("usage: all.py [--soak]")
+failed = []
+for name, words in (FULL if sys.argv[1:] else FEW).items():
+    print(f"acceptance: {' '.join([name, *words])}", flush=True)
+    if subprocess.run([sys.executable, support.HERE / f"{name}.py", *words]).returncode != 0:
+        failed.append(name)
+print(f"acceptance: {len(FEW) - len(failed)} of {len(FEW)} scripts passed" + (f"; failed: {', '.join(failed)}" if failed else ""))
+sys.exit(1 if failed else 0)

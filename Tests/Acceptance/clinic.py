@@ -1,0 +1,69 @@
+"""The clinic app, recorded at a date a year ago, replays today with its backend gone, in parallel copies, again and
+again. Without the frozen clock, or without its strings, it fails and says why.
+
+    clinic.py [--rounds N] [--copies M]
+"""
+
+import argparse
+import concurrent.futures
+import datetime
+import pathlib
+import re
+
+import support
+
+
+def booked(run):
+    """The e-mail address and the times of a run's output."""
+    return re.findall(r"[\w.+-]+@[\w.-]+|\d{4}-\d\d-\d\dT[\d:.]+Z?", run.output)
+
+
+def main():
+    options = argparse.ArgumentParser()
+    options.add_argument("--rounds", type=int, default=2)
+    options.add_argument("--copies", type=int, default=4)
+    options = options.parse_args()
+    checks = support.Checks("clinic")
+    year_ago = datetime.datetime.now(datetime.timezone.utc) - datetime.timedelta(days=365)
+    start = year_ago.strftime("%Y-%m-%dT%H:%M:%SZ")
+    app = [support.binary("clinic"), "book"]
+
+    with support.folder() as folder:
+        cassette = folder / "booking"
+        with support.Program([support.binary("clinic-backend"), "--now", start]) as backend:
+            recording = support.Run("record", cassette, app, {"clinic": backend.url}, ["--start", start])
+        if not checks.that(recording.status == 0, "the app runs while it is recorded", recording):
+            checks.end()
+        first = booked(recording)
+        checks.that(len(first) >= 2 and any("@" in word for word in first), "it says what it booked, and for whom", recording)
+        checks.say(f"recorded at {start}: {recording.report['requests']['recorded']} requests; {' '.join(first[:2])}")
+
+        calls = recording.report["requests"]["recorded"]
+        slowest = 0.0
+
+        def replay(_):
+            return support.Run("replay", cassette, app)
+
+        with support.Watch(backend.port) as watch, concurrent.futures.ThreadPoolExecutor(options.copies) as pool:
+            for number in range(options.rounds):
+                for run in pool.map(replay, range(options.copies)):
+                    slowest = max(slowest, run.seconds)
+                    fine = run.status == 0 and run.report["ok"] and booked(run) == first
+                    complete = fine and run.report["requests"]["replayed"] == calls and not run.report["unused"]
+                    checks.that(complete, f"round {number}: the app does today what it did a year ago", f"{run} {run.report}")
+        checks.that(watch.count == 0, "nobody knocks where the backend was", watch.count)
+        checks.say(f"{options.rounds} rounds of {options.copies} copies at once; the slowest copy took {slowest:.1f} s")
+
+        awake = support.Run("replay", cassette, app, options=["--clock", "system"])
+        checks.that(awake.status != 0, "without the frozen clock it fails", awake)
+        checks.that(re.search(r"\bpast\b", awake.output + awake.words), "the message says that a slot is in the past", awake)
+
+        pathlib.Path(f"{cassette}.strings.json").unlink()
+        forgetful = support.Run("replay", cassette, app)
+        checks.that(forgetful.status != 0, "without the string store it fails", forgetful)
+        named = re.search(r"\bstring", forgetful.output + forgetful.words) and "email" in forgetful.output + forgetful.words
+        checks.that(named, "the message names the string that is missing", forgetful)
+    checks.end()
+
+
+main()
