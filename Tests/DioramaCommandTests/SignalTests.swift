@@ -58,7 +58,7 @@ struct SignalTests {
     let outcome = try await onThread {
       let child = try Diorama.start([
         "run", "--mode", "mock", "--", "sh", "-c",
-        "(trap 'echo child; exit 0' TERM; echo ready; while :; do sleep 0.05; done) & trap 'wait; exit 6' TERM; wait",
+        "trap 'wait; exit 6' TERM; (trap 'echo child; exit 0' TERM; echo ready; while :; do sleep 0.05; done) & wait",
       ])
       try child.wait(for: "ready\n")
       child.send(SIGTERM)

@@ -1,6 +1,7 @@
 import Foundation
 import HTTPClient
 import HTTPMessages
+import TestSupport
 import Testing
 
 @Suite("Connections", .timeLimit(.minutes(1)))

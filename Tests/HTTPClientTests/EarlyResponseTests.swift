@@ -1,5 +1,6 @@
 import HTTPClient
 import HTTPMessages
+import TestSupport
 import Testing
 
 @Suite("A response that comes while the request is still being sent", .timeLimit(.minutes(1)))

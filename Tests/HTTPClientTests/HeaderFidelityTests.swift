@@ -1,5 +1,6 @@
 import HTTPClient
 import HTTPMessages
+import TestSupport
 import Testing
 
 @Suite("The header fields of a request", .timeLimit(.minutes(1)))

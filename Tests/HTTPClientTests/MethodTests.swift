@@ -1,5 +1,6 @@
 import HTTPClient
 import HTTPMessages
+import TestSupport
 import Testing
 
 @Suite("Methods, targets and the framing of a request", .timeLimit(.minutes(1)))

@@ -1,5 +1,6 @@
 import HTTPClient
 import HTTPMessages
+import TestSupport
 import Testing
 
 @Suite("A response", .timeLimit(.minutes(1)))

@@ -1,6 +1,7 @@
 import Foundation
 import HTTPClient
 import HTTPMessages
+import TestSupport
 import Testing
 
 @Suite("Streams", .timeLimit(.minutes(2)))

@@ -1,6 +1,7 @@
 import Cassettes
 import HTTPMessages
 import LaunchContract
+import TestSupport
 import Testing
 
 @testable import EnvironmentService

@@ -2,6 +2,7 @@ import Cassettes
 import Foundation
 import HTTPMessages
 import LaunchContract
+import TestSupport
 import Testing
 
 @testable import EnvironmentService

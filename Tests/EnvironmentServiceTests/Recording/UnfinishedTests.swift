@@ -1,6 +1,7 @@
 import Cassettes
 import Foundation
 import HTTPMessages
+import TestSupport
 import Testing
 
 @testable import EnvironmentService

@@ -1,4 +1,5 @@
 import HTTPMessages
+import TestSupport
 
 #if canImport(Darwin)
   import Darwin

@@ -1,5 +1,6 @@
 import Cassettes
 import HTTPMessages
+import TestSupport
 import Testing
 
 @testable import EnvironmentService

@@ -1,5 +1,4 @@
-import HTTPMessages
-import TestSupport
+package import HTTPMessages
 
 #if canImport(Darwin)
   import Darwin
@@ -9,21 +8,25 @@ import TestSupport
 
 /// A client that sends exactly the bytes it is told to, and shows exactly those that come back.
 ///
-/// Its calls wait, 30 seconds at most; run them in ``onThread(_:)``, not on the threads of Swift's own pool, on which
+/// Its calls wait, four minutes at most; run them in ``onThread(_:)``, not on the threads of Swift's own pool, on which
 /// the handlers under test run.
-final class RawClient: @unchecked Sendable {
-  struct Failure: Error, CustomStringConvertible {
-    let description: String
+package final class RawClient: @unchecked Sendable {
+  package struct Failure: Error, CustomStringConvertible {
+    package let description: String
+
+    package init(description: String) {
+      self.description = description
+    }
   }
 
-  struct Answer {
-    var head: String
-    var body: [UInt8]
+  package struct Answer {
+    package var head: String
+    package var body: [UInt8]
 
-    var status: Int { Int(head.dropFirst(9).prefix(3)) ?? 0 }
-    var lines: [String] { head.split(separator: "\r\n").map(String.init) }
-    var text: String { String(decoding: body, as: UTF8.self) }
-    var headers: Headers {
+    package var status: Int { Int(head.dropFirst(9).prefix(3)) ?? 0 }
+    package var lines: [String] { head.split(separator: "\r\n").map(String.init) }
+    package var text: String { String(decoding: body, as: UTF8.self) }
+    package var headers: Headers {
       Headers(
         lines.dropFirst().map { line in
           let parts = line.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
@@ -32,16 +35,16 @@ final class RawClient: @unchecked Sendable {
     }
   }
 
-  private(set) var descriptor: Int32
+  package private(set) var descriptor: Int32
   private var buffer: [UInt8] = []
 
   /// Connects; a small `receiveBuffer` makes the system hold less for a reader who does not read.
-  init(port: UInt16, receiveBuffer: Int32? = nil) throws {
+  package init(port: UInt16, receiveBuffer: Int32? = nil) throws {
     descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
     if var receiveBuffer {
       setsockopt(descriptor, SOL_SOCKET, SO_RCVBUF, &receiveBuffer, 4)
     }
-    var limit = timeval(tv_sec: 30, tv_usec: 0)
+    var limit = timeval(tv_sec: 240, tv_usec: 0)
     setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
     setsockopt(descriptor, SOL_SOCKET, SO_SNDTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
     var on: Int32 = 1
@@ -64,23 +67,23 @@ final class RawClient: @unchecked Sendable {
 
   deinit { close() }
 
-  func close() {
+  package func close() {
     if descriptor >= 0 { Glibc.close(descriptor) }
     descriptor = -1
   }
 
   /// Ends with a reset, as a process that is killed with unread data does.
-  func reset() {
+  package func reset() {
     var linger = Glibc.linger(l_onoff: 1, l_linger: 0)
     setsockopt(descriptor, SOL_SOCKET, SO_LINGER, &linger, socklen_t(MemoryLayout<Glibc.linger>.size))
     close()
   }
 
-  func endWriting() { shutdown(descriptor, Int32(SHUT_WR)) }
+  package func endWriting() { shutdown(descriptor, Int32(SHUT_WR)) }
 
-  func send(_ text: String) throws { try send(Array(text.utf8)) }
+  package func send(_ text: String) throws { try send(Array(text.utf8)) }
 
-  func send(_ bytes: [UInt8]) throws {
+  package func send(_ bytes: [UInt8]) throws {
     var sent = 0
     while sent < bytes.count {
       let count = bytes.withUnsafeBytes {
@@ -92,14 +95,14 @@ final class RawClient: @unchecked Sendable {
   }
 
   /// Sends as much as fits without waiting; the count.
-  func sendSome(_ bytes: [UInt8]) -> Int {
+  package func sendSome(_ bytes: [UInt8]) -> Int {
     bytes.withUnsafeBytes {
       max(0, Glibc.send(descriptor, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL | MSG_DONTWAIT)))
     }
   }
 
   /// The next bytes; empty at the end.
-  func receive(_ most: Int = 65_536) throws -> [UInt8] {
+  package func receive(_ most: Int = 65_536) throws -> [UInt8] {
     if !buffer.isEmpty {
       let bytes = Array(buffer.prefix(most))
       buffer.removeFirst(bytes.count)
@@ -111,7 +114,7 @@ final class RawClient: @unchecked Sendable {
     return Array(bytes.prefix(count))
   }
 
-  func receiveAll() throws -> [UInt8] {
+  package func receiveAll() throws -> [UInt8] {
     var all: [UInt8] = []
     while true {
       let bytes = try receive()
@@ -147,7 +150,7 @@ final class RawClient: @unchecked Sendable {
   }
 
   /// Reads a head up to the empty line.
-  func receiveHead() throws -> Answer {
+  package func receiveHead() throws -> Answer {
     var head = ""
     while true {
       let line = try takeLine()
@@ -157,7 +160,7 @@ final class RawClient: @unchecked Sendable {
   }
 
   /// Reads one answer by its framing.
-  func receiveAnswer(toHead: Bool = false) throws -> Answer {
+  package func receiveAnswer(toHead: Bool = false) throws -> Answer {
     var answer = try receiveHead()
     if toHead || answer.status == 204 || answer.status == 304 || answer.status < 200 { return answer }
     if answer.headers["Transfer-Encoding"] == "chunked" {
@@ -181,7 +184,7 @@ final class RawClient: @unchecked Sendable {
     return answer
   }
 
-  func exchange(_ request: String) throws -> Answer {
+  package func exchange(_ request: String) throws -> Answer {
     try send(request)
     return try receiveAnswer(toHead: request.hasPrefix("HEAD"))
   }

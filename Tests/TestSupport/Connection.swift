@@ -1,10 +1,10 @@
 import Foundation
 import HTTPMessages
 
-/// The upstream's end of a connection, with blocking calls. One thread uses it.
-final class Connection: Sendable {
+/// The upstream's end of a connection, with blocking calls for the one thread that uses it.
+package final class Connection: Sendable {
   /// 0 for the upstream's first.
-  let number: Int
+  package let number: Int
   private struct State {
     var buffer: [UInt8] = []
     /// How many of them have been read.
@@ -15,13 +15,13 @@ final class Connection: Sendable {
   private let descriptor: Int32
   private let state = Guarded(State())
 
-  init(_ descriptor: Int32, number: Int) {
+  package init(_ descriptor: Int32, number: Int) {
     self.descriptor = descriptor
     self.number = number
   }
 
   /// The next request's head as it came, with the empty line; nil at the end of the connection.
-  func readHead() throws -> String? {
+  package func readHead() throws -> String? {
     var head: [UInt8] = []
     while !head.ends(with: "\r\n\r\n") {
       guard let byte = try readSome(upTo: 1).first else {
@@ -33,7 +33,7 @@ final class Connection: Sendable {
     return String(decoding: head, as: UTF8.self)
   }
 
-  func readExactly(_ count: Int) throws -> [UInt8] {
+  package func readExactly(_ count: Int) throws -> [UInt8] {
     var bytes: [UInt8] = []
     bytes.reserveCapacity(count)
     while bytes.count < count {
@@ -45,7 +45,7 @@ final class Connection: Sendable {
   }
 
   /// A body in chunked coding, without its trailer.
-  func readChunked(_ take: ([UInt8]) -> Void) throws {
+  package func readChunked(_ take: ([UInt8]) -> Void) throws {
     while true {
       let size = try Int(readLine(), radix: 16) ?? -1
       guard size >= 0 else { throw Failure(what: "no chunk size") }
@@ -58,14 +58,14 @@ final class Connection: Sendable {
   /// Reads until the client closes or resets the connection.
   ///
   /// - Returns: how many bytes came before.
-  func readToEnd() -> Int {
+  package func readToEnd() -> Int {
     var count = 0
     while let some = try? readSome(upTo: 65_536), !some.isEmpty { count += some.count }
     return count
   }
 
   /// At least one byte, at most `limit`; none at the end of the connection.
-  func readSome(upTo limit: Int) throws -> [UInt8] {
+  package func readSome(upTo limit: Int) throws -> [UInt8] {
     let buffered: [UInt8] = state.withLock { state in
       let part = state.buffer[state.start...].prefix(limit)
       state.start += part.count
@@ -87,9 +87,9 @@ final class Connection: Sendable {
     return [UInt8](room[..<limit])
   }
 
-  func write(_ text: String) throws { try write([UInt8](text.utf8)) }
+  package func write(_ text: String) throws { try write([UInt8](text.utf8)) }
 
-  func write(_ bytes: [UInt8]) throws {
+  package func write(_ bytes: [UInt8]) throws {
     var done = 0
     while done < bytes.count {
       done += try writeSome(bytes[done...])
@@ -97,7 +97,7 @@ final class Connection: Sendable {
   }
 
   /// Writes what fits now, or waits for room; 0 where there was none for the time set with ``limitWaits(milliseconds:)``.
-  func writeSome(_ bytes: ArraySlice<UInt8>) throws -> Int {
+  package func writeSome(_ bytes: ArraySlice<UInt8>) throws -> Int {
     let count = bytes.withUnsafeBytes { send(descriptor, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL)) }
     if count < 0, errno == EAGAIN { return 0 }
     guard count >= 0 else { throw Failure(what: String(cString: strerror(errno))) }
@@ -105,28 +105,28 @@ final class Connection: Sendable {
   }
 
   /// How long a write waits for room; 0: without end.
-  func limitWaits(milliseconds: Int) {
-    var time = timeval(tv_sec: 0, tv_usec: milliseconds * 1000)
+  package func limitWaits(milliseconds: Int) {
+    var time = timeval(tv_sec: milliseconds / 1000, tv_usec: milliseconds % 1000 * 1000)
     setsockopt(descriptor, SOL_SOCKET, SO_SNDTIMEO, &time, socklen_t(MemoryLayout<timeval>.size))
   }
 
   /// Closes so that the client sees a reset.
-  func reset() {
+  package func reset() {
     var option = linger(l_onoff: 1, l_linger: 0)
     setsockopt(descriptor, SOL_SOCKET, SO_LINGER, &option, socklen_t(MemoryLayout<linger>.size))
     finish()
   }
 
   /// No more bytes from here; reading goes on.
-  func endWriting() { shutdown(descriptor, Int32(SHUT_WR)) }
+  package func endWriting() { shutdown(descriptor, Int32(SHUT_WR)) }
 
   /// Makes every call return, from another thread.
-  func interrupt() {
+  package func interrupt() {
     state.withLock { if !$0.isClosed { shutdown(descriptor, Int32(SHUT_RDWR)) } }
   }
 
   /// Closes it.
-  func finish() {
+  package func finish() {
     state.withLock { state in
       if !state.isClosed { close(descriptor) }
       state.isClosed = true
@@ -146,7 +146,7 @@ extension [UInt8] {
 
 extension Connection {
   /// Answers every request with what `answer` makes of its head, until the client closes.
-  func serve(_ answer: (String) throws -> String) throws {
+  package func serve(_ answer: (String) throws -> String) throws {
     while let head = try readHead() {
       try write(answer(head))
     }
@@ -154,6 +154,39 @@ extension Connection {
 }
 
 /// A whole response of status 200 with that text as its body.
-func ok(_ body: String = "") -> String {
+package func ok(_ body: String = "") -> String {
   "HTTP/1.1 200 OK\r\nContent-Length: \(body.utf8.count)\r\n\r\n\(body)"
+}
+
+extension Connection {
+  /// Passes bytes on both ways between the client and a port of this machine until one side ends.
+  package func tunnel(toPort port: Int) throws {
+    let other = try Connection(connectedTo: port)
+    let group = DispatchGroup()
+    group.enter()
+    Thread.detachNewThread {
+      while let some = try? other.readSome(upTo: 65_536), !some.isEmpty, (try? self.write(some)) != nil {}
+      self.interrupt()
+      group.leave()
+    }
+    while let some = try? readSome(upTo: 65_536), !some.isEmpty { try other.write(some) }
+    other.interrupt()
+    group.wait()
+    other.finish()
+  }
+
+  private convenience init(connectedTo port: Int) throws {
+    let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
+    var address = sockaddr_in()
+    address.sin_family = sa_family_t(AF_INET)
+    address.sin_addr.s_addr = in_addr_t(0x7F00_0001).bigEndian
+    address.sin_port = in_port_t(UInt16(port)).bigEndian
+    let code = withUnsafePointer(to: &address) { pointer in
+      pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+        connect(descriptor, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
+      }
+    }
+    guard code == 0 else { throw Failure(what: "no connection to port \(port)") }
+    self.init(descriptor, number: 0)
+  }
 }

@@ -1,22 +1,21 @@
 import Foundation
-import HTTPClient
-import HTTPMessages
+package import HTTPMessages
 
 /// An upstream on a free port of 127.0.0.1 that does what a test tells it, byte by byte: a thread for each connection.
-final class ScriptedUpstream: Sendable {
-  typealias Script = @Sendable (Connection) throws -> Void
+package final class ScriptedUpstream: Sendable {
+  package typealias Script = @Sendable (Connection) throws -> Void
 
   private struct State {
     var connections: [Connection] = []
     var isStopped = false
   }
 
-  let origin: Origin
+  package let origin: Origin
   private let listener: Int32
   private let state = Guarded(State())
   private let threads = DispatchGroup()
 
-  init(_ script: @escaping Script) throws {
+  package init(_ script: @escaping Script) throws {
     let (descriptor, port) = try Self.listen(backlog: 1024)
     listener = descriptor
     origin = Origin(scheme: "http", host: "127.0.0.1", port: port)
@@ -31,10 +30,10 @@ final class ScriptedUpstream: Sendable {
   }
 
   /// How many connections have been made so far.
-  var connectionCount: Int { state.withLock { $0.connections.count } }
+  package var connectionCount: Int { state.withLock { $0.connections.count } }
 
   /// Ends all connections and threads.
-  func stop() {
+  package func stop() {
     let open = state.withLock { state in
       state.isStopped = true
       return state.connections
@@ -50,7 +49,7 @@ final class ScriptedUpstream: Sendable {
   /// - Parameter backlog: how many connections may wait; nil: it does not listen, and every connection is refused.
   /// - Returns: the socket, which the caller closes, and its port.
   /// - Throws: ``Failure`` where there is none.
-  static func listen(backlog: Int32?) throws -> (descriptor: Int32, port: Int) {
+  package static func listen(backlog: Int32?) throws -> (descriptor: Int32, port: Int) {
     let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
     var address = sockaddr_in()
     address.sin_family = sa_family_t(AF_INET)
@@ -89,36 +88,11 @@ final class ScriptedUpstream: Sendable {
   }
 }
 
-struct Failure: Error, CustomStringConvertible {
-  let what: String
-  var description: String { what }
-}
+package struct Failure: Error, CustomStringConvertible {
+  package let what: String
+  package var description: String { what }
 
-/// Runs a test with an upstream and a client, and ends both.
-func withUpstream<Result>(
-  _ configuration: HTTPClient.Configuration = .init(environment: [:]), script: @escaping ScriptedUpstream.Script,
-  _ body: (HTTPClient, ScriptedUpstream) async throws -> Result
-) async throws -> Result {
-  let upstream = try ScriptedUpstream(script)
-  defer { upstream.stop() }
-  let client = try HTTPClient(configuration)
-  defer { client.shutdown() }
-  return try await body(client, upstream)
-}
-
-/// Values that one side, perhaps a thread, sends and a task awaits.
-final class Signal<Value: Sendable>: Sendable {
-  private let stream: AsyncStream<Value>
-  private let continuation: AsyncStream<Value>.Continuation
-
-  init() {
-    (stream, continuation) = AsyncStream.makeStream(of: Value.self)
-  }
-
-  func send(_ value: Value) { continuation.yield(value) }
-
-  func next() async throws -> Value {
-    for await value in stream { return value }
-    throw CancellationError()
+  package init(what: String) {
+    self.what = what
   }
 }
