@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-@Suite("diorama cassette", .timeLimit(.minutes(1)))
+@Suite("diorama cassette", .timeLimit(.minutes(5)))
 struct CassetteCommandTests {
   private let folder: Folder
 

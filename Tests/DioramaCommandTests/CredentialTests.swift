@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-@Suite("Credentials", .timeLimit(.minutes(1)))
+@Suite("Credentials", .timeLimit(.minutes(5)))
 struct CredentialTests {
   @Test("reach the app by a file that only its owner reads, never by a command line, a report or a journal")
   func secret() async throws {

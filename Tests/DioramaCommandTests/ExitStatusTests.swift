@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-@Suite("The exit status of diorama run", .timeLimit(.minutes(1)))
+@Suite("The exit status of diorama run", .timeLimit(.minutes(5)))
 struct ExitStatusTests {
   private let folder: Folder
 

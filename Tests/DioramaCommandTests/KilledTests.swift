@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-@Suite("A diorama run that is killed", .timeLimit(.minutes(1)))
+@Suite("A diorama run that is killed", .timeLimit(.minutes(5)))
 struct KilledTests {
   private let folder: Folder
 

@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-@Suite("Recording and replaying by diorama run", .timeLimit(.minutes(1)))
+@Suite("Recording and replaying by diorama run", .timeLimit(.minutes(5)))
 struct ModeTests {
   private let folder: Folder
   private let upstream: Upstream

@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-@Suite("Ports for the command", .timeLimit(.minutes(1)))
+@Suite("Ports for the command", .timeLimit(.minutes(5)))
 struct PortTests {
   private func run(_ options: [String], _ script: String) async throws -> [String] {
     let outcome = try await Diorama.run(

@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-@Suite("The report and the journal of diorama run", .timeLimit(.minutes(1)))
+@Suite("The report and the journal of diorama run", .timeLimit(.minutes(5)))
 struct ReportTests {
   @Test("have the promised members")
   func members() async throws {

@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-@Suite("Signals to diorama run", .timeLimit(.minutes(1)))
+@Suite("Signals to diorama run", .timeLimit(.minutes(5)))
 struct SignalTests {
   /// Counts a signal; told to end by SIGUSR1, it says how often the other came.
   static let counter = """
@@ -115,7 +115,7 @@ struct SignalTests {
   }
 }
 
-@Suite("The time limit of diorama run", .timeLimit(.minutes(1)))
+@Suite("The time limit of diorama run", .timeLimit(.minutes(5)))
 struct TimeoutTests {
   @Test("asks the command to end, fails the environment and says so")
   func timeout() async throws {

@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-@Suite("A standard error that is closed, or that nobody reads", .timeLimit(.minutes(1)))
+@Suite("A standard error that is closed, or that nobody reads", .timeLimit(.minutes(5)))
 struct StandardErrorTests {
   @Test("stops neither the sealing nor the report", arguments: [true, false])
   func sealing(isClosed: Bool) async throws {

@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-@Suite("The command's own streams, arguments and descriptors", .timeLimit(.minutes(1)))
+@Suite("The command's own streams, arguments and descriptors", .timeLimit(.minutes(5)))
 struct StreamsTests {
   private func run(
     _ command: [String], options: [String] = [], input: Child.Input = .nothing

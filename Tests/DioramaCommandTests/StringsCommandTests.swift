@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-@Suite("diorama strings", .timeLimit(.minutes(1)))
+@Suite("diorama strings", .timeLimit(.minutes(5)))
 struct StringsCommandTests {
   /// Arguments and the value that they give for ever.
   static let vectors: [([String], String)] = [

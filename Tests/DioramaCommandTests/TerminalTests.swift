@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-@Suite("diorama run at a terminal", .timeLimit(.minutes(1)))
+@Suite("diorama run at a terminal", .timeLimit(.minutes(5)))
 struct TerminalTests {
   private static let colour = "\u{1B}["
 

@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-@Suite("A command line that cannot be understood", .timeLimit(.minutes(1)))
+@Suite("A command line that cannot be understood", .timeLimit(.minutes(5)))
 struct UsageTests {
   /// A command line, what its error has to name, and the variables with which it runs.
   struct Mistake: CustomTestStringConvertible, Sendable {

@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-@Suite("What the command finds in its environment", .timeLimit(.minutes(1)))
+@Suite("What the command finds in its environment", .timeLimit(.minutes(5)))
 struct VariablesTests {
   /// The variables that a command sees.
   private func variables(_ options: String..., variables: [String: String?] = [:]) async throws -> [String: String] {

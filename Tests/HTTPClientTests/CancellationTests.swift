@@ -3,7 +3,7 @@ import HTTPMessages
 import TestSupport
 import Testing
 
-@Suite("Cancelling", .timeLimit(.minutes(1)))
+@Suite("Cancelling", .timeLimit(.minutes(5)))
 struct CancellationTests {
   @Test("before the head closes the upstream's connection")
   func beforeHead() async throws {

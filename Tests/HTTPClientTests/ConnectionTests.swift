@@ -4,7 +4,7 @@ import HTTPMessages
 import TestSupport
 import Testing
 
-@Suite("Connections", .timeLimit(.minutes(1)))
+@Suite("Connections", .timeLimit(.minutes(5)))
 struct ConnectionTests {
   @Test("are used again, one request after the other")
   func reuse() async throws {

@@ -3,7 +3,7 @@ import HTTPMessages
 import TestSupport
 import Testing
 
-@Suite("A response that comes while the request is still being sent", .timeLimit(.minutes(1)))
+@Suite("A response that comes while the request is still being sent", .timeLimit(.minutes(5)))
 struct EarlyResponseTests {
   @Test(
     "is delivered, and the upload goes on",

@@ -4,7 +4,7 @@ import HTTPMessages
 import TestSupport
 import Testing
 
-@Suite("An upstream that fails", .timeLimit(.minutes(1)))
+@Suite("An upstream that fails", .timeLimit(.minutes(5)))
 struct FailureTests {
   private func failure(
     _ client: HTTPClient, _ origin: Origin, _ request: Request = Request(method: "GET", target: "/")

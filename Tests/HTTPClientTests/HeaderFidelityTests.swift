@@ -3,7 +3,7 @@ import HTTPMessages
 import TestSupport
 import Testing
 
-@Suite("The header fields of a request", .timeLimit(.minutes(1)))
+@Suite("The header fields of a request", .timeLimit(.minutes(5)))
 struct HeaderFidelityTests {
   /// The head that an upstream gets for a request.
   private func head(of request: Request) async throws -> (head: String, authority: String) {

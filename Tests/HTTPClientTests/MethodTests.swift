@@ -3,7 +3,7 @@ import HTTPMessages
 import TestSupport
 import Testing
 
-@Suite("Methods, targets and the framing of a request", .timeLimit(.minutes(1)))
+@Suite("Methods, targets and the framing of a request", .timeLimit(.minutes(5)))
 struct MethodTests {
   /// The head, and the body as the upstream reads it.
   private func sent(_ request: Request) async throws -> (lines: [String], body: String) {

@@ -4,7 +4,7 @@ import HTTPMessages
 import TestSupport
 import Testing
 
-@Suite("Proxies", .timeLimit(.minutes(1)))
+@Suite("Proxies", .timeLimit(.minutes(5)))
 struct ProxyTests {
   /// The first head that a proxy gets, which answers as told, and what becomes of the request.
   private func ask(

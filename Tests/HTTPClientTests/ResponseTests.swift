@@ -3,7 +3,7 @@ import HTTPMessages
 import TestSupport
 import Testing
 
-@Suite("A response", .timeLimit(.minutes(1)))
+@Suite("A response", .timeLimit(.minutes(5)))
 struct ResponseTests {
   /// What the client makes of an answer, to the letter, after which the upstream closes.
   private func response(to method: String = "GET", _ answer: [UInt8]) async throws -> (Response, [UInt8]) {

@@ -4,7 +4,7 @@ import HTTPMessages
 import TestSupport
 import Testing
 
-@Suite("Streams", .timeLimit(.minutes(2)))
+@Suite("Streams", .timeLimit(.minutes(5)))
 struct StreamingTests {
   private static let size = 100_000_000
   /// Far more than sockets and pipes hold, far less than all.

@@ -4,7 +4,7 @@ import HTTPMessages
 import TestSupport
 import Testing
 
-@Suite("An upstream with TLS", .timeLimit(.minutes(1)))
+@Suite("An upstream with TLS", .timeLimit(.minutes(5)))
 struct TLSTests {
   private let request = Request(method: "POST", target: "/echo", body: .bytes([UInt8]("secret".utf8)))
 

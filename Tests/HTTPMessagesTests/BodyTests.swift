@@ -1,7 +1,7 @@
 import HTTPMessages
 import Testing
 
-@Suite("Bodies", .timeLimit(.minutes(1)))
+@Suite("Bodies", .timeLimit(.minutes(5)))
 struct BodyTests {
   @Test("knows its length where it is known")
   func length() {

@@ -1,7 +1,7 @@
 import HTTPMessages
 import Testing
 
-@Suite("Byte pipes", .timeLimit(.minutes(1)))
+@Suite("Byte pipes", .timeLimit(.minutes(5)))
 struct BytePipeTests {
   private struct Broken: Error {}
 

@@ -3,7 +3,7 @@ import HTTPServer
 import TestSupport
 import Testing
 
-@Suite("Clients that leave", .timeLimit(.minutes(1)))
+@Suite("Clients that leave", .timeLimit(.minutes(5)))
 struct DepartureTests {
   @Test("cancels the handler's task when the client closes, or resets", arguments: [true, false])
   func whileHandlerRuns(isReset: Bool) async throws {

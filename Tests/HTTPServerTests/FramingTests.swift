@@ -3,7 +3,7 @@ import HTTPServer
 import TestSupport
 import Testing
 
-@Suite("The framing of answers", .timeLimit(.minutes(1)))
+@Suite("The framing of answers", .timeLimit(.minutes(5)))
 struct FramingTests {
   private func head(of response: Response, to request: String) async throws -> [String] {
     try await withServer(.init(), TestHandler.responding(response)) { port in

@@ -9,7 +9,7 @@ import Testing
   import Glibc
 #endif
 
-@Suite("Limits", .timeLimit(.minutes(1)))
+@Suite("Limits", .timeLimit(.minutes(5)))
 struct LimitTests {
   private let ok = TestHandler.responding(Response(status: 200))
 

@@ -3,7 +3,7 @@ import HTTPServer
 import TestSupport
 import Testing
 
-@Suite("Prepared responses", .timeLimit(.minutes(1)))
+@Suite("Prepared responses", .timeLimit(.minutes(5)))
 struct PreparedResponseTests {
   /// The heads and the bodies for GET and HEAD on HTTP/1.1 and for GET on HTTP/1.0, each sent twice.
   private func answers(_ prepared: PreparedResponse) async throws -> [RawClient.Answer] {

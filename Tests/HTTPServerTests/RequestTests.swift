@@ -3,7 +3,7 @@ import HTTPServer
 import TestSupport
 import Testing
 
-@Suite("Requests as the handler sees them", .timeLimit(.minutes(1)))
+@Suite("Requests as the handler sees them", .timeLimit(.minutes(5)))
 struct RequestTests {
   @Test(
     "keeps every byte of the target",

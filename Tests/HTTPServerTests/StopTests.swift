@@ -9,7 +9,7 @@ import Testing
   import Glibc
 #endif
 
-@Suite("Stopping", .timeLimit(.minutes(1)))
+@Suite("Stopping", .timeLimit(.minutes(5)))
 struct StopTests {
   /// Returns once the server takes no listeners any more.
   private func hasBegunStopping(_ server: HTTPServer) async {

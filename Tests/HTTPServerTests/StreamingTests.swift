@@ -9,7 +9,7 @@ import Testing
   import Glibc
 #endif
 
-@Suite("Streams", .timeLimit(.minutes(2)))
+@Suite("Streams", .timeLimit(.minutes(5)))
 struct StreamingTests {
   private static let size = 200 << 20
   private static let block = (0..<65_536).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ $0 >> 8) }

@@ -48,7 +48,7 @@ enum Program {
 
   private static let client = """
     import http.client, os, sys
-    connection = http.client.HTTPConnection(os.environ["DIORAMA_ENDPOINT_API"].split("//")[1], timeout=30)
+    connection = http.client.HTTPConnection(os.environ["DIORAMA_ENDPOINT_API"].split("//")[1], timeout=240)
     for path in sys.argv[1:]:
         connection.request("GET", path)
         response = connection.getresponse()
