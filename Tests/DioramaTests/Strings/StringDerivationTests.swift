@@ -1,0 +1,94 @@
+import Diorama
+import Foundation
+import Testing
+
+@Suite("The algorithm uuid5-v1")
+struct StringDerivationTests {
+  private let derivation = StringDerivation(seed: "recording-2018")
+  private let lettersAndDigits = "abcdefghijklmnopqrstuvwxyz0123456789"
+  private let capitals = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+
+  @Test("gives the documented values")
+  func vectors() throws {
+    #expect(derivation.S == UUID(uuidString: "53f6ad1b-aaa7-53aa-a60f-1e0555f85827"))
+    #expect(try derivation.string(key: "email", ordinal: 0, length: 12, alphabet: lettersAndDigits) == "z0r1lpyugt7o")
+    #expect(try derivation.string(key: "email", ordinal: 1, length: 12, alphabet: lettersAndDigits) == "1hjqdinv568o")
+    #expect(
+      try derivation.string(key: "symptom", ordinal: 0, length: 40, alphabet: capitals)
+        == "DHDSDWQFZRKRTJOVFHXSNQDTLOVQZKMKKWNGBHGZ")
+    #expect(
+      try StringDerivation(seed: "").string(key: "naïve 🙂", ordinal: 3, length: 20, alphabet: "01")
+        == "11000111111111110010")
+    #expect(try derivation.uuid(key: "user", ordinal: 0) == UUID(uuidString: "33b5dc9e-2b61-5d71-b1cb-ce186f420e82"))
+    #expect(try derivation.integer(key: "age", ordinal: 0, in: 18...99) == 55)
+    #expect(try derivation.integer(key: "big", ordinal: 0, in: 0 ... .max) == 8_800_391_152_725_196_935)
+  }
+
+  @Test("marks a UUID as version 4 on request, and changes nothing else")
+  func version4() throws {
+    #expect(
+      try derivation.uuid(key: "user", ordinal: 0, version4: true)
+        == UUID(uuidString: "33b5dc9e-2b61-4d71-b1cb-ce186f420e82"))
+  }
+
+  @Test("makes a longer string begin as the shorter one")
+  func prefix() throws {
+    let long = try derivation.string(key: "k", ordinal: 0, length: 400, alphabet: lettersAndDigits)
+    #expect(long.count == 400)
+    #expect(try derivation.string(key: "k", ordinal: 0, length: 0, alphabet: lettersAndDigits) == "")
+    #expect(try derivation.string(key: "k", ordinal: 0, length: 15, alphabet: lettersAndDigits) == long.prefix(15))
+  }
+
+  @Test("takes an alphabet of Unicode scalars, 2 to 256 of them")
+  func alphabets() throws {
+    let all = String(String.UnicodeScalarView((0..<256).compactMap { Unicode.Scalar(0x1F300 + $0) }))
+    #expect(try derivation.string(key: "k", ordinal: 0, length: 30, alphabet: all).unicodeScalars.count == 30)
+    // Two scalars that read as one character are still two.
+    #expect(try derivation.string(key: "k", ordinal: 0, length: 30, alphabet: "e\u{301}").unicodeScalars.count == 30)
+    for alphabet in ["", "a", all + "x"] {
+      #expect(throws: DioramaError.self) {
+        try derivation.string(key: "k", ordinal: 0, length: 1, alphabet: alphabet)
+      }
+    }
+  }
+
+  @Test("uses every letter of an alphabet, none much more than another")
+  func isEven() throws {
+    let string = try derivation.string(key: "even", ordinal: 0, length: 36_000, alphabet: lettersAndDigits)
+    let counts = string.reduce(into: [:]) { $0[$1, default: 0] += 1 }
+    #expect(counts.count == 36)
+    #expect(counts.values.allSatisfy { 850...1_150 ~= $0 })
+  }
+
+  @Test("takes ranges of one number, of all 64 bits and across zero")
+  func ranges() throws {
+    #expect(try derivation.integer(key: "k", ordinal: 0, in: 7...7) == 7)
+    let numbers = try (0..<200).map { try derivation.integer(key: "k", ordinal: $0, in: .min ... .max) }
+    #expect(Set(numbers).count == 200)
+    #expect(numbers.contains { $0 < 0 } && numbers.contains { $0 > 0 })
+    let small = try (0..<200).map { try derivation.integer(key: "k", ordinal: $0, in: -1...1) }
+    #expect(Set(small) == [-1, 0, 1])
+  }
+
+  @Test(
+    "refuses a key that is empty or has control characters", arguments: ["", "a\u{1F}b", "\n", "x\u{7F}", "\u{85}"])
+  func keys(_ key: String) {
+    let errors: [DioramaError?] = [
+      #expect(throws: DioramaError.self) { try derivation.string(key: key, ordinal: 0, length: 1, alphabet: "01") },
+      #expect(throws: DioramaError.self) { try derivation.uuid(key: key, ordinal: 0) },
+      #expect(throws: DioramaError.self) { try derivation.integer(key: key, ordinal: 0, in: 0...1) },
+    ]
+    for error in errors {
+      #expect(error?.kind == .invalidRequest)
+      #expect(error?.description.contains("\n") == false)
+    }
+  }
+
+  @Test("refuses lengths and ordinals below zero")
+  func negative() {
+    #expect(throws: DioramaError.self) {
+      try derivation.string(key: "k", ordinal: 0, length: -1, alphabet: "01")
+    }
+    #expect(throws: DioramaError.self) { try derivation.uuid(key: "k", ordinal: -1) }
+  }
+}
