@@ -1,37 +1,42 @@
-package import LaunchContract
-
 /// The switches that a test has set, and the defaults of all others.
+///
+/// ```swift
+/// if !controls.toggles[.skipOnboarding] { showOnboarding() }
+/// ```
 public struct Toggles: Sendable {
-  /// The value that the contract has under a name; nil where it has none.
-  private let value: @Sendable (String) -> ContractValue?
-  /// Told of every reading, with what the app got; the second is what was wrong with the contract's value.
-  private let didRead: @Sendable (String, ContractValue, String?) -> Void
-
-  package init(
-    value: @escaping @Sendable (String) -> ContractValue?,
-    didRead: @escaping @Sendable (String, ContractValue, String?) -> Void
-  ) {
-    self.value = value
-    self.didRead = didRead
-  }
+  @usableFromInline let reader: DeclaredReader
 
   /// Every toggle has its default.
-  static let live = Toggles(value: { _ in nil }, didRead: { _, _, _ in })
+  static var live: Toggles { Toggles(.live) }
+
+  init(_ reader: DeclaredReader) {
+    self.reader = reader
+  }
 
   /// The value that the test has set, else the toggle's default.
   ///
-  /// A value of another type than the toggle's counts as none and is complained of on standard error. Under a contract
-  /// the first reading of a toggle is reported to the environment, over loopback.
+  /// A value of another type than the toggle's counts as none and is complained of on standard error, once. Under a
+  /// contract the first reading of each value is reported to the environment; later ones take some nanoseconds.
+  @inlinable
   public subscript<Value>(_ toggle: Toggle<Value>) -> Value {
-    let given = value(toggle.name)
-    let read = given.flatMap(toggle.read)
-    let result = read ?? toggle.defaultValue
-    var problem: String?
-    if let given, read == nil {
-      problem =
-        "the toggle \(toggle.name) is \(given.text), which is no \(Value.self); the app goes on with its default"
-    }
-    didRead(toggle.name, toggle.write(result), problem)
-    return result
+    reader.value(toggle.declared)
+  }
+
+  /// The values of a toggle that a test sets while the app runs, each once it differs from the one before.
+  ///
+  /// ```swift
+  /// for await isDark in controls.toggles.changes(of: .darkMode) { apply(isDark) }
+  /// ```
+  ///
+  /// It begins with the first change after this call: read the toggle after it, and nothing is missed. Of several
+  /// changes that nobody has taken yet the last remains. Live nothing ever changes, and it ends at once.
+  ///
+  /// - Parameter toggle: the toggle to follow, which counts as read by this.
+  /// - Returns: the values, for one loop.
+  public func changes<Value>(of toggle: Toggle<Value>) -> AsyncStream<Value> {
+    #if DEBUG || Controlled
+      if let store = reader.store { return store.changes(of: toggle.declared) }
+    #endif
+    return AsyncStream { $0.finish() }
   }
 }

@@ -1,0 +1,89 @@
+import Diorama
+import LaunchContract
+import Testing
+
+@Suite("The types of toggles")
+struct ToggleTypesTests {
+  private enum Level: Int, Sendable {
+    case low = 1
+    case high
+  }
+
+  @Test("take choices by raw value, of strings and of whole numbers")
+  func choices() {
+    let world = TogglesWorld(["theme": .string("dark"), "level": .int(2)])
+    #expect(world.toggles[.theme] == .dark)
+    #expect(world.toggles[Toggle("level", default: Level.low)] == .high)
+    #expect(world.warnings.values.isEmpty)
+  }
+
+  @Test("take values of the app's own type as JSON")
+  func codable() {
+    let world = TogglesWorld([
+      "place": .object(["latitude": .double(48.9), "name": .string("Paris")]), "hosts": .array([.string("a")]),
+      "nickname": .null,
+    ])
+    for _ in 0..<3 {
+      #expect(world.toggles[.place] == Place(latitude: 48.9, name: "Paris"))
+      #expect(world.toggles[Toggle("hosts", default: [String]())] == ["a"])
+      #expect(world.toggles[Toggle<String?>("nickname", default: "Ann")] == nil)
+    }
+    #expect(TogglesWorld().toggles[.place] == .london)
+  }
+
+  @Test("say what was expected, and keep the default")
+  func mismatch() {
+    let world = TogglesWorld(["theme": .string("drak"), "place": .object(["name": .string("Paris")])])
+    for _ in 0..<2 {
+      #expect(world.toggles[.theme] == .light)
+      #expect(world.toggles[.place] == .london)
+    }
+    #expect(
+      world.warnings.values == [
+        "the toggle theme is drak, which is none of light, dark; the app goes on with its default",
+        #"the toggle place is {"name":"Paris"}, which is no Place: 'latitude' is missing; "#
+          + "the app goes on with its default",
+      ])
+  }
+
+  @Test("may differ under one name, each by its own declaration")
+  func oneName() {
+    let world = TogglesWorld(["n": .int(1)])
+    #expect(world.toggles[Toggle("n", default: 0)] == 1)
+    #expect(world.toggles[Toggle("n", default: 0.5)] == 1.0)
+    #expect(world.toggles[Toggle("n", default: "text")] == "text")
+    #expect(world.toggles[Toggle("m", default: 1)] == 1)
+    #expect(world.toggles[Toggle("m", default: 2)] == 2)
+  }
+
+  @Test("keep every bit of a number", arguments: [0, 1, -1, Int.max, Int.min])
+  func integers(_ number: Int) {
+    let world = TogglesWorld(["n": .int(number)])
+    let toggle = Toggle("n", default: 7)
+    #expect(world.toggles[toggle] == number)
+    #expect(world.toggles[toggle] == number)
+  }
+
+  @Test("keep every bit of a fraction", arguments: [0.1, -0.0, 2.5e-308, 1.7976931348623157e308])
+  func fractions(_ number: Double) {
+    let world = TogglesWorld(["n": .double(number)])
+    let toggle = Toggle("n", default: 0.5)
+    #expect(world.toggles[toggle].bitPattern == number.bitPattern)
+    #expect(world.toggles[toggle].bitPattern == number.bitPattern)
+  }
+
+  @Test("may read another toggle while they are decoded")
+  func nested() {
+    struct Curious: Codable, Sendable {
+      @TaskLocal static var toggles: Toggles?
+      var isSkipping: Bool
+
+      init(isSkipping: Bool) { self.isSkipping = isSkipping }
+      init(from decoder: any Decoder) throws { isSkipping = Self.toggles?[.skipOnboarding] ?? false }
+    }
+    let world = TogglesWorld(["curious": .object([:]), "skip-onboarding": .bool(true)])
+    Curious.$toggles.withValue(world.toggles) {
+      #expect(world.toggles[Toggle("curious", default: Curious(isSkipping: false))].isSkipping)
+    }
+  }
+}
