@@ -1,4 +1,5 @@
 #if DEBUG || Controlled
+  package import Foundation
   package import LaunchContract
 
   extension AppControls {
@@ -7,11 +8,16 @@
     /// - Parameters:
     ///   - arguments: the app's arguments.
     ///   - environment: the app's environment.
+    ///   - catalogue: what the app declares; nil where it does not.
+    ///   - defaults: where the contract's user defaults go, asked for only if there are some; nil: nowhere.
+    ///   - credentials: the store of the live world; nil for the platform's.
     ///   - warn: takes one line for standard error.
     /// - Returns: the live world where there is no contract.
     /// - Throws: ``DioramaError``.
     package static func launch(
-      arguments: [String], environment: [String: String], warn: @escaping @Sendable (String) -> Void
+      arguments: [String], environment: [String: String], declaring catalogue: Catalogue? = nil,
+      defaults: (() -> UserDefaults)? = nil, credentials: @autoclosure () -> (any CredentialStore)? = nil,
+      warn: @escaping @Sendable (String) -> Void
     ) throws(DioramaError) -> AppControls {
       let contract: LaunchContract?
       do {
@@ -19,30 +25,66 @@
       } catch {
         throw DioramaError(error)
       }
-      guard let contract else { return .live }
+      guard let contract else { return live(credentials() ?? platformCredentialStore()) }
       if !contract.unknownFields.isEmpty {
         warn("members of the launch contract are not known here: \(contract.unknownFields.joined(separator: ", "))")
       }
-      return try AppControls(contract, warn: warn)
+      let controls = try AppControls(contract, declaring: catalogue, warn: warn)
+      do {
+        if let defaults { try contract.applyDefaults(to: defaults) }
+      } catch {
+        throw DioramaError(error)
+      }
+      try controls.follow(contract, warn: warn)
+      return controls
     }
 
     /// The world of a contract; nothing is sent before the app asks for something.
-    package init(_ contract: LaunchContract, warn: @escaping @Sendable (String) -> Void) throws(DioramaError) {
+    package init(
+      _ contract: LaunchContract, declaring catalogue: Catalogue? = nil, warn: @escaping @Sendable (String) -> Void
+    ) throws(DioramaError) {
+      try catalogue?.check(contract)
       var connection: ControlConnection?
-      if let control = contract.control { connection = try ControlConnection(control) }
-      clock = try DioramaClock(contract.clock)
+      if let control = contract.control {
+        connection = try ControlConnection(control)
+        // A line of its own, and less patience: nobody waits for it but the end of the process.
+        reporter = UsageReporter(try ControlConnection(control, timeout: .seconds(5)), warn: warn)
+      } else {
+        reporter = nil
+      }
+      do {
+        clock = DioramaClock(try Timeline(contract.clock))
+      } catch {
+        throw DioramaError(error.kind, "launch contract: \(error.description)")
+      }
       if contract.strings == nil, contract.seed.isEmpty {
         strings = .live
       } else {
         let policy = contract.strings ?? LaunchContract.Strings(policy: .derive)
-        let source = try ContractStrings(policy, seed: contract.seed, connection: connection)
-        strings = RandomStrings { (key, parameters) throws(DioramaError) in
-          try source.value(key: key, parameters)
-        }
+        strings = RandomStrings(
+          .contract(
+            try ContractStrings(policy, seed: contract.seed, connection: connection, reporter: reporter)))
       }
-      toggles = Toggles(values: contract.toggles, connection: connection, warn: warn)
-      values = Values(contract.values)
+      toggles = Toggles(
+        contract.toggles, known: catalogue?.names(.toggle),
+        report: { [reporter] name, value in reporter?.didRead(toggle: name, value: value) }, warn: warn)
+      values = Values(contract.values, known: catalogue?.names(.value), warn: warn)
+      credentials = try InMemoryCredentialStore(contract.credentials)
       endpoints = try Endpoints(contract.endpoints, control: contract.control)
+    }
+
+    /// Lets the environment change this world while the app runs, where the contract names one that does.
+    ///
+    /// The link lives as long as the environment, whatever the app keeps of its controls.
+    package func follow(
+      _ contract: LaunchContract, warn: @escaping @Sendable (String) -> Void
+    ) throws(DioramaError) {
+      guard let control = contract.control, let revision = control.revision,
+        let timeline = clock.timeline
+      else { return }
+      let world = EnvironmentLink.World(
+        timeline: timeline, toggles: { [toggles] in toggles.update($0) }, values: { [values] in values.update($0) })
+      try EnvironmentLink(contract, control, revision: revision, world: world, warn: warn).start()
     }
   }
 #endif

@@ -14,6 +14,8 @@ public struct DioramaError: Error, Sendable, Equatable, CustomStringConvertible 
     case missingString
     /// The clock cannot do what was asked of it.
     case clock
+    /// Work was not done by its deadline.
+    case deadline
   }
 
   /// What kind of trouble it is.

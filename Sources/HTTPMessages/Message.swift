@@ -9,12 +9,17 @@ package struct Request: Sendable {
   package var headers: Headers
   /// The body, without any transfer coding.
   package var body: Body
+  /// On a server, which of its connections it came on: each has another number as long as it is open.
+  package var connection: UInt64?
 
-  package init(method: String, target: String, headers: Headers = [:], body: Body = .empty) {
+  package init(
+    method: String, target: String, headers: Headers = [:], body: Body = .empty, connection: UInt64? = nil
+  ) {
     self.method = method
     self.target = target
     self.headers = headers
     self.body = body
+    self.connection = connection
   }
 }
 

@@ -138,6 +138,7 @@ final class Connection: @unchecked Sendable {
       shared.exchange = nil
     }
     request.pointee.release()
+    handler.closed(token)
     core.closed(self)
   }
 }

@@ -21,8 +21,16 @@ package protocol RequestHandler: Sendable {
   /// - Returns: the answer. A stream in its body is read until it ends or fails; failing cuts the connection.
   /// - Throws: anything; the client gets a 500 that names it.
   func respond(to request: Request) async throws -> Response
+
+  /// A connection that has brought requests is closed, by the client or by the server.
+  ///
+  /// Called on a server thread, in the midst of libmicrohttpd: return at once, and wake no connection from here.
+  ///
+  /// - Parameter connection: as in ``Request/connection``.
+  func closed(_ connection: UInt64)
 }
 
 extension RequestHandler {
   package func answer(_ request: borrowing RequestView) -> PreparedResponse? { nil }
+  package func closed(_ connection: UInt64) {}
 }

@@ -35,18 +35,18 @@ package enum ContractJSON {
 
   private static func problem(of error: DecodingError, in data: Data) -> String {
     switch error {
-    case .typeMismatch(_, let context): place(context) + context.debugDescription
-    case .valueNotFound(_, let context): place(context) + context.debugDescription
-    case .keyNotFound(let key, let context): place(context) + "'\(key.stringValue)' is missing"
+    case .typeMismatch(_, let context): place(context.codingPath) + context.debugDescription
+    case .valueNotFound(_, let context): place(context.codingPath) + context.debugDescription
+    case .keyNotFound(let key, let context): place(context.codingPath) + "'\(key.stringValue)' is missing"
     case .dataCorrupted(let context):
-      place(context) + (syntaxProblem(of: data) ?? context.debugDescription)
+      place(context.codingPath) + (syntaxProblem(of: data) ?? context.debugDescription)
     @unknown default: "\(error)"
     }
   }
 
   /// `clock.kind: `, or nothing where the document as a whole is meant.
-  private static func place(_ context: DecodingError.Context) -> String {
-    context.codingPath.isEmpty ? "" : context.codingPath.map(name).joined(separator: ".") + ": "
+  static func place(_ path: [any CodingKey]) -> String {
+    path.isEmpty ? "" : path.map(name).joined(separator: ".") + ": "
   }
 
   private static func name(_ key: any CodingKey) -> String {

@@ -4,7 +4,7 @@ import Foundation
 ///
 /// A whole number reads as ``int(_:)`` where it fits into 64 bits, as JSON knows no other difference; whoever wants a
 /// `Double` takes ``double`` and gets both.
-package enum ContractValue: Sendable, Equatable {
+package enum ContractValue: Sendable, Hashable {
   case null
   case bool(Bool)
   case int(Int)

@@ -67,12 +67,38 @@ package struct StringUseAnswer: Codable, Sendable, Equatable {
   }
 }
 
-/// What the app sends to `POST {control}/usage` when it reads a toggle for the first time.
-package struct UsageReport: Codable, Sendable, Equatable {
+/// What the app sends to `POST {control}/usage`: what it has read since it last did, or for the first time.
+///
+/// The same again does no harm, so that a report whose answer was lost is sent a second time.
+package struct UsageReport: Sendable, Equatable {
   /// The toggles by name, with the values that the app got: its own default where the contract has none.
   package var toggles: [String: ContractValue]
+  /// The recorded values that were read: the ordinals by key.
+  package var strings: [String: OrdinalRanges]
 
-  package init(toggles: [String: ContractValue]) {
+  package init(toggles: [String: ContractValue] = [:], strings: [String: OrdinalRanges] = [:]) {
     self.toggles = toggles
+    self.strings = strings
+  }
+}
+
+extension UsageReport: Codable {
+  private enum CodingKeys: String, CodingKey {
+    case toggles, strings
+  }
+
+  package init(from decoder: any Decoder) throws {
+    let container = try decoder.container(keyedBy: CodingKeys.self)
+    guard container.contains(.toggles) || container.contains(.strings) else {
+      throw ContractError("neither toggles nor strings are there")
+    }
+    toggles = try container.decodeIfPresent([String: ContractValue].self, forKey: .toggles) ?? [:]
+    strings = try container.decodeIfPresent([String: OrdinalRanges].self, forKey: .strings) ?? [:]
+  }
+
+  package func encode(to encoder: any Encoder) throws {
+    var container = encoder.container(keyedBy: CodingKeys.self)
+    if !toggles.isEmpty || strings.isEmpty { try container.encode(toggles, forKey: .toggles) }
+    if !strings.isEmpty { try container.encode(strings, forKey: .strings) }
   }
 }

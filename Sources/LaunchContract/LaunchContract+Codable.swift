@@ -58,8 +58,8 @@ extension LaunchContract: Codable {
     let known: [(CodingKeys, Set<String>)] = [
       (.environment, ["id", "name"]),
       (.clock, Clock.knownFields),
-      (.credentials, ["store", "items"]),
-      (.control, ["url", "token"]),
+      (.credentials, Credentials.knownFields),
+      (.control, ["url", "token", "revision"]),
       (.strings, ["policy", "entries", "file"]),
     ]
     var unknown = document.allKeys.map(\.stringValue).filter { CodingKeys(stringValue: $0) == nil }

@@ -13,12 +13,19 @@ extension LaunchContract {
   /// - Throws: ``ContractError`` naming the place: not JSON, a member that is wrong, a later version, no such file.
   package static func read(_ value: String, source: String) throws(ContractError) -> LaunchContract {
     guard value.hasPrefix("file:") else {
-      return try ContractJSON.decode(LaunchContract.self, from: Data(value.utf8), source: source)
+      return try decode(Data(value.utf8), source: source)
     }
     let path = String(value.dropFirst("file:".count))
     guard path.hasPrefix("/") else {
       throw ContractError("'\(path)' is not an absolute path; write file:/absolute/path", source: source)
     }
-    return try ContractJSON.decode(LaunchContract.self, from: try ContractFile.read(path), source: path)
+    return try decode(try ContractFile.read(path), source: path)
+  }
+
+  private static func decode(_ document: Data, source: String) throws(ContractError) -> LaunchContract {
+    let parts = RecordedEntries.split(document, at: ["strings", "entries"])
+    var contract = try ContractJSON.decode(LaunchContract.self, from: parts?.rest ?? document, source: source)
+    if let parts { contract.strings?.entries = parts.entries }
+    return contract
   }
 }

@@ -28,7 +28,7 @@ package struct LaunchContract: Sendable, Equatable {
   package var endpoints: [String: String]
   /// Leased ports by name, for the app to bind.
   package var ports: [String: Int]
-  /// What the app's credential store is to hold; nil for the machine's own store.
+  /// What the app's credential store is to hold; nil for nothing. It never is the machine's own store.
   package var credentials: Credentials?
   /// Where the app reports to; nil when nobody listens.
   package var control: Control?
@@ -115,46 +115,21 @@ extension LaunchContract {
     }
   }
 
-  /// What the app's credential store holds when the app starts.
-  package struct Credentials: Codable, Sendable, Equatable {
-    /// One generic password.
-    package struct Item: Codable, Sendable, Equatable {
-      /// The service that it opens.
-      package var service: String
-      /// Whose it is.
-      package var account: String
-      /// In base64.
-      package var secret: Secret
-
-      /// Takes the secret's bytes as they are, not yet in base64.
-      package init(service: String, account: String, secret: Data) {
-        self.service = service
-        self.account = account
-        self.secret = Secret(secret.base64EncodedString())
-      }
-    }
-
-    /// `memory`.
-    package var store: String
-    /// The store's content at launch.
-    package var items: [Item]
-
-    package init(store: String = "memory", items: [Item]) {
-      self.store = store
-      self.items = items
-    }
-  }
-
   /// Where the app reports to, on the environment's main port.
   package struct Control: Codable, Sendable, Equatable {
     /// Such as `http://127.0.0.1:20011/__diorama`.
     package var url: String
     /// Sent as `Authorization: Bearer …`.
     package var token: Secret
+    /// The last change of the environment that this contract has in it; later ones the app is told of while it runs.
+    ///
+    /// Nil where there is nothing to follow.
+    package var revision: Int?
 
-    package init(url: String, token: String) {
+    package init(url: String, token: String, revision: Int? = nil) {
       self.url = url
       self.token = Secret(token)
+      self.revision = revision
     }
   }
 

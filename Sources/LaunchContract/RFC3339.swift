@@ -36,10 +36,34 @@ package enum RFC3339 {
     let rounded = ((date.timeIntervalSince1970) * 1_000).rounded()
     let all = Int(rounded.isNaN ? 0 : min(max(rounded, limits.lowerBound), limits.upperBound))
     let (seconds, milliseconds) = all.flooredDivision(by: 1_000)
-    let (days, second) = seconds.flooredDivision(by: 86_400)
+    return text(seconds, milliseconds == 0 ? "" : ".\(padded(milliseconds, 3))")
+  }
+
+  /// Writes an instant in UTC with as many digits as it takes to read the very same back: none, three, six or nine.
+  ///
+  /// A `Date` of our century always comes back to the bit, one of the years around 2001 to the nanosecond. What four
+  /// digits cannot say is written as by ``format(_:)``.
+  package static func formatExactly(_ date: Date) -> String {
+    let rough = format(date)
+    if parse(rough) == date { return rough }
+    let interval = date.timeIntervalSinceReferenceDate
+    let whole = interval.rounded(.down)
+    // The years 0000 to 9999, but for the last second.
+    guard -63_145_526_400.0..<252_423_993_599.0 ~= whole else { return rough }
+    for digits in [6, 9] {
+      let unit = digits == 6 ? 1_000_000 : 1_000_000_000
+      let all = Int(((interval - whole) * Double(unit)).rounded())
+      let seconds = Int(whole + Date.timeIntervalBetween1970AndReferenceDate) + all / unit
+      let exact = text(seconds, ".\(padded(all % unit, digits))")
+      if digits == 9 || parse(exact) == date { return exact }
+    }
+    return rough
+  }
+
+  private static func text(_ secondsSince1970: Int, _ fraction: String) -> String {
+    let (days, second) = secondsSince1970.flooredDivision(by: 86_400)
     let (year, month, day) = civil(daysSince1970: days)
     let time = [second / 3_600, second / 60 % 60, second % 60].map { padded($0, 2) }.joined(separator: ":")
-    let fraction = milliseconds == 0 ? "" : ".\(padded(milliseconds, 3))"
     return "\(padded(year, 4))-\(padded(month, 2))-\(padded(day, 2))T\(time)\(fraction)Z"
   }
 

@@ -65,6 +65,30 @@ struct RFC3339Tests {
     #expect(wrong == nil)
   }
 
+  @Test(
+    "writes an instant exactly with none, three, six or nine digits",
+    arguments: [
+      ("2018-10-08T09:00:00Z", "2018-10-08T09:00:00Z"), ("2018-10-08T09:00:00.25Z", "2018-10-08T09:00:00.250Z"),
+      ("2018-10-08T09:00:00.1Z", "2018-10-08T09:00:00.100Z"),
+      ("2018-10-08T09:00:00.000001Z", "2018-10-08T09:00:00.000001Z"),
+      ("2001-01-01T00:00:01.123456789Z", "2001-01-01T00:00:01.123456789Z"),
+      ("1969-12-31T23:59:59.999999Z", "1969-12-31T23:59:59.999999Z"),
+      ("0000-01-01T00:00:00Z", "0000-01-01T00:00:00Z"), ("9999-12-31T23:59:59.999Z", "9999-12-31T23:59:59.999Z"),
+    ])
+  func formatsExactly(_ text: String, _ expected: String) throws {
+    #expect(RFC3339.formatExactly(try #require(RFC3339.parse(text))) == expected)
+  }
+
+  @Test("reads back to the bit what it wrote exactly, over four centuries but for the years around 2001")
+  func exactRoundTrip() {
+    let wrong = (0..<20_000).lazy.map { _ in Double.random(in: -5e9...8e9) }.first {
+      let date = Date(timeIntervalSince1970: $0)
+      guard abs(date.timeIntervalSinceReferenceDate) > 5e8 else { return false }
+      return RFC3339.parse(RFC3339.formatExactly(date)) != date
+    }
+    #expect(wrong == nil)
+  }
+
   @Test("agrees with Foundation on a time of every day of four hundred years")
   func calendar() {
     let wrong = (-60_000..<90_000).first { day in

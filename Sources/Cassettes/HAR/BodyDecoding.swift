@@ -1,3 +1,5 @@
+import LaunchContract
+
 extension HAR.EntryDecoder {
   /// The body in `response.content`.
   func responseBody(_ content: JSON) throws(CassetteError) -> RecordedBody {

@@ -1,3 +1,5 @@
+import LaunchContract
+
 extension HAR {
   /// What browsers write where a message says nothing of its type; `mimeType` is not optional.
   static let unknownType = "x-unknown"

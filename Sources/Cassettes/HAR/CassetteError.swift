@@ -1,3 +1,5 @@
+import LaunchContract
+
 /// Why a cassette's file cannot be used: one line that says where, what, and what to do next.
 package struct CassetteError: Error, Sendable, Equatable, CustomStringConvertible {
   /// The file, as its reader named it.

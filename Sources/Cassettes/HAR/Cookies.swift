@@ -1,4 +1,5 @@
 import HTTPMessages
+import LaunchContract
 
 extension HAR {
   /// `request.cookies`: the pairs of all `Cookie` fields (RFC 6265, 4.2).

@@ -1,4 +1,5 @@
 import HTTPMessages
+import LaunchContract
 
 extension HAR {
   /// Makes an interaction of one element of `log.entries`, or says why it cannot be one.

@@ -1,4 +1,5 @@
 import HTTPMessages
+import LaunchContract
 
 extension HAR {
   /// An element of `log.entries`.

@@ -1,3 +1,5 @@
+import LaunchContract
+
 /// What a file that is no HAR may be: people name the wrong file, or bring another tool's.
 enum ForeignFormat: String {
   case vinyl = "a Vinyl cassette"

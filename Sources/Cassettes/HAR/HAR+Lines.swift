@@ -1,3 +1,5 @@
+import LaunchContract
+
 // The partial file of a recording: the header on the first line, then an interaction a line. A line counts once its
 // line feed is there, so that a file that ends anywhere loses at most the line that was being written.
 extension HAR {

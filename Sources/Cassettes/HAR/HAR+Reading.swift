@@ -1,3 +1,5 @@
+import LaunchContract
+
 extension HAR {
   /// Reads a cassette, ours or another tool's, entry by entry: the document is never in memory as a tree.
   ///

@@ -1,3 +1,5 @@
+import LaunchContract
+
 /// HAR 1.2, the format of a cassette: what is written is strictly valid, what is read may be any tool's.
 ///
 /// Rules: <http://www.softwareishard.com/blog/har-12-spec/>. Custom fields begin with an underscore there; ours stand

@@ -1,4 +1,5 @@
 import HTTPMessages
+import LaunchContract
 
 extension HAR {
   /// `log._diorama`.

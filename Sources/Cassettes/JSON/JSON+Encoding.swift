@@ -1,3 +1,5 @@
+package import LaunchContract
+
 extension JSON {
   /// How a value is laid out.
   package enum Style: Sendable {

@@ -1,3 +1,5 @@
+import LaunchContract
+
 /// A body as it is compared: by value where it is JSON, as items where it is a form, else byte by byte.
 ///
 /// JSON is what a JSON type announces, and what begins with `{` or `[` where the type is missing, that of a form or

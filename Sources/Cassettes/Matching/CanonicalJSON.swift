@@ -1,3 +1,5 @@
+import LaunchContract
+
 /// JSON values as they are compared: members in any order, but those of one name in theirs; numbers by their exact
 /// decimal value; strings without their escapes, by their bytes.
 enum CanonicalJSON {

@@ -1,3 +1,5 @@
+import LaunchContract
+
 /// Where two bodies are not the same, in the terms of what they are.
 enum BodyDifferences {
   /// A body and its `Content-Type`; good as long as their memory.

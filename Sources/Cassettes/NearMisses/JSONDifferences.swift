@@ -1,3 +1,5 @@
+import LaunchContract
+
 /// Where two JSON values are not the same, by path.
 struct JSONDifferences {
   /// More than that do not help anyone.

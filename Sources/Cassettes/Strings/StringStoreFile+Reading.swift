@@ -73,25 +73,56 @@ private struct StoreReader {
 
   private func entry(_ value: JSON, at path: String) throws(CassetteError) -> StringStoreFile.Entry {
     guard let text = value["value"]?.string else { throw failure("\(path).value is missing or not a string") }
+    return .init(value: text, parameters: try parameters(value, at: path))
+  }
+
+  private func parameters(_ value: JSON, at path: String) throws(CassetteError) -> StringParameters {
     switch value["type"]?.string ?? "string" {
     case "string":
-      guard let length = value["length"]?.int, length >= 0 else {
-        throw failure("\(path).length is missing or not a number from 0")
-      }
+      let length = try length(value, at: path)
       guard let alphabet = value["alphabet"]?.string else {
         throw failure("\(path).alphabet is missing or not a string")
       }
-      return .init(value: text, parameters: .string(length: length, alphabet: alphabet))
+      return .string(length: length, alphabet: alphabet)
+    case "email":
+      let length = try length(value, at: path)
+      guard let domain = value["domain"]?.string else { throw failure("\(path).domain is missing or not a string") }
+      return .email(length: length, domain: domain)
     case "uuid":
-      return .init(value: text, parameters: .uuid(version4: value["version4"]?.bool ?? false))
+      return .uuid(version4: value["version4"]?.bool ?? false)
     case "integer":
       guard let low = value["low"]?.int, let high = value["high"]?.int else {
         throw failure("\(path).low or .high is missing or not a whole number")
       }
-      return .init(value: text, parameters: .integer(low: Int64(low), high: Int64(high)))
+      return .integer(low: Int64(low), high: Int64(high))
+    case "choice": return .choice(try list(value, at: path))
+    case "shuffle": return .shuffle(try list(value, at: path))
+    case "generator": return .generator
     case let type:
-      throw failure("\(path).type is '\(type)', not string, uuid or integer")
+      throw failure("\(path).type is '\(type)', which is not known here; update diorama")
     }
+  }
+
+  private func length(_ value: JSON, at path: String) throws(CassetteError) -> Int {
+    guard let length = value["length"]?.int, length >= 0 else {
+      throw failure("\(path).length is missing or not a number from 0")
+    }
+    return length
+  }
+
+  private func list(_ value: JSON, at path: String) throws(CassetteError) -> StringList {
+    guard let options = value["options"]?.array else {
+      guard let count = value["count"]?.int, count >= 0 else {
+        throw failure("\(path) has neither options nor a count")
+      }
+      return .count(count)
+    }
+    var texts: [String] = []
+    for option in options {
+      guard let text = option.string else { throw failure("\(path).options are not all strings") }
+      texts.append(text)
+    }
+    return .options(texts)
   }
 
   private func failure(_ problem: String) -> CassetteError {

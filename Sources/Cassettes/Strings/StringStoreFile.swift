@@ -60,6 +60,10 @@ extension StringEntry {
     switch parameters {
     case .string(let length, let alphabet):
       members += [.init("length", .number("\(length)")), .init("alphabet", .string(alphabet))]
+    case .email(let length, let domain):
+      members += [
+        .init("type", .string("email")), .init("length", .number("\(length)")), .init("domain", .string(domain)),
+      ]
     case .uuid(let version4):
       members.append(.init("type", .string("uuid")))
       if version4 { members.append(.init("version4", .bool(true))) }
@@ -67,7 +71,19 @@ extension StringEntry {
       members += [
         .init("type", .string("integer")), .init("low", .number("\(low)")), .init("high", .number("\(high)")),
       ]
+    case .choice(let list): members += [.init("type", .string("choice")), list.json]
+    case .shuffle(let list): members += [.init("type", .string("shuffle")), list.json]
+    case .generator: members.append(.init("type", .string("generator")))
     }
     return .object(members)
+  }
+}
+
+extension StringList {
+  fileprivate var json: JSON.Member {
+    switch self {
+    case .options(let options): .init("options", .array(options.map(JSON.string)))
+    case .count(let count): .init("count", .number("\(count)"))
+    }
   }
 }

@@ -16,11 +16,16 @@ struct Control: Sendable {
         status: 401, title: "The token is missing or wrong",
         detail: "send Authorization: Bearer with DIORAMA_TOKEN", headers: ["WWW-Authenticate": "Bearer"])
     }
-    switch (request.method, path.prefix { $0 != "?" }) {
+    let name = path.prefix { $0 != "?" }
+    switch (request.method, name) {
     case ("POST", "/strings"): return try await strings(decode(request))
     case ("POST", "/usage"): return try await usage(decode(request))
-    case (_, "/strings"), (_, "/usage"):
+    case ("GET", "/state"): return try await state(request, query: String(path.dropFirst(name.count + 1)))
+    case ("POST", "/acknowledge"): return try await acknowledge(decode(request))
+    case (_, "/strings"), (_, "/usage"), (_, "/acknowledge"):
       throw Problem(status: 405, title: "Only POST works here", detail: path, headers: ["Allow": "POST"])
+    case (_, "/state"):
+      throw Problem(status: 405, title: "Only GET works here", detail: path, headers: ["Allow": "GET"])
     default:
       throw Problem(status: 404, title: "Diorama has no such path", detail: "POST /__diorama/strings is one")
     }
@@ -63,7 +68,10 @@ struct Control: Sendable {
   }
 
   private func usage(_ report: UsageReport) throws -> Response {
-    environment.state.withLock { $0.togglesRead.merge(report.toggles) { first, _ in first } }
+    environment.state.withLock { state in
+      state.togglesRead.merge(report.toggles) { first, _ in first }
+      state.ledger.noteReading(report.strings)
+    }
     return Response(status: 204)
   }
 
@@ -98,7 +106,7 @@ struct StringRequest: Decodable {
   var parameters: StringParameters
 
   private enum CodingKeys: String, CodingKey {
-    case key, ordinal, status, type, length, alphabet
+    case key, ordinal, status
   }
 
   init(from decoder: any Decoder) throws {
@@ -106,14 +114,6 @@ struct StringRequest: Decodable {
     key = try container.decode(String.self, forKey: .key)
     ordinal = try container.decodeIfPresent(Int.self, forKey: .ordinal)
     status = try container.decodeIfPresent(StringUse.Status.self, forKey: .status)
-    if try container.decodeIfPresent(String.self, forKey: .type) ?? "string" == "string" {
-      parameters = .string(
-        length: try container.decodeIfPresent(Int.self, forKey: .length) ?? 12,
-        alphabet: try container.decodeIfPresent(String.self, forKey: .alphabet) ?? Self.defaultAlphabet)
-    } else {
-      parameters = try StringParameters(from: decoder)
-    }
+    parameters = try StringParameters(request: decoder)
   }
-
-  static let defaultAlphabet = "abcdefghijklmnopqrstuvwxyz0123456789"
 }

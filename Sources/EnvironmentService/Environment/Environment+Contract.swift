@@ -6,24 +6,27 @@ package import LaunchContract
 extension Environment {
   /// What the app is handed at launch.
   package var contract: LaunchContract {
+    // With all that has changed so far, and the number of the last change: what follows the app is told.
+    let (world, clock) = state.withLock { ($0.live.world, $0.live.world.clock) }
     var contract = LaunchContract(
-      environment: .init(id: id, name: specification.name), mode: mode.rawValue, clock: clock, seed: seed,
-      toggles: specification.toggles, defaults: specification.defaults, values: specification.values)
+      environment: .init(id: id, name: specification.name), mode: world.mode.rawValue, clock: clock, seed: seed,
+      toggles: world.toggles, defaults: specification.defaults, values: world.values)
     for upstream in upstreams { contract.endpoints[upstream.name] = "http://127.0.0.1:\(upstream.port)" }
     contract.ports = specification.ports.mapValues(Int.init)
-    if !specification.credentials.isEmpty {
+    if !specification.credentials.isEmpty || !specification.credentialFaults.isEmpty {
       contract.credentials = .init(
         items: specification.credentials.map {
-          .init(service: $0.service, account: $0.account, secret: Data($0.secret))
-        })
+          .init(service: $0.service, account: $0.account, group: $0.group, secret: Data($0.secret))
+        },
+        faults: specification.credentialFaults)
     }
-    contract.control = .init(url: controlURL, token: token)
-    contract.strings = strings
+    contract.control = .init(url: controlURL, token: token, revision: world.revision)
+    contract.strings = strings(world.mode)
     return contract
   }
 
   /// How the app comes by its random values: from the recording, by rule with a word to us first, or by rule alone.
-  private var strings: LaunchContract.Strings {
+  private func strings(_ mode: Mode) -> LaunchContract.Strings {
     switch mode {
     case .replay: LaunchContract.Strings(policy: .replay, entries: state.withLock { $0.ledger.contractEntries })
     case .record, .extend: LaunchContract.Strings(policy: .report)
@@ -58,5 +61,14 @@ extension Environment {
         default: "_"
         }
       })
+  }
+
+  /// Where a proxy is set, an app that honours it would ask it for the endpoints too.
+  package static func proxyExceptions(_ inherited: [String: String]) -> [String: String] {
+    let names = ["http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"]
+    guard names.contains(where: { !(inherited[$0] ?? "").isEmpty }) else { return [:] }
+    let old = inherited["no_proxy"] ?? inherited["NO_PROXY"] ?? ""
+    let new = (old.isEmpty ? [] : [old]) + ["127.0.0.1", "localhost"]
+    return ["no_proxy": new.joined(separator: ","), "NO_PROXY": new.joined(separator: ",")]
   }
 }

@@ -1,4 +1,5 @@
 import Cassettes
+import Diorama
 package import Foundation
 import Dispatch
 import HTTPMessages
@@ -18,15 +19,13 @@ package final class Environment: Sendable {
   package let id: String
   /// What was asked for.
   package let specification: EnvironmentSpecification
-  /// The mode in force: never `once`, which is `record` or `replay` by the time the environment exists.
-  package let mode: Mode
   /// The backends and where the app reaches them.
   package let upstreams: [AddressMap.Upstream]
   /// The port of the control paths and of the other endpoint forms.
   package let mainPort: UInt16
   /// What the app must show to reach the control paths.
   package let token: String
-  /// Time, zone and locale in force.
+  /// Time, zone and locale at the beginning.
   package let clock: LaunchContract.Clock
   /// The seed in force.
   package let seed: String
@@ -41,7 +40,6 @@ package final class Environment: Sendable {
   let state: Guarded<State>
   let exchanges = DispatchGroup()
   private let listeners: Guarded<[Listener]>
-  private let provisionedAt = Date()
   private let started = ContinuousClock.now
   private let ending = Guarded(Ending())
 
@@ -52,6 +50,8 @@ package final class Environment: Sendable {
     var playback: Playback?
     var prepared = PreparedResponses()
     var ledger: StringLedger
+    /// What changes while apps run, and which follow.
+    var live: Live
     var togglesRead: [String: ContractValue] = [:]
     var unmatched: [Report.Unmatched] = []
     var failures: [String] = []
@@ -103,7 +103,6 @@ package final class Environment: Sendable {
     addresses = AddressMap(upstreams: upstreams, mainPort: mainPort)
     id = plan.id
     specification = plan.specification
-    mode = plan.mode
     token = plan.token
     clock = plan.clock
     seed = plan.seed
@@ -124,17 +123,11 @@ package final class Environment: Sendable {
   /// The URL of the control paths.
   package var controlURL: String { "http://127.0.0.1:\(mainPort)/__diorama" }
 
+  /// The mode in force: never `once`, which is `record` or `replay` by the time the environment exists.
+  package var mode: Mode { state.withLock { $0.live.world.mode } }
+
   /// What the environment's clock shows.
-  package var now: Date {
-    guard let text = clock.start, let start = RFC3339.parse(text) else { return Date() }
-    let elapsed = (ContinuousClock.now - started) / .seconds(1)
-    switch clock.kind {
-    case .system: return Date()
-    case .frozen, .manual: return start
-    case .ticking: return start.addingTimeInterval(elapsed)
-    case .scaled: return start.addingTimeInterval(elapsed * clock.rate)
-    }
-  }
+  package var now: Date { state.withLock { $0.live.world.timeline }.now }
 
   /// Something went wrong beside the requests; the environment has failed.
   package func fail(_ reason: String) {
@@ -170,6 +163,8 @@ package final class Environment: Sendable {
       return (report(), sealed)
     }
     state.withLock { $0.isOver = true }
+    // Those who wait for a change learn that there will be none, and are not waited for in turn.
+    live { live, _ in live.end() }
     let listeners = listeners.withLock { listeners in
       defer { listeners = [] }
       return listeners
@@ -232,9 +227,10 @@ package final class Environment: Sendable {
   /// What the journal adds up to so far.
   package func report() -> Report {
     let seconds = (ContinuousClock.now - started) / .seconds(1)
-    let (journal, unmatched, ledger, togglesRead, failures, playback) = state.withLock {
-      ($0.journal, $0.unmatched, $0.ledger, $0.togglesRead, $0.failures, $0.playback)
+    let (journal, unmatched, ledger, togglesRead, failures, playback, world) = state.withLock {
+      ($0.journal, $0.unmatched, $0.ledger, $0.togglesRead, $0.failures, $0.playback, $0.live.world)
     }
+    let mode = world.mode
     var requests = Report.Requests()
     requests.replayed = journal.count(.replayed)
     requests.recorded = journal.count(.recorded)
@@ -253,13 +249,13 @@ package final class Environment: Sendable {
     return Report(
       environment: .init(id: id, name: specification.name), mode: mode.rawValue,
       cassette: specification.cassette.map(\.har), recordedAt: recordedAt,
-      clock: .init(kind: clock.kind.rawValue, start: clock.start, now: RFC3339.format(now)),
+      clock: .init(kind: world.clock.kind.rawValue, start: clock.start, now: RFC3339.format(world.timeline.now)),
       requests: requests, unmatched: unmatched, unused: unused,
       strings: .init(
         read: ledger.readCount, recorded: recorder?.stringCount ?? 0, missing: ledger.missing,
         unused: mode == .replay ? ledger.unused : []),
       toggles: .init(
-        read: togglesRead, unread: specification.toggles.keys.filter { togglesRead[$0] == nil }.sorted()),
+        read: togglesRead, unread: world.toggleNames.filter { togglesRead[$0] == nil }.sorted()),
       durationSeconds: (seconds * 1000).rounded() / 1000, failures: failures, ok: held && failures.isEmpty)
   }
 }

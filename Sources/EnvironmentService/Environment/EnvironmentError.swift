@@ -14,6 +14,8 @@ package struct EnvironmentError: Error, Sendable, CustomStringConvertible {
     case cannotWrite = 73
     /// Reading failed, or the system refused (EX_IOERR).
     case inputOutput = 74
+    /// The app did not do what it was to do, or not in time (EX_TEMPFAIL).
+    case unanswered = 75
   }
 
   /// What kind of failure; its raw value is the exit status of a command that ends by it.

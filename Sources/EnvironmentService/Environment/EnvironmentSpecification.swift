@@ -24,11 +24,14 @@ package struct EnvironmentSpecification: Sendable {
   package struct Credential: Sendable {
     package var service: String
     package var account: String
+    /// The access group that shares it; nil for the app's own.
+    package var group: String?
     package var secret: [UInt8]
 
-    package init(service: String, account: String, secret: [UInt8]) {
+    package init(service: String, account: String, group: String? = nil, secret: [UInt8]) {
       self.service = service
       self.account = account
+      self.group = group
       self.secret = secret
     }
   }
@@ -53,6 +56,8 @@ package struct EnvironmentSpecification: Sendable {
   package var values: [String: ContractValue] = [:]
   /// For the app's in-memory store.
   package var credentials: [Credential] = []
+  /// The trouble that the app's in-memory store is in.
+  package var credentialFaults: [LaunchContract.Credentials.Fault] = []
   /// Free ports by name, which the app binds itself.
   package var ports: [String: UInt16] = [:]
   /// Whether each interaction is played once (Vinyl's `playTracksUniquely`); else the last of equal ones repeats.
@@ -61,8 +66,10 @@ package struct EnvironmentSpecification: Sendable {
   package var journalFile: String?
   /// Whether this is a continuous integration run, where `once` never records.
   package var isContinuousIntegration = false
-  /// What a person types after `--` to run the same again, for messages.
+  /// What a person types after `--` to run the same again, or after `--filter` where it is a test, for messages.
   package var command = "COMMAND"
+  /// In whose words messages give advice.
+  package var caller = Caller.command
 
   package init(name: String, mode: Mode) {
     self.name = name

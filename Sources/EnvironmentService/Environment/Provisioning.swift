@@ -21,18 +21,21 @@ enum Provisioning {
       {
         notes.append(note)
       }
-      if mode.replays, mode == .replay || location.exists { stored = try CassetteReader.read(location) }
+      if mode == .replay, !location.exists { throw specification.missing(location) }
+      if mode.replays, location.exists { stored = try CassetteReader.read(location) }
     }
     let recorded = stored?.cassette.header
     let upstreams = try upstreams(specification, mode: mode, stored: stored?.cassette)
-    let clock = try clock(specification.clock, mode: mode, recorded: recorded)
+    let clock = try clock(specification, mode: mode, recorded: recorded)
     let seed = specification.seed ?? recorded?.seed ?? stored?.strings.seed ?? randomSeed()
     let recordedAt = recorded?.recordedAt ?? (mode.mayRecord ? clock.start ?? clock.provisioned : nil)
 
     var replay: Replay?
     var state = Environment.State(
       ledger: StringLedger(
-        stored: stored?.strings ?? StringStoreFile(seed: seed, recording: nil, entries: [:]), mode: mode, seed: seed))
+        stored: stored?.strings ?? StringStoreFile(seed: seed, recording: nil, entries: [:]), mode: mode, seed: seed),
+      live: Live(
+        try LiveWorld(mode: mode, clock: clock, toggles: specification.toggles, values: specification.values)))
     if let stored, let location = specification.cassette {
       let opened = try Replay(stored.cassette, location: location, upstreams: upstreams)
       if !opened.index.unassigned.isEmpty, mode == .replay {
@@ -66,7 +69,7 @@ enum Provisioning {
     }
     guard specification.mode == .once else { return specification.mode }
     if location.exists { return .replay }
-    if specification.isContinuousIntegration { throw CassetteReader.missing(location) }
+    if specification.isContinuousIntegration { throw specification.missing(location) }
     return .record
   }
 
@@ -77,7 +80,7 @@ enum Provisioning {
     if upstreams.isEmpty, mode.replays, let stored { upstreams = stored.knownUpstreams }
     if upstreams.isEmpty, mode.mayReachNetwork {
       throw EnvironmentError(
-        .noUpstream, "mode \(mode.rawValue) needs a backend to reach; name it with --upstream NAME=URL")
+        .noUpstream, "mode \(mode.rawValue) needs a backend to reach; name it with \(specification.upstreamAdvice())")
     }
     for (index, upstream) in upstreams.enumerated() {
       if let other = upstreams[..<index].first(where: { $0.name == upstream.name }) {
@@ -97,8 +100,9 @@ enum Provisioning {
   }
 
   private static func clock(
-    _ wish: EnvironmentSpecification.Clock, mode: Mode, recorded: CassetteHeader?
+    _ specification: EnvironmentSpecification, mode: Mode, recorded: CassetteHeader?
   ) throws(EnvironmentError) -> LaunchContract.Clock {
+    let wish = specification.clock
     // Milliseconds, as times are written: what the app is told now is to the bit what it is told in replay.
     let now = Date(timeIntervalSince1970: (Date().timeIntervalSince1970 * 1000).rounded(.down) / 1000)
     let name = wish.kind ?? (mode == .proxy ? "system" : "frozen")
@@ -111,14 +115,18 @@ enum Provisioning {
       clock.start = wish.start.map(RFC3339.format) ?? (mode.replays ? recorded?.recordedAt : nil) ?? RFC3339.format(now)
       guard let start = clock.start, RFC3339.parse(start) != nil else {
         throw EnvironmentError(
-          .broken, "the recording date '\(clock.start ?? "")' is no RFC 3339 instant; give one with --start")
+          .broken,
+          "the recording date '\(clock.start ?? "")' is no RFC 3339 instant; give one with \(specification.startAdvice)"
+        )
       }
     } else if wish.start != nil {
       throw EnvironmentError(.usage, "a system clock shows the machine's time; --start needs another --clock")
     }
     guard 0.000_001...1_000_000 ~= wish.rate else {
       throw EnvironmentError(
-        .usage, "the clock's rate \(wish.rate) is not between 0.000001 and 1000000; give one as in --clock scaled:60")
+        .usage,
+        "the clock's rate \(wish.rate) is not between 0.000001 and 1000000; give one as in \(specification.rateAdvice)"
+      )
     }
     clock.rate = wish.rate
     clock.timeZone = wish.timeZone ?? (mode.replays ? recorded?.timeZone : nil) ?? machineTimeZone

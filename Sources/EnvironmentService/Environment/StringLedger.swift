@@ -21,9 +21,10 @@ struct StringLedger: Sendable {
   }
 
   private(set) var stored: StringStoreFile
-  private let mode: Mode
+  /// The environment's; what is recorded stays when it changes.
+  var mode: Mode
   private let derivation: StringDerivation
-  private var read: Set<Place> = []
+  private var read: [String: OrdinalRanges] = [:]
   private var next: [String: Int] = [:]
   private(set) var missing: [Report.StringUse] = []
 
@@ -39,11 +40,6 @@ struct StringLedger: Sendable {
     if case .string(let length, _) = shape, length > lengthLimit {
       throw EnvironmentError(.usage, "a string of \(length) is too long; one has at most \(lengthLimit) characters")
     }
-  }
-
-  private struct Place: Hashable {
-    let key: String
-    let ordinal: Int
   }
 
   init(stored: StringStoreFile, mode: Mode, seed: String) {
@@ -68,7 +64,7 @@ struct StringLedger: Sendable {
       guard entry.parameters == shape else {
         return .missing(miss(key, ordinal, shape, because: "it is recorded as \(entry.parameters)"))
       }
-      read.insert(Place(key: key, ordinal: ordinal))
+      read[key, default: OrdinalRanges()].insert(ordinal)
       return .stored(entry.value)
     }
     if mode == .replay {
@@ -86,16 +82,29 @@ struct StringLedger: Sendable {
     while entries.count <= ordinal { entries.append(nil) }
     entries[ordinal] = StringEntry(value: value, parameters: shape)
     stored.entries[key] = entries
-    read.insert(Place(key: key, ordinal: ordinal))
+    read[key, default: OrdinalRanges()].insert(ordinal)
   }
 
   /// The app says itself that a value is not recorded.
   mutating func reportMissing(key: String, ordinal: Int, shape: Shape) -> String {
-    miss(key, ordinal, shape, because: nearest(to: key, ordinal))
+    let recorded = entry(key, ordinal).map { "it is recorded as \($0.parameters)" }
+    return miss(key, ordinal, shape, because: recorded ?? nearest(to: key, ordinal))
+  }
+
+  /// The app has read recorded values by itself; what is not recorded it cannot have read.
+  mutating func noteReading(_ readings: [String: OrdinalRanges]) {
+    for (key, ordinals) in readings {
+      guard let entries = stored.entries[key] else { continue }
+      for range in ordinals.ranges where range.overlaps(entries.indices) {
+        for ordinal in range.clamped(to: 0...(entries.count - 1)) where entries[ordinal] != nil {
+          read[key, default: OrdinalRanges()].insert(ordinal)
+        }
+      }
+    }
   }
 
   /// How many different values were read or recorded.
-  var readCount: Int { read.count }
+  var readCount: Int { read.values.reduce(0) { $0 + $1.count } }
 
   /// What the launch contract carries in replay.
   var contractEntries: [String: [StringEntry?]] { stored.entries }
@@ -103,7 +112,7 @@ struct StringLedger: Sendable {
   /// What is recorded and was never read.
   var unused: [Report.StringUse] {
     stored.entries.sorted { $0.key < $1.key }.flatMap { key, entries in
-      entries.indices.filter { entries[$0] != nil && !read.contains(Place(key: key, ordinal: $0)) }
+      entries.indices.filter { entries[$0] != nil && read[key]?.contains($0) != true }
         .map { Report.StringUse(key: key, ordinal: $0) }
     }
   }

@@ -69,12 +69,13 @@ package enum CassetteReader {
     }
   }
 
-  static func missing(_ location: CassetteLocation) -> EnvironmentError {
+  static func missing(_ location: CassetteLocation, advice record: String? = nil) -> EnvironmentError {
     let isUnfinished = FileManager.default.fileExists(atPath: location.partial)
     let advice =
       isUnfinished
       ? "an unfinished recording is there: diorama cassette check --recover \(location) makes it a cassette"
-      : "record it with diorama run --mode record --cassette \(location) --upstream NAME=URL -- COMMAND"
+      : "record it with "
+        + (record ?? "diorama run --mode record --cassette \(location) --upstream NAME=URL -- COMMAND")
     return EnvironmentError(.noCassette, "there is no cassette \(location.har); \(advice)")
   }
 

@@ -26,6 +26,11 @@ final class Door: RequestHandler {
     Problem(status: 503, title: "The environment has ended", detail: "provision another one").response
   }
 
+  /// What is answered after the end, too: who follows learns of it there.
+  private static func isOfLiveLink(_ target: String) -> Bool {
+    ["/__diorama/state", "/__diorama/acknowledge"].contains(target.prefix { $0 != "?" })
+  }
+
   func open(to environment: Environment) { _ = self.environment.storeIfNil(environment) }
 
   func answer(_ request: borrowing RequestView) -> PreparedResponse? {
@@ -52,12 +57,20 @@ final class Door: RequestHandler {
     }
   }
 
+  func closed(_ connection: UInt64) {
+    // Apps follow on the main port.
+    guard upstream == nil, let environment = environment.load() else { return }
+    DispatchQueue.global().async {
+      environment.live { live, _ in live.closed(connection) }
+    }
+  }
+
   func respond(to request: Request) async throws -> Response {
     guard let environment = environment.load() else { return Self.over }
     environment.exchanges.enter()
     defer { environment.exchanges.leave() }
     // After entering: the end says so first, and then waits for those that have entered.
-    guard !environment.state.withLock({ $0.isOver }) else { return Self.over }
+    guard !environment.state.withLock({ $0.isOver }) || Self.isOfLiveLink(request.target) else { return Self.over }
     return await Exchange(environment: environment, client: client).respond(to: request, at: upstream)
   }
 }

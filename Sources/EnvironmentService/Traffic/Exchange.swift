@@ -28,7 +28,8 @@ struct Exchange: Sendable {
       case .undeclared(let host, let url):
         throw refusal(
           request, title: "The host is not declared",
-          detail: "no upstream of this environment is \(host); add --upstream NAME=\(url)")
+          detail: "no upstream of this environment is \(host); add "
+            + environment.specification.upstreamAdvice("NAME", url))
       case .refused(let reason):
         throw refusal(request, title: "An endpoint cannot serve this", detail: reason)
       }
@@ -171,8 +172,7 @@ extension Environment.State {
 extension EnvironmentSpecification {
   /// The command that would record what is missing.
   func recordAdvice(upstreams: [AddressMap.Upstream]) -> String {
-    let named = upstreams.map { " --upstream \($0.name)=\($0.origin)" }.joined()
-    return "diorama run --mode extend --cassette \(cassette?.description ?? "PATH")\(named) -- \(command)"
+    recordAdvice(.extend, upstreams: upstreams.map { ($0.name, $0.origin.description) })
   }
 }
 

@@ -1,3 +1,4 @@
+import LaunchContract
 @testable import Cassettes
 
 /// What HAR 1.2 asks of a file, member by member: <http://www.softwareishard.com/blog/har-12-spec/>.

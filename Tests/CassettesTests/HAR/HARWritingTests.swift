@@ -1,4 +1,5 @@
 import HTTPMessages
+import LaunchContract
 import Testing
 
 @testable import Cassettes

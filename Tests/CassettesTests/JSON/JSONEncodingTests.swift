@@ -1,3 +1,4 @@
+import LaunchContract
 import Testing
 
 @testable import Cassettes

@@ -1,6 +1,7 @@
 import Dispatch
 import Foundation
 import HTTPMessages
+import LaunchContract
 import Testing
 
 @testable import Cassettes

@@ -1,3 +1,4 @@
+import LaunchContract
 @testable import Cassettes
 
 /// SplitMix64: random test values that are the same in every run.

@@ -12,7 +12,20 @@ struct StringStoreFileTests {
         .init(value: "z0r1lpyugt7o", parameters: .string(length: 12, alphabet: "abc")), nil,
         .init(value: "a\"b", parameters: .string(length: 3, alphabet: "\"ab")),
       ],
-      "age": [.init(value: "55", parameters: .integer(low: 18, high: 99))],
+      "age": [
+        .init(value: "55", parameters: .integer(low: 18, high: 99)),
+        .init(value: "-9223372036854775808", parameters: .integer(low: .min, high: .max)),
+      ],
+      "deck": [
+        .init(value: "2,0,1", parameters: .shuffle(.count(3))),
+        .init(value: "1,0", parameters: .shuffle(.options(["a,b", "\""]))),
+      ],
+      "mail": [.init(value: "x@a.b", parameters: .email(length: 1, domain: "a.b"))],
+      "noise": [.init(value: "53f6ad1b-aaa7-53aa-a60f-1e0555f85827", parameters: .generator)],
+      "plan": [
+        .init(value: "gold", parameters: .choice(.options(["gold", "tin"]))),
+        .init(value: "4", parameters: .choice(.count(5))),
+      ],
       "Z": [],
       "user": [
         .init(value: "33b5dc9e-2b61-5d71-b1cb-ce186f420e82", parameters: .uuid(version4: false)),
@@ -29,12 +42,27 @@ struct StringStoreFileTests {
       "entries": {
         "Z": [],
         "age": [
-          {"value": "55", "type": "integer", "low": 18, "high": 99}
+          {"value": "55", "type": "integer", "low": 18, "high": 99},
+          {"value": "-9223372036854775808", "type": "integer", "low": -9223372036854775808, "high": 9223372036854775807}
+        ],
+        "deck": [
+          {"value": "2,0,1", "type": "shuffle", "count": 3},
+          {"value": "1,0", "type": "shuffle", "options": ["a,b", "\\""]}
         ],
         "email": [
           {"value": "z0r1lpyugt7o", "length": 12, "alphabet": "abc"},
           null,
           {"value": "a\\"b", "length": 3, "alphabet": "\\"ab"}
+        ],
+        "mail": [
+          {"value": "x@a.b", "type": "email", "length": 1, "domain": "a.b"}
+        ],
+        "noise": [
+          {"value": "53f6ad1b-aaa7-53aa-a60f-1e0555f85827", "type": "generator"}
+        ],
+        "plan": [
+          {"value": "gold", "type": "choice", "options": ["gold", "tin"]},
+          {"value": "4", "type": "choice", "count": 5}
         ],
         "user": [
           {"value": "33b5dc9e-2b61-5d71-b1cb-ce186f420e82", "type": "uuid"},
@@ -137,6 +165,14 @@ struct StringStoreFileTests {
       (
         #"{"seed": "", "format": 1, "algorithm": "uuid5-v1", "entries": {"a": [{"value": "x", "type": "float"}]}}"#,
         "entries.a[0].type is 'float'"
+      ),
+      (
+        #"{"seed": "", "format": 1, "algorithm": "uuid5-v1", "entries": {"a": [{"value": "x", "type": "choice"}]}}"#,
+        "entries.a[0] has neither options nor a count"
+      ),
+      (
+        #"{"seed": "", "format": 1, "algorithm": "uuid5-v1", "entries": {"a": [{"value": "x", "type": "email"}]}}"#,
+        "entries.a[0].length is missing"
       ),
     ])
   func errors(_ text: String, _ problem: String) {

@@ -48,7 +48,7 @@ struct ControlTests {
   @Test(
     "answer 400 to a body that is not what they read",
     arguments: [
-      "", "{", "[]", #"{"key": 3}"#, #"{"toggles": []}"#, "\u{0}",
+      "", "{", "[]", #"{"key": 3}"#, #"{"toggles": []}"#, "\u{0}", #"{"strings": {"a": [[2, 1]]}, "key": 1}"#,
     ])
   func badBodies(body: String) async throws {
     try await withWorld { world in

@@ -150,6 +150,56 @@ struct StringTests {
     }
   }
 
+  @Test("that the app has read by itself are told in ranges, and what it has not read is unused")
+  func readInReplay() async throws {
+    try await withWorld { world in
+      try await Self.recorded(world)
+      let environment = try world.provision(.replay)
+      for body in [
+        #"{"strings": {"email": [[0, 0]]}}"#, #"{"strings": {"email": [[0, 0]]}, "toggles": {}}"#,
+        // What is not recorded cannot have been read.
+        #"{"strings": {"email": [[2, 9223372036854775807]], "other": [[0, 3]]}}"#,
+      ] {
+        #expect(try await environment.control("/usage", body).status == 204)
+      }
+      #expect(environment.report().strings.read == 1)
+      #expect(environment.report().strings.unused == [.init(key: "email", ordinal: 1)])
+      let all = #"{"strings": {"email": [[-9223372036854775808, 9223372036854775807]]}}"#
+      #expect(try await environment.control("/usage", all).status == 204)
+      let (report, _) = await environment.end()
+      #expect(report.strings.read == 2)
+      #expect(report.strings.unused.isEmpty)
+      #expect(report.ok)
+    }
+  }
+
+  @Test("may be addresses, choices, shuffles and generators, recorded and read again")
+  func kinds() async throws {
+    let requests = [
+      (#"{"key": "email", "type": "email"}"#, "z0r1lpyugt7o@example.com"),
+      (#"{"key": "plan", "type": "choice", "options": ["a", "b", "c"]}"#, "c"),
+      (#"{"key": "plan", "type": "choice", "count": 3}"#, "0"),
+      (#"{"key": "deck", "type": "shuffle", "count": 10}"#, "4,5,0,6,1,9,2,7,8,3"),
+      (#"{"key": "noise", "type": "generator"}"#, "53f6ad1b-aaa7-53aa-a60f-1e0555f85827"),
+    ]
+    try await withWorld { world in
+      try await world.run(.record, ["api": Self.origin], with: { $0.seed = Self.seed }) { environment in
+        for (body, expected) in requests {
+          let answer = try await environment.control("/strings", body)
+          #expect(try value(answer) == expected)
+        }
+      }
+      let report = try await world.run(.replay) { environment in
+        for (body, expected) in requests {
+          let answer = try await environment.control("/strings", body)
+          #expect(try value(answer) == expected)
+        }
+      }
+      #expect(report.strings.read == 5)
+      #expect(report.strings.unused.isEmpty)
+    }
+  }
+
   @Test("an app that says itself that a value is missing fails the environment")
   func reportedMissing() async throws {
     try await withWorld { world in
@@ -169,6 +219,8 @@ struct StringTests {
     arguments: [
       #"{"key": ""}"#, #"{"key": "a\u0007b"}"#, #"{"key": "a", "ordinal": -1}"#, #"{"key": "a", "length": -1}"#,
       #"{"key": "a", "alphabet": "x"}"#, #"{"key": "a", "type": "integer", "low": 2, "high": 1}"#,
+      #"{"key": "a", "type": "choice", "options": []}"#, #"{"key": "a", "type": "shuffle", "count": 1000000000}"#,
+      #"{"key": "a", "type": "shuffle", "count": -1}"#, #"{"key": "a", "type": "email", "domain": "b c"}"#,
       #"{"key": "a", "ordinal": 4611686018427387904}"#, #"{"key": "a", "length": 4611686018427387904}"#,
     ])
   func refused(body: String) async throws {

@@ -22,6 +22,7 @@ struct ContractTests {
         $0.values = ["place": .string("x")]
         $0.ports = ["debug": 20_012]
         $0.credentials = [.init(service: "clinic", account: "token", secret: Array("geheim".utf8))]
+        $0.credentialFaults = [.init("locked")]
       }
       let contract = environment.contract
       #expect(contract.version == 1)
@@ -36,6 +37,7 @@ struct ContractTests {
       #expect(contract.endpoints["cdn"] == environment.endpoint("cdn"))
       #expect(environment.endpoint("none") == nil)
       #expect(contract.credentials?.items.first?.secret.revealed == Data("geheim".utf8).base64EncodedString())
+      #expect(contract.credentials?.faults == [.init("locked")])
       #expect(contract.control?.url == "http://127.0.0.1:\(environment.mainPort)/__diorama")
       #expect(contract.control?.token.revealed == environment.token)
       // It must be readable by what reads contracts.

@@ -1,7 +1,9 @@
 import Cassettes
 import Foundation
 import HTTPMessages
+import LaunchContract
 import TestSupport
+import LaunchContract
 import Testing
 
 @testable import EnvironmentService

@@ -1,6 +1,7 @@
 import Cassettes
 import Foundation
 import HTTPMessages
+import LaunchContract
 import TestSupport
 import Testing
 

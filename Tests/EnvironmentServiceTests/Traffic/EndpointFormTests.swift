@@ -1,6 +1,8 @@
 import Cassettes
 import HTTPMessages
+import LaunchContract
 import TestSupport
+import LaunchContract
 import Testing
 
 @testable import EnvironmentService

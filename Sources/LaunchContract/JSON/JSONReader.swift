@@ -14,7 +14,8 @@ package struct JSONReader {
     fileprivate var isFirst = true
   }
 
-  let bytes: UnsafeRawBufferPointer
+  /// The whole text.
+  package let bytes: UnsafeRawBufferPointer
   var position: Int
   private var depth = 0
   /// Where strings with escapes are put together; kept, so that its memory is.

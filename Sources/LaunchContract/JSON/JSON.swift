@@ -122,7 +122,7 @@ extension JSON.Member {
 
 extension String {
   /// Whether both have the same Unicode scalars.
-  func hasSameBytes(as other: String) -> Bool {
+  package func hasSameBytes(as other: String) -> Bool {
     utf8.elementsEqual(other.utf8)
   }
 }

@@ -1,0 +1,104 @@
+#if DEBUG || Controlled
+  import Foundation
+  import LaunchContract
+
+  /// The live link's questions for the environment's state: one after the other, on a kept connection of their own.
+  ///
+  /// A question that is cut off is asked again on a new connection for a short while. That does no harm: steps are
+  /// numbered, and asking for them changes nothing.
+  struct StateQuestions: ~Copyable {
+    struct Question {
+      /// The last revision that is known.
+      var after: Int
+      /// The watch that is known; 0 for none.
+      var watch: Int
+      /// Seconds for which the environment may wait for something new.
+      var wait: Int
+    }
+
+    /// How long an environment that does not answer is asked again.
+    private static let patience = Duration.seconds(2)
+    /// Between two tries.
+    private static let pause = 0.05
+    /// What an answer may take beyond the wait that was asked for.
+    private static let grace = Duration.seconds(10)
+
+    private let address: ControlAddress
+    private let follower: String
+    private var socket: LoopbackSocket?
+    /// Sent, and not answered yet.
+    private var asked: Question?
+
+    /// - Parameters:
+    ///   - address: the environment's.
+    ///   - follower: the name under which the app follows.
+    init(_ address: ControlAddress, follower: String) {
+      self.address = address
+      self.follower = follower
+    }
+
+    /// Sends a question, whose answer is to be taken later, if there is a connection; else it is sent then.
+    mutating func ask(_ question: Question) {
+      guard let socket = socket.take() else { return }
+      // What cannot be sent is sent again, on another connection, when its answer is wanted.
+      guard (try? socket.send(request(question), by: .now + Self.grace)) != nil else { return }
+      self.socket = consume socket
+      asked = question
+    }
+
+    /// The answer to a question, which is sent now unless it has been.
+    ///
+    /// - Throws: ``DioramaError`` of kind `control` when the environment refuses, or is not there any more.
+    mutating func answer(to question: Question) throws(DioramaError) -> LiveState {
+      var limit: ContinuousClock.Instant?
+      while true {
+        let deadline = ContinuousClock.now + .seconds(question.wait) + Self.grace
+        do {
+          return try receive(question, by: deadline)
+        } catch let error as Refusal {
+          throw failure(error.text)
+        } catch {
+          socket = nil
+          asked = nil
+          let now = ContinuousClock.now
+          if limit == nil { limit = now + Self.patience }
+          guard now < deadline, let limit, now < limit else { throw failure("\(error)") }
+          Thread.sleep(forTimeInterval: Self.pause)
+        }
+      }
+    }
+
+    /// What is not to be asked again.
+    private struct Refusal: Error {
+      let text: String
+    }
+
+    private mutating func receive(_ question: Question, by deadline: ContinuousClock.Instant) throws -> LiveState {
+      if asked == nil {
+        if socket == nil { socket = try address.connect(by: deadline) }
+        try socket?.send(request(question), by: deadline)
+      }
+      asked = nil
+      guard let socket = socket.take() else { throw SocketFailure("no connection") }
+      let answer = try socket.receiveAnswer(by: deadline)
+      if answer.keepsAlive { self.socket = consume socket }
+      guard answer.status == 200 else { throw Refusal(text: answer.refusal) }
+      do {
+        return try ContractJSON.decode(LiveState.self, from: Data(answer.body), source: "its answer")
+      } catch {
+        throw Refusal(text: error.description)
+      }
+    }
+
+    private func request(_ question: Question) -> [UInt8] {
+      address.request(
+        "GET",
+        "/state?after=\(question.after)&wait=\(question.wait)&watch=\(question.watch)&follower=\(follower)&only=steps"
+          + "&connection=kept")
+    }
+
+    private func failure(_ problem: String) -> DioramaError {
+      DioramaError(.control, "the app has lost its environment at \(address.url): \(problem)")
+    }
+  }
+#endif

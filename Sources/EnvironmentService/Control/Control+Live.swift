@@ -1,0 +1,125 @@
+import Foundation
+import HTTPMessages
+import LaunchContract
+
+// The live link: apps, and programs in any language, follow their environment by asking for its state again and again.
+extension Control {
+  /// The longest that a question waits.
+  private static let longestWait = 60.0
+
+  /// `GET /state?after=REVISION&wait=SECONDS`: the state, once it is newer.
+  func state(_ request: Request, query: String) async throws -> Response {
+    let items = try QueryItems(query)
+    let after = try items.number("after")
+    let seconds = try items.seconds("wait", limit: Self.longestWait) ?? 0
+    let follower = try items.name("follower")
+    let watch = try items.number("watch")
+    let isWhole = items["only"] != "steps"
+    let revision = environment.live { live, _ in live.world.revision }
+    if let after, after > revision {
+      throw Problem(
+        status: 400, title: "There is no such revision yet",
+        detail: "after=\(after), but the last revision is \(revision); ask with one that an answer has named")
+    }
+    guard follower == nil || after != nil else {
+      throw Problem(
+        status: 400, title: "Whoever follows says what it knows",
+        detail: "add after=REVISION: the contract's control.revision at first, then the last that was applied")
+    }
+    let state = try await environment.answer(
+      .init(
+        after: after ?? -1, watch: follower == nil ? nil : watch, until: .now + .seconds(seconds), follower: follower,
+        connection: items["connection"] == "kept" ? request.connection : nil),
+      state: { $0.state(after: after, isWhole: isWhole) })
+    guard let state else {
+      throw Problem(
+        status: 410, title: "The steps are no longer kept",
+        detail:
+          "those after revision \(after ?? 0) are too many; start from the state without after, or launch the app "
+          + "with a newer contract")
+    }
+    return Response(
+      status: 200, headers: ["Content-Type": "application/json", "Cache-Control": "no-store"],
+      body: .bytes(Array(try ContractJSON.encode(state))))
+  }
+
+  /// `POST /acknowledge`: an app has applied a step, or says how many sleepers it has.
+  func acknowledge(_ message: Acknowledgement) throws -> Response {
+    let problem = environment.live { live, _ -> String? in
+      if let revision = message.revision, !(0...live.world.revision ~= revision) {
+        return "revision \(revision) is none; the last is \(live.world.revision)"
+      }
+      if let now = message.now, RFC3339.parse(now) == nil { return "now: '\(now)' is no RFC 3339 instant" }
+      if let woken = message.woken, woken < 0 { return "woken: \(woken) is below 0" }
+      if let sleepers = message.sleepers, sleepers < 0 { return "sleepers: \(sleepers) is below 0" }
+      if message.sleepers != nil, message.watch == nil { return "sleepers need the watch that asked for them" }
+      live.take(message)
+      return nil
+    }
+    if let problem { throw Problem(status: 400, title: "The acknowledgement makes no sense", detail: problem) }
+    return Response(status: 204)
+  }
+}
+
+extension Environment {
+  /// Waits until a question is to be answered.
+  ///
+  /// - Throws: `CancellationError` when the client has left.
+  fileprivate func answer(_ question: Live.Question, state: (Live) -> LiveState?) async throws -> LiveState? {
+    let number = live { live, _ in live.open(question) }
+    await withTaskCancellationHandler {
+      await withCheckedContinuation { continuation in
+        live { live, _ in live.await(number) { continuation.resume() } }
+      }
+    } onCancel: {
+      live { live, _ in live.clientLeft(number) }
+    }
+    try Task.checkCancellation()
+    return live { live, _ in state(live) }
+  }
+}
+
+/// The items of a query, by name; of several with one name the last counts.
+private struct QueryItems {
+  private var items: [String: String] = [:]
+
+  init(_ query: String) throws {
+    for item in query.split(separator: "&") {
+      let parts = item.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+      guard let name = parts[0].removingPercentEncoding,
+        let value = (parts.dropFirst().first ?? "").removingPercentEncoding
+      else { throw Self.problem("\(item) is not percent-encoded") }
+      items[name] = value
+    }
+  }
+
+  subscript(_ name: String) -> String? { items[name] }
+
+  func number(_ name: String) throws -> Int? {
+    guard let text = items[name] else { return nil }
+    guard let number = Int(text), number >= 0 else {
+      throw Self.problem("\(name)=\(text) is no whole number from 0 on")
+    }
+    return number
+  }
+
+  func seconds(_ name: String, limit: Double) throws -> Double? {
+    guard let text = items[name] else { return nil }
+    guard let seconds = Double(text), seconds.isFinite, seconds >= 0 else {
+      throw Self.problem("\(name)=\(text) is no number of seconds from 0 on")
+    }
+    return min(seconds, limit)
+  }
+
+  func name(_ name: String) throws -> String? {
+    guard let text = items[name] else { return nil }
+    guard Acknowledgement.isName(text) else {
+      throw Self.problem("\(name)=\(text) is no name: 1 to 100 letters, digits, '.', '_' and '-' of ASCII")
+    }
+    return text
+  }
+
+  private static func problem(_ detail: String) -> Problem {
+    Problem(status: 400, title: "The query cannot be read", detail: detail)
+  }
+}

@@ -1,0 +1,166 @@
+import Dispatch
+package import Foundation
+import HTTPMessages
+package import LaunchContract
+
+extension Environment {
+  /// How a hand moves the clock.
+  package enum ClockMove: Sendable {
+    /// On, by so much.
+    case advance(Duration)
+    /// To an instant, also an earlier one.
+    case set(Date)
+  }
+
+  /// What a move came to.
+  package struct Moved: Sendable, Equatable {
+    /// What the app's clock shows after it; where several apps follow, the latest; where none does, the environment's.
+    package var now: Date
+    /// The number of the step.
+    package var revision: Int
+    /// How many sleepers were woken, in all apps together.
+    package var woken: Int
+    private var isFromApp = false
+
+    init(now: Date, revision: Int, woken: Int) {
+      self.now = now
+      self.revision = revision
+      self.woken = woken
+    }
+
+    mutating func show(_ date: Date) {
+      now = isFromApp ? max(now, date) : date
+      isFromApp = true
+    }
+  }
+
+  /// What of the clock is to be another; nil leaves alone.
+  package struct ClockPatch: Sendable {
+    package var kind: LaunchContract.Clock.Kind?
+    /// What it shows at once; nil lets wall time go on from where it is.
+    package var start: Date?
+    /// Seconds of the clock in a real second, for `scaled`.
+    package var rate: Double?
+    /// An IANA name.
+    package var timeZone: String?
+    /// Such as `en_GB`.
+    package var locale: String?
+
+    package init(
+      kind: LaunchContract.Clock.Kind? = nil, start: Date? = nil, rate: Double? = nil, timeZone: String? = nil,
+      locale: String? = nil
+    ) {
+      self.kind = kind
+      self.start = start
+      self.rate = rate
+      self.timeZone = timeZone
+      self.locale = locale
+    }
+  }
+
+  /// A change of anything but the hands of the clock.
+  struct Update: Sendable {
+    var toggles: [String: ContractValue?]
+    var values: [String: ContractValue?]
+    var clock: ClockPatch?
+    var mode: Mode?
+
+    var isEmpty: Bool { toggles.isEmpty && values.isEmpty && clock == nil && mode == nil }
+  }
+
+  /// What somebody wants and waits for.
+  enum WantedChange: Sendable {
+    case move(ClockMove, afterSleepers: Int)
+    case update(Update)
+  }
+
+  /// Moves the clock of the environment and of all apps that follow it.
+  ///
+  /// Moves that wait for sleepers are made in the order in which they were asked for; others do not wait for them.
+  ///
+  /// - Parameters:
+  ///   - move: how.
+  ///   - afterSleepers: how many sleepers are to be registered first, in all apps that follow together; nil moves at
+  ///     once.
+  ///   - timeout: how long all of it may take.
+  /// - Returns: once every app that followed when the move was made has applied it, or is gone. With no app that is at
+  ///   once: whoever starts later finds the clock moved.
+  /// - Throws: an ``EnvironmentError``: `usage` for a move that the clock cannot make, and nothing has moved then;
+  ///   `unanswered` when the time is over, which says what was missing. A move that waited for sleepers in vain is not
+  ///   made later.
+  package func moveClock(
+    _ move: ClockMove, afterSleepers: Int?, timeout: Duration
+  ) async throws(EnvironmentError) -> Moved {
+    guard (afterSleepers ?? 0) >= 0 else {
+      throw EnvironmentError(.usage, "there are never \(afterSleepers ?? 0) sleepers; wait for 0 or more")
+    }
+    return try await perform(.move(move, afterSleepers: afterSleepers ?? 0), timeout: timeout)
+  }
+
+  /// Changes toggles, values, clock and mode while apps run, all in one step.
+  ///
+  /// - Parameters:
+  ///   - toggles: a merge patch (RFC 7396): nil takes a toggle away, an object is merged into the old one.
+  ///   - values: a merge patch.
+  ///   - clock: what of the clock is to be another.
+  ///   - mode: an environment of mode `extend` can go over to `replay` and back.
+  ///   - timeout: how long it may take.
+  /// - Returns: the step's number, once every app that followed when it was made has applied it, or is gone.
+  /// - Throws: an ``EnvironmentError``: `usage` for what cannot be, and nothing has changed then; `unanswered` when an
+  ///   app did not apply it in time, or could not.
+  @discardableResult
+  package func update(
+    toggles: [String: ContractValue?] = [:], values: [String: ContractValue?] = [:], clock: ClockPatch? = nil,
+    mode: Mode? = nil, timeout: Duration
+  ) async throws(EnvironmentError) -> Int {
+    let update = Update(toggles: toggles, values: values, clock: clock, mode: mode)
+    return try await perform(.update(update), timeout: timeout).revision
+  }
+
+  private func perform(_ change: WantedChange, timeout: Duration) async throws(EnvironmentError) -> Moved {
+    let number = Guarded(0)
+    let result = await withTaskCancellationHandler {
+      await withCheckedContinuation { continuation in
+        live { live, now in
+          let begun = live.begin(change, timeout: timeout, at: now) { continuation.resume(returning: $0) }
+          number.withLock { $0 = begun }
+        }
+        // One that was cancelled before it had a number.
+        if Task.isCancelled { cancel(number) }
+      }
+    } onCancel: {
+      cancel(number)
+    }
+    return try result.get()
+  }
+
+  private func cancel(_ number: Guarded<Int>) {
+    let number = number.withLock { $0 }
+    live { live, _ in
+      live.finish(number, .failure(EnvironmentError(.unanswered, "the wait for the app was cancelled")))
+    }
+  }
+
+  /// Does something with the live link's state, and then all that follows from it.
+  @discardableResult
+  func live<Output>(_ body: (inout Live, ContinuousClock.Instant) -> Output) -> Output {
+    let now = ContinuousClock.now
+    let (output, actions, alarm) = state.withLock { state in
+      let output = body(&state.live, now)
+      state.live.settle(at: now)
+      state.ledger.mode = state.live.world.mode
+      return (output, state.live.takeOutbox(), state.live.takeAlarm())
+    }
+    for action in actions { action() }
+    if let alarm { ring(at: alarm) }
+    return output
+  }
+
+  private func ring(at time: ContinuousClock.Instant) {
+    let nanoseconds = max(.zero, ContinuousClock.now.duration(to: time)) / .nanoseconds(1)
+    let deadline = DispatchTime.now() + .nanoseconds(Int(min(nanoseconds, 1e15)) + 1_000_000)
+    DispatchQueue.global().asyncAfter(deadline: deadline) { [weak self] in
+      self?.live { live, _ in live.rang(time) }
+    }
+  }
+}

@@ -1,0 +1,49 @@
+extension EnvironmentSpecification {
+  /// Who asked for the environment: messages say what to do next in his words.
+  package enum Caller: Sendable {
+    /// The command: options and command lines.
+    case command
+    /// A test in Swift: arguments and `swift test`.
+    case test
+  }
+
+  /// How to name a backend.
+  func upstreamAdvice(_ name: String = "NAME", _ url: String = "URL") -> String {
+    switch caller {
+    case .command: "--upstream \(name)=\(url)"
+    case .test: "upstreams: [\"\(name)\": \"\(url)\"]"
+    }
+  }
+
+  /// How to give the clock an instant.
+  var startAdvice: String {
+    switch caller {
+    case .command: "--start"
+    case .test: "clock: .frozen(at:)"
+    }
+  }
+
+  /// How to give the clock a rate.
+  var rateAdvice: String {
+    switch caller {
+    case .command: "--clock scaled:60"
+    case .test: "clock: .scaled(by: 60)"
+    }
+  }
+
+  /// What to run in order to record (`record`) or to record what is missing (`extend`).
+  func recordAdvice(_ mode: Mode, upstreams: [(name: String, url: String)]) -> String {
+    switch caller {
+    case .command:
+      let named = upstreams.map { " --upstream \($0.name)=\($0.url)" }.joined()
+      return "diorama run --mode \(mode.rawValue) --cassette \(cassette?.description ?? "PATH")\(named) -- \(command)"
+    case .test:
+      return "DIORAMA_MODE=\(mode.rawValue) swift test --filter '\(command)'"
+    }
+  }
+
+  /// The error of a cassette that is not there.
+  func missing(_ location: CassetteLocation) -> EnvironmentError {
+    CassetteReader.missing(location, advice: recordAdvice(.record, upstreams: [("NAME", "URL")]))
+  }
+}

@@ -1,0 +1,108 @@
+import Foundation
+
+/// The report as a person reads it at the end of a run or in a failed test.
+package struct ReportText {
+  /// What a part of a line says, for those who can show it in colours.
+  package enum Style: Sendable {
+    case good, bad, doubtful
+  }
+
+  /// Unmatched requests and unused interactions that are listed; the report as JSON has all.
+  private static let listed = 10
+
+  private let report: Report
+  private let sealed: Result<CassetteSealer.Outcome?, EnvironmentError>
+  private let environment: Environment
+  private let whole: String?
+
+  /// - Parameters:
+  ///   - report: what the end of the environment answered.
+  ///   - sealed: what became of the recording.
+  ///   - environment: the environment itself, whose cassette and advice are named.
+  ///   - whole: where all of a list stands that is cut short here, such as `--report FILE`.
+  package init(
+    _ report: Report, sealed: Result<CassetteSealer.Outcome?, EnvironmentError>, of environment: Environment,
+    wholeIn whole: String? = nil
+  ) {
+    self.report = report
+    self.sealed = sealed
+    self.environment = environment
+    self.whole = whole
+  }
+
+  /// The summary first, then what went wrong and what was left over.
+  package func lines(_ styled: (String, Style) -> String = { text, _ in text }) -> [String] {
+    var lines = [summary(styled)]
+    for unmatched in report.unmatched.prefix(Self.listed) {
+      if let refusal = unmatched.refusal {
+        lines.append(styled("refused: \(unmatched.method) \(unmatched.url)", .bad) + ": \(refusal)")
+        continue
+      }
+      lines.append(styled("not recorded: \(unmatched.method) \(unmatched.url)", .bad))
+      for nearest in unmatched.nearest.prefix(2) {
+        lines.append("  nearest: interaction \(nearest.index), \(nearest.method) \(nearest.url)")
+        for difference in nearest.differences.prefix(5) { lines.append("    \(difference)") }
+      }
+    }
+    rest(of: report.unmatched.count, "unmatched requests", &lines)
+    if report.mode != "mock", report.unmatched.contains(where: { $0.refusal == nil }) {
+      lines.append("to record what is missing: \(environment.recordAdvice)")
+    }
+    for unused in report.unused.prefix(Self.listed) {
+      lines.append(styled("unused: interaction \(unused.index), \(unused.method) \(unused.url)", .doubtful))
+    }
+    rest(of: report.unused.count, "unused interactions", &lines)
+    for missing in report.strings.missing.prefix(Self.listed) {
+      lines.append(
+        styled("missing string: key '\(missing.key)', ordinal \(missing.ordinal)", .bad)
+          + "; record again, or use the key as it was recorded")
+    }
+    for unused in report.strings.unused.prefix(Self.listed) {
+      lines.append(styled("unused string: key '\(unused.key)', ordinal \(unused.ordinal)", .doubtful))
+    }
+    for failure in report.failures { lines.append(styled(failure, .bad)) }
+    return lines
+  }
+
+  private func rest(of count: Int, _ what: String, _ lines: inout [String]) {
+    guard count > Self.listed else { return }
+    lines.append("… and \(count - Self.listed) more \(what)" + (whole.map { "; \($0) lists them" } ?? ""))
+  }
+
+  private func summary(_ styled: (String, Style) -> String) -> String {
+    let requests = report.requests
+    let state = report.ok ? styled("ok", .good) : styled("failed", .bad)
+    var parts: [String] = []
+    let counts = [
+      ("replayed", requests.replayed), ("recorded", requests.recorded), ("forwarded", requests.forwarded),
+      ("mocked", requests.mocked), ("unmatched", requests.unmatched), ("failed upstream", requests.failed),
+    ]
+    for (what, count) in counts where count > 0 { parts.append("\(count) \(what)") }
+    let total = counted(requests.total, "request")
+    var text = "\(report.mode) \(state): \(total)"
+    if !parts.isEmpty { text += " (\(parts.joined(separator: ", ")))" }
+    if report.strings.read > 0 { text += ", \(counted(report.strings.read, "string"))" }
+    if report.clock.kind != "system", let start = report.clock.start {
+      text += ", clock \(report.clock.kind) at \(start)"
+    }
+    if let cassette = environment.specification.cassette { text += sealedText("\(cassette).har") }
+    return text + String(format: ", %.2f s", report.durationSeconds)
+  }
+
+  private func sealedText(_ cassette: String) -> String {
+    switch sealed {
+    case .success(let outcome?) where outcome.isWritten:
+      ", \(cassette) written with \(counted(outcome.interactions, "interaction"))"
+    case .success(.some):
+      ", nothing recorded, "
+        + (environment.specification.cassette?.exists == true ? "\(cassette) left as it was" : "no cassette")
+    case .success(.none): ", from \(cassette)"
+    case .failure: ", not sealed"
+    }
+  }
+}
+
+/// A number with its noun: `1 request`, `2 requests`.
+package func counted(_ count: Int, _ noun: String) -> String {
+  count == 1 ? "1 \(noun)" : "\(count) \(noun)s"
+}

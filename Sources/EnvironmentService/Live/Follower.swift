@@ -1,0 +1,45 @@
+/// An app that follows its environment, as the environment sees it.
+///
+/// It is there while a question of it waits for an answer. Between two questions it is away, for some seconds at most;
+/// whoever closes the connection of its question has left. One that keeps its connection between questions, and says
+/// so, has left when that is closed.
+struct Follower: Sendable {
+  /// How long it may be away.
+  static let patience = Duration.seconds(10)
+
+  /// What it has applied.
+  var revision: Int
+  /// How many sleepers it has, by its answer to the watch in force.
+  var sleepers: Int?
+  /// The one that it keeps.
+  private(set) var connection: UInt64?
+  private var questions = 0
+  private var awaySince: ContinuousClock.Instant?
+
+  init(revision: Int) {
+    self.revision = revision
+  }
+
+  mutating func asks(on connection: UInt64?) {
+    self.connection = connection
+    questions += 1
+    awaySince = nil
+  }
+
+  /// A question of it has been answered.
+  mutating func isAnswered(at now: ContinuousClock.Instant) {
+    questions -= 1
+    if questions == 0 { awaySince = now }
+  }
+
+  /// The connection of a question is closed.
+  ///
+  /// - Returns: whether that was the last one.
+  mutating func hangsUp() -> Bool {
+    questions -= 1
+    return questions == 0
+  }
+
+  /// When it is given up, unless it comes back.
+  var limit: ContinuousClock.Instant? { awaySince.map { $0 + Self.patience } }
+}

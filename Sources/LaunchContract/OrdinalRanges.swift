@@ -1,0 +1,74 @@
+/// Which ordinals of a key were used: a few ranges, since a key's ordinals are drawn in order and only told of out of
+/// it where several threads use the key.
+///
+/// In JSON a list of pairs, both ends included: `[[0, 41], [43, 43]]`.
+package struct OrdinalRanges: Sendable, Equatable {
+  /// In order, with a gap between each and the next.
+  package private(set) var ranges: [ClosedRange<Int>] = []
+
+  package init() {}
+
+  package init(_ ranges: [ClosedRange<Int>]) {
+    for range in ranges { insert(range) }
+  }
+
+  /// How many ordinals there are.
+  package var count: Int { ranges.reduce(0) { $0 + $1.count } }
+
+  /// Whether an ordinal is there.
+  package func contains(_ ordinal: Int) -> Bool {
+    let place = place(of: ordinal)
+    return place < ranges.count && ranges[place].contains(ordinal)
+  }
+
+  /// Adds one ordinal.
+  package mutating func insert(_ ordinal: Int) {
+    // Nearly always the one after the last.
+    if let last = ranges.last, last.upperBound < .max, last.upperBound + 1 == ordinal {
+      ranges[ranges.count - 1] = last.lowerBound...ordinal
+    } else {
+      insert(ordinal...ordinal)
+    }
+  }
+
+  /// Adds all ordinals of a range.
+  package mutating func insert(_ range: ClosedRange<Int>) {
+    // From the first that touches it or lies behind it to the last that touches it.
+    let low = range.lowerBound == .min ? .min : range.lowerBound - 1
+    let start = place(of: low)
+    var end = start
+    var merged = range
+    while end < ranges.count, ranges[end].lowerBound == .min || ranges[end].lowerBound - 1 <= range.upperBound {
+      merged = min(merged.lowerBound, ranges[end].lowerBound)...max(merged.upperBound, ranges[end].upperBound)
+      end += 1
+    }
+    ranges.replaceSubrange(start..<end, with: CollectionOfOne(merged))
+  }
+
+  /// Adds all ordinals of another.
+  package mutating func formUnion(_ other: OrdinalRanges) {
+    for range in other.ranges { insert(range) }
+  }
+
+  /// The first range that ends at an ordinal or behind it.
+  private func place(of ordinal: Int) -> Int {
+    var low = 0
+    var high = ranges.count
+    while low < high {
+      let middle = (low + high) / 2
+      if ranges[middle].upperBound < ordinal { low = middle + 1 } else { high = middle }
+    }
+    return low
+  }
+}
+
+extension OrdinalRanges: Codable {
+  package init(from decoder: any Decoder) throws {
+    self.init(try decoder.singleValueContainer().decode([ClosedRange<Int>].self))
+  }
+
+  package func encode(to encoder: any Encoder) throws {
+    var container = encoder.singleValueContainer()
+    try container.encode(ranges)
+  }
+}

@@ -1,0 +1,97 @@
+package import Foundation
+
+/// What `UserDefaults` can hold: JSON without null, and with dates and data.
+///
+/// In a contract's `defaults` an object of one member stands for what JSON does not have:
+///
+/// | JSON | value |
+/// |---|---|
+/// | `{"$date": "2018-10-08T09:00:00Z"}` | a date, by an instant of RFC 3339 |
+/// | `{"$data": "AQI="}` | data, in base64 |
+/// | `{"$dictionary": {"$date": "x"}}` | the dictionary itself, should one look like these |
+package enum PropertyList: Sendable, Hashable {
+  case bool(Bool)
+  case int(Int)
+  case double(Double)
+  case string(String)
+  case date(Date)
+  case data(Data)
+  case array([PropertyList])
+  case dictionary([String: PropertyList])
+
+  /// Takes a value of a contract.
+  ///
+  /// - Parameters:
+  ///   - value: the JSON.
+  ///   - place: where it stands, for the error: `defaults.lastLogin`.
+  ///   - hasTypedForms: whether `$date`, `$data` and `$dictionary` have their meaning.
+  /// - Throws: ``ContractError`` for null, and for a date or data that is none.
+  package init(_ value: ContractValue, at place: String, hasTypedForms: Bool = true) throws(ContractError) {
+    switch value {
+    case .null: throw ContractError("\(place): user defaults cannot hold null; leave it out")
+    case .bool(let value): self = .bool(value)
+    case .int(let value): self = .int(value)
+    case .double(let value): self = .double(value)
+    case .string(let value): self = .string(value)
+    case .array(let values):
+      var list: [PropertyList] = []
+      for (index, value) in values.enumerated() {
+        list.append(try PropertyList(value, at: "\(place).\(index)", hasTypedForms: hasTypedForms))
+      }
+      self = .array(list)
+    case .object(let members):
+      if hasTypedForms, members.count == 1, let (name, inner) = members.first,
+        let typed = try PropertyList(form: name, inner, at: place)
+      {
+        self = typed
+      } else {
+        self = try PropertyList(members: members, at: place, hasTypedForms: hasTypedForms)
+      }
+    }
+  }
+
+  private init(
+    members: [String: ContractValue], at place: String, hasTypedForms: Bool
+  ) throws(ContractError) {
+    var dictionary: [String: PropertyList] = [:]
+    for (name, value) in members.sorted(by: { $0.key < $1.key }) {
+      dictionary[name] = try PropertyList(value, at: "\(place).\(name)", hasTypedForms: hasTypedForms)
+    }
+    self = .dictionary(dictionary)
+  }
+
+  /// - Returns: nil where the member's name is no form.
+  private init?(form: String, _ value: ContractValue, at place: String) throws(ContractError) {
+    switch form {
+    case "$date":
+      guard let date = value.string.flatMap(RFC3339.parse) else {
+        throw ContractError("\(place).$date: it takes an instant such as \"2018-10-08T09:00:00Z\"")
+      }
+      self = .date(date)
+    case "$data":
+      guard let data = value.string.flatMap({ Data(base64Encoded: $0) }) else {
+        throw ContractError("\(place).$data: it takes a string in base64 such as \"AQI=\"")
+      }
+      self = .data(data)
+    case "$dictionary":
+      guard case .object(let members) = value else {
+        throw ContractError("\(place).$dictionary: it takes an object")
+      }
+      self = try PropertyList(members: members, at: place, hasTypedForms: true)
+    default: return nil
+    }
+  }
+}
+
+extension LaunchContract {
+  /// The user defaults that the app is to find, with their types.
+  ///
+  /// - Throws: ``ContractError`` naming the first one, in the order of their names, that user defaults cannot hold.
+  package func userDefaults() throws(ContractError) -> [String: PropertyList] {
+    var found: [String: PropertyList] = [:]
+    for (name, value) in defaults.sorted(by: { $0.key < $1.key }) {
+      found[name] = try PropertyList(value, at: "defaults.\(name)")
+    }
+    return found
+  }
+}

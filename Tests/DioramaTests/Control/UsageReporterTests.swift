@@ -1,0 +1,161 @@
+import Diorama
+import Foundation
+import LaunchContract
+import Testing
+
+@Suite("Reporting what an app reads")
+struct UsageReporterTests {
+  private let warnings = Collected<String>()
+
+  private func reporter(_ control: LaunchContract.Control, timeout: Duration = .seconds(20)) throws -> UsageReporter {
+    UsageReporter(try ControlConnection(control, timeout: timeout)) { [warnings] in warnings.add($0) }
+  }
+
+  private func reports(_ server: ControlServer) throws -> [UsageReport] {
+    #expect(server.requests.allSatisfy { $0.path == "/__diorama/usage" })
+    return try server.requests.map { try JSONDecoder().decode(UsageReport.self, from: $0.body) }
+  }
+
+  /// Everything that the reports say together.
+  private func total(_ server: ControlServer) throws -> [String: OrdinalRanges] {
+    try reports(server).reduce(into: [:]) { total, report in
+      total.merge(report.strings) { first, second in
+        var both = first
+        both.formUnion(second)
+        return both
+      }
+    }
+  }
+
+  @Test("sends the first reading at once, lets the app go on, and sends the rest together")
+  func coalesced() throws {
+    let arrived = DispatchSemaphore(value: 0)
+    let answered = DispatchSemaphore(value: 0)
+    try withControlServer({ _ in
+      arrived.signal()
+      answered.wait()
+      return .noContent
+    }) { server in
+      let reporter = try reporter(server.control)
+      reporter.didRead(key: "email", ordinal: 0)
+      // Nobody has asked for it to be sent, and nobody has been answered yet.
+      #expect(arrived.wait(timeout: .now() + 60) == .success)
+      for ordinal in 1..<1_000 {
+        reporter.didRead(key: "email", ordinal: ordinal)
+        reporter.didRead(key: "age", ordinal: ordinal ^ 1)
+        reporter.didRead(toggle: "skip", value: .bool(ordinal == 1))
+      }
+      for _ in 0..<2 { answered.signal() }
+      reporter.flush()
+      #expect(
+        try reports(server) == [
+          UsageReport(strings: ["email": .init([0...0])]),
+          UsageReport(
+            toggles: ["skip": .bool(true)], strings: ["email": .init([1...999]), "age": .init([0...0, 2...999])]),
+        ])
+    }
+    #expect(warnings.values == [])
+  }
+
+  @Test("sends without being asked what is read while a message is on its way")
+  func background() throws {
+    let arrived = DispatchSemaphore(value: 0)
+    try withControlServer({ _ in
+      arrived.signal()
+      return .noContent
+    }) { server in
+      let reporter = try reporter(server.control)
+      for ordinal in 0..<3 {
+        reporter.didRead(key: "email", ordinal: ordinal)
+        #expect(arrived.wait(timeout: .now() + 60) == .success)
+      }
+      #expect(try total(server) == ["email": .init([0...2])])
+    }
+  }
+
+  @Test("tells of a toggle once, with the value of its first reading")
+  func toggles() throws {
+    try withControlServer { server in
+      let reporter = try reporter(server.control)
+      for value in [true, false] {
+        reporter.didRead(toggle: "skip", value: .bool(value))
+        reporter.flush()
+      }
+      #expect(try reports(server) == [UsageReport(toggles: ["skip": .bool(true)])])
+    }
+  }
+
+  @Test("loses nothing of what sixteen threads read")
+  func threads() throws {
+    try withControlServer { server in
+      let reporter = try reporter(server.control)
+      DispatchQueue.concurrentPerform(iterations: 16) { thread in
+        for turn in 0..<500 {
+          reporter.didRead(key: "shared", ordinal: turn * 16 + thread)
+          reporter.didRead(key: "own \(thread)", ordinal: turn)
+        }
+      }
+      reporter.flush()
+      let total = try total(server)
+      #expect(total["shared"] == .init([0...7_999]))
+      #expect((0..<16).allSatisfy { total["own \($0)"] == .init([0...499]) })
+    }
+  }
+
+  @Test("makes several messages of very many keys, each small enough for the environment")
+  func many() throws {
+    try withControlServer { server in
+      let reporter = try reporter(server.control)
+      for key in 0..<10_000 { reporter.didRead(key: "key \(key)", ordinal: 0) }
+      reporter.flush()
+      #expect(try total(server).count == 10_000)
+      #expect(server.requests.allSatisfy { $0.body.count < 1 << 20 })
+      #expect(server.requests.count >= 5)
+    }
+  }
+
+  @Test("warns once when the environment is gone, and costs the app nothing else")
+  func gone() throws {
+    let server = try ControlServer { _ in nil }
+    server.stop()
+    let reporter = try reporter(server.control)
+    for ordinal in 0..<3 {
+      reporter.didRead(key: "email", ordinal: ordinal)
+      reporter.flush()
+    }
+    #expect(warnings.values.count == 1)
+    #expect(warnings.values.first?.contains("could not be reported") == true)
+  }
+
+  @Test("tells later what could not be told at first")
+  func later() throws {
+    let refusals = Collected<Int>()
+    try withControlServer({ _ in
+      guard refusals.values.isEmpty else { return .noContent }
+      refusals.add(1)
+      return .json(503, "{}")
+    }) { server in
+      let reporter = try reporter(server.control)
+      reporter.didRead(key: "email", ordinal: 0)
+      reporter.didRead(toggle: "skip", value: .bool(true))
+      reporter.flush()
+      reporter.flush()
+      #expect(try total(server)["email"] == .init([0...0]))
+      #expect(try reports(server).last?.toggles == ["skip": .bool(true)])
+    }
+    #expect(warnings.values.count == 1)
+  }
+
+  @Test("sends at the process's exit what has not been sent yet")
+  func exits() async throws {
+    let server = try ControlServer(ControlServer.recording)
+    defer { server.stop() }
+    let url = server.control.url
+    await #expect(processExitsWith: .success) { [url = url as String] in
+      let reporter = UsageReporter(try ControlConnection(.init(url: url, token: "t0ken"))) { _ in }
+      for ordinal in 0..<10_000 { reporter.didRead(key: "email", ordinal: ordinal) }
+      exit(EXIT_SUCCESS)
+    }
+    #expect(try total(server) == ["email": .init([0...9_999])])
+  }
+}

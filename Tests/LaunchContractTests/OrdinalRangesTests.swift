@@ -1,0 +1,44 @@
+import Foundation
+import LaunchContract
+import Testing
+
+@Suite("Ranges of ordinals")
+struct OrdinalRangesTests {
+  @Test("agree with a set, in whatever order ordinals come")
+  func set() {
+    for _ in 0..<200 {
+      var ranges = OrdinalRanges()
+      var set: Set<Int> = []
+      for _ in 0..<Int.random(in: 1...60) {
+        let low = Int.random(in: 0...40)
+        let high = Bool.random() ? low : low + Int.random(in: 0...8)
+        if low == high { ranges.insert(low) } else { ranges.insert(low...high) }
+        set.formUnion(low...high)
+      }
+      #expect((0...60).allSatisfy { ranges.contains($0) == set.contains($0) })
+      #expect(ranges.count == set.count)
+      // As few ranges as can be: a gap between each two.
+      #expect(zip(ranges.ranges, ranges.ranges.dropFirst()).allSatisfy { $0.upperBound + 1 < $1.lowerBound })
+    }
+  }
+
+  @Test("take the ends of all integers")
+  func ends() {
+    var ranges = OrdinalRanges([.max ... .max, .min ... .min])
+    ranges.insert(.max)
+    ranges.insert(.min)
+    #expect(ranges.ranges == [.min ... .min, .max ... .max])
+    ranges.insert(.min ... .max)
+    #expect(ranges.ranges == [.min ... .max])
+  }
+
+  @Test("are pairs in JSON, and refuse what is none")
+  func json() throws {
+    let ranges = OrdinalRanges([5...9, 0...3, 4...4, 12...12])
+    #expect(String(decoding: try ContractJSON.encode(ranges), as: UTF8.self) == "[[0,9],[12,12]]")
+    #expect(try JSONDecoder().decode(OrdinalRanges.self, from: Data("[[12,12],[0,9]]".utf8)) == ranges)
+    for text in ["[[2,1]]", "[[1]]", "[1]", "{}"] {
+      #expect(throws: DecodingError.self) { try JSONDecoder().decode(OrdinalRanges.self, from: Data(text.utf8)) }
+    }
+  }
+}
