@@ -1,3 +1,4 @@
+import ChildProcesses
 import EnvironmentService
 import Foundation
 
@@ -29,13 +30,14 @@ struct Main {
 
   private static func run(_ arguments: inout [String], terminal: Terminal) throws -> Int32 {
     guard let name = arguments.first else {
-      throw UsageError("there is no command; choose from run, cassette, strings, version")
+      throw UsageError("there is no command; choose from run, cassette, contract, strings, version")
     }
     arguments.removeFirst()
     switch name {
     case "run": return try RunCommand.run(arguments, terminal: terminal)
     case "strings": return try StringsCommand.run(arguments)
     case "cassette": return try CassetteCommand.run(arguments, terminal: terminal)
+    case "contract": return try ContractCommand.run(arguments, terminal: terminal)
     case "version", "--version": return try printVersion(arguments)
     case "help", "--help", "-h":
       print(help, terminator: "")
@@ -54,7 +56,7 @@ struct Main {
     return 0
   }
 
-  private static let commands = ["run", "strings", "cassette", "version", "help"]
+  private static let commands = ["run", "cassette", "contract", "strings", "version", "help"]
 
   private static let help = """
     diorama holds a test's world still: its network, its date, its random values.
@@ -63,6 +65,7 @@ struct Main {
 
       run       run a command in a world of its own, recorded or replayed
       cassette  show or check recordings
+      contract  show or check launch contracts
       strings   print a value of the string algorithm uuid5-v1
       version   print the version
 

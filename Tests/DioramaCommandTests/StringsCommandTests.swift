@@ -24,6 +24,10 @@ struct StringsCommandTests {
     (["--seed", "recording-2018", "--key", "big", "--integer", "0..9223372036854775807"], "8800391152725196935"),
     (["--seed", "recording-2018", "--key", "one", "--integer", "-7..-7"], "-7"),
     (["--seed", "recording-2018", "--key", "none", "--length", "0"], ""),
+    (["--seed", "recording-2018", "--key", "email", "--email", "example.com"], "z0r1lpyugt7o@example.com"),
+    (["--seed", "recording-2018", "--key", "email", "--email", "a.b", "--length", "3"], "z0r@a.b"),
+    (["--seed", "recording-2018", "--key", "plan", "--choice", "a", "--choice", "b", "--choice", "c"], "c"),
+    (["--seed", "recording-2018", "--key", "deck", "--shuffle", "10"], "4,5,0,6,1,9,2,7,8,3"),
   ]
 
   @Test("prints the value of the algorithm uuid5-v1", arguments: vectors)
@@ -32,6 +36,36 @@ struct StringsCommandTests {
     #expect(outcome.text == value + "\n")
     #expect(outcome.words == "")
     #expect(outcome.status == 0)
+  }
+
+  @Test("answers many requests, one a line, as Python does")
+  func batch() async throws {
+    let requests = try PythonStrings.requests(
+      10_000, types: ["string", "uuid", "integer", "string", "uuid", "integer", "email", "choice", "shuffle"])
+    let expected = try await PythonStrings.answers(to: requests)
+    let outcome = try await Diorama.run(
+      "strings", "--batch", input: .bytes(Array(requests.joined(separator: [0x0A])) + [0x0A]))
+    #expect(outcome.status == 0)
+    #expect(outcome.words == "")
+    let values = try outcome.output.split(separator: 0x0A).map {
+      try JSONDecoder().decode([String: String].self, from: Data($0))["value"] ?? ""
+    }
+    try #require(values.count == expected.count)
+    for (index, (value, answer)) in zip(values, expected).enumerated() {
+      // By bytes: two Swift strings are equal already when they look the same.
+      try #require(value.utf8.elementsEqual(answer.utf8), "\(String(decoding: requests[index], as: UTF8.self))")
+    }
+  }
+
+  @Test("answers the lines before the first that asks for what cannot be, and names that one")
+  func brokenBatch() async throws {
+    let lines = [#"{"seed": "recording-2018", "key": "email"}"#, "", #"{"seed": "s", "key": ""}"#, "{"]
+    let outcome = try await Diorama.run(
+      "strings", "--batch", input: .bytes(Array(lines.joined(separator: "\r\n").utf8)))
+    #expect(outcome.text == #"{"value":"z0r1lpyugt7o"}"# + "\n")
+    #expect(outcome.status == 64)
+    #expect(outcome.lines.count == 1)
+    #expect(outcome.words.contains("line 3: a random value needs a key"))
   }
 
   @Test("keeps an integer in its range, also one below zero and the whole of 64 bits")

@@ -97,6 +97,11 @@ struct UsageTests {
     .init("strings --seed s --key k --uuid --integer 1..2", "--uuid", "--integer"),
     .init("strings --seed s --key k --uuid --length 3", "--length"),
     .init("strings --seed s --key k --integer 1..2 --alphabet ab", "--alphabet"),
+    .init("strings --seed s --key k --choice a --shuffle 3", "--choice", "--shuffle"),
+    .init("strings --seed s --key k --email a.b --alphabet ab", "--alphabet", "--email"),
+    .init("strings --seed s --key k --email a@b", "domain"),
+    .init("strings --seed s --key k --shuffle -1", "--shuffle"),
+    .init("strings --seed s --batch", "--seed", "--batch"),
     .init("strings --seed s --key k --version4", "--version4", "--uuid"),
     .init("version extra", "'extra'"),
   ]

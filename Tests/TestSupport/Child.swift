@@ -1,3 +1,4 @@
+import ChildProcesses
 import Dispatch
 package import Foundation
 import HTTPMessages
@@ -8,8 +9,7 @@ import HTTPMessages
   import Glibc
 #endif
 
-/// A program in a process of its own, started by posix_spawn(3): Foundation's Process cannot be run under
-/// AddressSanitizer, and here a test decides which descriptors and which terminal the program gets.
+/// A program in a process of its own: a test decides which descriptors and which terminal it gets.
 ///
 /// Its methods wait on their thread: call them inside ``onThread(_:)``. A program that hangs is killed in time.
 package final class Child: Sendable {
@@ -61,36 +61,34 @@ package final class Child: Sendable {
     _ arguments: [[UInt8]], environment: [String: String], input: Input = .nothing, errors: Errors = .kept,
     extra: [(ours: Int32, theirs: Int32)] = []
   ) throws {
-    var actions = posix_spawn_file_actions_t.none
-    posix_spawn_file_actions_init(&actions)
-    defer { posix_spawn_file_actions_destroy(&actions) }
-    let pipe = try Self.pipe()
+    let pipe = try DescriptorPair.pipe()
     defer { close(pipe.write) }
     output = pipe.read
     self.errors = try Self.scratch([])
+    var files: [Spawn.FileAction] = []
     var later: [Int32] = []
     defer { for descriptor in later { close(descriptor) } }
     switch input {
-    case .nothing: posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0)
+    case .nothing: files.append(.open("/dev/null", flags: O_RDONLY, as: 0))
     case .bytes(let bytes):
       let file = try Self.scratch(bytes)
       later.append(file)
-      posix_spawn_file_actions_adddup2(&actions, file, 0)
-    case .closed: posix_spawn_file_actions_addclose(&actions, 0)
+      files.append(.pass(file, as: 0))
+    case .closed: files.append(.close(0))
     }
-    posix_spawn_file_actions_adddup2(&actions, pipe.write, 1)
+    files.append(.pass(pipe.write, as: 1))
     switch errors {
-    case .kept: posix_spawn_file_actions_adddup2(&actions, self.errors, 2)
-    case .closed: posix_spawn_file_actions_addclose(&actions, 2)
+    case .kept: files.append(.pass(self.errors, as: 2))
+    case .closed: files.append(.close(2))
     case .unread:
-      let unread = try Self.pipe()
+      let unread = try DescriptorPair.pipe()
       close(unread.read)
       later.append(unread.write)
-      posix_spawn_file_actions_adddup2(&actions, unread.write, 2)
+      files.append(.pass(unread.write, as: 2))
     }
-    for (ours, theirs) in extra { posix_spawn_file_actions_adddup2(&actions, ours, theirs) }
+    files += extra.map { .pass($0.ours, as: $0.theirs) }
     do {
-      pid = try Self.spawn(arguments, environment, &actions)
+      pid = try Self.spawn(arguments, environment, files)
     } catch {
       close(output)
       close(self.errors)
@@ -101,16 +99,11 @@ package final class Child: Sendable {
 
   /// On a pseudo terminal: its leader, with all three standard descriptors on it.
   package init(_ arguments: [[UInt8]], environment: [String: String], terminal: borrowing PseudoTerminal) throws {
-    var actions = posix_spawn_file_actions_t.none
-    posix_spawn_file_actions_init(&actions)
-    defer { posix_spawn_file_actions_destroy(&actions) }
     // In a new session the first terminal that is opened becomes the controlling one.
-    posix_spawn_file_actions_addopen(&actions, 0, terminal.path, O_RDWR, 0)
-    posix_spawn_file_actions_adddup2(&actions, 0, 1)
-    posix_spawn_file_actions_adddup2(&actions, 0, 2)
+    let files: [Spawn.FileAction] = [.open(terminal.path, flags: O_RDWR, as: 0), .pass(0, as: 1), .pass(0, as: 2)]
     output = terminal.master
     errors = try Self.scratch([])
-    pid = try Self.spawn(arguments, environment, &actions, newSession: true)
+    pid = try Self.spawn(arguments, environment, files, newSession: true)
     killIfHanging()
   }
 
@@ -161,7 +154,7 @@ package final class Child: Sendable {
   package func waitUntilStopped() -> Bool {
     var status: Int32 = 0
     while waitpid(pid, &status, WUNTRACED) < 0, errno == EINTR {}
-    guard status & 0xFF != 0x7F else { return true }
+    guard WaitStatus(status).stopSignal == nil else { return true }
     isOver.withLock { $0 = true }
     return false
   }
@@ -172,8 +165,7 @@ package final class Child: Sendable {
     var status: Int32 = 0
     while waitpid(pid, &status, 0) < 0, errno == EINTR {}
     isOver.withLock { $0 = true }
-    let signal = status & 0x7F
-    return signal == 0 ? (status >> 8) & 0xFF : 128 + signal
+    return WaitStatus(status).shellStatus
   }
 
   private func read() -> Bool {
@@ -216,20 +208,6 @@ package final class Child: Sendable {
     return nil
   }
 
-  /// Both ends close in other children, whose lives would else keep this one open: hence two sockets, which are made
-  /// that way in one step where a pipe needs two.
-  private static func pipe() throws -> (read: Int32, write: Int32) {
-    var ends: [Int32] = [0, 0]
-    #if canImport(Darwin)
-      guard socketpair(AF_UNIX, SOCK_STREAM, 0, &ends) == 0 else { throw Failure(description: "pipe: \(errno)") }
-      for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
-    #else
-      let type = Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue)
-      guard socketpair(AF_UNIX, type, 0, &ends) == 0 else { throw Failure(description: "pipe: \(errno)") }
-    #endif
-    return (ends[0], ends[1])
-  }
-
   /// A file without a name that holds these bytes.
   private static func scratch(_ bytes: [UInt8]) throws -> Int32 {
     let path = FileManager.default.temporaryDirectory.path + "/diorama-child-" + UUID().uuidString
@@ -243,33 +221,17 @@ package final class Child: Sendable {
   }
 
   private static func spawn(
-    _ arguments: [[UInt8]], _ environment: [String: String], _ actions: inout posix_spawn_file_actions_t,
-    newSession: Bool = false
+    _ arguments: [[UInt8]], _ environment: [String: String], _ files: [Spawn.FileAction], newSession: Bool = false
   ) throws -> pid_t {
-    var attributes = posix_spawnattr_t.none
-    posix_spawnattr_init(&attributes)
-    defer { posix_spawnattr_destroy(&attributes) }
+    var spawn = Spawn(arguments: arguments, environment: environment.map { Array("\($0.key)=\($0.value)".utf8) })
+    spawn.files = files
+    spawn.ownSession = newSession
     // The test runner may ignore signals or have them blocked; the child is to start like one of a shell.
-    var all = sigset_t()
-    sigemptyset(&all)
-    posix_spawnattr_setsigmask(&attributes, &all)
-    for signal in [SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGPIPE, SIGCHLD, SIGTSTP, SIGTTIN, SIGTTOU] {
-      sigaddset(&all, signal)
-    }
-    posix_spawnattr_setsigdefault(&attributes, &all)
-    var flags = Int32(POSIX_SPAWN_SETSIGMASK) | Int32(POSIX_SPAWN_SETSIGDEF)
-    if newSession { flags |= 0x80 }
-    posix_spawnattr_setflags(&attributes, Int16(flags))
-    let variables = environment.map { Array("\($0.key)=\($0.value)".utf8) }
-    var pid: pid_t = 0
-    let code = withPointers(arguments) { arguments in
-      withPointers(variables) { variables in
-        guard let program = arguments[0] else { return EINVAL }
-        return posix_spawnp(&pid, program, &actions, &attributes, arguments, variables)
-      }
-    }
-    guard code == 0 else { throw Failure(description: "cannot start \(arguments): \(code)") }
-    return pid
+    var none = sigset_t()
+    sigemptyset(&none)
+    spawn.blockedSignals = none
+    spawn.defaultSignals = [SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGPIPE, SIGCHLD, SIGTSTP, SIGTTIN, SIGTTOU]
+    return try spawn.start()
   }
 }
 
@@ -303,25 +265,4 @@ extension Child {
     let bytes = Array(text.utf8)
     _ = bytes.withUnsafeBytes { write(output, $0.baseAddress, $0.count) }
   }
-}
-
-#if canImport(Darwin)
-  extension posix_spawn_file_actions_t { fileprivate static var none: Self { nil } }
-  extension posix_spawnattr_t { fileprivate static var none: Self { nil } }
-#else
-  extension posix_spawn_file_actions_t { fileprivate static var none: Self { Self() } }
-  extension posix_spawnattr_t { fileprivate static var none: Self { Self() } }
-#endif
-
-/// Runs `body` with the texts as C has them: an array of pointers that ends with a null one.
-private func withPointers<Result>(
-  _ texts: [[UInt8]], _ body: (UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>) -> Result
-) -> Result {
-  var pointers: [UnsafeMutablePointer<CChar>?] =
-    texts.map { text in
-      (text + [0]).withUnsafeBytes { strdup($0.baseAddress.unsafelyUnwrapped.assumingMemoryBound(to: CChar.self)) }
-    }
-    + [nil]
-  defer { for pointer in pointers { free(pointer) } }
-  return pointers.withUnsafeMutableBufferPointer { body($0.baseAddress.unsafelyUnwrapped) }
 }

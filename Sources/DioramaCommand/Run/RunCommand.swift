@@ -1,3 +1,4 @@
+import ChildProcesses
 import Dispatch
 import EnvironmentService
 import Foundation
@@ -19,7 +20,7 @@ enum RunCommand {
     try Spawn.check(command.first ?? [], path: inherited["PATH"])
 
     var supervisor = Supervisor()
-    let folder = try temporaryFolder()
+    let folder = try TemporaryFolder.make()
     defer { try? FileManager.default.removeItem(atPath: folder) }
     // Before there is anything in the folder; an error that ends us here ends it too.
     let guardian = try Guard(removing: folder)
@@ -59,7 +60,10 @@ enum RunCommand {
       }
     }
     withExtendedLifetime((ports, sockets)) {}
-    ReportText(report: report, sealed: sealed, environment: environment).write(to: terminal)
+    let text = ReportText(report, sealed: sealed, of: environment, wholeIn: "--report FILE")
+    for (index, line) in text.lines({ terminal.styled($0, $1) }).enumerated() {
+      if index == 0 { terminal.line(line) } else { terminal.more(line) }
+    }
     let status = exitStatus(ending, report: report, sealed: sealed, environment: environment)
     do throws(EnvironmentError) {
       try reportFile?.write(report)
@@ -86,46 +90,24 @@ enum RunCommand {
     sockets: [ListeningSocket]
   ) throws(EnvironmentError) -> Spawn {
     var variables = environment.variables
-    variables.merge(Self.proxyExceptions(ProcessInfo.processInfo.environment)) { $1 }
+    variables.merge(Environment.proxyExceptions(ProcessInfo.processInfo.environment)) { $1 }
     do throws(ContractError) {
       variables["DIORAMA_CONTRACT"] = try ContractWriter.deliver(environment.contract, folder: folder).value
     } catch {
       throw EnvironmentError(.cannotWrite, "\(error)")
     }
     var arguments = command
-    var descriptors: [(ours: Int32, theirs: Int32)] = []
+    var files: [Spawn.FileAction] = []
     if !sockets.isEmpty {
       // sd_listen_fds(3): from 3 on, for the process whose id is LISTEN_PID, which only it can know beforehand.
       variables["LISTEN_FDS"] = String(sockets.count)
       variables["LISTEN_FDNAMES"] = options.listen.joined(separator: ":")
       arguments = ["/bin/sh", "-c", "LISTEN_PID=$$ exec \"$@\"", "diorama"].map { Array($0.utf8) } + arguments
-      descriptors = sockets.enumerated().map { ($1.descriptor, Int32(3 + $0)) }
+      files = sockets.enumerated().map { .pass($1.descriptor, as: Int32(3 + $0)) }
     }
-    var spawn = Spawn(arguments: arguments, environment: RawWords.variables(overridden: variables))
-    spawn.descriptors = descriptors
+    var spawn = Spawn(arguments: arguments, environment: InheritedVariables.all(overridden: variables))
+    spawn.files = files
     return spawn
-  }
-
-  /// Where a proxy is set, an app that honours it would ask it for the endpoints too.
-  private static func proxyExceptions(_ inherited: [String: String]) -> [String: String] {
-    let names = ["http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"]
-    guard names.contains(where: { !(inherited[$0] ?? "").isEmpty }) else { return [:] }
-    let old = inherited["no_proxy"] ?? inherited["NO_PROXY"] ?? ""
-    let new = (old.isEmpty ? [] : [old]) + ["127.0.0.1", "localhost"]
-    return ["no_proxy": new.joined(separator: ","), "NO_PROXY": new.joined(separator: ",")]
-  }
-
-  private static func temporaryFolder() throws(EnvironmentError) -> String {
-    var template = Array((FileManager.default.temporaryDirectory.path + "/diorama-XXXXXX").utf8CString)
-    guard mkdtemp(&template) != nil else {
-      throw EnvironmentError(
-        .cannotWrite,
-        "cannot make a folder in \(FileManager.default.temporaryDirectory.path): \(String(cString: strerror(errno))); set TMPDIR"
-      )
-    }
-    return template.withUnsafeBufferPointer {
-      String(decoding: $0.dropLast().map(UInt8.init(bitPattern:)), as: UTF8.self)
-    }
   }
 
   private static func reserve<Reservation>(

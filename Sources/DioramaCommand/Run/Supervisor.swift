@@ -1,3 +1,4 @@
+import ChildProcesses
 import Foundation
 
 #if canImport(Darwin)
@@ -56,7 +57,7 @@ struct Supervisor {
   ///   - watching: the guard that is told its process group.
   /// - Returns: how it ended.
   /// - Throws: ``NotStarted`` when there is no such program or it cannot be run.
-  mutating func run(_ spawn: Spawn, timeout: Double?, watching: borrowing Guard) throws(NotStarted) -> Ending {
+  mutating func run(_ spawn: Spawn, timeout: Double?, watching: Guard) throws(NotStarted) -> Ending {
     var spawn = spawn
     spawn.ownGroup = true
     spawn.blockedSignals = original
@@ -72,14 +73,15 @@ struct Supervisor {
       guard sigwait(&watched, &signal) == 0 else { continue }
       switch signal {
       case SIGCHLD:
-        var status: Int32 = 0
-        guard waitpid(pid, &status, WNOHANG | WUNTRACED) == pid else { continue }
-        if Self.isStopped(status) {
-          Self.stop(with: pid, by: (status >> 8) & 0xFF, &terminal)
+        var raw: Int32 = 0
+        guard waitpid(pid, &raw, WNOHANG | WUNTRACED) == pid else { continue }
+        let status = WaitStatus(raw)
+        if let cause = status.stopSignal {
+          Self.stop(with: pid, by: cause, &terminal)
         } else {
           terminal.takeBack(from: pid)
           Self.alarm(in: 0)
-          return Ending(status: Self.exitStatus(status), isTimedOut: isTimedOut)
+          return Ending(status: status.shellStatus, isTimedOut: isTimedOut)
         }
       case SIGALRM:
         kill(-pid, isTimedOut ? SIGKILL : SIGTERM)
@@ -117,13 +119,5 @@ struct Supervisor {
       timer.it_value.tv_usec = Int((seconds - seconds.rounded(.down)) * 1e6)
       setitimer(__itimer_which_t(ITIMER_REAL.rawValue), &timer, nil)
     #endif
-  }
-
-  // The macros of wait(2), which Swift does not import.
-  private static func isStopped(_ status: Int32) -> Bool { status & 0xFF == 0x7F }
-
-  private static func exitStatus(_ status: Int32) -> Int32 {
-    let signal = status & 0x7F
-    return signal == 0 ? (status >> 8) & 0xFF : 128 + signal
   }
 }

@@ -1,4 +1,5 @@
 import Dispatch
+import EnvironmentService
 import Foundation
 import HTTPMessages
 
@@ -24,6 +25,15 @@ struct Terminal: Sendable {
   /// The text in a style, where that can be shown.
   func styled(_ text: String, _ style: Style) -> String {
     isRich ? "\u{1B}[\(style.rawValue)m\(text)\u{1B}[0m" : text
+  }
+
+  /// A part of a report in its style.
+  func styled(_ text: String, _ style: ReportText.Style) -> String {
+    switch style {
+    case .good: styled(text, .green)
+    case .bad: styled(text, .red)
+    case .doubtful: styled(text, .yellow)
+    }
   }
 
   /// A line of ours.
@@ -78,9 +88,4 @@ struct Terminal: Sendable {
     }
     return try work()
   }
-}
-
-/// A number with its noun: `1 request`, `2 requests`.
-func counted(_ count: Int, _ noun: String) -> String {
-  count == 1 ? "1 \(noun)" : "\(count) \(noun)s"
 }

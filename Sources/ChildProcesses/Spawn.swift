@@ -1,4 +1,5 @@
-import Foundation
+import CPosixSpawn
+package import Foundation
 
 #if canImport(Darwin)
   import Darwin
@@ -6,36 +7,39 @@ import Foundation
   import Glibc
 #endif
 
-/// A program that could not be started.
-struct NotStarted: Error {
-  /// As a shell has it: 127 when there is no such program, 126 when it cannot be run.
-  let status: Int32
-  /// One line: what, where and what to do next.
-  let message: String
-}
-
 /// A child process by posix_spawn(3), with what `Foundation.Process` cannot do: its own process group, the terminal
-/// handed over with it, descriptors at given places.
-struct Spawn {
+/// handed over with it, descriptors at given places. (That one also reads past its memory while many descriptors come
+/// and go.)
+package struct Spawn {
   /// The program, looked up in PATH unless it has a slash, and its arguments.
-  var arguments: [[UInt8]]
+  package var arguments: [[UInt8]]
   /// All variables of the child, each as `NAME=VALUE`.
-  var environment: [[UInt8]]
+  package var environment: [[UInt8]]
   /// A process group of its own, so that a signal meant for the command reaches it once and whole.
-  var ownGroup = false
+  package var ownGroup = false
   /// A session of its own, out of reach of the terminal's signals.
-  var ownSession = false
-  /// Descriptors to pass: ours, and the child's.
-  var descriptors: [(ours: Int32, theirs: Int32)] = []
-  /// No standard output and error.
-  var silent = false
+  package var ownSession = false
+  /// What the child's descriptors are, in order; the others are inherited unless they are close-on-exec.
+  package var files: [FileAction] = []
+  /// Whether the child inherits nothing beside its standard descriptors and ``files``: for a process of many threads,
+  /// some of whose descriptors belong to libraries.
+  package var closesOthers = false
   /// The signals that the child has blocked; nil for those of this thread.
-  var blockedSignals: sigset_t?
-
+  package var blockedSignals: sigset_t?
   /// Signals that do in the child what they do by default, although we ignore them.
-  var defaultSignals: [Int32] = []
+  package var defaultSignals: [Int32] = []
 
-  init(arguments: [[UInt8]], environment: [[UInt8]]) {
+  /// What is done in the child before the program starts.
+  package enum FileAction: Sendable {
+    /// A descriptor of ours becomes one of the child's.
+    case pass(Int32, as: Int32)
+    /// A file is opened.
+    case open(String, flags: Int32, as: Int32)
+    /// Nothing is open there.
+    case close(Int32)
+  }
+
+  package init(arguments: [[UInt8]], environment: [[UInt8]]) {
     self.arguments = arguments
     self.environment = environment
   }
@@ -44,7 +48,7 @@ struct Spawn {
   ///
   /// - Returns: its process id.
   /// - Throws: ``NotStarted``.
-  func start() throws(NotStarted) -> pid_t {
+  package func start() throws(NotStarted) -> pid_t {
     var actions = posix_spawn_file_actions_t.none
     posix_spawn_file_actions_init(&actions)
     defer { posix_spawn_file_actions_destroy(&actions) }
@@ -57,6 +61,9 @@ struct Spawn {
       posix_spawnattr_setpgroup(&attributes, 0)
     }
     if ownSession { flags |= Self.newSession }
+    #if canImport(Darwin)
+      if closesOthers { flags |= Int32(POSIX_SPAWN_CLOEXEC_DEFAULT) }
+    #endif
     if var blocked = blockedSignals {
       flags |= Int32(POSIX_SPAWN_SETSIGMASK)
       posix_spawnattr_setsigmask(&attributes, &blocked)
@@ -69,11 +76,7 @@ struct Spawn {
       posix_spawnattr_setsigdefault(&attributes, &signals)
     }
     posix_spawnattr_setflags(&attributes, Int16(flags))
-    for (ours, theirs) in descriptors { posix_spawn_file_actions_adddup2(&actions, ours, theirs) }
-    if silent {
-      posix_spawn_file_actions_addopen(&actions, 1, "/dev/null", O_WRONLY, 0)
-      posix_spawn_file_actions_addopen(&actions, 2, "/dev/null", O_WRONLY, 0)
-    }
+    add(files, to: &actions)
     var pid: pid_t = 0
     let code = withCStrings(arguments) { arguments in
       withCStrings(environment) { variables in
@@ -85,13 +88,29 @@ struct Spawn {
     return pid
   }
 
+  private func add(_ files: [FileAction], to actions: inout posix_spawn_file_actions_t) {
+    var first: Int32 = 3
+    for file in files {
+      switch file {
+      case .pass(let ours, let theirs):
+        posix_spawn_file_actions_adddup2(&actions, ours, theirs)
+        first = max(first, theirs + 1)
+      case .open(let path, let flags, let theirs): posix_spawn_file_actions_addopen(&actions, theirs, path, flags, 0)
+      case .close(let theirs): posix_spawn_file_actions_addclose(&actions, theirs)
+      }
+    }
+    #if !canImport(Darwin)
+      if closesOthers { _ = diorama_close_from(&actions, first) }
+    #endif
+  }
+
   /// Says before anything else is done what ``start()`` would say of a program that is not there or not executable.
   ///
   /// - Parameters:
   ///   - program: as execvp(3) takes it: looked up in `path` unless it has a slash.
   ///   - path: the variable PATH; nil where it is not set.
   /// - Throws: ``NotStarted``.
-  static func check(_ program: [UInt8], path: String?) throws(NotStarted) {
+  package static func check(_ program: [UInt8], path: String?) throws(NotStarted) {
     let slash = UInt8(ascii: "/")
     let folders =
       program.contains(slash)

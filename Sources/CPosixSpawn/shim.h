@@ -1,0 +1,15 @@
+#pragma once
+// What glibc declares only for _GNU_SOURCE, which a shim must not define (it breaks debug and sanitizer builds). No
+// header is included: this module would then own types of the C library that others declare functions with.
+#if defined(__linux__)
+// pipe(2): both ends with these flags (O_CLOEXEC) in one step, so that no child of another thread gets them.
+extern int diorama_pipe2(int ends[2], int flags) __asm__("pipe2");
+
+extern int diorama_addclosefrom(void *actions, int from) __asm__("posix_spawn_file_actions_addclosefrom_np")
+    __attribute__((weak));
+
+// Closes all descriptors from `from` on in the child; does nothing where the C library (before 2.34) cannot.
+static inline int diorama_close_from(void *actions, int from) {
+  return diorama_addclosefrom ? diorama_addclosefrom(actions, from) : 0;
+}
+#endif

@@ -1,0 +1,57 @@
+import EnvironmentService
+import LaunchContract
+
+/// `diorama contract check`: whether an app could read a contract.
+enum ContractCheck {
+  static func run(_ arguments: [String], terminal: Terminal) throws -> Int32 {
+    let options = try Options(arguments, table: table, command: "contract check")
+    if options.has("--help") {
+      print(help, terminator: "")
+      return 0
+    }
+    let source = try ContractCommand.source(options, command: "contract check")
+    var result = Result(contract: source.name)
+    var status: Int32 = 0
+    do throws(EnvironmentError) {
+      let contract = try source.read()
+      result.version = contract.version
+      result.unknownFields = contract.unknownFields
+    } catch {
+      result.problem = error.message
+      status = error.kind.rawValue
+    }
+    if options.has("--json") {
+      try printJSON(result)
+    } else {
+      result.write(to: terminal)
+    }
+    return status
+  }
+
+  private struct Result: Encodable {
+    var contract: String
+    var version: Int?
+    /// Members that an app would not know, and would warn of.
+    var unknownFields: [String] = []
+    var problem: String?
+
+    func write(to terminal: Terminal) {
+      if let problem { return terminal.error(problem) }
+      print("\(contract): ok, version \(version ?? 0)")
+      if !unknownFields.isEmpty {
+        terminal.line("these members are not known: \(unknownFields.joined(separator: ", "))")
+      }
+    }
+  }
+
+  private static let table: [Options.Option] = [.init("--json", nil, "as JSON")]
+
+  private static let help = """
+    usage: diorama contract check [--json] [PATH]
+
+    Reads a launch contract as an app would: its JSON, its version, its clock, its user defaults. Ends with 65 when
+    something is broken, 66 when nothing is there. Without PATH it reads DIORAMA_CONTRACT.
+
+    \(Options.describe(table))
+    """
+}

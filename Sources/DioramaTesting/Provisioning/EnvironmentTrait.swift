@@ -1,0 +1,94 @@
+import Synchronization
+public import Testing
+
+/// Provisions an environment around each test; write it as `.environment(…)`.
+public struct EnvironmentTrait: TestTrait, SuiteTrait, TestScoping {
+  let settings: Settings
+
+  /// A suite's trait holds for all tests in it.
+  public var isRecursive: Bool { true }
+
+  /// Provisions the environment, runs the test inside it, and ends it; called by Swift Testing.
+  public func provideScope(
+    for test: Test, testCase: Test.Case?, performing function: @concurrent @Sendable () async throws -> Void
+  ) async throws {
+    // The traits of a test and of the suites around it make one environment: the first to be asked makes it.
+    guard TestEnvironment.scopedTest != test.id else { return try await function() }
+    let reporter = Reporter.swiftTesting(test.sourceLocation)
+    let traits = test.traits.compactMap { $0 as? EnvironmentTrait }
+    let settings = (traits.isEmpty ? [self] : traits).reduce(Settings()) { $1.settings.inside($0) }
+    var identity = TestIdentity(test, case: testCase)
+    identity.splitsCases = true
+    let environment: TestEnvironment
+    do throws(DioramaTestingError) {
+      environment = try TestEnvironment(settings, for: identity, reporter: reporter)
+    } catch {
+      return reporter.fail(error.description)
+    }
+    let hasFailed = Atomic(false)
+    let watching = IssueHandlingTrait.compactMapIssues { issue in
+      if issue.isFailure { hasFailed.store(true, ordering: .relaxed) }
+      return issue
+    }
+    do {
+      try await TestEnvironment.$scopedTest.withValue(test.id) {
+        try await environment.asCurrent {
+          try await watching.provideScope(for: test, testCase: testCase) { try await function() }
+        }
+      }
+    } catch {
+      if let ending = await environment.finish(hasFailed: true) { reporter.report(ending) }
+      throw error
+    }
+    let ending = await environment.finish(hasFailed: hasFailed.load(ordering: .relaxed))
+    if let ending { reporter.report(ending) }
+  }
+}
+
+extension TestEnvironment {
+  /// The test whose traits have made the environment that it runs in.
+  @TaskLocal static var scopedTest: Test.ID?
+}
+
+extension Trait where Self == EnvironmentTrait {
+  /// Runs each test in an environment of its own, which is ``TestEnvironment/current`` in it.
+  ///
+  /// On a suite it holds for all tests in it; what a test's own trait says outranks the suite's, and toggles, values,
+  /// upstreams and the like are put together.
+  ///
+  /// ```swift
+  /// @Suite(.environment(upstreams: ["api": "https://dev.api1.com"]))
+  /// struct BookingTests {
+  ///   @Test(.environment(.replay, toggles: ["skip-onboarding": true])) func booksASlot() async throws { … }
+  /// }
+  /// ```
+  ///
+  /// - Parameters:
+  ///   - mode: what to do with requests; left out, `once`. The variable `DIORAMA_MODE` outranks it.
+  ///   - upstreams: the backends, an origin such as `https://dev.api1.com` by each name. In replay the cassette's own
+  ///     serve when there are none.
+  ///   - toggles: switches and values that steer the app.
+  ///   - values: what the app's own keys are set to.
+  ///   - defaults: user defaults that the app is to find.
+  ///   - credentials: what its credential store holds.
+  ///   - credentialFaults: the trouble that its credential store is in, such as `.locked`.
+  ///   - clock: which time it is for the app, and how it goes on.
+  ///   - seed: what random values are derived from; left out, as recorded, else random.
+  ///   - cassette: its path, with or without `.har`; a relative one begins at the folder of the test's file. Left out,
+  ///     `Cassettes/<suite>/<test>`. A parameterised test has a folder there, with a cassette for each case.
+  ///   - ports: names of free ports for the app to bind.
+  /// - Returns: the trait.
+  public static func environment(
+    _ mode: TestEnvironment.Mode? = nil, upstreams: [String: String] = [:],
+    toggles: [String: TestEnvironment.Value] = [:], values: [String: TestEnvironment.Value] = [:],
+    defaults: [String: TestEnvironment.Value] = [:], credentials: [TestEnvironment.Credential] = [],
+    credentialFaults: [TestEnvironment.CredentialFault] = [],
+    clock: TestEnvironment.ClockSettings? = nil, seed: String? = nil, cassette: String? = nil, ports: [String] = []
+  ) -> Self {
+    EnvironmentTrait(
+      settings: Settings(
+        mode: mode, upstreams: upstreams, toggles: toggles, values: values, defaults: defaults,
+        credentials: credentials, credentialFaults: credentialFaults, clock: clock, seed: seed, cassette: cassette,
+        ports: ports))
+  }
+}

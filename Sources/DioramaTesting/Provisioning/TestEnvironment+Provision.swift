@@ -1,0 +1,109 @@
+import HTTPMessages
+public import Testing
+public import XCTest
+
+extension TestEnvironment {
+  /// Provisions an environment for a test case of XCTest; call it in `setUp`.
+  ///
+  /// It is ``current`` until the test ends, and ends in a teardown block: its report then fails the test at the line of
+  /// this call.
+  ///
+  /// ```swift
+  /// override func setUp() async throws {
+  ///   environment = try await TestEnvironment.provision(
+  ///     for: self, mode: .once, upstreams: ["api": "https://dev.api1.com"])
+  /// }
+  /// ```
+  ///
+  /// - Parameters:
+  ///   - testCase: the test case.
+  ///   - mode: what to do with requests. The variable `DIORAMA_MODE` outranks it.
+  ///   - upstreams: the backends, an origin such as `https://dev.api1.com` by each name. In replay the cassette's own
+  ///     serve when there are none.
+  ///   - toggles: switches and values that steer the app.
+  ///   - values: what the app's own keys are set to.
+  ///   - defaults: user defaults that the app is to find.
+  ///   - credentials: what its credential store holds.
+  ///   - credentialFaults: the trouble that its credential store is in, such as `.locked`.
+  ///   - clock: which time it is for the app, and how it goes on.
+  ///   - seed: what random values are derived from; nil: as recorded, else random.
+  ///   - cassette: its path, with or without `.har`; a relative one begins at the folder of `file`. Nil:
+  ///     `Cassettes/<class>/<test>`.
+  ///   - ports: names of free ports for the app to bind.
+  ///   - file: the test's file; left out, the caller's.
+  ///   - line: where failures are shown; left out, the caller's line.
+  /// - Returns: the environment.
+  /// - Throws: ``DioramaTestingError``, saying what is wrong and what to do next.
+  public static func provision(
+    for testCase: XCTestCase, mode: Mode = .once, upstreams: [String: String] = [:], toggles: [String: Value] = [:],
+    values: [String: Value] = [:], defaults: [String: Value] = [:], credentials: [Credential] = [],
+    credentialFaults: [CredentialFault] = [], clock: ClockSettings? = nil, seed: String? = nil, cassette: String? = nil,
+    ports: [String] = [],
+    file: StaticString = #filePath, line: UInt = #line
+  ) async throws -> TestEnvironment {
+    let settings = Settings(
+      mode: mode, upstreams: upstreams, toggles: toggles, values: values, defaults: defaults, credentials: credentials,
+      credentialFaults: credentialFaults, clock: clock, seed: seed, cassette: cassette, ports: ports)
+    let reporter = Reporter.xctest(file: file, line: line)
+    let environment = try TestEnvironment(
+      settings, for: TestIdentity(testCase, file: "\(file)"), reporter: reporter)
+    ofTestCase.withLock { $0 = environment }
+    // The block runs while the test case does, and nothing else of it does then.
+    nonisolated(unsafe) let testCase = testCase
+    testCase.addTeardownBlock {
+      let hasFailed = (testCase.testRun?.totalFailureCount ?? 0) > 0
+      ofTestCase.withLock { if $0 === environment { $0 = nil } }
+      if let ending = await environment.finish(hasFailed: hasFailed) {
+        reporter.report(ending, attachingTo: testCase)
+      }
+    }
+    return environment
+  }
+
+  /// Provisions an environment inside a test; the test ends it with `await environment.end()`.
+  ///
+  /// For tests that need a part of the world first (a backend of their own to record from), more than one environment, or a
+  /// name of their own for a case.
+  ///
+  /// ```swift
+  /// @Test(arguments: Clinic.all) func books(at clinic: Clinic) async throws {
+  ///   let environment = try await TestEnvironment.provision(case: clinic.name, upstreams: ["api": backend.url])
+  ///   …
+  ///   await environment.end()
+  /// }
+  /// ```
+  ///
+  /// - Parameters:
+  ///   - name: which case of a parameterised test this is; nil to make a name from its arguments.
+  ///   - mode: what to do with requests. The variable `DIORAMA_MODE` outranks it.
+  ///   - upstreams: the backends, an origin such as `https://dev.api1.com` by each name. In replay the cassette's own
+  ///     serve when there are none.
+  ///   - toggles: switches and values that steer the app.
+  ///   - values: what the app's own keys are set to.
+  ///   - defaults: user defaults that the app is to find.
+  ///   - credentials: what its credential store holds.
+  ///   - credentialFaults: the trouble that its credential store is in, such as `.locked`.
+  ///   - clock: which time it is for the app, and how it goes on.
+  ///   - seed: what random values are derived from; nil: as recorded, else random.
+  ///   - cassette: its path, with or without `.har`; a relative one begins at the folder of the test's file. Nil:
+  ///     `Cassettes/<suite>/<test>`, with a further `/<case>` where there are cases.
+  ///   - ports: names of free ports for the app to bind.
+  ///   - sourceLocation: where failures are shown; left out, the caller's.
+  /// - Returns: the environment.
+  /// - Throws: ``DioramaTestingError``, saying what is wrong and what to do next.
+  public static func provision(
+    case name: String? = nil, mode: Mode = .once, upstreams: [String: String] = [:], toggles: [String: Value] = [:],
+    values: [String: Value] = [:], defaults: [String: Value] = [:], credentials: [Credential] = [],
+    credentialFaults: [CredentialFault] = [], clock: ClockSettings? = nil, seed: String? = nil, cassette: String? = nil,
+    ports: [String] = [],
+    sourceLocation: SourceLocation = #_sourceLocation
+  ) async throws -> TestEnvironment {
+    let settings = Settings(
+      mode: mode, upstreams: upstreams, toggles: toggles, values: values, defaults: defaults, credentials: credentials,
+      credentialFaults: credentialFaults, clock: clock, seed: seed, cassette: cassette, ports: ports)
+    let identity =
+      Test.current.map { TestIdentity($0, case: Test.Case.current, named: name) }
+      ?? TestIdentity(outsideOfTestsIn: sourceLocation.filePath)
+    return try TestEnvironment(settings, for: identity, reporter: .swiftTesting(sourceLocation))
+  }
+}

@@ -1,0 +1,239 @@
+import EnvironmentService
+public import Foundation
+import HTTPMessages
+import LaunchContract
+import PortLeases
+
+/// One isolated world for one test: a cassette of recorded HTTP, a date, a seed, toggles, credentials, endpoints.
+///
+/// In Swift Testing a trait provisions it; in XCTest `setUp` does. Either way it ends with the test, and its report fails
+/// the test when the world did not hold: a request that was not recorded, a missing random value, a recording that
+/// could not be written.
+///
+/// ```swift
+/// @Test(.environment(.replay, upstreams: ["api": "https://dev.api1.com"], toggles: ["skip-onboarding": true]))
+/// func booksASlot() async throws {
+///   let app = TestApplication(executable: "clinic")
+///   try await app.launch()
+/// }
+/// ```
+/// ```swift
+/// final class BookingTests: XCTestCase {
+///   override func setUp() async throws {
+///     _ = try await TestEnvironment.provision(for: self, upstreams: ["api": "https://dev.api1.com"])
+///   }
+/// }
+/// ```
+///
+/// The cassette is `Cassettes/<suite>/<test>.har` beside the test's file, and `Cassettes/<suite>/<test>/<case>.har` for a
+/// case of a parameterised test; a test outside any suite has its file's name for one. (SwiftPM wants to be told that they
+/// are no sources: `exclude: ["Cassettes"]` in the test target.) `DIORAMA_MODE=record swift test` records them again
+/// whatever the code says, and so does every other mode's name.
+public final class TestEnvironment: Sendable {
+  private struct State {
+    var applications: [TestApplication] = []
+    var folder: String?
+    var hasEnded = false
+  }
+
+  let environment: Environment
+  let identity: TestIdentity
+  let reporter: Reporter
+  /// Kept to the end: a port is ours as long as its value lives.
+  private let ports: [String: PortReservation]
+  private let state = Guarded(State())
+
+  /// The environment that the running code is inside of, in Swift Testing.
+  @TaskLocal static var scoped: TestEnvironment?
+  /// The one of the test case that runs, in XCTest, which runs one at a time and shares no task with `setUp`.
+  static let ofTestCase = Guarded<TestEnvironment?>(nil)
+
+  init(
+    _ settings: Settings, for identity: TestIdentity, reporter: Reporter
+  ) throws(DioramaTestingError) {
+    var specification = try settings.specification(for: identity, variables: ProcessInfo.processInfo.environment)
+    var ports: [String: PortReservation] = [:]
+    do throws(PortUnavailable) {
+      for name in settings.ports { ports[name] = try PortReservation() }
+    } catch {
+      throw DioramaTestingError(.environment, "\(error)")
+    }
+    specification.ports = ports.mapValues(\.port)
+    do throws(EnvironmentError) {
+      environment = try SharedService.service.get().provision(specification)
+    } catch {
+      throw DioramaTestingError(error.kind == .usage ? .usage : .environment, error.message)
+    }
+    self.identity = identity
+    self.reporter = reporter
+    self.ports = ports
+    for note in environment.notes { Reporter.say("\(identity.name): \(note)") }
+  }
+
+  deinit {
+    guard !state.withLock({ $0.hasEnded }) else { return }
+    reporter.fail("the environment was never ended; call 'await environment.end()' when the test is through with it")
+    Task.detached { [environment] in await environment.end() }
+  }
+
+  /// The environment of the running test: of the trait `.environment` in Swift Testing, or what
+  /// `provision(for:)` made for the running test case in XCTest.
+  ///
+  /// - Throws: ``DioramaTestingError`` where there is none, also in a detached task, which belongs to no test.
+  public static var current: TestEnvironment {
+    get throws(DioramaTestingError) {
+      if let environment = scoped ?? ofTestCase.withLock({ $0 }) { return environment }
+      throw DioramaTestingError(
+        .usage,
+        "there is no environment here; give the test the trait .environment(…), call TestEnvironment.provision(for: self) "
+          + "in setUp, or launch the application with in: .outside")
+    }
+  }
+
+  /// Runs something with this environment as ``current``: for one that the test has provisioned itself.
+  ///
+  /// ```swift
+  /// try await environment.asCurrent { try await TestApplication(executable: "clinic").launch() }
+  /// ```
+  ///
+  /// - Parameter body: what to run.
+  /// - Returns: what it returns.
+  public func asCurrent<Value>(_ body: () async throws -> Value) async rethrows -> Value {
+    try await Self.$scoped.withValue(self) { try await body() }
+  }
+
+  // MARK: What it is
+
+  /// The name that stands in reports: `Booking/books a slot`.
+  public var name: String { identity.name }
+
+  /// The mode in force; never ``Mode/once``, which is `record` or `replay` by now.
+  public var mode: Mode { Mode(rawValue: environment.mode.rawValue) ?? .once }
+
+  /// The cassette's HAR file; nil in `proxy` and `mock`.
+  public var cassette: URL? { environment.specification.cassette.map { URL(fileURLWithPath: $0.har) } }
+
+  /// What random values are derived from.
+  public var seed: String { environment.seed }
+
+  /// The local URL at which the app reaches an upstream.
+  ///
+  /// - Parameter upstream: its name.
+  /// - Returns: such as `http://127.0.0.1:20013`.
+  /// - Throws: ``DioramaTestingError`` when no such upstream is declared.
+  public func endpoint(_ upstream: String) throws(DioramaTestingError) -> URL {
+    guard let url = environment.endpoint(upstream).flatMap(URL.init(string:)) else {
+      throw unknown("upstream", upstream, environment.upstreams.map(\.name), "upstreams:")
+    }
+    return url
+  }
+
+  /// A port of 127.0.0.1 that nobody else gets while the environment lives.
+  ///
+  /// - Parameter name: as given to `ports:`.
+  /// - Returns: the port.
+  /// - Throws: ``DioramaTestingError`` when no port has this name.
+  public func port(_ name: String) throws(DioramaTestingError) -> Int {
+    guard let port = ports[name]?.port else { throw unknown("port", name, ports.keys.sorted(), "ports:") }
+    return Int(port)
+  }
+
+  private func unknown(
+    _ what: String, _ name: String, _ names: [String], _ argument: String
+  ) -> DioramaTestingError {
+    let nearest = EditDistance.nearest(to: name, among: names).map { "'\($0)'" }.joined(separator: ", ")
+    return DioramaTestingError(
+      .usage,
+      "there is no \(what) '\(name)'" + (nearest.isEmpty ? "" : "; there is \(nearest)")
+        + "; declare it with \(argument)")
+  }
+
+  /// Variables for a program that the test starts by other means than ``TestApplication``: the launch contract
+  /// (`DIORAMA_CONTRACT`) and, for programs without the library, endpoints and ports. They are good until the environment
+  /// ends.
+  ///
+  /// ```swift
+  /// container.environment.merge(try environment.launchEnvironment()) { $1 }
+  /// ```
+  ///
+  /// - Returns: values by name.
+  /// - Throws: ``DioramaTestingError`` when the contract cannot be written, or the environment has ended.
+  public func launchEnvironment() throws(DioramaTestingError) -> [String: String] { try handover().variables }
+
+  // MARK: Its life
+
+  /// What a program needs to live in this environment: variables, and arguments behind its own.
+  struct Handover {
+    var variables: [String: String]
+    var arguments: [String]
+  }
+
+  /// Makes the contract ready to be handed to a program.
+  ///
+  /// - Parameter folder: where a contract goes that does not fit into a variable; nil for one that goes with the
+  ///   environment.
+  /// - Returns: what the program is to get.
+  /// - Throws: when the contract cannot be written.
+  func handover(in folder: String? = nil) throws(DioramaTestingError) -> Handover {
+    guard !state.withLock({ $0.hasEnded }) else {
+      throw DioramaTestingError(.usage, "the environment of \(name) has ended; launch programs before that")
+    }
+    let contract = environment.contract
+    var variables = environment.variables
+    let arguments: [String]
+    do {
+      arguments = try contract.launchArguments()
+      let folder = try folder ?? ownFolder()
+      variables["DIORAMA_CONTRACT"] = try ContractWriter.deliver(contract, folder: folder).value
+    } catch {
+      throw DioramaTestingError(.environment, "\(error)")
+    }
+    return Handover(variables: variables, arguments: arguments)
+  }
+
+  private func ownFolder() throws(EnvironmentError) -> String {
+    try state.withLock { state throws(EnvironmentError) in
+      if let folder = state.folder { return folder }
+      let folder = try TemporaryFolder.make()
+      state.folder = folder
+      return folder
+    }
+  }
+
+  /// What was launched in it.
+  var applications: [TestApplication] { state.withLock { $0.applications } }
+
+  /// An application was launched, and is to end with this environment.
+  func adopt(_ application: TestApplication) {
+    state.withLock { state in
+      if !state.applications.contains(where: { $0 === application }) { state.applications.append(application) }
+    }
+  }
+
+  /// Ends the environment: its applications are terminated, its ports close, the recording is sealed, and the report fails
+  /// the test if the world did not hold.
+  ///
+  /// The trait and `provision(for:)` do it by themselves; whoever provisioned by `provision(case:)` calls it at the end of
+  /// the test. A second call does nothing.
+  public func end() async {
+    guard let ending = await finish(hasFailed: false) else { return }
+    reporter.report(ending)
+  }
+
+  /// - Parameter hasFailed: whether the test failed already.
+  /// - Returns: nil when it had ended before.
+  func finish(hasFailed: Bool) async -> Ending? {
+    let claimed = state.withLock { state -> State? in
+      guard !state.hasEnded else { return nil }
+      state.hasEnded = true
+      return state
+    }
+    guard let claimed else { return nil }
+    for application in claimed.applications { await application.terminate() }
+    let (report, sealed) = await environment.end(keepingEmptyRecording: !hasFailed)
+    if let folder = claimed.folder { try? FileManager.default.removeItem(atPath: folder) }
+    return Ending(
+      report, ReportText(report, sealed: sealed, of: environment), claimed.applications, name: name,
+      hasFailed: hasFailed)
+  }
+}

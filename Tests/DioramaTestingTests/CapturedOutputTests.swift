@@ -1,0 +1,57 @@
+import Testing
+
+@testable import DioramaTesting
+
+@Suite("Captured output")
+struct CapturedOutputTests {
+  private func append(_ text: String, to captured: inout CapturedOutput) {
+    var text = text
+    text.withUTF8 { captured.append(UnsafeRawBufferPointer($0)) }
+  }
+
+  @Test("is whole while memory and file hold it")
+  func whole() {
+    var captured = CapturedOutput(memoryLimit: 10, fileLimit: 1000)
+    var expected = ""
+    for number in 0..<100 {
+      append("\(number) ", to: &captured)
+      expected += "\(number) "
+      #expect(String(decoding: captured.bytes, as: UTF8.self) == expected)
+    }
+  }
+
+  @Test("beyond that keeps the beginning and the end, and says what is lost")
+  func bounded() {
+    var captured = CapturedOutput(memoryLimit: 10, fileLimit: 30)
+    for number in 0..<50 { append("\(number % 10)", to: &captured) }
+    let text = String(decoding: captured.bytes, as: UTF8.self)
+    #expect(text.hasPrefix("012345678901234567890123456789"))
+    #expect(text.contains("bytes are not kept"))
+    #expect(text.hasSuffix("0123456789"))
+    #expect(captured.count == 50)
+  }
+
+  @Test("is searched only where nobody has found anything yet")
+  func search() {
+    var captured = CapturedOutput(memoryLimit: 10, fileLimit: 1000)
+    var scanned = 0
+    append("abab", to: &captured)
+    #expect(captured.take(Array("ab".utf8), scanned: &scanned))
+    #expect(captured.take(Array("ab".utf8), scanned: &scanned))
+    #expect(!captured.take(Array("ab".utf8), scanned: &scanned))
+    append("ababab0123456789012345678", to: &captured)
+    // By now the first letters have left memory.
+    #expect(!captured.take(Array("ab".utf8), scanned: &scanned))
+    scanned = 0
+    #expect(captured.take(/\d{3}/) == "901" || captured.take(Array("678".utf8), scanned: &scanned))
+  }
+
+  @Test("shows its last lines without empty ones at the ends")
+  func tail() {
+    var captured = CapturedOutput()
+    #expect(captured.tail(lines: 3) == [])
+    append("\none\r\ntwo\n\nfour\n\n", to: &captured)
+    #expect(captured.tail(lines: 3) == ["two", "", "four"])
+    #expect(captured.tail(lines: 9) == ["one", "two", "", "four"])
+  }
+}

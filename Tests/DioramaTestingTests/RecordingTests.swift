@@ -1,0 +1,130 @@
+import DioramaTesting
+import Foundation
+import Testing
+
+@Suite("The clinic app in a test's environment")
+struct RecordingTests {
+  private let folder: Folder
+
+  init() throws {
+    folder = try Folder()
+  }
+
+  private func provision(
+    _ mode: TestEnvironment.Mode, _ upstreams: [String: String] = [:],
+    toggles: [String: TestEnvironment.Value] = ["skip-onboarding": true],
+    sourceLocation: SourceLocation = #_sourceLocation
+  ) async throws -> TestEnvironment {
+    try await TestEnvironment.provision(
+      mode: mode, upstreams: upstreams, toggles: toggles,
+      clock: mode == .record ? .frozen(at: "2018-10-08T09:00:00Z") : nil,
+      cassette: folder.file("booking"), sourceLocation: sourceLocation)
+  }
+
+  private func record() async throws -> String {
+    let backend = try await Backend()
+    let environment = try await provision(.record, ["clinic": backend.url])
+    let app = try await book(in: .environment(environment))
+    await environment.end()
+    await backend.app.terminate()
+    return app.standardOutput
+  }
+
+  @Test("is recorded, and replayed with its backend gone, by many tests at once")
+  func replay() async throws {
+    let recorded = try await record()
+    #expect(recorded.hasPrefix("registered "))
+    #expect(folder.has("booking.har") && folder.has("booking.strings.json"))
+    try await withThrowingTaskGroup(of: String.self) { group in
+      for _ in 0..<4 {
+        group.addTask {
+          let environment = try await provision(.replay)
+          let app = try await book(in: .environment(environment))
+          await environment.end()
+          return app.standardOutput
+        }
+      }
+      for try await output in group { #expect(output == recorded) }
+    }
+  }
+
+  @Test("fails the test at its own line when it asks for what is not recorded")
+  func unmatched() async throws {
+    _ = try await record()
+    let environment = try await provision(.replay)
+    let line = #line - 1
+    // Another user than the recorded one.
+    let url = try environment.endpoint("clinic").appending(path: "v1/users")
+    let app = TestApplication(executable: "curl", in: .environment(environment))
+    // It refuses options that it does not know.
+    app.passesArgumentPairs = false
+    app.launchArguments = [
+      "-s", "-X", "POST", "-H", "Content-Type: application/json", "-d", #"{"age":1}"#, url.absoluteString,
+    ]
+    app.passesArgumentPairs = false
+    try await app.launch()
+    try await app.wait(for: .exited(0))
+    await withKnownIssue {
+      await environment.end()
+    } matching: { issue in
+      let text = issue.comments.map(\.rawValue).joined()
+      return issue.sourceLocation?.line == line && issue.sourceLocation?.fileName == "RecordingTests.swift"
+        && text.hasPrefix("replay failed: 1 request (1 unmatched)") && text.contains("not recorded: POST")
+        && text.contains("nearest: interaction 0")
+        && text.contains("DIORAMA_MODE=extend swift test --filter 'DioramaTestingTests.RecordingTests/unmatched'")
+        && text.contains("curl: it exited with status 0")
+    }
+  }
+
+  @Test("says how to record a cassette that is not there")
+  func missing() async throws {
+    let error = await #expect(throws: DioramaTestingError.self) { try await provision(.replay) }
+    #expect(error?.kind == .environment)
+    #expect(
+      error?.description == "there is no cassette \(folder.file("booking.har")); record it with "
+        + "DIORAMA_MODE=record swift test --filter 'DioramaTestingTests.RecordingTests/missing'")
+    let upstream = await #expect(throws: DioramaTestingError.self) { try await provision(.record) }
+    #expect(upstream?.description.contains(#"name it with upstreams: ["NAME": "URL"]"#) == true)
+    #expect(!FileManager.default.fileExists(atPath: folder.file("booking.har.partial")))
+  }
+
+  @Test("is refused what makes no sense, in one line that names it")
+  func refused() async throws {
+    let origin = await #expect(throws: DioramaTestingError.self) { try await provision(.mock, ["api": "ftp://x"]) }
+    #expect(origin?.description.hasPrefix("upstream 'api': ") == true)
+    let clock = await #expect(throws: DioramaTestingError.self) {
+      try await TestEnvironment.provision(mode: .mock, clock: .frozen(at: "yesterday"))
+    }
+    #expect(clock?.description.contains("'yesterday' is no RFC 3339 instant") == true)
+    let rate = await #expect(throws: DioramaTestingError.self) {
+      try await TestEnvironment.provision(mode: .mock, clock: .scaled(by: 0))
+    }
+    #expect(rate?.description.contains("clock: .scaled(by: 60)") == true)
+    #expect([origin, clock, rate].allSatisfy { $0?.kind == .usage })
+  }
+
+  @Test("ends with its environment")
+  func ends() async throws {
+    let environment = try await TestEnvironment.provision(mode: .mock)
+    let app = shell("sleep 1000", in: .environment(environment))
+    try await app.launch()
+    await environment.end()
+    #expect(app.state == .killed(signal: 15))
+    await environment.end()
+    let error = await #expect(throws: DioramaTestingError.self) { try await app.launch() }
+    #expect(error?.description.contains("has ended") == true)
+  }
+
+  @Test("can be started by other means, too")
+  func variables() async throws {
+    let environment = try await TestEnvironment.provision(
+      mode: .mock, upstreams: ["a-b": "https://a.example"],
+      credentials: [.init(service: "clinic", account: "token", secret: "hush")])
+    let variables = try environment.launchEnvironment()
+    #expect(variables["DIORAMA_ENDPOINT_A_B"] == (try environment.endpoint("a-b").absoluteString))
+    let path = try #require(variables["DIORAMA_CONTRACT"]?.dropFirst(5)).description
+    #expect(FileManager.default.fileExists(atPath: path))
+    await environment.end()
+    #expect(!FileManager.default.fileExists(atPath: (path as NSString).deletingLastPathComponent))
+  }
+}

@@ -1,0 +1,58 @@
+import DioramaTesting
+import Foundation
+import Testing
+
+/// Tests whose ends are looked at from outside; see ``NestedRun``.
+@Suite("Samples", .enabled(if: NestedRun.isInside))
+struct Samples {
+  static let missingLine = #line + 1
+  @Test("asks for what nobody recorded", .environment(.replay, cassette: NestedRun.value("CASSETTE")))
+  func missing() async throws {
+    let app = TestApplication(executable: "clinic")
+    app.launchArguments = ["book"]
+    try await app.launch()
+    try await app.wait(for: .notRunning)
+  }
+
+  @Test("launches what breaks", .environment(.mock))
+  func crashing() async throws {
+    let app = shell("echo last words; kill -s ABRT $$", in: .current)
+    try await app.launch()
+    try await app.wait(forOutput: "last words")
+    while app.state == .running { await Task.yield() }
+  }
+
+  @Test("waits for what does not come", .environment(.mock))
+  func hanging() async throws {
+    let app = shell("echo loading; sleep 1000", in: .current)
+    try await app.launch()
+    try await app.wait(forOutput: "loading")
+    try await app.wait(forOutput: "done", timeout: .milliseconds(10))
+  }
+
+  @Test(
+    "is killed while its application runs",
+    .environment(.mock, credentials: [.init(service: "s", account: "a", secret: "x")]))
+  func killed() async throws {
+    let app = shell("echo $$ ${DIORAMA_CONTRACT#file:}; sleep 1000", in: .current)
+    try await app.launch()
+    print("application \(try await app.wait(forOutput: /.*\n/))", terminator: "")
+    fflush(nil)
+    try await app.wait(for: .exited(0), timeout: .seconds(600))
+  }
+
+  @Test(
+    "is recorded or replayed",
+    .environment(.replay, upstreams: ["clinic": NestedRun.value("URL")], cassette: NestedRun.value("CASSETTE")))
+  func booking() async throws { _ = try await book() }
+
+  @Test(
+    "is recorded once",
+    .environment(upstreams: ["clinic": NestedRun.value("URL")], cassette: NestedRun.value("CASSETTE")))
+  func once() async throws { _ = try await book() }
+
+  @Test("forgets to end its environment")
+  func unended() async throws {
+    _ = try await TestEnvironment.provision(mode: .mock)
+  }
+}
