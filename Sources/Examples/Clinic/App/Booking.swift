@@ -5,13 +5,13 @@ import Foundation
 struct Booking {
   let api: ClinicAPI
   let controls: AppControls
+  let screen: Screen
 
   /// Books the first slot that is still to come, and says line by line what was done.
-  func run(_ say: (String) -> Void) async throws {
-    let email = try controls.strings.string("email", length: 12) + "@example.com"
-    let user = try await api.register(email: email, age: try controls.strings.integer("age", in: 18...99))
+  func run() async throws {
+    let user = try await Registration(api: api, controls: controls).register()
     try await api.openSession(token: user.token)
-    say("registered \(email)")
+    screen.show("registered \(user.email)")
 
     guard let clinic = try await api.clinics().first else { throw ClinicError(description: "there is no clinic") }
     let slot = try await firstSlot(of: clinic)
@@ -20,14 +20,14 @@ struct Booking {
       slot, symptom: try controls.strings.string("symptom", length: 24),
       reference: try controls.strings.uuid("booking"),
       requestedAt: controls.clock.now, token: user.token)
-    say("booked \(moment(appointment.startsAt)) at \(appointment.clinic) for \(appointment.symptom)")
-    say("appointment \(appointment.id)")
+    screen.show("booked \(moment(appointment.startsAt)) at \(appointment.clinic) for \(appointment.symptom)")
+    screen.show("appointment \(appointment.id)")
 
     let document = try await api.document(at: appointment.confirmation)
     guard document.starts(with: Data("%PDF-".utf8)) else {
       throw ClinicError(description: "\(appointment.confirmation): the confirmation is no PDF")
     }
-    say("confirmation of \(document.count) bytes")
+    screen.show("confirmation of \(document.count) bytes")
   }
 
   /// The first slot that is in the future here and now: what the backend offers may be a while old.
@@ -45,8 +45,14 @@ struct Booking {
 
   /// `2018-10-08T09:30:00Z, 10:30 here`: the second in the patient's time zone.
   private func moment(_ date: Date) -> String {
-    let parts = controls.clock.calendar.dateComponents([.hour, .minute], from: date)
-    let time = [parts.hour, parts.minute].map { ($0 ?? 0) < 10 ? "0\($0 ?? 0)" : "\($0 ?? 0)" }
-    return "\(date.formatted(.iso8601)), \(time.joined(separator: ":")) here,"
+    "\(date.formatted(.iso8601)), \(controls.clock.timeOfDay(date)) here,"
+  }
+}
+
+extension DioramaClock {
+  /// `10:30`, in the patient's time zone.
+  func timeOfDay(_ date: Date) -> String {
+    let parts = calendar.dateComponents([.hour, .minute], from: date)
+    return [parts.hour, parts.minute].map { ($0 ?? 0) < 10 ? "0\($0 ?? 0)" : "\($0 ?? 0)" }.joined(separator: ":")
   }
 }

@@ -7,24 +7,41 @@ import Foundation
   import Glibc
 #endif
 
-/// A patient's app on the command line: `clinic book` registers, finds a slot, books it and gets the confirmation.
+/// A patient's app on the command line: `clinic book` registers, finds a slot, books it and gets the confirmation;
+/// `clinic visit` stays signed in for a while, and asks for the PIN when that is over.
 ///
-/// It is written as any app would be. All that it has of Diorama is that it takes time, random input, switches and
-/// backends from `AppControls`.
+/// It is written as any app would be. All that it has of Diorama is that it takes time, random input, secrets, switches
+/// and backends from `AppControls`.
 @main
 struct ClinicApp {
   static func main() async {
     do {
       let options = try Options(Array(CommandLine.arguments.dropFirst()))
-      let controls = try AppControls.launch()
-      if !controls.toggles[.skipOnboarding] { print(onboarding) }
-      let backend = controls.endpoint("clinic", default: options.backend)
-      try await Booking(api: ClinicAPI(backend), controls: controls).run { print($0) }
+      let controls = try AppControls.launch(declaring: catalogue, credentials: deviceStore)
+      let screen = Screen()
+      if !controls.toggles[.skipOnboarding] { screen.show(onboarding) }
+      let api = ClinicAPI(controls.endpoint("clinic", default: options.backend))
+      switch options.command {
+      case .book: try await Booking(api: api, controls: controls, screen: screen).run()
+      case .visit: try await Visit(api: api, controls: controls, screen: screen).run()
+      }
     } catch let error as Options.Problem {
       fail("\(error.description)\n\(Options.usage)", status: 64)
     } catch {
       fail("\(error)", status: 1)
     }
+  }
+
+  /// What a test may set here.
+  private static let catalogue: Catalogue = [.toggle(.skipOnboarding), .toggle(.neverAskForPIN)]
+
+  /// The keychain where there is one; elsewhere what a patient gives us is gone with the app.
+  private static var deviceStore: any CredentialStore {
+    #if canImport(Security)
+      KeychainCredentialStore()
+    #else
+      InMemoryCredentialStore()
+    #endif
   }
 
   private static let onboarding = """
@@ -40,6 +57,5 @@ struct ClinicApp {
 }
 
 extension Toggle<Bool> {
-  /// Goes straight to the booking.
-  static let skipOnboarding = Toggle("skip-onboarding", default: false)
+  static let skipOnboarding = Toggle("skip-onboarding", default: false, purpose: "Goes straight to the booking.")
 }

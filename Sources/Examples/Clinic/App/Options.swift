@@ -2,8 +2,17 @@ import Foundation
 
 /// What the command line says.
 struct Options {
-  static let usage = "usage: clinic book [--backend URL]"
+  static let usage = "usage: clinic book|visit [--backend URL]"
 
+  /// What the patient is here for.
+  enum Command: String {
+    /// To book an appointment.
+    case book
+    /// To stay.
+    case visit
+  }
+
+  let command: Command
   /// Where the clinic's backend is.
   var backend = URL(string: "https://dev.clinic.example") ?? URL(filePath: "/")
 
@@ -30,8 +39,8 @@ struct Options {
         throw Problem(description: "'\(argument)' is not expected here")
       }
     }
-    guard command == "book" else {
-      throw Problem(description: command.map { "'\($0)' is no command" } ?? "a command is missing")
-    }
+    guard let command else { throw Problem(description: "a command is missing") }
+    guard let known = Command(rawValue: command) else { throw Problem(description: "'\(command)' is no command") }
+    self.command = known
   }
 }
