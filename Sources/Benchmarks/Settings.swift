@@ -10,8 +10,22 @@ struct Settings {
   let sizes: [Int]
   /// `DIORAMA_BIN`: the command under test; default: the one built beside this one.
   let diorama: URL
+  /// The first argument.
+  let part: Part
   /// `--check`: hold the figures to their limits, and fail when one is broken.
   let check: Bool
+
+  /// What there is to measure.
+  enum Part: String {
+    /// A replay beside nginx.
+    case replay
+    /// What an app pays for its controls.
+    case app
+    /// What a change of an app's world costs while it runs.
+    case link
+    /// What `link` starts.
+    case follow
+  }
 
   init(environment: [String: String], arguments: [String]) throws {
     func positive(_ name: String, _ text: String) throws -> Int {
@@ -20,6 +34,11 @@ struct Settings {
       }
       return number
     }
+    var words = arguments.dropFirst()
+    guard let part = Part(rawValue: words.popFirst() ?? ""), words.allSatisfy({ $0 == "--check" }) else {
+      throw BenchError("usage: Benchmarks replay|app|link [--check]")
+    }
+    self.part = part
     rounds = try positive("BENCH_ROUNDS", environment["BENCH_ROUNDS"] ?? "7")
     seconds = try positive("BENCH_SECONDS", environment["BENCH_SECONDS"] ?? "3")
     sizes = try (environment["BENCH_SIZES"] ?? "10,1000,100000").split(separator: ",").map {
@@ -27,13 +46,10 @@ struct Settings {
     }
     let beside = URL(fileURLWithPath: arguments[0]).deletingLastPathComponent().appendingPathComponent("diorama")
     diorama = environment["DIORAMA_BIN"].map { URL(fileURLWithPath: $0) } ?? beside
-    guard FileManager.default.isExecutableFile(atPath: diorama.path) else {
+    guard part != .replay || FileManager.default.isExecutableFile(atPath: diorama.path) else {
       throw BenchError("no diorama at \(diorama.path); run make bench, or name it in DIORAMA_BIN")
     }
-    if let unknown = arguments.dropFirst().first(where: { $0 != "--check" }) {
-      throw BenchError("unknown argument \(unknown) (there is: --check)")
-    }
-    check = arguments.contains("--check")
+    check = words.contains("--check")
   }
 }
 
