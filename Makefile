@@ -15,7 +15,7 @@ export SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH ?= 8
 export ASAN_OPTIONS ?= detect_leaks=0
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test test-thread test-address soak bench bench-build lint install clean ready
+.PHONY: help build demo test test-thread test-address soak bench bench-build docs lint install clean ready
 
 help: ## Lists what can be made
 	@sed -n 's/^\([a-z-]*\):.*## /\1|/p' Makefile | awk -F'|' '{ printf "make %-13s %s\n", $$1, $$2 }'
@@ -34,6 +34,7 @@ demo: ready ## Records an app's world, stops its backend, replays it eight times
 	@python3 Sources/Examples/Clinic/Demo/demo.py
 
 test: ready ## Runs the unit tests, then the acceptance scripts with few rounds
+	@Config/bootstrap test
 	@Config/httpbin
 	@echo "make: building diorama and its tests (the first time takes some minutes)"
 	@$(SWIFT) build --build-tests
@@ -43,28 +44,43 @@ test: ready ## Runs the unit tests, then the acceptance scripts with few rounds
 	@$(PYTHON) Tests/Acceptance/all.py
 
 test-thread: ready ## Runs the unit tests under the thread sanitizer
+	@Config/bootstrap test
 	@$(SWIFT) test --sanitize=thread --scratch-path .build/thread
 
 test-address: ready ## Runs the unit tests under the address sanitizer
+	@Config/bootstrap test
 	@$(SWIFT) test --sanitize=address --scratch-path .build/address
 
-soak: ready bench-build ## Runs the acceptance scripts in full and holds the benchmarks to their limits
+soak: ready bench-build ## Puts promises to the test 10,000 times, runs the acceptance scripts in full, holds the benchmarks to their limits
 	@Config/httpbin
-	@echo "make: building diorama and the clinic"
-	@$(SWIFT) build
+	@echo "make: building diorama and its tests"
+	@$(SWIFT) build --build-tests
+	@echo "make: putting the clock's promises to the test, 10,000 times each"
+	@DIORAMA_ROUNDS=10000 $(SWIFT) test --skip-build --filter 'DioramaTests\.(PromiseTests|ReadingTests)'
+	@echo "make: drawing random values by sixteen threads from a hundred keys, 1,000 times"
+	@DIORAMA_ROUNDS=1000 $(SWIFT) test --skip-build --filter 'DioramaTests\.InterleavingTests'
+	@echo "make: moving the clinic's clock past its session, 1,000 times"
+	@DIORAMA_ROUNDS=1000 $(SWIFT) test --skip-build --filter 'ClinicTests\.VisitTests'
+	@echo "make: keeping credentials by sixteen threads, a million calls"
+	@DIORAMA_ROUNDS=1000 $(SWIFT) test --skip-build --filter 'DioramaTests\.ConcurrentCredentialTests'
 	@echo "make: running the acceptance scripts in full"
 	@$(PYTHON) Tests/Acceptance/all.py --soak
 	@echo "make: measuring, with limits"
-	@.build/release/Benchmarks --check
+	@.build/release/Benchmarks replay --check
+	@.build/release/Benchmarks app --check
 
-bench: bench-build ## Measures replay beside nginx
-	@.build/release/Benchmarks
+bench: bench-build ## Measures replay beside nginx, and an app's controls beside plain Foundation
+	@.build/release/Benchmarks replay
+	@.build/release/Benchmarks app
 
 bench-build:
 	@Config/bootstrap bench
 	@echo "make: building for release (the first time takes some minutes)"
-	@$(SWIFT) build -c release --product diorama
-	@$(SWIFT) build -c release --product Benchmarks
+	@$(SWIFT) build -c release --traits Controlled --product diorama
+	@$(SWIFT) build -c release --traits Controlled --product Benchmarks
+
+docs: ready ## Builds the documentation of the libraries; a warning is an error
+	@Config/docs
 
 lint: ready ## Checks the format of the sources
 	@$(SWIFT) format lint --strict -r Sources Tests Package.swift

@@ -6,6 +6,9 @@ let package = Package(
   platforms: [.macOS(.v15), .iOS(.v18)],
   products: [
     .library(name: "Diorama", targets: ["Diorama"]),
+    .library(name: "DioramaTesting", targets: ["DioramaTesting"]),
+    // A product of its own, so that nobody links libsecret by accident.
+    .library(name: "DioramaSecretService", targets: ["DioramaSecretService"]),
     .executable(name: "diorama", targets: ["DioramaCommand"]),
     .executable(name: "clinic", targets: ["Clinic"]),
     .executable(name: "clinic-backend", targets: ["ClinicBackend"]),
@@ -31,38 +34,61 @@ let package = Package(
     .systemLibrary(
       name: "CGnuTLS", pkgConfig: "gnutls",
       providers: [.apt(["libgnutls28-dev"]), .brew(["gnutls"])]),
+    .systemLibrary(
+      name: "CSecret", pkgConfig: "libsecret-1",
+      providers: [.apt(["libsecret-1-dev"])]),
+    .systemLibrary(name: "CPosixSpawn"),
 
     // The street, low houses first: an arrow only points up this list.
     .target(name: "HTTPMessages"),
     .target(name: "LaunchContract"),
     .target(name: "Diorama", dependencies: ["LaunchContract", "CLibUUID"]),
+    .target(
+      name: "DioramaSecretService",
+      dependencies: ["Diorama", .target(name: "CSecret", condition: .when(platforms: [.linux]))]),
     .target(name: "HTTPServer", dependencies: ["HTTPMessages", "CMicroHTTPD"]),
     .target(name: "HTTPClient", dependencies: ["HTTPMessages", "CCurl"]),
     .target(name: "Cassettes", dependencies: ["HTTPMessages", "LaunchContract", "CCompression"]),
     .target(name: "PortLeases"),
+    .target(name: "ChildProcesses", dependencies: ["CPosixSpawn"]),
     .target(
       name: "EnvironmentService",
       dependencies: [
         "HTTPMessages", "LaunchContract", "Diorama", "HTTPServer", "HTTPClient", "Cassettes", "CGnuTLS",
       ]),
+    .target(
+      name: "DioramaTesting",
+      dependencies: [
+        "EnvironmentService", "ChildProcesses", "PortLeases", "Diorama", "LaunchContract", "Cassettes", "HTTPMessages",
+      ]),
     .executableTarget(
       name: "DioramaCommand",
       dependencies: [
-        "EnvironmentService", "PortLeases", "Diorama", "LaunchContract", "Cassettes", "HTTPMessages",
+        "EnvironmentService", "ChildProcesses", "PortLeases", "Diorama", "LaunchContract", "Cassettes", "HTTPMessages",
       ]),
     .executableTarget(name: "Clinic", dependencies: ["Diorama"], path: "Sources/Examples/Clinic/App"),
     .executableTarget(
       name: "ClinicBackend", dependencies: ["HTTPServer", "HTTPMessages"],
       path: "Sources/Examples/Clinic/Backend"),
     .executableTarget(
-      name: "Benchmarks", dependencies: ["Cassettes", "HTTPMessages"]),
+      name: "Benchmarks",
+      dependencies: ["EnvironmentService", "Diorama", "LaunchContract", "Cassettes", "HTTPMessages"]),
 
-    // Foundation's Process reads past its memory while many descriptors come and go; what tests start, they start here.
-    .target(name: "TestSupport", dependencies: ["HTTPMessages"], path: "Tests/TestSupport"),
+    .target(name: "TestSupport", dependencies: ["ChildProcesses", "HTTPMessages"], path: "Tests/TestSupport"),
+    // The smallest app that follows its environment, for tests that need a process of its own.
+    .executableTarget(name: "FollowingApp", dependencies: ["Diorama"], path: "Tests/FollowingApp"),
+    // A program whose user defaults tests look at from outside.
+    .executableTarget(name: "DefaultsProbe", dependencies: ["Diorama"], path: "Tests/DefaultsProbe"),
     .testTarget(name: "HTTPMessagesTests", dependencies: ["HTTPMessages"]),
     .testTarget(name: "LaunchContractTests", dependencies: ["LaunchContract"]),
-    .testTarget(name: "DioramaTests", dependencies: ["TestSupport", "Diorama", "LaunchContract"]),
-    .testTarget(name: "ClinicTests", dependencies: ["TestSupport", "Clinic", "ClinicBackend", "LaunchContract"]),
+    .testTarget(
+      name: "DioramaTests",
+      dependencies: ["TestSupport", "DefaultsProbe", "Diorama", "DioramaTesting", "LaunchContract"]),
+    .testTarget(
+      name: "DioramaSecretServiceTests", dependencies: ["TestSupport", "DioramaSecretService", "DioramaTesting"]),
+    .testTarget(
+      name: "ClinicTests",
+      dependencies: ["TestSupport", "DioramaTesting", "Clinic", "ClinicBackend", "LaunchContract"]),
     .testTarget(name: "HTTPServerTests", dependencies: ["TestSupport", "HTTPServer", "HTTPMessages"]),
     .testTarget(name: "HTTPClientTests", dependencies: ["TestSupport", "HTTPClient", "HTTPServer", "HTTPMessages"]),
     .testTarget(name: "CassettesTests", dependencies: ["Cassettes", "HTTPMessages", "LaunchContract"]),
@@ -70,7 +96,14 @@ let package = Package(
     .testTarget(
       name: "EnvironmentServiceTests",
       dependencies: [
-        "TestSupport", "EnvironmentService", "Cassettes", "HTTPServer", "HTTPClient", "HTTPMessages", "LaunchContract",
+        "TestSupport", "EnvironmentService", "Diorama", "FollowingApp", "Cassettes", "HTTPServer", "HTTPClient",
+        "HTTPMessages", "LaunchContract",
+      ]),
+    .testTarget(
+      name: "DioramaTestingTests",
+      dependencies: [
+        "DioramaTesting", "TestSupport", "EnvironmentService", "LaunchContract", "HTTPMessages", "HTTPServer", "Clinic",
+        "ClinicBackend",
       ]),
     .testTarget(
       name: "DioramaCommandTests",

@@ -5,7 +5,7 @@ import sys
 
 import support
 
-FEW = {"httpbin_roundtrip": [], "misses": [], "killed": ["--rounds", "6"], "clinic": ["--rounds", "2", "--copies", "4"], "disk": []}
+FEW = {"httpbin_roundtrip": [], "misses": [], "killed": ["--rounds", "6"], "clinic": ["--rounds", "2", "--copies", "4"], "disk": [], "inert": [], "outside_package": []}
 FULL = dict(FEW, killed=["--rounds", "50"], clinic=["--rounds", "100", "--copies", "16"])
 
 if sys.argv[1:] not in ([], ["--soak"]):

@@ -49,7 +49,7 @@ def main():
                 for run in pool.map(replay, range(options.copies)):
                     slowest = max(slowest, run.seconds)
                     fine = run.status == 0 and run.report["ok"] and booked(run) == first
-                    complete = fine and run.report["requests"]["replayed"] == calls and not run.report["unused"]
+                    complete = fine and run.report["requests"]["replayed"] == calls and not run.report["unused"] and not run.report["strings"]["unused"]
                     checks.that(complete, f"round {number}: the app does today what it did a year ago", f"{run} {run.report}")
         checks.that(watch.count == 0, "nobody knocks where the backend was", watch.count)
         checks.say(f"{options.rounds} rounds of {options.copies} copies at once; the slowest copy took {slowest:.1f} s")

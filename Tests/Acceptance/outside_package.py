@@ -1,0 +1,98 @@
+"""A package of somebody else's, which tests its app with DioramaTesting in both libraries: recorded by one variable,
+replayed with its backend gone, and failed at the test's own line when the app asks something else.
+
+It is built below .build, where it stays, so that only the first time takes minutes.
+"""
+
+import pathlib
+import re
+import shutil
+import subprocess
+import time
+
+import support
+
+PLACE = support.ROOT / ".build/outside/package"
+CASSETTES = PLACE / "Tests/ShopTests/Cassettes"
+EXPECTED = {"BuyingTests/politely.har", "BuyingTests/each/salt.har", "BuyingTests/each/oil.har", "BuyingTestCase/testBuys.har"}
+
+
+def lay_out():
+    """Puts the package in its place; what is the same already is not written, so that it is not built again."""
+    source = support.HERE / "OutsidePackage"
+    for file in source.rglob("*"):
+        target = PLACE / file.relative_to(source)
+        if file.is_file() and not (target.exists() and target.read_bytes() == file.read_bytes()):
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes(file.read_bytes())
+    shutil.rmtree(CASSETTES, ignore_errors=True)
+    CASSETTES.mkdir()
+
+
+def swift(*words, **variables):
+    """Runs `swift WORDS…` on the package; its words and whether it succeeded."""
+    ended = subprocess.run(
+        ["swift", *words, "--package-path", PLACE],
+        env={**support.environment(), **variables}, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT, text=True, timeout=3600,
+    )
+    return ended.returncode == 0, ended.stdout
+
+
+def line(file, text):
+    """The number of the line of a test file in which a text stands."""
+    lines = (PLACE / "Tests/ShopTests" / file).read_text().splitlines()
+    return 1 + next(number for number, content in enumerate(lines) if text in content)
+
+
+def answer(handler, body):
+    return 200, [("Content-Type", "text/plain")], f"sold {handler.path.split('/')[1]}".encode()
+
+
+def main():
+    checks = support.Checks("outside package")
+    lay_out()
+    begun = time.monotonic()
+    built, words = swift("build", "--build-tests")
+    if not checks.that(built, "a package that depends on DioramaTesting builds", words[-3000:]):
+        checks.end()
+    checks.say(f"built in {time.monotonic() - begun:.0f} s")
+
+    passed, words = swift("test", "--skip-build")
+    checks.that(not passed, "without cassettes the tests fail", words)
+    checks.that("DIORAMA_MODE=record swift test --filter 'ShopTests.BuyingTests/politely'" in words,
+                "the message says how to record", words)
+
+    with support.Upstream(answer) as shop:
+        passed, words = swift("test", "--skip-build", DIORAMA_MODE="record", SHOP=shop.url)
+    checks.that(passed, "DIORAMA_MODE=record records whatever the code says", words)
+    found = {str(path.relative_to(CASSETTES)) for path in CASSETTES.rglob("*.har")}
+    checks.that(found == EXPECTED, "each test and each case has its cassette beside the test's file", found)
+
+    before = support.snapshot(CASSETTES)
+    with support.Watch(shop.port) as watch:
+        for _ in range(3):
+            begun = time.monotonic()
+            passed, words = swift("test", "--skip-build", CI="true")
+            checks.that(passed, "with the backend gone they replay", words)
+            seconds = time.monotonic() - begun
+    checks.that(watch.count == 0, "nobody knocks where the backend was", watch.count)
+    checks.that(support.snapshot(CASSETTES) == before, "a replay changes no file")
+    checks.say(f"a replay of all tests took {seconds:.1f} s, most of it swift's")
+
+    passed, words = swift("test", "--skip-build", ITEM="coffee")
+    checks.that(not passed, "an app that asks something else fails its tests", words)
+    trait = line("BuyingTests.swift", '@Test("buys politely"')
+    call = line("BuyingTestCase.swift", "provision(for: self")
+    checks.that(re.search(rf"BuyingTests\.swift:{trait}:\d+.*\n.*replay failed: 1 request \(1 unmatched\)", words),
+                "in Swift Testing at the test's line, with the reason", words)
+    checks.that(re.search(rf"BuyingTestCase\.swift:{call}: error: .*replay failed: 1 request \(1 unmatched\)", words),
+                "in XCTest at the line that provisioned, with the reason", words)
+    checks.that("tea" in words and "coffee" in words, "the reason shows what differs", words)
+
+    passed, words = swift("test", "--skip-build", DIORAMA_MODE="recrod")
+    checks.that(not passed and "did you mean 'record'?" in words, "a mode that is none is a clear error", words)
+    checks.end()
+
+
+main()
