@@ -1,4 +1,5 @@
 package import HTTPMessages
+import Synchronization
 
 #if canImport(Darwin)
   import Darwin
@@ -35,12 +36,14 @@ package final class RawClient: @unchecked Sendable {
     }
   }
 
-  package private(set) var descriptor: Int32
+  /// Below 0 once it is closed, which one thread may do while another waits for what comes.
+  private let handle: Atomic<Int32>
+  package var descriptor: Int32 { handle.load(ordering: .sequentiallyConsistent) }
   private var buffer: [UInt8] = []
 
   /// Connects; a small `receiveBuffer` makes the system hold less for a reader who does not read.
   package init(port: UInt16, receiveBuffer: Int32? = nil) throws {
-    descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
+    handle = Atomic(socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0))
     if var receiveBuffer {
       setsockopt(descriptor, SOL_SOCKET, SO_RCVBUF, &receiveBuffer, 4)
     }
@@ -68,8 +71,8 @@ package final class RawClient: @unchecked Sendable {
   deinit { close() }
 
   package func close() {
+    let descriptor = handle.exchange(-1, ordering: .sequentiallyConsistent)
     if descriptor >= 0 { Glibc.close(descriptor) }
-    descriptor = -1
   }
 
   /// Ends with a reset, as a process that is killed with unread data does.
