@@ -5,6 +5,15 @@
 // pipe(2): both ends with these flags (O_CLOEXEC) in one step, so that no child of another thread gets them.
 extern int diorama_pipe2(int ends[2], int flags) __asm__("pipe2");
 
+extern int diorama_addtcsetpgrp(void *actions, int terminal) __asm__("posix_spawn_file_actions_addtcsetpgrp_np")
+    __attribute__((weak));
+
+// Makes the child's process group the terminal's foreground before the program starts; does nothing where the C library
+// (before 2.35) cannot.
+static inline int diorama_take_terminal(void *actions, int terminal) {
+  return diorama_addtcsetpgrp ? diorama_addtcsetpgrp(actions, terminal) : 0;
+}
+
 extern int diorama_addclosefrom(void *actions, int from) __asm__("posix_spawn_file_actions_addclosefrom_np")
     __attribute__((weak));
 

@@ -1,0 +1,43 @@
+import Foundation
+import PortLeases
+import Testing
+
+@Suite("An environment's endpoint")
+struct EndpointTests {
+  @Test("is held until the server listens there, which gets the port though it is held")
+  func lent() throws {
+    let pool = PortPool(range: 10310...10310)
+    let port = try pool.leaseSoon(PortRequest(environment: "e", holds: false))[0].port
+    #expect(TestSocket(reuse: false).bind(port) == EADDRINUSE)
+    do {
+      let server = TestSocket()
+      #expect(server.bind(port) == 0)
+      #expect(server.listen() == 0)
+      pool.lend(port)
+      let client = TestSocket()
+      #expect(client.connect(port) == 0)
+      #expect(server.hasConnection)
+    }
+    pool.reclaim()
+    #expect(pool.leases.map(\.port) == [port])
+    pool.release(environment: "e")
+    #expect(pool.leases.isEmpty)
+  }
+
+  @Test("costs no socket beside the server's own")
+  func descriptors() throws {
+    let pool = PortPool(range: 10311...10311)
+    let port = try pool.leaseSoon(PortRequest(environment: "e", holds: false))[0].port
+    pool.lend(port)
+    pool.reclaim()
+    #expect(TestSocket.isFree(port))
+  }
+
+  @Test("is no matter of a lease for an app, which stays held")
+  func app() throws {
+    let pool = PortPool(range: 10312...10312)
+    let port = try pool.leaseSoon(PortRequest(environment: "e"))[0].port
+    pool.lend(port)
+    #expect(TestSocket(reuse: false).bind(port) == EADDRINUSE)
+  }
+}

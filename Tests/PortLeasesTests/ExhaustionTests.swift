@@ -1,0 +1,60 @@
+import PortLeases
+import TestSupport
+import Testing
+
+@Suite("A pool that has nothing left")
+struct ExhaustionTests {
+  @Test("says in one line who holds what, and what to do")
+  func message() throws {
+    let pool = PortPool(range: 10180...10189)
+    let owner = try thisProcess()
+    try pool.leaseSoon(PortRequest(count: 4, names: ["debug", "admin"], owner: owner))
+    try pool.leaseSoon(PortRequest(count: 3, environment: "a1b2", holds: false))
+    try pool.leaseSoon(PortRequest(count: 2, ttl: .seconds(60)))
+    let error = try #require(throws: PortError.self) { try pool.lease(PortRequest(count: 2)) }
+    #expect(error.kind == .exhausted)
+    for part in [
+      "no port of 10180-10189 is free (2 were asked for)", "9 leased", "process \(owner.pid) (",
+      "4 ports (admin, debug)",
+      "environment a1b2: 3 ports", "no owner, for a time: 2 ports", "diorama port release",
+    ] { #expect(error.message.contains(part), "\(part) in: \(error.message)") }
+    #expect(!error.message.contains("\n"))
+  }
+
+  @Test("names the five who hold the most, and counts the others")
+  func most() throws {
+    let pool = PortPool(range: 10190...10249)
+    for number in 1...9 { try pool.leaseSoon(PortRequest(count: number, environment: "e\(number)")) }
+    let error = try #require(throws: PortError.self) { try pool.lease(PortRequest(count: 60)) }
+    #expect(error.message.contains("environment e9: 9 ports; environment e8: 8 ports"))
+    #expect(error.message.contains("environment e5: 5 ports; 4 more: 10 ports;"))
+    #expect(!error.message.contains("environment e4"))
+  }
+
+  @Test("gives all that are asked for or none, and keeps what it has for the next")
+  func all() throws {
+    let pool = PortPool(range: 10250...10253)
+    let first = try pool.leaseSoon()[0]
+    #expect(throws: PortError.self) { try pool.lease(PortRequest(count: 4)) }
+    #expect(pool.leases == [first])
+    #expect(pool.counts.leased == 1 && pool.counts.free + pool.counts.taken == 3)
+    #expect(try pool.leaseSoon(PortRequest(count: 3)).count == 3)
+  }
+
+  @Test("is also one with as many leases as its limit, until an owner is gone")
+  func limit() async throws {
+    try await onThread {
+      let pool = PortPool(range: 10254...10269, limit: 2)
+      let child = try sleeper()
+      try pool.leaseSoon(PortRequest(owner: try child.owner))
+      try pool.leaseSoon()
+      let error = #expect(throws: PortError.self) { try pool.lease(PortRequest()) }
+      #expect(error?.kind == .exhausted)
+      #expect(error?.message.contains("only 2 of the ports 10254-10269 may be leased at once") == true)
+      child.end()
+      try pool.leaseSoon()
+      let more = #expect(throws: PortError.self) { try pool.lease(PortRequest(count: 3)) }
+      #expect(more?.kind == .invalid)
+    }
+  }
+}

@@ -1,0 +1,82 @@
+import Foundation
+import Testing
+
+@testable import PortLeases
+
+@Suite("The order in which ports go out")
+struct HandOutTests {
+  private let now = Date(timeIntervalSince1970: 1_000_000)
+
+  @Test("is that of their last use: what came back last goes out last")
+  func order() {
+    var state = PoolState(10...13, first: 10)
+    for port in next(4, of: &state) { state.insert(PortLease(port: port, since: now), holder: nil) }
+    state.remove([12, 10], pool: 10...13)
+    state.remove([13], pool: 10...13)
+    state.remove([11], pool: 10...13)
+    #expect(next(5, of: &state) == [12, 10, 13, 11])
+  }
+
+  @Test("does not come back to a port that was just released while others are unused")
+  func unused() {
+    var state = PoolState(10...19, first: 10)
+    var seen: [UInt16] = []
+    for _ in 0..<10 {
+      let port = next(1, of: &state)[0]
+      seen.append(port)
+      state.insert(PortLease(port: port, since: now), holder: nil)
+      state.remove([port], pool: 10...19)
+    }
+    #expect(seen == Array(10...19))
+  }
+
+  @Test("goes round the end of the pool")
+  func wraps() {
+    var state = PoolState(10...14, first: 13)
+    #expect(next(6, of: &state) == [13, 14, 10, 11, 12])
+  }
+
+  @Test("has what was not used after all at its front")
+  func putBack() {
+    var state = PoolState(10...14, first: 10)
+    let unused = next(3, of: &state)
+    state.putBack(unused)
+    #expect(next(5, of: &state) == [10, 11, 12, 13, 14])
+  }
+
+  @Test("leaves a port that some program has alone for ten seconds, also when the clock is set back")
+  func rest() {
+    var state = PoolState(10...11, first: 10)
+    _ = next(1, of: &state)
+    state.leaveAlone(10, now: now)
+    #expect(state.nextFree(now: now + 9) == 11)
+    #expect(state.nextFree(now: now + 9) == nil)
+    #expect(state.nextFree(now: now + 10) == 10)
+    state.leaveAlone(10, now: now)
+    #expect(state.nextFree(now: now - 60) == 10)
+    state.leaveAlone(11, now: now)
+    #expect(state.nextTaken() == 11)
+    #expect(state.nextTaken() == nil)
+  }
+
+  @Test("begins at a random place in a pool that has just been made")
+  func random() throws {
+    let first = try (0..<40).map { _ in try PortPool(range: 10064...10079).leaseSoon()[0].port }
+    #expect(Set(first).count > 1)
+  }
+
+  @Test("stays right over many rounds")
+  func rounds() {
+    var state = PoolState(1...3000, first: 1)
+    for round in 0..<4 {
+      let ports = next(3000, of: &state)
+      #expect(ports == Array(1...3000), "round \(round)")
+      for port in ports { state.insert(PortLease(port: port, since: now), holder: nil) }
+      state.remove(ports, pool: 1...3000)
+    }
+  }
+
+  private func next(_ count: Int, of state: inout PoolState) -> [UInt16] {
+    (0..<count).compactMap { _ in state.nextFree(now: now) }
+  }
+}

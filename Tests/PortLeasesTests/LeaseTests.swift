@@ -1,0 +1,67 @@
+import Foundation
+import PortLeases
+import Testing
+
+@Suite("A lease")
+struct LeaseTests {
+  let pool = PortPool(range: 10000...10049)
+
+  @Test("is of a port of the pool that nobody else has, with its name, its owner and its end")
+  func lease() throws {
+    let owner = try thisProcess()
+    let leases = try pool.leaseSoon(PortRequest(count: 3, names: ["debug", "admin"], owner: owner, ttl: .seconds(60)))
+    #expect(Set(leases.map(\.port)).count == 3)
+    #expect(leases.allSatisfy { pool.range.contains($0.port) && $0.owner == owner && $0.holds })
+    #expect(leases.map(\.name) == ["debug", "admin", nil])
+    #expect(leases.allSatisfy { $0.endsAt == $0.since + 60 })
+    #expect(pool.leases == leases.sorted { $0.port < $1.port })
+  }
+
+  @Test("keeps out a program that binds plainly, and lets in the one that sets SO_REUSEADDR")
+  func held() throws {
+    let port = try pool.leaseSoon()[0].port
+    #expect(TestSocket(reuse: false).bind(port) == EADDRINUSE)
+    let server = TestSocket()
+    #expect(server.bind(port) == 0)
+    #expect(server.listen() == 0)
+    let client = TestSocket()
+    #expect(client.connect(port) == 0)
+    #expect(server.hasConnection)
+  }
+
+  @Test("lets in a program that binds plainly when nothing is to be held")
+  func unheld() throws {
+    let port = try pool.leaseSoon(PortRequest(holds: false))[0].port
+    #expect(TestSocket.isFree(port))
+    #expect(pool.leases.map(\.holds) == [false])
+  }
+
+  @Test("ends when it is released, and its port is free at once")
+  func released() throws {
+    let lease = try pool.leaseSoon(PortRequest(name: "debug"))[0]
+    #expect(try pool.release(lease.port) == lease)
+    #expect(pool.leases.isEmpty)
+    #expect(TestSocket.isFree(lease.port))
+    let error = #expect(throws: PortError.self) { try pool.release(lease.port) }
+    #expect(error?.kind == .notLeased)
+  }
+
+  @Test(
+    "is refused when the request makes no sense, in one line",
+    arguments: [
+      PortRequest(count: 0), PortRequest(count: -1), PortRequest(count: 51), PortRequest(count: .max),
+      PortRequest(names: ["a", "b"]), PortRequest(name: ""), PortRequest(name: "a\nb"),
+      PortRequest(name: String(repeating: "a", count: 129)), PortRequest(count: 2, names: ["a", "a"]),
+      PortRequest(ttl: .zero), PortRequest(ttl: .seconds(-1)), PortRequest(ttl: .seconds(Int64.max)),
+    ])
+  func invalid(request: PortRequest) throws {
+    let error = #expect(throws: PortError.self) { try pool.lease(request) }
+    #expect(error?.kind == .invalid)
+    #expect(error?.message.contains("\n") == false)
+    #expect(pool.leases.isEmpty)
+  }
+}
+
+extension PortRequest {
+  init(name: String) { self.init(names: [name]) }
+}

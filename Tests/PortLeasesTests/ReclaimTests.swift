@@ -1,0 +1,99 @@
+import Foundation
+import PortLeases
+import TestSupport
+import Testing
+
+@Suite("A lease comes back by itself")
+struct ReclaimTests {
+  @Test("when its time is over, and not before")
+  func time() throws {
+    let pool = PortPool(range: 10150...10151)
+    let start = Date()
+    let short = try pool.leaseSoon(PortRequest(ttl: .seconds(10)), now: start)[0]
+    try pool.leaseSoon(PortRequest(ttl: .seconds(100)), now: start)
+    #expect(pool.reclaim(now: start + 9.9).isEmpty)
+    #expect(soon { pool.reclaim(now: start + 10).first } == short)
+    #expect(pool.leases.count == 1)
+  }
+
+  @Test("30 seconds after its owner is gone")
+  func owner() async throws {
+    try await onThread {
+      let pool = PortPool(range: 10152...10153)
+      let child = try sleeper()
+      let lease = try pool.leaseSoon(PortRequest(owner: try child.owner))[0]
+      let own = try pool.leaseSoon(PortRequest(owner: try thisProcess()))[0]
+      let now = Date()
+      #expect(pool.reclaim(now: now + 1000).isEmpty)
+      child.end()
+      #expect(pool.reclaim(now: now).isEmpty)
+      #expect(pool.reclaim(now: now + 29.9).isEmpty)
+      #expect(soon { pool.reclaim(now: now + 30).first } == lease)
+      #expect(pool.leases == [own])
+      #expect(pool.reclaim(now: now + 1000).isEmpty)
+    }
+  }
+
+  @Test("at once when the pool has nothing left")
+  func exhausted() async throws {
+    try await onThread {
+      let pool = PortPool(range: 10154...10157)
+      let child = try sleeper()
+      let dead = try pool.leaseSoon(PortRequest(count: 3, owner: try child.owner)).map(\.port)
+      let request = PortRequest(owner: try thisProcess())
+      let last = try pool.leaseSoon(request)[0].port
+      #expect(throws: PortError.self) { try pool.lease(request) }
+      child.end()
+      let again = try (0..<3).map { _ in try pool.leaseSoon(request)[0].port }
+      #expect(Set(again) == Set(dead))
+      #expect(throws: PortError.self) { try pool.lease(request) }
+      #expect(pool.leases.map(\.port).contains(last))
+    }
+  }
+
+  @Test(
+    "never while something listens there, on whatever address",
+    arguments: zip(["127.0.0.1", "0.0.0.0", "::1", "::"], UInt16(10160)...10163))
+  func listening(host: String, port: UInt16) throws {
+    let pool = PortPool(range: port...port)
+    let lease = try pool.leaseSoon(PortRequest(ttl: .seconds(1), holds: false))[0]
+    let later = Date() + 60
+    do {
+      let server = try OtherSocket(host, port)
+      #expect(pool.reclaim(now: later).isEmpty)
+      #expect(throws: PortError.self) { try pool.lease(PortRequest(), now: later) }
+      #expect(pool.leases == [lease])
+      withExtendedLifetime(server) {}
+    }
+    #expect(soon { pool.reclaim(now: later).first } == lease)
+  }
+
+  @Test("never while the program that it was held for listens")
+  func held() throws {
+    let pool = PortPool(range: 10170...10170)
+    try pool.leaseSoon(PortRequest(ttl: .seconds(1)))
+    do {
+      let server = TestSocket()
+      try #require(server.bind(10170) == 0 && server.listen() == 0)
+      #expect(pool.reclaim(now: Date() + 60).isEmpty)
+    }
+    #expect(soon { pool.reclaim(now: Date() + 60).first } != nil)
+  }
+
+  @Test("with its environment alone where it is an environment's")
+  func environment() async throws {
+    try await onThread {
+      let pool = PortPool(range: 10171...10175)
+      let child = try sleeper()
+      try pool.leaseSoon(PortRequest(count: 2, owner: try child.owner, environment: "one", holds: false))
+      try pool.leaseSoon(PortRequest(owner: try child.owner, environment: "one"))
+      let other = try pool.leaseSoon(PortRequest(environment: "other"))
+      child.end()
+      #expect(pool.reclaim(now: Date() + 60).isEmpty)
+      #expect(pool.reclaim(now: Date() + 120).isEmpty)
+      pool.release(environment: "one")
+      #expect(pool.leases == other)
+      #expect(try pool.leaseSoon(PortRequest(count: 4)).count == 4)
+    }
+  }
+}
