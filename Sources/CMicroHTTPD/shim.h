@@ -102,6 +102,14 @@ static inline int diorama_epoll_add(int epoll, int descriptor, uint32_t events, 
   return epoll_ctl(epoll, EPOLL_CTL_ADD, descriptor, &event);
 }
 
+static inline int diorama_epoll_change(int epoll, int descriptor, uint32_t events, uint64_t token) {
+  struct epoll_event event;
+  memset(&event, 0, sizeof event);
+  event.events = events;
+  event.data.u64 = token;
+  return epoll_ctl(epoll, EPOLL_CTL_MOD, descriptor, &event);
+}
+
 static inline int diorama_epoll_remove(int epoll, int descriptor) {
   struct epoll_event event;
   memset(&event, 0, sizeof event);
@@ -123,6 +131,8 @@ static inline int diorama_epoll_wait(int epoll, uint64_t *tokens, uint32_t *even
 static const uint32_t diorama_epoll_in = EPOLLIN;
 // The peer has closed its side, or more; told once each time that it changes.
 static const uint32_t diorama_epoll_peer_left = EPOLLRDHUP | EPOLLET;
+// These come whether they were asked for or not.
+static const uint32_t diorama_epoll_has_left = EPOLLRDHUP | EPOLLHUP | EPOLLERR;
 
 // The name by which tools such as `top -H` show the calling thread; at most 15 bytes.
 static inline void diorama_name_thread(const char *name) { prctl(PR_SET_NAME, (unsigned long)name, 0, 0, 0); }
@@ -136,4 +146,14 @@ static inline int64_t diorama_milliseconds_since_data(int descriptor) {
   socklen_t length = sizeof info;
   if (getsockopt(descriptor, IPPROTO_TCP, TCP_INFO, &info, &length) != 0) return -1;
   return info.tcpi_last_data_recv;
+}
+
+// Who is at the other end of a Unix socket; -1 when that is not known. (`struct ucred` needs _GNU_SOURCE.)
+static inline int diorama_peer(int descriptor, int32_t *pid, uint32_t *uid) {
+  struct { int32_t pid; uint32_t uid, gid; } credentials;
+  socklen_t length = sizeof credentials;
+  if (getsockopt(descriptor, SOL_SOCKET, SO_PEERCRED, &credentials, &length) != 0) return -1;
+  *pid = credentials.pid;
+  *uid = credentials.uid;
+  return 0;
 }

@@ -17,6 +17,8 @@ package struct Spawn {
   package var environment: [[UInt8]]
   /// A process group of its own, so that a signal meant for the command reaches it once and whole.
   package var ownGroup = false
+  /// A terminal of ours that the child's own group has before the program starts, where the system can do that.
+  package var terminal: Int32?
   /// A session of its own, out of reach of the terminal's signals.
   package var ownSession = false
   /// What the child's descriptors are, in order; the others are inherited unless they are close-on-exec.
@@ -76,6 +78,10 @@ package struct Spawn {
       posix_spawnattr_setsigdefault(&attributes, &signals)
     }
     posix_spawnattr_setflags(&attributes, Int16(flags))
+    #if !canImport(Darwin)
+      // First: what comes after may put another file in the descriptor's place.
+      if let terminal { _ = diorama_take_terminal(&actions, terminal) }
+    #endif
     add(files, to: &actions)
     var pid: pid_t = 0
     let code = withCStrings(arguments) { arguments in

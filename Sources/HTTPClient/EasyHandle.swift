@@ -89,6 +89,7 @@ final class EasyHandle {
     set(CURLOPT_UPLOAD_BUFFERSIZE, 65_536)
     set(CURLOPT_CONNECTTIMEOUT_MS, settings.connectMilliseconds)
     set(CURLOPT_NOPROXY, settings.noProxy)
+    if let path = settings.unixSocket { set(CURLOPT_UNIX_SOCKET_PATH, path) }
     set(CURLOPT_PROXYHEADER, pointer: proxyFields.first)
     if let file = settings.authoritiesFile {
       set(CURLOPT_CAINFO, file)

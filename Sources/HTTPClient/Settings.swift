@@ -15,6 +15,7 @@ struct Settings: Sendable {
   let noProxy: String
   let authoritiesFile: String?
   let authoritiesFolder: String?
+  let unixSocket: String?
 
   init(_ configuration: HTTPClient.Configuration) {
     let lookUp: (String) -> String? = { name in
@@ -35,6 +36,7 @@ struct Settings: Sendable {
       authoritiesFile = lookUp("SSL_CERT_FILE")
       authoritiesFolder = lookUp("SSL_CERT_DIR")
     }
+    unixSocket = configuration.unixSocket
     connectMilliseconds = Int(Self.sensible(configuration.connectSeconds) * 1000)
     stallNanoseconds = UInt64(Self.sensible(configuration.stallSeconds) * 1e9)
   }

@@ -11,15 +11,19 @@ package struct Request: Sendable {
   package var body: Body
   /// On a server, which of its connections it came on: each has another number as long as it is open.
   package var connection: UInt64?
+  /// On a server, who sent it over a Unix socket; nil over TCP, where nobody can tell.
+  package var peer: Peer?
 
   package init(
-    method: String, target: String, headers: Headers = [:], body: Body = .empty, connection: UInt64? = nil
+    method: String, target: String, headers: Headers = [:], body: Body = .empty, connection: UInt64? = nil,
+    peer: Peer? = nil
   ) {
     self.method = method
     self.target = target
     self.headers = headers
     self.body = body
     self.connection = connection
+    self.peer = peer
   }
 }
 

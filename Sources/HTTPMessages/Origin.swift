@@ -94,3 +94,15 @@ package struct InvalidOrigin: Error, CustomStringConvertible {
 
   package var description: String { "'\(text)' is not an origin: \(problem), as in https://api.example.com" }
 }
+
+extension Origin: Codable {
+  /// Reads it from its text, as ``description`` writes it.
+  package init(from decoder: any Decoder) throws {
+    try self.init(parsing: decoder.singleValueContainer().decode(String.self))
+  }
+
+  package func encode(to encoder: any Encoder) throws {
+    var container = encoder.singleValueContainer()
+    try container.encode(description)
+  }
+}

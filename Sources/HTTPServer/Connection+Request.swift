@@ -167,7 +167,7 @@ extension Connection {
       handler,
       Request(
         method: Head.text(request.pointee.method), target: Head.target(request.pointee.target.bytes),
-        headers: Head.fields(of: raw), body: body, connection: token))
+        headers: Head.fields(of: raw), body: body, connection: token, peer: peer))
   }
 
   private func answer(_ raw: OpaquePointer) -> MHD_Result {

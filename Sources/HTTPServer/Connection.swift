@@ -27,6 +27,8 @@ final class Connection: @unchecked Sendable {
   /// Tells this connection from others that had the same descriptor.
   let token: UInt64
   let worker: Int
+  /// Who connected; nil over TCP.
+  let peer: Peer?
   let handler: any RequestHandler
   let core: ServerCore
   /// The request that is being read or answered; only for the thread that serves this connection.
@@ -39,10 +41,13 @@ final class Connection: @unchecked Sendable {
   private let shared = Guarded(Shared())
   private nonisolated(unsafe) var raw: OpaquePointer?
 
-  init(descriptor: Int32, token: UInt64, worker: Int, handler: any RequestHandler, core: ServerCore) {
+  init(
+    descriptor: Int32, token: UInt64, worker: Int, peer: Peer?, handler: any RequestHandler, core: ServerCore
+  ) {
     self.descriptor = descriptor
     self.token = token
     self.worker = worker
+    self.peer = peer
     self.handler = handler
     self.core = core
     request = .allocate(capacity: 1)

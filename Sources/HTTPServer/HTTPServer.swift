@@ -1,4 +1,4 @@
-/// An HTTP/1.1 server on libmicrohttpd: any number of listening ports, one pool of threads, and streams both ways
+/// An HTTP/1.1 server on libmicrohttpd: any number of listening sockets, one pool of threads, and streams both ways
 /// for which no thread waits.
 ///
 /// ```swift
@@ -8,7 +8,7 @@
 /// await server.stop()
 /// ```
 package final class HTTPServer: Sendable {
-  private let core: ServerCore
+  let core: ServerCore
 
   /// Starts the threads.
   ///
@@ -23,19 +23,6 @@ package final class HTTPServer: Sendable {
     // Who drops a server without stopping it gets no grace, but keeps no threads either.
     let core = core
     Task { await core.stop(grace: .zero) }
-  }
-
-  /// Accepts connections on 127.0.0.1.
-  ///
-  /// - Parameters:
-  ///   - port: nil takes a free one.
-  ///   - handler: answers what arrives at this port.
-  /// - Returns: the listener; it need not be kept.
-  /// - Throws: ``ServerError`` when the port is taken, or the server has been stopped.
-  @discardableResult
-  package func listen(on port: UInt16? = nil, handler: any RequestHandler) throws -> Listener {
-    let (id, port) = try core.listen(on: port, handler: handler)
-    return Listener(port: port, id: id, core: core)
   }
 
   /// Stops: nothing is accepted from now on, idle connections are closed, and running requests finish.

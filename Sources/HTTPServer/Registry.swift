@@ -9,7 +9,7 @@ struct Registry {
   }
 
   struct ListenerEntry {
-    let descriptor: Int32
+    let socket: ListeningSocket
     let handler: any RequestHandler
   }
 

@@ -1,4 +1,5 @@
 import CMicroHTTPD
+import Dispatch
 import HTTPMessages
 import Synchronization
 
@@ -17,6 +18,8 @@ final class ServerCore: @unchecked Sendable {
   let epoll: Int32
   let registry: Guarded<Registry>
 
+  /// For what waits, or wakes those who wait.
+  private let queue = DispatchQueue(label: "http-server")
   private let wakeEvent: Int32
   private let isLoopOver = Atomic(false)
   /// libmicrohttpd daemons of one thread each.
@@ -74,11 +77,11 @@ final class ServerCore: @unchecked Sendable {
 
   // MARK: Listeners
 
-  func listen(on port: UInt16?, handler: any RequestHandler) throws(ServerError) -> (id: UInt32, port: UInt16) {
-    let socket = try Socket.listen(on: port)
+  /// Accepts what comes to a socket, and owns that from here on.
+  func serve(_ socket: ListeningSocket, handler: any RequestHandler) throws(ServerError) -> Listener {
     let id = registry.withLock { registry -> UInt32? in
       guard registry.phase == .running else { return nil }
-      let id = registry.add(.init(descriptor: socket.descriptor, handler: handler))
+      let id = registry.add(.init(socket: socket, handler: handler))
       guard diorama_epoll_add(epoll, socket.descriptor, diorama_epoll_in, Token.listener(id).rawValue) == 0 else {
         registry.listeners[id] = nil
         return nil
@@ -86,33 +89,27 @@ final class ServerCore: @unchecked Sendable {
       return id
     }
     guard let id else {
-      close(socket.descriptor)
-      throw ServerError(
-        what: "the server has been stopped", where: "127.0.0.1 port \(socket.port)", next: "start another server")
+      socket.close()
+      throw ServerError(what: "the server has been stopped", where: "\(socket.place)", next: "start another server")
     }
-    return (id, socket.port)
+    return Listener(place: socket.place, id: id, core: self)
   }
 
   func closeListener(_ id: UInt32) {
     registry.withLock { registry in
       guard let listener = registry.listeners.removeValue(forKey: id) else { return }
       // Under the lock, so that the accept loop never uses a number that already stands for something else.
-      _ = diorama_epoll_remove(epoll, listener.descriptor)
-      close(listener.descriptor)
+      _ = diorama_epoll_remove(epoll, listener.socket.descriptor)
+      listener.socket.close()
     }
   }
 
   // MARK: Connections
 
   /// Hands an accepted connection to a worker; libmicrohttpd owns the descriptor from here on.
-  func adopt(_ connection: Connection, _ address: inout sockaddr_in) {
+  func adopt(_ connection: Connection, _ address: inout SocketAddress) {
     _ = diorama_epoll_add(epoll, connection.descriptor, diorama_epoll_peer_left, connection.token)
-    let added = withUnsafePointer(to: &address) { address in
-      address.withMemoryRebound(to: sockaddr.self, capacity: 1) { address in
-        MHD_add_connection(
-          workers[connection.worker], connection.descriptor, address, socklen_t(MemoryLayout<sockaddr_in>.size))
-      }
-    }
+    let added = address.withPointer { MHD_add_connection(workers[connection.worker], connection.descriptor, $0, $1) }
     if added != .YES { closed(connection) }
   }
 
@@ -122,7 +119,14 @@ final class ServerCore: @unchecked Sendable {
       if registry.remove(connection) { _ = diorama_epoll_remove(epoll, connection.descriptor) }
       return registry.takeOnEmpty()
     }
-    waiter?.resume()
+    if let waiter { resume(waiter) }
+  }
+
+  /// Goes on where somebody waits, on a thread of the system's.
+  ///
+  /// The server's own threads have connections to serve.
+  func resume(_ waiter: UnsafeContinuation<Void, Never>) {
+    queue.async { waiter.resume() }
   }
 
   func connection(at descriptor: Int32) -> Connection? {
@@ -166,7 +170,7 @@ final class ServerCore: @unchecked Sendable {
     registry.withLock { $0.connections.keys.forEach(Socket.end) }
     // Nothing waits any more. The bound is for a connection that libmicrohttpd had to drop without telling.
     await untilEmpty(within: .seconds(5))
-    takeDown()
+    await takeDown()
     let waiters = registry.withLock { registry in
       registry.phase = .stopped
       defer { registry.onStopped = [] }
@@ -175,12 +179,18 @@ final class ServerCore: @unchecked Sendable {
     waiters.forEach { $0.resume() }
   }
 
-  private func takeDown() {
-    isLoopOver.store(true, ordering: .releasing)
-    wakeLoop()
-    if let loop { pthread_join(loop, nil) }
-    loop = nil
-    releaseResources()
+  /// Waits for the threads to end, which no thread of Swift's pool may do.
+  private func takeDown() async {
+    await withUnsafeContinuation { continuation in
+      queue.async {
+        self.isLoopOver.store(true, ordering: .releasing)
+        self.wakeLoop()
+        if let loop = self.loop { pthread_join(loop, nil) }
+        self.loop = nil
+        self.releaseResources()
+        continuation.resume()
+      }
+    }
   }
 
   private func releaseResources() {
@@ -200,6 +210,8 @@ final class ServerCore: @unchecked Sendable {
       }
       if isStopped { continuation.resume() }
     }
+    // ThreadSanitizer does not always know what a continuation orders; it knows a lock.
+    registry.withLock { _ in }
   }
 
   /// The loop resumes this when the time is over, the last connection when it goes.
@@ -214,5 +226,6 @@ final class ServerCore: @unchecked Sendable {
       }
       if isEmpty { continuation.resume() } else { wakeLoop() }
     }
+    registry.withLock { _ in }
   }
 }

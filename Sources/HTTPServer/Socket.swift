@@ -1,4 +1,5 @@
 import CMicroHTTPD
+import HTTPMessages
 
 #if canImport(Darwin)
   import Darwin
@@ -8,48 +9,39 @@ import CMicroHTTPD
 
 /// Calls on sockets, none of which waits or raises SIGPIPE.
 enum Socket {
-  /// A socket that listens on 127.0.0.1, and its port.
+  /// A stream socket that no child inherits.
   ///
-  /// - Parameter port: nil takes a free one.
-  /// - Returns: the descriptor, which the caller closes, and the port.
-  /// - Throws: ``ServerError`` when the port is taken or may not be used.
-  static func listen(on port: UInt16?) throws(ServerError) -> (descriptor: Int32, port: UInt16) {
-    let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue), 0)
-    guard descriptor >= 0 else { throw failure("cannot make a socket", on: port) }
-    var on: Int32 = 1
-    setsockopt(descriptor, SOL_SOCKET, SO_REUSEADDR, &on, socklen_t(MemoryLayout<Int32>.size))
-    var address = sockaddr_in()
-    address.sin_family = sa_family_t(AF_INET)
-    address.sin_port = (port ?? 0).bigEndian
-    address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
-    var length = socklen_t(MemoryLayout<sockaddr_in>.size)
-    let isUp = withUnsafeMutablePointer(to: &address) { address in
-      address.withMemoryRebound(to: sockaddr.self, capacity: 1) { address in
-        bind(descriptor, address, length) == 0 && Glibc.listen(descriptor, 4096) == 0
-          && getsockname(descriptor, address, &length) == 0
-      }
-    }
-    guard isUp else {
-      let error = failure("cannot listen", on: port)
-      close(descriptor)
-      throw error
-    }
-    return (descriptor, UInt16(bigEndian: address.sin_port))
+  /// - Parameters:
+  ///   - family: `AF_INET` or `AF_UNIX`.
+  ///   - failure: names what it is for; evaluated after the failure.
+  /// - Returns: the descriptor.
+  /// - Throws: ``ServerError`` when there are no more descriptors.
+  static func make(_ family: Int32, for failure: @autoclosure () -> SocketFailure) throws(ServerError) -> Int32 {
+    let descriptor = socket(family, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue), 0)
+    guard descriptor >= 0 else { throw failure().error("cannot make a socket") }
+    return descriptor
   }
 
-  private static func failure(_ what: String, on port: UInt16?) -> ServerError {
-    let code = errno
-    let location = port.map { "127.0.0.1 port \($0)" } ?? "127.0.0.1, any port"
-    let next =
-      switch code {
-      case EADDRINUSE where port != nil:
-        "stop the program that has this port ('ss -ltnp' names it) or choose another port"
-      case EADDRINUSE: "all ports are taken: end programs that hold some"
-      case EACCES: "choose a port from 1024 up, or run with the right to use it"
-      case EMFILE, ENFILE: "raise the limit of open files ('ulimit -n')"
-      default: "try another port"
-      }
-    return ServerError(what: "\(what): \(String(cString: strerror(code)))", where: location, next: next)
+  /// Closes the socket of what could not be done.
+  static func closing(_ descriptor: Int32, _ error: ServerError) -> ServerError {
+    close(descriptor)
+    return error
+  }
+
+  static func close(_ descriptor: Int32) { Glibc.close(descriptor) }
+
+  /// An option of the socket level; nil for what is no socket.
+  static func option(_ name: Int32, of descriptor: Int32) -> Int32? {
+    var value: Int32 = 0
+    var length = socklen_t(MemoryLayout<Int32>.size)
+    return getsockopt(descriptor, SOL_SOCKET, name, &value, &length) == 0 ? value : nil
+  }
+
+  /// Who is at the other end of a Unix socket.
+  static func peer(of descriptor: Int32) -> Peer? {
+    var pid: Int32 = 0
+    var uid: UInt32 = 0
+    return diorama_peer(descriptor, &pid, &uid) == 0 ? Peer(uid: uid, pid: pid) : nil
   }
 
   /// The peer's next bytes will not be read: whoever reads sees the end.
@@ -59,6 +51,8 @@ enum Socket {
   static func end(_ descriptor: Int32) { shutdown(descriptor, Int32(SHUT_RDWR)) }
 
   /// Ends the connection with a reset: the peer must not take it for an orderly end.
+  ///
+  /// A Unix socket knows none.
   static func abort(_ descriptor: Int32) {
     // connect(2): "TCP sockets … may be dissolved by connecting to an address with sa_family AF_UNSPEC".
     var nowhere = sockaddr()

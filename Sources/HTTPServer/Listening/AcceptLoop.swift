@@ -19,13 +19,13 @@ final class AcceptLoop {
   private var lastSweep = Clock.milliseconds()
   /// By descriptor, since when.
   private var refused: [Int32: Int] = [:]
-  /// Connections that have sent a part of a head after an answer: by descriptor, with token, since when.
-  private var partialHeads: [Int32: (token: UInt64, since: Int)] = [:]
+  private var partialHeads: PartialHeads
   /// Held so that there is a descriptor left to refuse a client with when there are no more.
   private var reserve = open("/dev/null", O_RDONLY | O_CLOEXEC)
 
   init(core: ServerCore) {
     self.core = core
+    partialHeads = PartialHeads(epoll: core.epoll)
   }
 
   deinit {
@@ -41,7 +41,7 @@ final class AcceptLoop {
     var events = [UInt32](repeating: 0, count: 64)
     while !core.isLoopEnding {
       let count = Int(diorama_epoll_wait(core.epoll, &tokens, &events, 64, Int32(timeout())))
-      for token in tokens.prefix(max(0, count)) { handle(Token(rawValue: token)) }
+      for index in 0..<max(0, count) { handle(Token(rawValue: tokens[index]), events[index]) }
       let now = Clock.milliseconds()
       if now - lastSweep >= Self.sweepInterval { sweep(now) }
       tellDeadline(now)
@@ -62,13 +62,17 @@ final class AcceptLoop {
     return timeout
   }
 
-  private func handle(_ token: Token) {
+  private func handle(_ token: Token, _ events: UInt32) {
     switch token {
     case .wake: core.clearWake()
     case .listener(let id): accept(id)
     case .connection(_, let descriptor):
       guard let connection = core.connection(at: descriptor), connection.token == token.rawValue else { return }
-      connection.abandon()
+      if events & diorama_epoll_has_left != 0 { return connection.abandon() }
+      core.registry.withLock { registry in
+        guard registry.connections[descriptor] === connection else { return }
+        partialHeads.bytesArrived(on: connection)
+      }
     case .refused(let descriptor):
       if !Socket.drop(descriptor) { forget(descriptor) }
     }
@@ -79,15 +83,17 @@ final class AcceptLoop {
   private func accept(_ id: UInt32) {
     // A bound, so that one busy listener does not starve the others.
     for _ in 0..<64 {
-      var address = sockaddr_in()
+      var address = SocketAddress()
       guard let (descriptor, handler) = acceptOne(id, &address) else { return }
+      let peer = address.isUnix ? Socket.peer(of: descriptor) : nil
       let connection = core.registry.withLock { registry -> Connection? in
         guard registry.phase == .running, registry.connections.count < core.configuration.maximumConnections else {
           return nil
         }
         let token = Token.connection(number: registry.nextConnection(), descriptor: descriptor)
         let connection = Connection(
-          descriptor: descriptor, token: token.rawValue, worker: registry.idlestWorker, handler: handler, core: core)
+          descriptor: descriptor, token: token.rawValue, worker: registry.idlestWorker, peer: peer, handler: handler,
+          core: core)
         registry.add(connection)
         return connection
       }
@@ -99,11 +105,11 @@ final class AcceptLoop {
     }
   }
 
-  private func acceptOne(_ id: UInt32, _ address: inout sockaddr_in) -> (Int32, any RequestHandler)? {
+  private func acceptOne(_ id: UInt32, _ address: inout SocketAddress) -> (Int32, any RequestHandler)? {
     var isOutOfDescriptors = false
     let accepted = core.registry.withLock { registry -> (Int32, any RequestHandler)? in
       guard let listener = registry.listeners[id] else { return nil }
-      let descriptor = Self.accept(listener.descriptor, &address)
+      let descriptor = Self.accept(listener.socket.descriptor, &address)
       if descriptor < 0 { isOutOfDescriptors = errno == EMFILE || errno == ENFILE }
       return descriptor < 0 ? nil : (descriptor, listener.handler)
     }
@@ -111,13 +117,8 @@ final class AcceptLoop {
     return accepted
   }
 
-  private static func accept(_ listener: Int32, _ address: inout sockaddr_in) -> Int32 {
-    var length = socklen_t(MemoryLayout<sockaddr_in>.size)
-    return withUnsafeMutablePointer(to: &address) { address in
-      address.withMemoryRebound(to: sockaddr.self, capacity: 1) { address in
-        accept4(listener, address, &length, Int32(SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue))
-      }
-    }
+  private static func accept(_ listener: Int32, _ address: inout SocketAddress) -> Int32 {
+    address.withPointer { accept4(listener, $0, &$1, Int32(SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue)) }
   }
 
   private func refuse(_ descriptor: Int32) {
@@ -142,8 +143,8 @@ final class AcceptLoop {
     if reserve >= 0 { close(reserve) }
     core.registry.withLock { registry in
       guard let listener = registry.listeners[id] else { return }
-      var address = sockaddr_in()
-      let descriptor = Self.accept(listener.descriptor, &address)
+      var address = SocketAddress()
+      let descriptor = Self.accept(listener.socket.descriptor, &address)
       guard descriptor >= 0 else { return }
       Refusal.tooManyConnections.send(to: descriptor)
       close(descriptor)
@@ -158,34 +159,20 @@ final class AcceptLoop {
     let limit = core.configuration.headSeconds * 1000
     for (descriptor, since) in refused where now - since > Self.refusedMilliseconds { forget(descriptor) }
     core.registry.withLock { registry in
-      partialHeads = partialHeads.filter { registry.connections[$0.key]?.token == $0.value.token }
+      partialHeads.forgetGone { registry.connections[$0]?.token }
       for (descriptor, connection) in registry.connections {
         let waiting = connection.waitingSince.load(ordering: .relaxed)
-        if waiting > 0, now - waiting > limit {
-          Socket.end(descriptor)
-        } else if waiting < 0, sentPartOfHead(connection, after: -waiting, now) {
-          let since = partialHeads[descriptor]?.since ?? now
-          partialHeads[descriptor] = (connection.token, since)
-          if now - since > limit { Socket.end(descriptor) }
-        } else if waiting >= 0 || partialHeads[descriptor] != nil {
-          partialHeads[descriptor] = nil
-        }
+        let since = waiting < 0 ? partialHeads.begun(on: connection, after: -waiting, now: now) : waiting
+        if waiting >= 0 { partialHeads.forget(descriptor) }
+        if let since, since > 0, now - since > limit { Socket.end(descriptor) }
       }
     }
-  }
-
-  /// Whether anything has come since the answer.
-  ///
-  /// The kernel knows when the last bytes came; what it counts in is as coarse as 10 ms.
-  private func sentPartOfHead(_ connection: Connection, after answer: Int, _ now: Int) -> Bool {
-    let elapsed = Int(diorama_milliseconds_since_data(connection.descriptor))
-    return elapsed >= 0 && now - elapsed > answer + 20
   }
 
   private func tellDeadline(_ now: Int) {
     let waiter = core.registry.withLock { registry in
       registry.onEmpty != nil && now >= registry.onEmptyDeadline ? registry.onEmpty.take() : nil
     }
-    waiter?.resume()
+    if let waiter { core.resume(waiter) }
   }
 }

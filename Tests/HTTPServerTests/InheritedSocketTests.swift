@@ -1,0 +1,71 @@
+import HTTPMessages
+import HTTPServer
+import TestSupport
+import Testing
+
+#if canImport(Darwin)
+  import Darwin
+#else
+  import Glibc
+#endif
+
+@Suite("An inherited socket", .timeLimit(.minutes(5)))
+struct InheritedSocketTests {
+  private let ok = TestHandler.responding(Response(status: 200))
+
+  private func make(_ type: __socket_type = SOCK_STREAM, address: UInt32 = 0x7F00_0001, listening: Bool = true) -> Int32
+  {
+    let descriptor = socket(AF_INET, Int32(type.rawValue), 0)
+    var name = sockaddr_in()
+    name.sin_family = sa_family_t(AF_INET)
+    name.sin_addr.s_addr = address.bigEndian
+    withUnsafeBytes(of: name) { bytes in
+      _ = bind(descriptor, bytes.baseAddress?.assumingMemoryBound(to: sockaddr.self), socklen_t(bytes.count))
+    }
+    if listening { listen(descriptor, 10) }
+    return descriptor
+  }
+
+  @Test("on a port is served, no child inherits it, and no accept waits on it")
+  func port() async throws {
+    let server = try HTTPServer()
+    let descriptor = make()
+    let listener = try server.listen(descriptor: descriptor, handler: ok)
+    #expect(fcntl(descriptor, F_GETFD) & FD_CLOEXEC != 0 && fcntl(descriptor, F_GETFL) & O_NONBLOCK != 0)
+    #expect(try await ask(listener.port, .get("/")).status == 200)
+    listener.close()
+    #expect(throws: (any Error).self) { try RawClient(port: listener.port) }
+    await server.stop()
+  }
+
+  @Test("on a Unix path is served, with the peer, and its file is left to who made it")
+  func path() async throws {
+    let folder = try SocketFolder()
+    let server = try HTTPServer()
+    let handler = TestHandler(slow: { Response(status: $0.peer?.uid == getuid() ? 200 : 500) })
+    let listener = try server.listen(descriptor: folder.bind(listening: true), handler: handler)
+    #expect(listener.path == folder.socket)
+    #expect(try await onThread { try RawClient(path: folder.socket).exchange(.get("/")).status } == 200)
+    await server.stop()
+    #expect(folder.mode != nil)
+  }
+
+  @Test("is refused, and stays open, when it is none that listens on this machine only")
+  func refused() async throws {
+    let server = try HTTPServer()
+    let others: [(Int32, String)] = [
+      (open("/dev/null", O_RDONLY | O_CLOEXEC), "it is not a socket that listens"),
+      (make(listening: false), "it is not a socket that listens"),
+      (make(SOCK_DGRAM, listening: false), "it is not a socket that listens"),
+      (make(address: 0), "it can be reached from other machines"),
+    ]
+    for (descriptor, what) in others {
+      let error = #expect(throws: ServerError.self) { try server.listen(descriptor: descriptor, handler: ok) }
+      #expect(error?.what == what)
+      #expect(fcntl(descriptor, F_GETFD) >= 0)
+      close(descriptor)
+    }
+    #expect(throws: ServerError.self) { try server.listen(descriptor: -1, handler: ok) }
+    await server.stop()
+  }
+}
