@@ -25,7 +25,7 @@ package struct Cassette: Sendable {
 /// `_diorama` in the HAR's `log`: the world in which the recording was made.
 package struct CassetteHeader: Sendable, Equatable {
   /// A backend by name and origin.
-  package struct Upstream: Sendable, Equatable {
+  package struct Upstream: Sendable, Equatable, Codable {
     /// As in `--upstream NAME=URL`.
     package var name: String
     /// The backend at the time of the recording.

@@ -84,7 +84,7 @@
       else { return }
       let world = EnvironmentLink.World(
         timeline: timeline, toggles: { [toggles] in toggles.update($0) }, values: { [values] in values.update($0) })
-      try EnvironmentLink(contract, control, revision: revision, world: world, warn: warn).start()
+      try EnvironmentLink(contract, control, revision: revision, world: world, reporter: reporter, warn: warn).start()
     }
   }
 #endif

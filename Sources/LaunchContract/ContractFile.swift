@@ -30,6 +30,12 @@ enum ContractFile {
     }
   }
 
+  /// Whether its owner alone may read or write a file.
+  static func isPrivate(_ path: String) -> Bool {
+    var status = stat()
+    return stat(path, &status) == 0 && status.st_mode & 0o077 == 0
+  }
+
   /// Makes a file that only its owner may read; a file or link that is there already is never written to.
   ///
   /// - Throws: ``ContractError`` naming the path; nothing is left behind then.

@@ -8,7 +8,9 @@ package enum ContractJSON {
   package static func encode(_ value: some Encodable) throws -> Data {
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-    return try encoder.encode(value)
+    let marks = FractionMarks()
+    marks.prepare(encoder)
+    return marks.resolve(try encoder.encode(value))
   }
 
   /// Reads a value, and on failure says what is wrong at which member.
@@ -23,24 +25,15 @@ package enum ContractJSON {
     _ type: Value.Type, from data: Data, source: String
   ) throws(ContractError) -> Value {
     do {
-      return try JSONDecoder().decode(type, from: data)
+      let decoder = JSONDecoder()
+      WholeFractions.prepare(decoder, for: data)
+      return try decoder.decode(type, from: data)
     } catch let error as ContractError {
       throw ContractError(error.problem, source: source)
     } catch let error as DecodingError {
       throw ContractError(problem(of: error, in: data), source: source)
     } catch {
-      throw ContractError("\(error)", source: source)
-    }
-  }
-
-  private static func problem(of error: DecodingError, in data: Data) -> String {
-    switch error {
-    case .typeMismatch(_, let context): place(context.codingPath) + context.debugDescription
-    case .valueNotFound(_, let context): place(context.codingPath) + context.debugDescription
-    case .keyNotFound(let key, let context): place(context.codingPath) + "'\(key.stringValue)' is missing"
-    case .dataCorrupted(let context):
-      place(context.codingPath) + (syntaxProblem(of: data) ?? context.debugDescription)
-    @unknown default: "\(error)"
+      throw ContractError(unreadable(data), source: source)
     }
   }
 
@@ -51,16 +44,5 @@ package enum ContractJSON {
 
   private static func name(_ key: any CodingKey) -> String {
     key.intValue.map(String.init) ?? key.stringValue
-  }
-
-  /// Where the text stops being JSON: Foundation's decoder does not say so on Linux, its older parser does.
-  private static func syntaxProblem(of data: Data) -> String? {
-    do {
-      _ = try JSONSerialization.jsonObject(with: data, options: .fragmentsAllowed)
-      return nil
-    } catch {
-      let detail = (error as NSError).userInfo["NSDebugDescription"] as? String
-      return "not valid JSON" + (detail.map { ": \($0)" } ?? "")
-    }
   }
 }

@@ -2,8 +2,8 @@ import Foundation
 
 /// Any JSON value: what a toggle, a user default or a free value of a contract may be.
 ///
-/// A whole number reads as ``int(_:)`` where it fits into 64 bits, as JSON knows no other difference; whoever wants a
-/// `Double` takes ``double`` and gets both.
+/// A whole number reads as ``int(_:)`` where it fits into 64 bits; `10.0` is none, and stays `10.0` when ``ContractJSON``
+/// reads and writes it. Whoever wants a `Double` takes ``double`` and gets both.
 package enum ContractValue: Sendable, Hashable {
   case null
   case bool(Bool)
@@ -13,9 +13,27 @@ package enum ContractValue: Sendable, Hashable {
   case array([ContractValue])
   case object([String: ContractValue])
 
+  /// Arrays and objects of one value may lie this deep in each other: JSON is read by recursion, and the stack of a
+  /// thread is small.
+  package static let maximumDepth = 64
+  /// The deepest place in a document where a value begins: `steps.0.toggles.name`.
+  private static let deepestPlace = 4
+
+  /// Whether arrays and objects lie no deeper in each other than an app can read.
+  package var isShallow: Bool { isShallow(upTo: Self.maximumDepth) }
+
+  private func isShallow(upTo depth: Int) -> Bool {
+    switch self {
+    case .array(let values): depth > 0 && values.allSatisfy { $0.isShallow(upTo: depth - 1) }
+    case .object(let members): depth > 0 && members.values.allSatisfy { $0.isShallow(upTo: depth - 1) }
+    default: true
+    }
+  }
+
   /// Reads the value of an option such as `--toggle NAME=VALUE`: JSON, and what is not JSON is the string itself.
   package init(argument text: String) {
-    self = (try? JSONDecoder().decode(ContractValue.self, from: Data(text.utf8))) ?? .string(text)
+    let value = try? ContractJSON.decode(ContractValue.self, from: Data(text.utf8), source: "")
+    self = value ?? .string(text)
   }
 
   /// The truth value; nil for anything but `true` and `false`.
@@ -56,6 +74,11 @@ package enum ContractValue: Sendable, Hashable {
 
 extension ContractValue: Codable {
   package init(from decoder: any Decoder) throws {
+    guard decoder.codingPath.count <= Self.maximumDepth + Self.deepestPlace else {
+      throw ContractError(
+        "\(ContractJSON.place(Array(decoder.codingPath.prefix(Self.deepestPlace))))arrays and objects lie more than "
+          + "\(Self.maximumDepth) deep in each other")
+    }
     let container = try decoder.singleValueContainer()
     if container.decodeNil() {
       self = .null
@@ -64,13 +87,19 @@ extension ContractValue: Codable {
     } else if let value = try? container.decode(Bool.self) {
       self = .bool(value)
     } else if let value = try? container.decode(Int.self) {
-      self = .int(value)
+      self = WholeFractions.isWritten(at: decoder) ? .double(try container.decode(Double.self)) : .int(value)
     } else if let value = try? container.decode(Double.self) {
       self = .double(value)
-    } else if let value = try? container.decode([ContractValue].self) {
-      self = .array(value)
+    } else if var elements = try? decoder.unkeyedContainer() {
+      var values: [ContractValue] = []
+      while !elements.isAtEnd { values.append(try elements.decode(ContractValue.self)) }
+      self = .array(values)
+    } else if let members = try? decoder.container(keyedBy: AnyKey.self) {
+      var values: [String: ContractValue] = [:]
+      for key in members.allKeys { values[key.stringValue] = try members.decode(ContractValue.self, forKey: key) }
+      self = .object(values)
     } else {
-      self = .object(try container.decode([String: ContractValue].self))
+      throw ContractError("\(ContractJSON.place(decoder.codingPath))it is a number beyond what a Double can hold")
     }
   }
 
@@ -80,7 +109,12 @@ extension ContractValue: Codable {
     case .null: try container.encodeNil()
     case .bool(let value): try container.encode(value)
     case .int(let value): try container.encode(value)
-    case .double(let value): try container.encode(value)
+    case .double(let value):
+      if let text = FractionMarks.of(encoder)?.text(of: value) {
+        try container.encode(text)
+      } else {
+        try container.encode(value)
+      }
     case .string(let value): try container.encode(value)
     case .array(let value): try container.encode(value)
     case .object(let value): try container.encode(value)

@@ -38,7 +38,7 @@ package enum ContractWriter {
     do {
       document = try contract.encodedDocument()
     } catch let EncodingError.invalidValue(_, context) {
-      throw ContractError("cannot be encoded: \(ContractJSON.place(context.codingPath))\(context.debugDescription)")
+      throw ContractError("\(ContractJSON.place(context.codingPath))JSON has no such number (infinity, not a number)")
     } catch {
       throw ContractError("cannot be encoded")
     }

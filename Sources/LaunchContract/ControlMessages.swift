@@ -1,7 +1,7 @@
 /// What the app sends to `POST {control}/strings`: one use of the string store.
 package struct StringUse: Sendable, Equatable {
   /// What became of it.
-  package enum Status: String, Codable, Sendable {
+  package enum Status: String, Codable, Sendable, CaseIterable {
     /// Made from the seed; to be written to the store before the app uses it.
     case recorded
     /// Read from the store.
@@ -39,7 +39,7 @@ extension StringUse: Codable {
     let container = try decoder.container(keyedBy: CodingKeys.self)
     key = try container.decode(String.self, forKey: .key)
     ordinal = try container.decode(Int.self, forKey: .ordinal)
-    status = try container.decode(Status.self, forKey: .status)
+    status = try container.decodeWord(Status.self, forKey: .status)
     value = try container.decodeIfPresent(String.self, forKey: .value)
     parameters = try StringParameters(from: decoder)
   }

@@ -32,6 +32,7 @@ extension LaunchContract: Codable {
       control: try document.decodeIfPresent(Control.self, forKey: .control),
       strings: try document.decodeIfPresent(Strings.self, forKey: .strings),
       version: version)
+    try checkMembers()
     unknownFields = try Self.unknownFields(decoder)
   }
 
@@ -52,6 +53,19 @@ extension LaunchContract: Codable {
     try document.encodeIfPresent(strings, forKey: .strings)
   }
 
+  /// What the types alone do not say.
+  private func checkMembers() throws(ContractError) {
+    for (name, port) in ports.sorted(by: { $0.key < $1.key }) where !(1...65_535 ~= port) {
+      throw ContractError("ports.\(name): \(port) is no port, which is 1 to 65535")
+    }
+    if let revision = control?.revision, revision < 0 {
+      throw ContractError("control.revision: \(revision) is below 0")
+    }
+    if let file = strings?.file, !file.hasPrefix("/") {
+      throw ContractError("strings.file: '\(file)' is not an absolute path")
+    }
+  }
+
   /// The members that nobody reads: those of the document, and those of its members that have fixed ones.
   private static func unknownFields(_ decoder: any Decoder) throws -> [String] {
     let document = try decoder.container(keyedBy: AnyKey.self)
@@ -67,18 +81,17 @@ extension LaunchContract: Codable {
       let inner = try? document.nestedContainer(keyedBy: AnyKey.self, forKey: AnyKey(stringValue: field.rawValue))
       let others = inner?.allKeys.map(\.stringValue).filter { !names.contains($0) } ?? []
       unknown += others.map { "\(field.rawValue).\($0)" }
+      for (list, names) in field == .credentials ? Credentials.knownElementFields : [:] {
+        guard var elements = try? inner?.nestedUnkeyedContainer(forKey: AnyKey(stringValue: list)) else { continue }
+        while !elements.isAtEnd {
+          let place = "\(field.rawValue).\(list).\(elements.currentIndex)"
+          let others = try elements.nestedContainer(keyedBy: AnyKey.self).allKeys.map(\.stringValue)
+          unknown += others.filter { !names.contains($0) }.map { "\(place).\($0)" }
+        }
+      }
     }
     return unknown.sorted()
   }
-}
-
-/// A member of any name.
-private struct AnyKey: CodingKey {
-  let stringValue: String
-  var intValue: Int? { nil }
-
-  init(stringValue: String) { self.stringValue = stringValue }
-  init?(intValue: Int) { nil }
 }
 
 extension LaunchContract.Clock: Codable {
@@ -90,11 +103,7 @@ extension LaunchContract.Clock: Codable {
 
   package init(from decoder: any Decoder) throws {
     let container = try decoder.container(keyedBy: CodingKeys.self)
-    let name = try container.decode(String.self, forKey: .kind)
-    guard let kind = Kind(rawValue: name) else {
-      let kinds = Kind.allCases.map(\.rawValue).joined(separator: ", ")
-      throw ContractError("clock.kind: '\(name)' is not one of \(kinds)")
-    }
+    let kind = try container.decodeWord(Kind.self, forKey: .kind)
     self.init(
       kind: kind,
       start: try Self.instant(container, .start),
@@ -103,7 +112,7 @@ extension LaunchContract.Clock: Codable {
       locale: try container.decodeIfPresent(String.self, forKey: .locale),
       provisioned: try Self.instant(container, .provisioned))
     guard kind == .system || start != nil else {
-      throw ContractError("clock.start: a \(name) clock needs the instant at which it starts")
+      throw ContractError("clock.start: a \(kind) clock needs the instant at which it starts")
     }
     guard 0.000_001...1_000_000 ~= rate else {
       throw ContractError("clock.rate: \(rate) is not between 0.000001 and 1000000")

@@ -61,6 +61,11 @@ extension LaunchContract.Credentials: Codable {
 
   static var knownFields: Set<String> { Set(CodingKeys.allCases.map(\.rawValue)) }
 
+  /// The members of the elements of its lists.
+  static var knownElementFields: [String: Set<String>] {
+    ["items": ["service", "account", "group", "secret"], "faults": ["fault", "nth", "error"]]
+  }
+
   /// All members may be left out.
   package init(from decoder: any Decoder) throws {
     let container = try decoder.container(keyedBy: CodingKeys.self)

@@ -157,5 +157,12 @@ extension LaunchContract {
       self.entries = entries
       self.file = file
     }
+
+    package init(from decoder: any Decoder) throws {
+      let container = try decoder.container(keyedBy: CodingKeys.self)
+      policy = try container.decodeWord(Policy.self, forKey: .policy)
+      entries = try container.decodeIfPresent([String: [StringEntry?]].self, forKey: .entries)
+      file = try container.decodeIfPresent(String.self, forKey: .file)
+    }
   }
 }

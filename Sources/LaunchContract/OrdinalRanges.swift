@@ -12,8 +12,15 @@ package struct OrdinalRanges: Sendable, Equatable {
     for range in ranges { insert(range) }
   }
 
-  /// How many ordinals there are.
-  package var count: Int { ranges.reduce(0) { $0 + $1.count } }
+  /// How many ordinals there are; no more than `Int` can say.
+  package var count: Int {
+    ranges.reduce(0) { count, range in
+      let distance = range.upperBound.subtractingReportingOverflow(range.lowerBound)
+      let sum = count.addingReportingOverflow(distance.partialValue)
+      let next = sum.partialValue.addingReportingOverflow(1)
+      return distance.overflow || sum.overflow || next.overflow ? .max : next.partialValue
+    }
+  }
 
   /// Whether an ordinal is there.
   package func contains(_ ordinal: Int) -> Bool {
@@ -64,7 +71,13 @@ package struct OrdinalRanges: Sendable, Equatable {
 
 extension OrdinalRanges: Codable {
   package init(from decoder: any Decoder) throws {
-    self.init(try decoder.singleValueContainer().decode([ClosedRange<Int>].self))
+    let pairs = try decoder.singleValueContainer().decode([[Int]].self)
+    for pair in pairs {
+      guard pair.count == 2, pair[0] <= pair[1] else {
+        throw ContractError("\(ContractJSON.place(decoder.codingPath))\(pair) is no pair of ordinals such as [0, 41]")
+      }
+      insert(pair[0]...pair[1])
+    }
   }
 
   package func encode(to encoder: any Encoder) throws {

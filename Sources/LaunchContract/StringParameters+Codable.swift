@@ -1,5 +1,5 @@
 extension StringParameters: Codable {
-  private enum Kind: String, Codable {
+  private enum Kind: String, Codable, CaseIterable {
     case string, email, uuid, integer, choice, shuffle, generator
   }
 
@@ -23,7 +23,7 @@ extension StringParameters: Codable {
       if hasDefaults, !container.contains(key) { return value }
       return try container.decode(Value.self, forKey: key)
     }
-    switch try container.decodeIfPresent(Kind.self, forKey: .type) ?? .string {
+    switch try container.decodeWordIfPresent(Kind.self, forKey: .type) ?? .string {
     case .string:
       self = .string(
         length: try member(.length, default: Self.defaultLength),

@@ -28,13 +28,14 @@ package struct StringStoreDocument: Codable, Sendable, Equatable {
   ///
   /// - Throws: ``ContractError`` naming the path, when it cannot be read, is no string store, or is of a later format.
   package init(path: String) throws(ContractError) {
-    let bytes = try ContractFile.read(path)
-    let parts = RecordedEntries.split(bytes, at: ["entries"])
-    var document = try ContractJSON.decode(Self.self, from: parts?.rest ?? bytes, source: path)
-    if let parts { document.entries = parts.entries }
-    guard document.format == 1 else {
-      throw ContractError("format \(document.format) of string stores is not known here, only 1 is", source: path)
+    do throws(ContractError) {
+      let bytes = try ContractFile.read(path)
+      let parts = RecordedEntries.split(bytes, at: ["entries"])
+      self = try ContractJSON.decode(Self.self, from: parts?.rest ?? bytes, source: path)
+      if let parts { entries = parts.entries }
+      guard format == 1 else { throw ContractError("format \(format) is not known here, only 1 is") }
+    } catch {
+      throw ContractError("the string store \(path): \(error.problem)")
     }
-    self = document
   }
 }

@@ -53,7 +53,7 @@ struct HTTPAnswerTests {
     #expect(throws: HTTPAnswer.Malformed.self) { try parse(text, ended: true) }
   }
 
-  @Test("are refused above a mebibyte")
+  @Test("are refused above eight mebibytes")
   func tooLong() {
     let bytes = [UInt8](repeating: 0x61, count: HTTPAnswer.limit + 1)
     #expect(throws: HTTPAnswer.Malformed.self) { try HTTPAnswer.parse(bytes, ended: false) }

@@ -68,10 +68,28 @@ struct ContractDecodingTests {
         #"{"version":1,"strings":{"policy":"replay","entries":{"email":[{"value":"x"}]}}}"#,
         ["strings.entries.email.0", "length"]
       ),
-      (#"{"version":1,"#, ["not valid JSON", "end of file"]),
-      (#"{"version":1, "mode" "x"}"#, ["not valid JSON", "character 21"]),
-      ("", ["DIORAMA_CONTRACT"]),
-      ("true", ["DIORAMA_CONTRACT"]),
+      (#"{"version":1,"#, ["not valid JSON", "end of the text"]),
+      (#"{"version":1, "mode" "x"}"#, ["not valid JSON", "line 1, column 22"]),
+      ("", ["not valid JSON"]),
+      ("true", ["it is true or false, not an object"]),
+      (#"{"version":null}"#, ["version: it is null, not a whole number"]),
+      (#"{"version":1.5}"#, ["version: it is not a whole number"]),
+      (#"{"version":1e30}"#, ["version: it is not a whole number"]),
+      (#"{"version":1,"toggles":{"a":[1e400]}}"#, ["toggles.a.0: it is a number beyond"]),
+      (#"{"version":1,"toggles":[]}"#, ["toggles: it is an array, not an object"]),
+      (#"{"version":1,"ports":{"debug":0}}"#, ["ports.debug: 0 is no port"]),
+      (#"{"version":1,"ports":{"debug":65536}}"#, ["ports.debug: 65536 is no port"]),
+      (#"{"version":1,"ports":{"debug":"x"}}"#, ["ports.debug: it is a string, not a whole number"]),
+      (
+        #"{"version":1,"control":{"url":"http://127.0.0.1:1/","token":"t","revision":-1}}"#, ["control.revision: -1"]
+      ),
+      (#"{"version":1,"strings":{"policy":"replay","file":"x.json"}}"#, ["strings.file: 'x.json'", "absolute"]),
+      (#"{"version":1,"strings":{"policy":"guess"}}"#, ["'guess' is not one of derive, report, replay"]),
+      (
+        #"{"version":1,"credentials":{"items":[{"service":"a","account":"b","secret":815}]}}"#,
+        ["credentials.items.0.secret: it is a whole number, not a string"]
+      ),
+      ("/tmp/contract.json", ["file:/tmp/contract.json"]),
     ] as [(String, [String])])
   func broken(_ json: String, _ words: [String]) throws {
     let error = #expect(throws: ContractError.self) {
@@ -81,6 +99,36 @@ struct ContractDecodingTests {
     #expect(text.hasPrefix("launch contract in DIORAMA_CONTRACT: "))
     #expect(!text.contains("\n"))
     for word in words { #expect(text.contains(word), "\(text)") }
+    // What Foundation and Swift's library say of it, and the secret.
+    for word in ["Expected", "The given", "The data", "initialize", "Dictionary", "Cannot", "Swift", "Int", "815"] {
+      #expect(!text.contains(word), "\(text)")
+    }
+  }
+
+  @Test("names the members that nobody reads, also those of credentials and faults")
+  func unknown() throws {
+    let contract = try LaunchContract.read(
+      #"""
+      {"version": 1, "weather": 1, "clock": {"kind": "system", "drift": 2},
+       "credentials": {"items": [{"service": "a", "account": "b", "secret": "", "acount": "c"}],
+                       "faults": [{"fault": "locked"}, {"fault": "failRead", "nth": 1, "nht": 1}]}}
+      """#, source: "")
+    #expect(
+      contract.unknownFields == ["clock.drift", "credentials.faults.1.nht", "credentials.items.0.acount", "weather"])
+  }
+
+  @Test("refuses a file with credentials that others may read, and says what to do")
+  func others() throws {
+    let path = FileManager.default.temporaryDirectory.path + "/diorama-contract-" + UUID().uuidString
+    defer { try? FileManager.default.removeItem(atPath: path) }
+    try Data(documentedExample.utf8).write(to: URL(filePath: path))
+    for mode in [0o644, 0o640, 0o602] {
+      try FileManager.default.setAttributes([.posixPermissions: mode], ofItemAtPath: path)
+      let error = #expect(throws: ContractError.self) { try LaunchContract.read("file:\(path)", source: "") }
+      #expect(error?.problem.contains("run chmod 600 \(path)") == true)
+    }
+    try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: path)
+    #expect(try LaunchContract.read("file:\(path)", source: "").credentials?.items.count == 1)
   }
 
   @Test("names a file that cannot be read, and a path that is not absolute")

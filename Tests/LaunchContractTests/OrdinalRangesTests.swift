@@ -30,6 +30,10 @@ struct OrdinalRangesTests {
     #expect(ranges.ranges == [.min ... .min, .max ... .max])
     ranges.insert(.min ... .max)
     #expect(ranges.ranges == [.min ... .max])
+    #expect(ranges.count == .max)
+    #expect(OrdinalRanges([.min ... -5, 3 ... .max]).count == .max)
+    #expect(OrdinalRanges([0 ... .max]).count == .max)
+    #expect(OrdinalRanges([0...4, 8...8]).count == 6)
   }
 
   @Test("are pairs in JSON, and refuse what is none")
@@ -37,8 +41,10 @@ struct OrdinalRangesTests {
     let ranges = OrdinalRanges([5...9, 0...3, 4...4, 12...12])
     #expect(String(decoding: try ContractJSON.encode(ranges), as: UTF8.self) == "[[0,9],[12,12]]")
     #expect(try JSONDecoder().decode(OrdinalRanges.self, from: Data("[[12,12],[0,9]]".utf8)) == ranges)
-    for text in ["[[2,1]]", "[[1]]", "[1]", "{}"] {
-      #expect(throws: DecodingError.self) { try JSONDecoder().decode(OrdinalRanges.self, from: Data(text.utf8)) }
+    for text in [
+      "[[2,1]]", "[[1]]", "[1]", "{}", "[[0,-5]]", "[[0,1,2]]", "[[0,9223372036854775808]]",
+    ] {
+      #expect(throws: (any Error).self) { try JSONDecoder().decode(OrdinalRanges.self, from: Data(text.utf8)) }
     }
   }
 }

@@ -89,9 +89,9 @@ struct RFC3339Tests {
     #expect(wrong == nil)
   }
 
-  @Test("agrees with Foundation on a time of every day of four hundred years")
+  @Test("agrees with Foundation on a time of every fifth day of four hundred years")
   func calendar() {
-    let wrong = (-60_000..<90_000).first { day in
+    let wrong = stride(from: -60_000, to: 90_000, by: 5).first { day in
       let date = Date(timeIntervalSince1970: Double(day) * 86_400 + 45_296)
       let text = RFC3339.format(date)
       return RFC3339.parse(text) != date || text != date.formatted(.iso8601)

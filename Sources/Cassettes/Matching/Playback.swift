@@ -39,6 +39,42 @@ package struct Playback: Sendable {
     return interaction
   }
 
+  /// How far it has come, to go on from there with the same cassette later: seven bits a byte, no zeros at the end.
+  package var positions: [UInt8] {
+    var bytes: [UInt8] = []
+    let end = (played.lastIndex { $0 != 0 } ?? -1) + 1
+    for count in played[..<end] {
+      var rest = UInt32(count)
+      while rest > 0x7F {
+        bytes.append(UInt8(rest & 0x7F) | 0x80)
+        rest >>= 7
+      }
+      bytes.append(UInt8(rest))
+    }
+    return bytes
+  }
+
+  /// Goes on from where another one had come.
+  ///
+  /// - Returns: whether it could: false where the positions are not of this cassette, and nothing has changed then.
+  package mutating func resume(at positions: [UInt8]) -> Bool {
+    var counts: [Int32] = []
+    var count: UInt32 = 0
+    var shift: UInt32 = 0
+    for byte in positions {
+      guard shift < 28 else { return false }
+      count |= UInt32(byte & 0x7F) << shift
+      shift += 7
+      guard byte < 0x80 else { continue }
+      guard counts.count < played.count, count <= index.count(of: counts.count) else { return false }
+      counts.append(Int32(count))
+      (count, shift) = (0, 0)
+    }
+    guard shift == 0 else { return false }
+    played.replaceSubrange(..<counts.count, with: counts)
+    return true
+  }
+
   /// Whether the request is recorded at all, even when all its interactions have been played.
   package func contains(_ key: MatchKey) -> Bool {
     index.group(of: key) != nil

@@ -28,6 +28,7 @@
     private let world: World
     private let acknowledgements: ControlConnection
     private let reports: SleeperReports
+    private let reporter: UsageReporter?
     private let follower: String
     private let warn: @Sendable (String) -> Void
 
@@ -43,21 +44,23 @@
     ///   - control: where the environment is.
     ///   - revision: the last step that the contract has in it.
     ///   - world: what the steps change.
+    ///   - reporter: tells what the app has read, before a step is acknowledged.
     ///   - warn: takes one line for standard error.
     /// - Throws: ``DioramaError`` of kind `contract` for a URL or a token that is none.
     init(
       _ contract: LaunchContract, _ control: LaunchContract.Control, revision: Int, world: World,
-      warn: @escaping @Sendable (String) -> Void
+      reporter: UsageReporter?, warn: @escaping @Sendable (String) -> Void
     ) throws(DioramaError) {
       self.world = world
       self.revision = revision
+      self.reporter = reporter
       self.warn = warn
       toggles = contract.toggles
       values = contract.values
       follower = Self.name()
       questions = StateQuestions(try ControlAddress(control), follower: follower)
       acknowledgements = try ControlConnection(control)
-      reports = SleeperReports(world.timeline, acknowledgements, follower: follower)
+      reports = SleeperReports(world.timeline, acknowledgements, reporter, follower: follower)
     }
 
     /// Follows from here on.
@@ -71,7 +74,8 @@
       }
       let thread = Thread { [self] in run() }
       thread.name = "diorama-link"
-      thread.stackSize = 1 << 20
+      // Room for values that lie deep in each other, also with a sanitizer.
+      thread.stackSize = 4 << 20
       thread.start()
     }
 
@@ -111,6 +115,8 @@
       for step in steps {
         let acknowledgement = apply(step)
         revision = step.revision
+        // First, so that a report that is taken once the step is acknowledged has all that was read until then.
+        reporter?.flush()
         try acknowledgements.acknowledge(acknowledgement)
       }
       if newWatch != watch {

@@ -13,8 +13,8 @@
       let problem: String
     }
 
-    /// The most bytes of an answer.
-    static let limit = 1_048_576
+    /// The most bytes of an answer: enough for the longest random string, whatever its letters.
+    static let limit = 8 << 20
 
     /// Reads an answer out of what has come so far.
     ///

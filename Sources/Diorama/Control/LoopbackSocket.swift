@@ -80,7 +80,7 @@
 
     /// The next bytes; none when the peer has closed.
     func receive(by deadline: ContinuousClock.Instant) throws(SocketFailure) -> [UInt8] {
-      var buffer = [UInt8](repeating: 0, count: 4_096)
+      var buffer = [UInt8](repeating: 0, count: 65_536)
       while true {
         let count = recv(descriptor, &buffer, buffer.count, 0)
         if count >= 0 { return Array(buffer.prefix(count)) }

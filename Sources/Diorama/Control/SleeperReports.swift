@@ -11,13 +11,20 @@
 
     private let timeline: Timeline
     private let connection: ControlConnection
+    private let reporter: UsageReporter?
     private let follower: String
     private let queue = DispatchQueue(label: "diorama.sleepers")
     private let state = Locked(State())
 
-    init(_ timeline: Timeline, _ connection: ControlConnection, follower: String) {
+    /// - Parameters:
+    ///   - timeline: whose sleepers are counted.
+    ///   - connection: the line to the environment.
+    ///   - reporter: tells what the app has read, before the sleepers: who sleeps has read what it was to read before.
+    ///   - follower: the app's name.
+    init(_ timeline: Timeline, _ connection: ControlConnection, _ reporter: UsageReporter?, follower: String) {
       self.timeline = timeline
       self.connection = connection
+      self.reporter = reporter
       self.follower = follower
     }
 
@@ -34,6 +41,7 @@
     private func report(_ watch: Int) {
       guard state.withLock({ $0.watch == watch }) else { return }
       let count = timeline.sleeperCount
+      reporter?.flush()
       // One that fails is missed by nobody: whoever asks for the state learns that the environment is lost.
       try? connection.acknowledge(Acknowledgement(follower: follower, watch: watch, sleepers: count))
       let wait = timeline.whenSleeperCount(isNot: count) { [weak self] in

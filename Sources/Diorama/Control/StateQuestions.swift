@@ -83,10 +83,10 @@
       let answer = try socket.receiveAnswer(by: deadline)
       if answer.keepsAlive { self.socket = consume socket }
       guard answer.status == 200 else { throw Refusal(text: answer.refusal) }
-      do {
-        return try ContractJSON.decode(LiveState.self, from: Data(answer.body), source: "its answer")
+      do throws(ContractError) {
+        return try ContractJSON.decode(LiveState.self, from: Data(answer.body), source: "")
       } catch {
-        throw Refusal(text: error.description)
+        throw Refusal(text: "its answer cannot be read: \(error.problem)")
       }
     }
 

@@ -10,7 +10,7 @@ extension RandomStrings {
   ///
   /// - Parameters:
   ///   - key: what it is for.
-  ///   - length: how many characters (Unicode scalars), from 0.
+  ///   - length: how many characters (Unicode scalars), from 0 to 1,048,576.
   ///   - alphabet: the 2 to 256 Unicode scalars to choose from.
   /// - Returns: the string.
   /// - Throws: ``DioramaError``: a key, length or alphabet that cannot be, a value missing from the recording, an

@@ -30,7 +30,7 @@ package struct StringDerivation: Sendable {
   /// - Parameters:
   ///   - key: not empty, without control characters.
   ///   - ordinal: counts the uses of the key, from 0.
-  ///   - length: in Unicode scalars, from 0.
+  ///   - length: in Unicode scalars, from 0 to 1,048,576.
   ///   - alphabet: 2 to 256 Unicode scalars; one that occurs twice is twice as likely.
   /// - Returns: the string.
   /// - Throws: ``DioramaError`` of kind `invalidRequest`.

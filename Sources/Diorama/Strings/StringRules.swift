@@ -1,12 +1,14 @@
-import LaunchContract
+package import LaunchContract
 
 /// What a key, a length, an alphabet and the rest have to be, live as well as in a test: what a recording would refuse
 /// is refused on the first day.
 extension StringDerivation {
   /// The most elements of a shuffle: its value, the places of them all, goes into the string store.
   static let mostShuffled = 100_000
+  /// The most characters of a string, 1 MiB of plain letters: its value goes into the string store, too.
+  package static let longestString = 1 << 20
 
-  static func check(key: String, ordinal: Int = 0) throws(DioramaError) {
+  package static func check(key: String, ordinal: Int = 0) throws(DioramaError) {
     guard !key.isEmpty else { throw DioramaError(.invalidRequest, "a random value needs a key that is not empty") }
     guard !hasControlCharacter(key) else {
       throw DioramaError(.invalidRequest, "the key \(key.debugDescription) of a random value has a control character")
@@ -27,7 +29,7 @@ extension StringDerivation {
     }
   }
 
-  static func check(_ parameters: StringParameters) throws(DioramaError) {
+  package static func check(_ parameters: StringParameters) throws(DioramaError) {
     switch parameters {
     case .string(let length, let alphabet):
       try check(length: length)
@@ -49,7 +51,10 @@ extension StringDerivation {
   }
 
   static func check(length: Int) throws(DioramaError) {
-    guard length >= 0 else { throw DioramaError(.invalidRequest, "the length \(length) of a random string is below 0") }
+    guard 0...longestString ~= length else {
+      throw DioramaError(
+        .invalidRequest, "a random string has 0 to \(longestString) characters, this one would have \(length)")
+    }
   }
 
   static func check(alphabet: String) throws(DioramaError) {

@@ -75,6 +75,11 @@ public struct LocalTime: Sendable, Hashable {
   public init(_ date: Date, in timeZone: TimeZone) throws(DioramaError) {
     let second = Date(timeIntervalSinceReferenceDate: date.timeIntervalSinceReferenceDate.rounded(.down))
     let local = second + TimeInterval(timeZone.secondsFromGMT(for: second))
+    // From 1583 to 9999, as they are here; a date beyond would be written as the nearest that four digits can say.
+    guard -12_212_553_600..<253_402_300_800 ~= local.timeIntervalSince1970 else {
+      let seconds = date.timeIntervalSince1970
+      throw DioramaError(.clock, "\(seconds) seconds after 1970 have no local time, which has the years 1583 to 9999")
+    }
     let numbers = RFC3339.format(local).split(whereSeparator: { !$0.isNumber }).prefix(6).compactMap { Int($0) }
     try self.init(
       year: numbers[0], month: numbers[1], day: numbers[2], hour: numbers[3], minute: numbers[4], second: numbers[5])

@@ -67,7 +67,8 @@ package enum JSON: Sendable, Equatable {
   /// The number where it is a whole one, however it is written: 12, 12.0 and 1.2e1 are 12; nil for any other kind.
   package var int: Int? {
     guard case .number(let text) = self else { return nil }
-    return Int(text) ?? Double(text).flatMap { Int(exactly: $0) }
+    // A Double would round what has too many digits.
+    return Int(text) ?? (text.contains { ".eE".contains($0) } ? Double(text).flatMap { Int(exactly: $0) } : nil)
   }
 
   /// The number, rounded to what a Double can hold; nil for any other kind.

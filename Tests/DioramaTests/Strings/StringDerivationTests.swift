@@ -84,6 +84,24 @@ struct StringDerivationTests {
     }
   }
 
+  @Test("refuses lengths that no store could hold, and takes the highest ordinal", arguments: [1 << 20, 10_000, .max])
+  func enormous(_ beyond: Int) throws {
+    let length = beyond == .max ? beyond : (1 << 20) + beyond
+    let error = #expect(throws: DioramaError.self) {
+      try derivation.string(key: "k", ordinal: 0, length: length, alphabet: "01")
+    }
+    #expect(error?.kind == .invalidRequest)
+    #expect(error?.description.contains("has 0 to 1048576 characters") == true)
+    #expect(throws: DioramaError.self) { try RandomStrings.live.string("k", length: length) }
+    #expect(throws: DioramaError.self) { try RandomStrings.live.email("k", length: length) }
+    #expect(throws: DioramaError.self) {
+      try derivation.string(key: "k", ordinal: 0, length: 1, alphabet: String(repeating: "é", count: 1 << 20))
+    }
+    #expect(throws: DioramaError.self) { try derivation.shuffle(key: "k", ordinal: 0, count: length) }
+    #expect(try derivation.string(key: "k", ordinal: beyond, length: 3, alphabet: "01").count == 3)
+    #expect(try 0..<length ~= derivation.choice(key: "k", ordinal: .max, count: length))
+  }
+
   @Test("refuses lengths and ordinals below zero")
   func negative() {
     #expect(throws: DioramaError.self) {

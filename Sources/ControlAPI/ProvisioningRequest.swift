@@ -1,0 +1,104 @@
+package import LaunchContract
+
+/// The body of `POST /v1/environments`: the world that a program asks for.
+///
+/// Every member may be left out; a member that is not known is refused, so that a typing error does not go unnoticed.
+package struct ProvisioningRequest: Codable, Sendable, Equatable {
+  /// What a person calls it, such as the test's name.
+  package var name: String?
+  /// `proxy`, `record`, `extend`, `replay`, `once` (the default) or `mock`.
+  package var mode: String?
+  /// An absolute path, with or without `.har`.
+  package var cassette: String?
+  /// Origins by name.
+  package var upstreams: [String: String]?
+  /// How time runs.
+  package var clock: ClockSettings?
+  /// Seed of the string store.
+  package var seed: String?
+  /// Switches and values that steer the app.
+  package var toggles: [String: ContractValue]?
+  /// User defaults for the app.
+  package var defaults: [String: ContractValue]?
+  /// Values for the app's own keys.
+  package var values: [String: ContractValue]?
+  /// For the app's in-memory store.
+  package var credentials: [Credential]?
+  /// The trouble that the app's store is in.
+  package var credentialFaults: [LaunchContract.Credentials.Fault]?
+  /// Names of free ports that are leased for the environment, for the app to bind.
+  package var ports: [String]?
+  /// Whose end is the environment's end.
+  package var owner: Owner?
+  /// After so many seconds the environment ends; 3600 where no owner is given.
+  package var ttlSeconds: Double?
+  /// Whether each interaction is played once.
+  package var playsUniquely: Bool?
+  /// What a person types to run the same again, for messages.
+  package var command: String?
+  /// Who asks, so that messages give advice in his words: `command`, `test` or `api` (the default).
+  package var caller: String?
+
+  package init() {}
+}
+
+/// How time runs: the members of `clock`.
+package struct ClockSettings: Codable, Sendable, Equatable {
+  /// `system`, `frozen`, `ticking`, `scaled` or `manual`.
+  package var kind: String?
+  /// RFC 3339.
+  package var start: String?
+  /// Seconds of the clock in a real second, for `scaled`.
+  package var rate: Double?
+  /// An IANA name.
+  package var timeZone: String?
+  /// Such as `en_GB`.
+  package var locale: String?
+
+  package init(
+    kind: String? = nil, start: String? = nil, rate: Double? = nil, timeZone: String? = nil, locale: String? = nil
+  ) {
+    self.kind = kind
+    self.start = start
+    self.rate = rate
+    self.timeZone = timeZone
+    self.locale = locale
+  }
+}
+
+/// A secret for the app's store; `secret` is base64, `text` the same as plain text.
+package struct Credential: Codable, Sendable, Equatable {
+  package var service: String
+  package var account: String
+  /// The access group that shares it; nil for the app's own.
+  package var group: String?
+  /// Base64.
+  package var secret: Secret?
+  /// Instead of `secret`.
+  package var text: Secret?
+
+  package init(service: String, account: String, group: String? = nil, secret: Secret? = nil, text: Secret? = nil) {
+    self.service = service
+    self.account = account
+    self.group = group
+    self.secret = secret
+    self.text = text
+  }
+}
+
+/// A process, by its id; the daemon looks up when it started, since ids recur.
+package struct Owner: Codable, Sendable, Equatable {
+  package var pid: Int32
+
+  package init(pid: Int32) { self.pid = pid }
+
+  package init(from decoder: any Decoder) throws {
+    let container = try decoder.container(keyedBy: CodingKeys.self)
+    let number = try container.decode(Int.self, forKey: .pid)
+    guard let pid = Int32(exactly: number) else {
+      throw DecodingError.dataCorruptedError(
+        forKey: .pid, in: container, debugDescription: "\(number) is no process id")
+    }
+    self.pid = pid
+  }
+}
