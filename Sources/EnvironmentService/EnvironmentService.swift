@@ -1,12 +1,14 @@
 import Cassettes
 import Foundation
 import HTTPMessages
-import HTTPServer
+package import HTTPServer
 import LaunchContract
 
 /// Provisions environments and holds what they share: one server pool, one client.
 package final class EnvironmentService: Sendable {
   private let server: HTTPServer
+  /// Whether somebody else stops it.
+  private let isServerShared: Bool
   private let client = UpstreamClient()
 
   /// - Parameter threads: server threads; nil for as many as there are processors, at most four.
@@ -16,31 +18,51 @@ package final class EnvironmentService: Sendable {
     if let threads { configuration.threads = threads }
     do {
       server = try HTTPServer(configuration)
+      isServerShared = false
     } catch {
       throw EnvironmentError(.inputOutput, "\(error)")
     }
   }
 
+  /// - Parameter server: where environments listen; whoever made it stops it.
+  package init(server: HTTPServer) {
+    self.server = server
+    isServerShared = true
+  }
+
   /// Makes a world: opens the cassette, leases the endpoints' ports, starts the timeline.
   ///
-  /// - Parameter specification: what the test asks for.
+  /// - Parameters:
+  ///   - specification: what the test asks for.
+  ///   - hosting: what a daemon adds.
+  ///   - snapshot: an environment that is to go on after its process was killed, with the snapshot's own specification,
+  ///     id and token.
   /// - Returns: the environment, which answers from now on.
-  /// - Throws: an ``EnvironmentError``; nothing is left behind then.
-  package func provision(_ specification: EnvironmentSpecification) throws(EnvironmentError) -> Environment {
-    var plan = try Provisioning.plan(specification)
+  /// - Throws: an ``EnvironmentError``; nothing is left behind then, but for the recording of one that was to go on.
+  package func provision(
+    _ specification: EnvironmentSpecification, hosting: Hosting = Hosting(),
+    restoring snapshot: EnvironmentSnapshot? = nil
+  ) throws(EnvironmentError) -> Environment {
+    if let snapshot { return try make(Provisioning.plan(restoring: snapshot), hosting) }
+    return try make(Provisioning.plan(specification, hosting: hosting), hosting)
+  }
+
+  private func make(_ plan: Environment.Plan, _ hosting: Hosting) throws(EnvironmentError) -> Environment {
+    var plan = plan
     do throws(EnvironmentError) {
-      if let path = specification.journalFile { plan.state.journalFile = try JournalFile(path) }
+      if let path = plan.specification.journalFile { plan.state.journalFile = try JournalFile(path) }
       return try Environment(
-        plan, listen: { [server] in try server.listen(handler: $0) }, client: plan.mode.mayReachNetwork ? client : nil)
+        plan, hosting: hosting, listen: hosting.listen ?? { [server] in try server.listen(handler: $0) },
+        client: plan.mode.mayReachNetwork ? client : nil)
     } catch {
-      plan.recorder?.discard()
+      if plan.isRestored { plan.recorder?.release() } else { plan.recorder?.discard() }
       throw error
     }
   }
 
   /// Ends the server once running requests are through, and the client.
   package func stop(grace: Duration = .seconds(5)) async {
-    await server.stop(grace: grace)
+    if !isServerShared { await server.stop(grace: grace) }
     client.shutdown()
   }
 }

@@ -6,6 +6,8 @@ import LaunchContract
 extension Control {
   /// The longest that a question waits.
   private static let longestWait = 60.0
+  /// The most sleepers that one app can have: those of all apps are added up.
+  private static let mostSleepers = 1_000_000_000
 
   /// `GET /state?after=REVISION&wait=SECONDS`: the state, once it is newer.
   func state(_ request: Request, query: String) async throws -> Response {
@@ -50,8 +52,9 @@ extension Control {
         return "revision \(revision) is none; the last is \(live.world.revision)"
       }
       if let now = message.now, RFC3339.parse(now) == nil { return "now: '\(now)' is no RFC 3339 instant" }
-      if let woken = message.woken, woken < 0 { return "woken: \(woken) is below 0" }
-      if let sleepers = message.sleepers, sleepers < 0 { return "sleepers: \(sleepers) is below 0" }
+      for (name, count) in [("woken", message.woken ?? 0), ("sleepers", message.sleepers ?? 0)] {
+        if !(0...Self.mostSleepers ~= count) { return "\(name): \(count) is not between 0 and \(Self.mostSleepers)" }
+      }
       if message.sleepers != nil, message.watch == nil { return "sleepers need the watch that asked for them" }
       live.take(message)
       return nil
@@ -74,8 +77,12 @@ extension Environment {
     } onCancel: {
       live { live, _ in live.clientLeft(number) }
     }
+    let answer = live { live, now in
+      live.close(number, at: now)
+      return state(live)
+    }
     try Task.checkCancellation()
-    return live { live, _ in state(live) }
+    return answer
   }
 }
 

@@ -1,22 +1,27 @@
 import Cassettes
 import Foundation
-import HTTPMessages
+package import HTTPMessages
 import LaunchContract
 
 /// The paths under `/__diorama/` on an environment's main port, by which the app reports and programs in any
 /// language draw random values.
 struct Control: Sendable {
-  private static let bodyLimit = 1 << 20
+  /// Enough for the longest random string, whatever its letters.
+  private static let bodyLimit = 8 << 20
 
   let environment: Environment
 
   func respond(to request: Request, path: String) async throws -> Response {
+    try LocalAccess.check(request.headers, port: environment.mainPort)
+    let name = path.prefix { $0 != "?" }
+    if let flags = OFREP.Flags(path: name) {
+      return try await OFREP(environment: environment).respond(to: request, flags: flags)
+    }
     guard isAuthorized(request.headers["Authorization"]) else {
       throw Problem(
         status: 401, title: "The token is missing or wrong",
         detail: "send Authorization: Bearer with DIORAMA_TOKEN", headers: ["WWW-Authenticate": "Bearer"])
     }
-    let name = path.prefix { $0 != "?" }
     switch (request.method, name) {
     case ("POST", "/strings"): return try await strings(decode(request))
     case ("POST", "/usage"): return try await usage(decode(request))
@@ -31,6 +36,16 @@ struct Control: Sendable {
     }
   }
 
+  /// As `POST /strings`, for who has the request's body at hand.
+  fileprivate func strings(body: [UInt8]) -> Response {
+    do {
+      guard body.count <= Self.bodyLimit else { throw BodyTooLarge(limit: Self.bodyLimit) }
+      return try strings(Self.decode(body))
+    } catch {
+      return environment.response(to: error)
+    }
+  }
+
   /// One value: the next of its key for a program that does not count, or the very one that an app has come to.
   private func strings(_ request: StringRequest) throws -> Response {
     let parameters = request.parameters
@@ -40,15 +55,20 @@ struct Control: Sendable {
       do {
         answer =
           request.status == .missing
-          ? .missing(state.ledger.reportMissing(key: request.key, ordinal: ordinal, shape: parameters))
+          ? .missing(try state.ledger.reportMissing(key: request.key, ordinal: ordinal, shape: parameters))
           : try state.ledger.value(key: request.key, ordinal: ordinal, shape: parameters)
       } catch {
         throw Problem(status: 400, title: "There is no such value", detail: "\(error)")
       }
       // Only now: what was refused is no use of the key.
-      if request.ordinal == nil { state.ledger.advance(request.key) }
+      if request.ordinal == nil {
+        state.ledger.advance(request.key)
+        environment.changes.note()
+      }
       return (answer, ordinal)
     }
+    // The ordinal is not given to anybody else, whatever becomes of this process.
+    environment.changes.keep()
     switch outcome.0 {
     case .stored(let value), .derived(let value): return try answer(value, outcome.1)
     case .new(let value):
@@ -60,16 +80,14 @@ struct Control: Sendable {
       }
       return try answer(value, outcome.1)
     case .missing(let text):
-      environment.state.withLock { state in
-        state.note(.note, status: 409, method: "", url: "", text: text, replay: environment.replay)
-      }
+      environment.note(.note, status: 409, method: "", url: "", text: text)
       throw Problem(status: 409, title: "The value is not recorded", detail: text)
     }
   }
 
   private func usage(_ report: UsageReport) throws -> Response {
     environment.state.withLock { state in
-      state.togglesRead.merge(report.toggles) { first, _ in first }
+      state.noteReading(report.toggles)
       state.ledger.noteReading(report.strings)
     }
     return Response(status: 204)
@@ -81,9 +99,12 @@ struct Control: Sendable {
   }
 
   private func decode<Value: Decodable>(_ request: Request) async throws -> Value {
-    let bytes = try await request.body.collect(upTo: Self.bodyLimit)
+    try Self.decode(try await request.body.collect(upTo: Self.bodyLimit))
+  }
+
+  private static func decode<Value: Decodable>(_ body: [UInt8]) throws -> Value {
     do {
-      return try ContractJSON.decode(Value.self, from: Data(bytes), source: "the request's body")
+      return try ContractJSON.decode(Value.self, from: Data(body), source: "the request's body")
     } catch {
       throw Problem(status: 400, title: "The body cannot be read", detail: error.problem)
     }
@@ -95,6 +116,25 @@ struct Control: Sendable {
     let given = Array((header ?? "").utf8)
     guard expected.count == given.count else { return false }
     return zip(expected, given).reduce(UInt8(0)) { $0 | ($1.0 ^ $1.1) } == 0
+  }
+}
+
+extension Environment {
+  /// The answer to the body of `POST /__diorama/strings`: a random value, or a problem document.
+  package func strings(requestBody: [UInt8]) -> Response {
+    Control(environment: self).strings(body: requestBody)
+  }
+}
+
+extension Environment.State {
+  /// The most toggles that are remembered as read.
+  private static let readLimit = 10_000
+
+  /// The app has read toggles; the first reading counts.
+  mutating func noteReading(_ toggles: [String: ContractValue]) {
+    for (name, value) in toggles where togglesRead[name] == nil && togglesRead.count < Self.readLimit {
+      togglesRead[name] = value
+    }
   }
 }
 
@@ -113,7 +153,7 @@ struct StringRequest: Decodable {
     let container = try decoder.container(keyedBy: CodingKeys.self)
     key = try container.decode(String.self, forKey: .key)
     ordinal = try container.decodeIfPresent(Int.self, forKey: .ordinal)
-    status = try container.decodeIfPresent(StringUse.Status.self, forKey: .status)
+    status = try container.decodeWordIfPresent(StringUse.Status.self, forKey: .status)
     parameters = try StringParameters(request: decoder)
   }
 }

@@ -8,18 +8,13 @@ extension Environment {
   package var contract: LaunchContract {
     // With all that has changed so far, and the number of the last change: what follows the app is told.
     let (world, clock) = state.withLock { ($0.live.world, $0.live.world.clock) }
+    changes.keep()
     var contract = LaunchContract(
       environment: .init(id: id, name: specification.name), mode: world.mode.rawValue, clock: clock, seed: seed,
       toggles: world.toggles, defaults: specification.defaults, values: world.values)
     for upstream in upstreams { contract.endpoints[upstream.name] = "http://127.0.0.1:\(upstream.port)" }
     contract.ports = specification.ports.mapValues(Int.init)
-    if !specification.credentials.isEmpty || !specification.credentialFaults.isEmpty {
-      contract.credentials = .init(
-        items: specification.credentials.map {
-          .init(service: $0.service, account: $0.account, group: $0.group, secret: Data($0.secret))
-        },
-        faults: specification.credentialFaults)
-    }
+    contract.credentials = specification.contractCredentials
     contract.control = .init(url: controlURL, token: token, revision: world.revision)
     contract.strings = strings(world.mode)
     return contract

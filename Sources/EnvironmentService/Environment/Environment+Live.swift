@@ -113,11 +113,15 @@ extension Environment {
     toggles: [String: ContractValue?] = [:], values: [String: ContractValue?] = [:], clock: ClockPatch? = nil,
     mode: Mode? = nil, timeout: Duration
   ) async throws(EnvironmentError) -> Int {
+    try EnvironmentSpecification.check(toggles.compactMapValues { $0 }, "toggle")
+    try EnvironmentSpecification.check(values.compactMapValues { $0 }, "value")
     let update = Update(toggles: toggles, values: values, clock: clock, mode: mode)
     return try await perform(.update(update), timeout: timeout).revision
   }
 
   private func perform(_ change: WantedChange, timeout: Duration) async throws(EnvironmentError) -> Moved {
+    // A century is as good as for ever, and can be added to any instant.
+    let timeout = min(timeout, .seconds(3_000_000_000))
     let number = Guarded(0)
     let result = await withTaskCancellationHandler {
       await withCheckedContinuation { continuation in
@@ -146,11 +150,15 @@ extension Environment {
   func live<Output>(_ body: (inout Live, ContinuousClock.Instant) -> Output) -> Output {
     let now = ContinuousClock.now
     let (output, actions, alarm) = state.withLock { state in
+      let revision = state.live.world.revision
       let output = body(&state.live, now)
       state.live.settle(at: now)
       state.ledger.mode = state.live.world.mode
+      if state.live.world.revision != revision { changes.note() }
       return (output, state.live.takeOutbox(), state.live.takeAlarm())
     }
+    // Also what another thread has changed: this one may have seen it.
+    changes.keep()
     for action in actions { action() }
     if let alarm { ring(at: alarm) }
     return output

@@ -39,9 +39,17 @@ package final class Environment: Sendable {
   let recorder: CassetteRecorder?
   let state: Guarded<State>
   let exchanges = DispatchGroup()
+  /// The mode in which it was provisioned.
+  let provisionedMode: Mode
+  /// When it was provisioned.
+  package let createdAt: Date
+  /// Who wants to know of new journal entries.
+  let news: JournalNews
+  /// What a restart must know is stored before anybody is told.
+  let changes: ChangeKeeper
   private let listeners: Guarded<[Listener]>
-  private let started = ContinuousClock.now
-  private let ending = Guarded(Ending())
+  let started: ContinuousClock.Instant
+  let ending = Guarded(Ending())
 
   /// All that changes while the environment lives, under one lock.
   struct State: Sendable {
@@ -54,14 +62,17 @@ package final class Environment: Sendable {
     var live: Live
     var togglesRead: [String: ContractValue] = [:]
     var unmatched: [Report.Unmatched] = []
+    var unmatchedSize = 0
     var failures: [String] = []
     var requests = 0
+    /// Takes known secrets out of what is kept.
+    var redactor: Redactor
     /// Set when the end begins: what comes on connections that are still open is answered 503.
     var isOver = false
   }
 
   /// How far the end has come.
-  private struct Ending {
+  struct Ending {
     var hasBegun = false
     var outcome: Result<CassetteSealer.Outcome?, EnvironmentError>?
     var waiting: [CheckedContinuation<Void, Never>] = []
@@ -81,18 +92,24 @@ package final class Environment: Sendable {
     var replay: Replay?
     var recorder: CassetteRecorder?
     var state: State
+    var createdAt = Date()
+    /// Whether it goes on where one of a killed process had come to.
+    var isRestored = false
   }
 
   init(
-    _ plan: Plan, listen: (any RequestHandler) throws -> Listener, client: UpstreamClient?
+    _ plan: Plan, hosting: Hosting, listen: (any RequestHandler) throws -> Listener, client: UpstreamClient?
   ) throws(EnvironmentError) {
     // The listeners' handler needs the environment, which needs their ports: it is told once all stand.
     let doors = (0...plan.upstreams.count).map { Door(upstream: $0 == 0 ? nil : $0 - 1, client: client) }
-    let listeners: [Listener]
+    var listeners: [Listener] = []
     do {
-      listeners = try doors.map { try listen($0) }
+      for door in doors { listeners.append(try listen(door)) }
     } catch {
-      throw EnvironmentError(.inputOutput, "\(error)")
+      // Nothing is left behind.
+      for listener in listeners { listener.close() }
+      for door in doors { door.abandon() }
+      throw error as? EnvironmentError ?? EnvironmentError(.inputOutput, "\(error)")
     }
     mainPort = listeners[0].port
     upstreams = plan.upstreams.enumerated().map { index, upstream in
@@ -110,6 +127,12 @@ package final class Environment: Sendable {
     notes = plan.notes
     replay = plan.replay
     recorder = plan.recorder
+    provisionedMode = plan.mode
+    createdAt = plan.createdAt
+    let age = max(0, Date().timeIntervalSince(plan.createdAt))
+    started = .now - .seconds(plan.isRestored ? age : 0)
+    news = JournalNews(hosting.noted, after: plan.state.journal.last)
+    changes = ChangeKeeper(hosting.changed)
     state = Guarded(plan.state)
     self.listeners = Guarded(listeners)
     for door in doors { door.open(to: self) }
@@ -132,8 +155,12 @@ package final class Environment: Sendable {
   /// Something went wrong beside the requests; the environment has failed.
   package func fail(_ reason: String) {
     state.withLock { state in
-      if !state.failures.contains(reason), state.failures.count < 100 { state.failures.append(reason) }
+      let reason = String(state.redactor.redact(reason).prefix(10_000))
+      guard !state.failures.contains(reason), state.failures.count < 100 else { return }
+      state.failures.append(reason)
+      changes.note()
     }
+    changes.keep()
   }
 
   /// The recording has lost something: said once, however much it is.
@@ -177,6 +204,7 @@ package final class Environment: Sendable {
       return state.journalFile?.failure
     }
     if let lost { fail("the journal is not whole: \(lost.message)") }
+    news.tell(self)
     let waiting = ending.withLock { ending in
       ending.outcome = sealed
       defer { ending.waiting = [] }
@@ -222,41 +250,6 @@ package final class Environment: Sendable {
         continuation.resume()
       }
     }
-  }
-
-  /// What the journal adds up to so far.
-  package func report() -> Report {
-    let seconds = (ContinuousClock.now - started) / .seconds(1)
-    let (journal, unmatched, ledger, togglesRead, failures, playback, world) = state.withLock {
-      ($0.journal, $0.unmatched, $0.ledger, $0.togglesRead, $0.failures, $0.playback, $0.live.world)
-    }
-    let mode = world.mode
-    var requests = Report.Requests()
-    requests.replayed = journal.count(.replayed)
-    requests.recorded = journal.count(.recorded)
-    requests.forwarded = journal.count(.forwarded)
-    requests.mocked = journal.count(.mocked)
-    requests.unmatched = journal.count(.unmatched)
-    requests.failed = journal.count(.failed)
-    requests.total =
-      requests.replayed + requests.recorded + requests.forwarded + requests.mocked
-      + requests.unmatched + requests.failed
-    let unused = (mode == .replay ? playback?.unused ?? [] : []).map { index in
-      let request = replay?.interactions[index].request
-      return Report.Unused(method: request?.method ?? "", url: request?.url ?? "", index: index)
-    }
-    let held = (mode.mayReachNetwork || requests.unmatched == 0) && ledger.missing.isEmpty
-    return Report(
-      environment: .init(id: id, name: specification.name), mode: mode.rawValue,
-      cassette: specification.cassette.map(\.har), recordedAt: recordedAt,
-      clock: .init(kind: world.clock.kind.rawValue, start: clock.start, now: RFC3339.format(world.timeline.now)),
-      requests: requests, unmatched: unmatched, unused: unused,
-      strings: .init(
-        read: ledger.readCount, recorded: recorder?.stringCount ?? 0, missing: ledger.missing,
-        unused: mode == .replay ? ledger.unused : []),
-      toggles: .init(
-        read: togglesRead, unread: world.toggleNames.filter { togglesRead[$0] == nil }.sorted()),
-      durationSeconds: (seconds * 1000).rounded() / 1000, failures: failures, ok: held && failures.isEmpty)
   }
 }
 

@@ -1,7 +1,7 @@
 /// Why an environment could not be provisioned, kept or ended well.
 package struct EnvironmentError: Error, Sendable, CustomStringConvertible {
   /// The kind of failure, as sysexits.h names them.
-  package enum Kind: Int32, Sendable {
+  package enum Kind: Int32, Sendable, CaseIterable {
     /// The caller asked for something that makes no sense (EX_USAGE).
     case usage = 64
     /// A cassette or a contract is broken (EX_DATAERR).
@@ -16,6 +16,15 @@ package struct EnvironmentError: Error, Sendable, CustomStringConvertible {
     case inputOutput = 74
     /// The app did not do what it was to do, or not in time (EX_TEMPFAIL).
     case unanswered = 75
+
+    /// Its name in a problem document: `noCassette`.
+    package var name: String { "\(self)" }
+
+    /// - Parameter name: as in a problem document.
+    package init?(name: String) {
+      guard let kind = Self.allCases.first(where: { $0.name == name }) else { return nil }
+      self = kind
+    }
   }
 
   /// What kind of failure; its raw value is the exit status of a command that ends by it.

@@ -1,10 +1,21 @@
 extension EnvironmentSpecification {
   /// Who asked for the environment: messages say what to do next in his words.
-  package enum Caller: Sendable {
+  package enum Caller: String, Sendable, Codable, CaseIterable {
     /// The command: options and command lines.
     case command
     /// A test in Swift: arguments and `swift test`.
     case test
+    /// A program in any language: members of the body of `POST /v1/environments`.
+    case api
+  }
+
+  /// How to name a cassette.
+  var cassetteAdvice: String {
+    switch caller {
+    case .command: "--cassette PATH"
+    case .test: "cassette: \"PATH\""
+    case .api: "\"cassette\": \"/PATH\""
+    }
   }
 
   /// How to name a backend.
@@ -12,6 +23,7 @@ extension EnvironmentSpecification {
     switch caller {
     case .command: "--upstream \(name)=\(url)"
     case .test: "upstreams: [\"\(name)\": \"\(url)\"]"
+    case .api: "\"upstreams\": {\"\(name)\": \"\(url)\"}"
     }
   }
 
@@ -20,6 +32,7 @@ extension EnvironmentSpecification {
     switch caller {
     case .command: "--start"
     case .test: "clock: .frozen(at:)"
+    case .api: "clock.start"
     }
   }
 
@@ -28,6 +41,7 @@ extension EnvironmentSpecification {
     switch caller {
     case .command: "--clock scaled:60"
     case .test: "clock: .scaled(by: 60)"
+    case .api: "\"clock\": {\"kind\": \"scaled\", \"rate\": 60}"
     }
   }
 
@@ -39,6 +53,11 @@ extension EnvironmentSpecification {
       return "diorama run --mode \(mode.rawValue) --cassette \(cassette?.description ?? "PATH")\(named) -- \(command)"
     case .test:
       return "DIORAMA_MODE=\(mode.rawValue) swift test --filter '\(command)'"
+    case .api:
+      let named = upstreams.map { "\"\($0.name)\": \"\($0.url)\"" }.joined(separator: ", ")
+      return
+        "POST /v1/environments {\"mode\": \"\(mode.rawValue)\", \"cassette\": \"\(cassette?.description ?? "/PATH")\", "
+        + "\"upstreams\": {\(named)}}"
     }
   }
 

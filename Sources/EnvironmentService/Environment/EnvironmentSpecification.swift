@@ -3,9 +3,9 @@ package import Foundation
 package import LaunchContract
 
 /// The world that a test asks for.
-package struct EnvironmentSpecification: Sendable {
+package struct EnvironmentSpecification: Sendable, Codable {
   /// How time runs; what is nil follows from mode and cassette.
-  package struct Clock: Sendable {
+  package struct Clock: Sendable, Codable {
     /// `system`, `frozen`, `ticking`, `scaled` or `manual`. Default: `system` in `proxy`, else `frozen`.
     package var kind: String?
     /// Default: the recording date in `replay` and `extend`, else now.

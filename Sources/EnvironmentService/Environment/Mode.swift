@@ -2,7 +2,7 @@
 ///
 /// Whether it may record and whether it may reach the network are two questions, asked apart everywhere:
 /// ``mayRecord`` and ``mayReachNetwork``.
-package enum Mode: String, CaseIterable, Sendable {
+package enum Mode: String, CaseIterable, Sendable, Codable {
   /// Forward and log.
   case proxy
   /// Forward and rewrite the cassette.

@@ -5,17 +5,16 @@ import LaunchContract
 
 /// From what a test asks for to what stands fast: mode, cassette, backends, time, seed.
 enum Provisioning {
-  static func plan(_ specification: EnvironmentSpecification) throws(EnvironmentError) -> Environment.Plan {
+  static func plan(
+    _ specification: EnvironmentSpecification, hosting: Hosting = Hosting()
+  ) throws(EnvironmentError) -> Environment.Plan {
+    let token = hosting.token ?? randomToken()
     let mode = try resolve(specification)
+    try specification.checkValues()
     var stored: StoredCassette?
     var notes: [String] = []
-    var isFolder: ObjCBool = false
-    if let location = specification.cassette,
-      FileManager.default.fileExists(atPath: location.har, isDirectory: &isFolder), isFolder.boolValue
-    {
-      throw EnvironmentError(.broken, "\(location.har) is a folder, not a HAR; move it away or name another cassette")
-    }
     if let location = specification.cassette {
+      try CassetteReader.checkIsFile(location)
       if mode.mayRecord,
         let note = try UnfinishedRecording.takeUp(location, before: mode == .extend ? .extend : .record)
       {
@@ -35,7 +34,8 @@ enum Provisioning {
       ledger: StringLedger(
         stored: stored?.strings ?? StringStoreFile(seed: seed, recording: nil, entries: [:]), mode: mode, seed: seed),
       live: Live(
-        try LiveWorld(mode: mode, clock: clock, toggles: specification.toggles, values: specification.values)))
+        try LiveWorld(mode: mode, clock: clock, toggles: specification.toggles, values: specification.values)),
+      redactor: Redactor(specification, token: token))
     if let stored, let location = specification.cassette {
       let opened = try Replay(stored.cassette, location: location, upstreams: upstreams)
       if !opened.index.unassigned.isEmpty, mode == .replay {
@@ -55,7 +55,7 @@ enum Provisioning {
         location: location, header: header, purpose: mode == .extend ? .extend : .record)
     }
     return Environment.Plan(
-      id: UUID().uuidString.lowercased(), specification: specification, mode: mode, token: randomToken(),
+      id: hosting.id ?? UUID().uuidString.lowercased(), specification: specification, mode: mode, token: token,
       clock: clock, seed: seed, recordedAt: recordedAt, notes: notes, upstreams: upstreams, replay: replay,
       recorder: recorder, state: state)
   }
@@ -65,7 +65,7 @@ enum Provisioning {
     guard specification.mode.needsCassette else { return specification.mode }
     guard let location = specification.cassette else {
       throw EnvironmentError(
-        .usage, "mode \(specification.mode.rawValue) needs a cassette; name it with --cassette PATH")
+        .usage, "mode \(specification.mode.rawValue) needs a cassette; name it with \(specification.cassetteAdvice)")
     }
     guard specification.mode == .once else { return specification.mode }
     if location.exists { return .replay }
@@ -120,14 +120,10 @@ enum Provisioning {
         )
       }
     } else if wish.start != nil {
-      throw EnvironmentError(.usage, "a system clock shows the machine's time; --start needs another --clock")
-    }
-    guard 0.000_001...1_000_000 ~= wish.rate else {
       throw EnvironmentError(
-        .usage,
-        "the clock's rate \(wish.rate) is not between 0.000001 and 1000000; give one as in \(specification.rateAdvice)"
-      )
+        .usage, "a system clock shows the machine's time; \(specification.startAdvice) needs another kind of clock")
     }
+    try specification.checkRate()
     clock.rate = wish.rate
     clock.timeZone = wish.timeZone ?? (mode.replays ? recorded?.timeZone : nil) ?? machineTimeZone
     clock.locale = wish.locale ?? (mode.replays ? recorded?.locale : nil) ?? machineLocale

@@ -24,29 +24,38 @@ struct StringLedger: Sendable {
   /// The environment's; what is recorded stays when it changes.
   var mode: Mode
   private let derivation: StringDerivation
-  private var read: [String: OrdinalRanges] = [:]
-  private var next: [String: Int] = [:]
-  private(set) var missing: [Report.StringUse] = []
+  private var read: [String: OrdinalRanges]
+  private var next: [String: Int]
+  private(set) var missing: [Report.StringUse]
 
   /// The store has a place for each ordinal up to the highest: one far off would only fill memory and disk.
   static let ordinalLimit = 1_000_000
-  /// The most characters of a value.
-  static let lengthLimit = 1 << 20
 
-  private static func check(ordinal: Int, _ shape: Shape) throws(EnvironmentError) {
-    guard ordinal < ordinalLimit else {
-      throw EnvironmentError(.usage, "ordinal \(ordinal) is too high; a key has at most \(ordinalLimit) values")
-    }
-    if case .string(let length, _) = shape, length > lengthLimit {
-      throw EnvironmentError(.usage, "a string of \(length) is too long; one has at most \(lengthLimit) characters")
+  private static func check(ordinal: Int) throws(EnvironmentError) {
+    guard 0..<ordinalLimit ~= ordinal else {
+      throw EnvironmentError(
+        .usage, "there is no ordinal \(ordinal); a key has at most \(ordinalLimit) values, counted from 0")
     }
   }
 
-  init(stored: StringStoreFile, mode: Mode, seed: String) {
+  /// What a restart needs beside what is stored.
+  struct Progress: Sendable, Codable {
+    var read: [String: OrdinalRanges] = [:]
+    var next: [String: Int] = [:]
+    var missing: [Report.StringUse] = []
+  }
+
+  init(stored: StringStoreFile, mode: Mode, seed: String, progress: Progress = Progress()) {
     self.stored = stored
     self.mode = mode
     derivation = StringDerivation(seed: seed)
+    read = progress.read
+    next = progress.next
+    missing = progress.missing
   }
+
+  /// How far it has come.
+  var progress: Progress { Progress(read: read, next: next, missing: missing) }
 
   /// The ordinal that comes next for a program that does not count itself.
   func nextOrdinal(of key: String) -> Int { next[key, default: 0] }
@@ -59,7 +68,9 @@ struct StringLedger: Sendable {
   /// - Throws: when the key, the alphabet or the range is not a valid one, or the length or the ordinal is beyond
   ///   what a store can hold.
   mutating func value(key: String, ordinal: Int, shape: Shape) throws -> Answer {
-    try Self.check(ordinal: ordinal, shape)
+    try Self.check(ordinal: ordinal)
+    try StringDerivation.check(key: key)
+    try StringDerivation.check(shape)
     if mode.replays, let entry = entry(key, ordinal) {
       guard entry.parameters == shape else {
         return .missing(miss(key, ordinal, shape, because: "it is recorded as \(entry.parameters)"))
@@ -86,7 +97,12 @@ struct StringLedger: Sendable {
   }
 
   /// The app says itself that a value is not recorded.
-  mutating func reportMissing(key: String, ordinal: Int, shape: Shape) -> String {
+  ///
+  /// - Throws: for what no app can have asked for.
+  mutating func reportMissing(key: String, ordinal: Int, shape: Shape) throws -> String {
+    guard ordinal >= 0 else { throw EnvironmentError(.usage, "there is no ordinal \(ordinal); they count from 0") }
+    try StringDerivation.check(key: key)
+    try StringDerivation.check(shape)
     let recorded = entry(key, ordinal).map { "it is recorded as \($0.parameters)" }
     return miss(key, ordinal, shape, because: recorded ?? nearest(to: key, ordinal))
   }

@@ -1,12 +1,18 @@
+import Cassettes
+import ControlAPI
 import Foundation
+import LaunchContract
 
 /// What happened in an environment, in order: the last 10,000 entries in memory, exact counters for all, everything
 /// in a file where one is asked for.
 ///
-/// A replayed request costs a few machine words here; its text stands in the cassette already.
+/// A replayed request costs a few machine words here; its text stands in the cassette already. Of what has text, as
+/// much is kept as fits into 4 MiB.
 struct Journal: Sendable {
   /// Entries kept in memory.
   static let capacity = 10_000
+  /// Bytes of text kept in memory.
+  static let textLimit = 4 << 20
 
   /// What became of a request, or what else happened.
   enum Kind: UInt8, Sendable, CaseIterable {
@@ -36,6 +42,9 @@ struct Journal: Sendable {
       self.url = url
       self.text = text
     }
+
+    /// About what it takes in memory.
+    var size: Int { 64 + method.utf8.count + url.utf8.count + (text?.utf8.count ?? 0) }
   }
 
   struct Entry: Sendable {
@@ -50,8 +59,24 @@ struct Journal: Sendable {
   }
 
   private(set) var counts = [Int](repeating: 0, count: Kind.allCases.count)
-  private(set) var last = 0
+  private(set) var last: Int
+  /// The number of the first entry in memory, where there is one.
+  private var first: Int
+  /// The number before that of the entry at the ring's beginning.
+  private let base: Int
   private var ring: [Entry] = []
+  private var textSize = 0
+
+  init() {
+    (last, first, base) = (0, 1, 0)
+  }
+
+  /// Goes on with another's numbers and counters, without its entries.
+  init(counts: [Int], last: Int) {
+    let last = max(0, last)
+    (self.last, first, base) = (last, last + 1, last)
+    for (kind, count) in zip(self.counts.indices, counts) { self.counts[kind] = max(0, count) }
+  }
 
   func count(_ kind: Kind) -> Int { counts[Int(kind.rawValue)] }
 
@@ -71,15 +96,43 @@ struct Journal: Sendable {
     if ring.count < Self.capacity {
       ring.append(entry)
     } else {
-      ring[(last - 1) % Self.capacity] = entry
+      if first == last - Self.capacity { dropFirst() }
+      ring[place(of: last)] = entry
+    }
+    if let detail {
+      textSize += detail.size
+      while textSize > Self.textLimit, first < last { dropFirst() }
     }
     return entry
   }
 
   /// What is still in memory after entry `number`, in order.
-  func entries(after number: Int = 0) -> [Entry] {
-    guard ring.count == Self.capacity else { return ring.filter { $0.number > number } }
-    let oldest = last % Self.capacity
-    return (ring[oldest...] + ring[..<oldest]).filter { $0.number > number }
+  func entries(after number: Int = 0, limit: Int = .max) -> [Entry] {
+    let start = max(number < .max ? number + 1 : number, first)
+    guard start <= last else { return [] }
+    return (start...min(last, start + min(limit, Self.capacity) - 1)).map { ring[place(of: $0)] }
+  }
+
+  private func place(of number: Int) -> Int { (number - base - 1) % Self.capacity }
+
+  private mutating func dropFirst() {
+    textSize -= ring[place(of: first)].detail?.size ?? 0
+    ring[place(of: first)].detail = nil
+    first += 1
+  }
+}
+
+extension Journal.Entry {
+  /// The entry as programs read it.
+  func spelledOut(_ replay: Replay?, _ redactor: Redactor) -> JournalPage.Entry {
+    let request = replay.flatMap { replay in
+      interaction >= 0 ? replay.interactions[Int(interaction)].request : nil
+    }
+    return JournalPage.Entry(
+      number: number, time: RFC3339.format(Date(timeIntervalSince1970: time)), kind: kind.name,
+      method: detail?.method ?? request?.method ?? "",
+      // What has come is redacted already; what is recorded may be of a time before it was known as a secret.
+      url: detail?.url ?? request.map { redactor.redact($0.url) } ?? "",
+      status: Int(status), interaction: interaction >= 0 ? Int(interaction) : nil, detail: detail?.text)
   }
 }

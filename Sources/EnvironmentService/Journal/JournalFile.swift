@@ -1,6 +1,5 @@
-import Cassettes
+import ControlAPI
 import Foundation
-import LaunchContract
 
 #if canImport(Darwin)
   import Darwin
@@ -26,22 +25,18 @@ final class JournalFile: @unchecked Sendable {
     close(descriptor)
   }
 
-  /// Adds an entry. Lines reach the file in pieces of 32 KiB while it replays, else one by one.
-  func write(_ entry: Journal.Entry, replay: Replay?) {
-    let request = replay.flatMap { replay in
-      entry.interaction >= 0 ? replay.interactions[Int(entry.interaction)].request : nil
-    }
-    let line = Line(
-      number: entry.number, time: RFC3339.format(Date(timeIntervalSince1970: entry.time)), kind: entry.kind.name,
-      method: entry.detail?.method ?? request?.method ?? "", url: entry.detail?.url ?? request?.url ?? "",
-      status: Int(entry.status), interaction: entry.interaction >= 0 ? Int(entry.interaction) : nil,
-      detail: entry.detail?.text)
+  /// Adds an entry.
+  ///
+  /// - Parameters:
+  ///   - entry: what to write.
+  ///   - isUrgent: whether it is to be in the file at once; others reach it in pieces of 32 KiB.
+  func write(_ entry: JournalPage.Entry, isUrgent: Bool) {
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-    guard let data = try? encoder.encode(line) else { return }
+    guard let data = try? encoder.encode(entry) else { return }
     buffer += data
     buffer.append(0x0A)
-    if buffer.count > 32_768 || entry.kind != .replayed { flush() }
+    if buffer.count > 32_768 || isUrgent { flush() }
   }
 
   func flush() {
@@ -52,16 +47,5 @@ final class JournalFile: @unchecked Sendable {
       failure = error
     }
     buffer.removeAll(keepingCapacity: true)
-  }
-
-  private struct Line: Encodable {
-    let number: Int
-    let time: String
-    let kind: String
-    let method: String
-    let url: String
-    let status: Int
-    let interaction: Int?
-    let detail: String?
   }
 }

@@ -68,6 +68,24 @@ package struct Report: Codable, Sendable {
     package var unread: [String] = []
   }
 
+  /// What became of what was recorded, once the environment has ended.
+  package struct Recording: Codable, Sendable, Equatable {
+    package enum Outcome: String, Codable, Sendable {
+      /// It is the cassette now.
+      case written
+      /// Nothing was recorded, and the cassette is as it was.
+      case unchanged
+      /// Nothing was recorded, and there is no cassette.
+      case nothing
+      /// It could not be written; `failures` says why.
+      case unsealed
+    }
+
+    package var outcome: Outcome
+    /// How many interactions the cassette has now; 0 where it was not written.
+    package var interactions: Int
+  }
+
   package var environment: Environment
   package var mode: String
   package var cassette: String?
@@ -81,6 +99,10 @@ package struct Report: Codable, Sendable {
   package var durationSeconds: Double
   /// What failed beside requests: a recording that could not be written, a time-out.
   package var failures: [String]
+  /// Nil while the environment lives, and where nothing is recorded.
+  package var recording: Recording?
+  /// What to run in order to record what is missing; nil where nothing is.
+  package var advice: String?
   /// Whether the world held: nothing unmatched in `replay` and `mock`, no string missing, nothing failed to be written.
   package var ok: Bool
 }

@@ -11,22 +11,16 @@ package struct ReportText {
   private static let listed = 10
 
   private let report: Report
-  private let sealed: Result<CassetteSealer.Outcome?, EnvironmentError>
-  private let environment: Environment
+  private let cassette: String?
   private let whole: String?
 
   /// - Parameters:
   ///   - report: what the end of the environment answered.
-  ///   - sealed: what became of the recording.
-  ///   - environment: the environment itself, whose cassette and advice are named.
+  ///   - cassette: the cassette's file in the words of whoever asked for it; nil for its absolute path.
   ///   - whole: where all of a list stands that is cut short here, such as `--report FILE`.
-  package init(
-    _ report: Report, sealed: Result<CassetteSealer.Outcome?, EnvironmentError>, of environment: Environment,
-    wholeIn whole: String? = nil
-  ) {
+  package init(_ report: Report, cassette: String? = nil, wholeIn whole: String? = nil) {
     self.report = report
-    self.sealed = sealed
-    self.environment = environment
+    self.cassette = cassette ?? report.cassette
     self.whole = whole
   }
 
@@ -45,9 +39,7 @@ package struct ReportText {
       }
     }
     rest(of: report.unmatched.count, "unmatched requests", &lines)
-    if report.mode != "mock", report.unmatched.contains(where: { $0.refusal == nil }) {
-      lines.append("to record what is missing: \(environment.recordAdvice)")
-    }
+    if let advice = report.advice { lines.append("to record what is missing: \(advice)") }
     for unused in report.unused.prefix(Self.listed) {
       lines.append(styled("unused: interaction \(unused.index), \(unused.method) \(unused.url)", .doubtful))
     }
@@ -85,19 +77,17 @@ package struct ReportText {
     if report.clock.kind != "system", let start = report.clock.start {
       text += ", clock \(report.clock.kind) at \(start)"
     }
-    if let cassette = environment.specification.cassette { text += sealedText("\(cassette).har") }
+    if let cassette { text += sealedText(cassette) }
     return text + String(format: ", %.2f s", report.durationSeconds)
   }
 
   private func sealedText(_ cassette: String) -> String {
-    switch sealed {
-    case .success(let outcome?) where outcome.isWritten:
-      ", \(cassette) written with \(counted(outcome.interactions, "interaction"))"
-    case .success(.some):
-      ", nothing recorded, "
-        + (environment.specification.cassette?.exists == true ? "\(cassette) left as it was" : "no cassette")
-    case .success(.none): ", from \(cassette)"
-    case .failure: ", not sealed"
+    switch report.recording?.outcome {
+    case .written: ", \(cassette) written with \(counted(report.recording?.interactions ?? 0, "interaction"))"
+    case .unchanged: ", nothing recorded, \(cassette) left as it was"
+    case .nothing: ", nothing recorded, no cassette"
+    case .unsealed: ", not sealed"
+    case nil: ", from \(cassette)"
     }
   }
 }

@@ -1,11 +1,12 @@
 /// An app that follows its environment, as the environment sees it.
 ///
-/// It is there while a question of it waits for an answer. Between two questions it is away, for some seconds at most;
+/// It is there while a question of it waits for an answer. Between two questions it is away, for half a minute at most;
 /// whoever closes the connection of its question has left. One that keeps its connection between questions, and says
-/// so, has left when that is closed.
+/// so, is there until that is closed, however long it takes for the next: on a busy machine an answer may need its
+/// time, too.
 struct Follower: Sendable {
-  /// How long it may be away.
-  static let patience = Duration.seconds(10)
+  /// How long one that keeps no connection may be away.
+  static let patience = Duration.seconds(30)
 
   /// What it has applied.
   var revision: Int
@@ -26,7 +27,7 @@ struct Follower: Sendable {
     awaySince = nil
   }
 
-  /// A question of it has been answered.
+  /// A question of it has been answered: the answer is on its way.
   mutating func isAnswered(at now: ContinuousClock.Instant) {
     questions -= 1
     if questions == 0 { awaySince = now }
@@ -41,5 +42,5 @@ struct Follower: Sendable {
   }
 
   /// When it is given up, unless it comes back.
-  var limit: ContinuousClock.Instant? { awaySince.map { $0 + Self.patience } }
+  var limit: ContinuousClock.Instant? { connection == nil ? awaySince.map { $0 + Self.patience } : nil }
 }

@@ -36,7 +36,7 @@ extension Live {
     for (name, follower) in followers where follower.connection == connection { leave(name) }
   }
 
-  /// A question is answered, or nobody waits for its answer.
+  /// A question's answer is on its way, or nobody waits for it.
   mutating func close(_ number: Int, at now: ContinuousClock.Instant) {
     guard let question = questions.removeValue(forKey: number), let name = question.follower, !question.hasLeft else {
       return

@@ -19,7 +19,7 @@ struct Live: Sendable {
     var follower: String?
     /// What the app asks on and keeps open as long as it is there; nil where it does not say so.
     var connection: UInt64?
-    /// Set where it has to wait.
+    /// Set while it has to wait.
     var answer: (@Sendable () -> Void)?
     var hasLeft = false
   }
@@ -57,7 +57,7 @@ struct Live: Sendable {
   private var alarm: ContinuousClock.Instant?
   /// What the questions have been looked at for: a thousand may wait, and each event is looked at for all only if it
   /// concerns all.
-  private var told = News(revision: 0, watch: nil, isOver: false)
+  private var told: News
   /// Questions to be looked at for what has happened to themselves.
   private var touched: [Int] = []
   /// Before this no question's time is over.
@@ -69,8 +69,14 @@ struct Live: Sendable {
     var isOver: Bool
   }
 
-  init(_ world: LiveWorld) {
+  /// - Parameters:
+  ///   - world: what can change.
+  ///   - isRestored: whether apps may know of an earlier life.
+  init(_ world: LiveWorld, isRestored: Bool = false) {
     self.world = world
+    told = News(revision: world.revision, watch: nil, isOver: false)
+    // Watches that apps know from an earlier life are none of ours.
+    if isRestored { watches = Int(Date().timeIntervalSince1970) }
   }
 
   mutating func number() -> Int {
@@ -118,10 +124,11 @@ struct Live: Sendable {
     touched = []
     for number in numbers {
       guard let question = questions[number], let answer = question.answer, isDue(question, at: now) else { continue }
+      // Nobody is to be told twice. The question stays open until its answer is on its way.
+      questions[number]?.answer = nil
       then(answer)
-      close(number, at: now)
     }
-    if isForAll { earliest = questions.values.lazy.map(\.until).min() }
+    if isForAll { earliest = questions.values.lazy.filter { $0.answer != nil }.map(\.until).min() }
   }
 
   private mutating func settleChanges(at now: ContinuousClock.Instant) {

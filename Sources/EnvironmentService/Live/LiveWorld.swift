@@ -31,7 +31,8 @@ struct LiveWorld: Sendable {
 
   /// - Throws: an ``EnvironmentError`` for a clock that nobody can keep.
   init(
-    mode: Mode, clock: LaunchContract.Clock, toggles: [String: ContractValue], values: [String: ContractValue]
+    mode: Mode, provisionedMode: Mode? = nil, clock: LaunchContract.Clock, toggles: [String: ContractValue],
+    values: [String: ContractValue]
   ) throws(EnvironmentError) {
     do {
       timeline = try Timeline(clock)
@@ -40,10 +41,34 @@ struct LiveWorld: Sendable {
     }
     base = clock
     self.mode = mode
-    provisionedMode = mode
+    self.provisionedMode = provisionedMode ?? mode
     self.toggles = toggles
     self.values = values
     toggleNames = Set(toggles.keys)
+  }
+
+  /// The world as it was: time has gone on where it goes on by itself.
+  ///
+  /// - Throws: an ``EnvironmentError`` for a clock that nobody can keep.
+  init(restoring snapshot: LiveWorldSnapshot) throws(EnvironmentError) {
+    try self.init(
+      mode: snapshot.mode, provisionedMode: snapshot.provisionedMode, clock: snapshot.clock, toggles: snapshot.toggles,
+      values: snapshot.values)
+    revision = snapshot.revision
+    toggleNames = Set(snapshot.toggleNames)
+    kept = try snapshot.steps.map { step throws(EnvironmentError) in Kept(step: step, size: try Self.size(of: step)) }
+  }
+
+  /// What a restart needs.
+  var snapshot: LiveWorldSnapshot {
+    var size = 0
+    let steps = kept.suffix(LiveWorldSnapshot.stepLimit).reversed().prefix { kept in
+      size += kept.size
+      return size <= LiveWorldSnapshot.stepSizeLimit
+    }
+    return LiveWorldSnapshot(
+      revision: revision, mode: mode, provisionedMode: provisionedMode, clock: clock, toggles: toggles, values: values,
+      toggleNames: toggleNames.sorted(), steps: steps.reversed().map(\.step))
   }
 
   /// The clock for an app that starts now: it shows what the others show.

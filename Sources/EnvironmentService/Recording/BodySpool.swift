@@ -13,6 +13,8 @@ final class BodySpool: Sendable {
   /// Bodies above so many bytes go to a file of their own (INTERFACE: 256 KiB).
   static let inlineLimit = 256 * 1024
 
+  private static let incoming = ".incoming-"
+
   private struct State {
     var bytes: [UInt8] = []
     var file: Spilled?
@@ -46,7 +48,7 @@ final class BodySpool: Sendable {
         state.bytes += chunk
         guard state.bytes.count > Self.inlineLimit else { return }
         try FileWriting.createFolder(location.bodies, for: location.har)
-        let path = "\(location.bodies)/.incoming-\(getpid())-\(serial)"
+        let path = "\(location.bodies)/\(Self.incoming)\(getpid())-\(serial)"
         let descriptor = try FileWriting.open(path, O_WRONLY | O_CREAT | O_TRUNC)
         state.file = Spilled(descriptor: descriptor, path: path, digest: try ContentDigest())
         let bytes = state.bytes
@@ -74,6 +76,12 @@ final class BodySpool: Sendable {
     guard let file = state.withLock({ $0.file.take() }) else { return }
     close(file.descriptor)
     unlink(file.path)
+  }
+
+  /// Removes what a killed recording was taking; for the one who holds the lock on the cassette.
+  static func removeLeftovers(in location: CassetteLocation) {
+    let names = (try? FileManager.default.contentsOfDirectory(atPath: location.bodies)) ?? []
+    for name in names where name.hasPrefix(incoming) { unlink("\(location.bodies)/\(name)") }
   }
 
   private static func spill(_ chunk: [UInt8], to file: inout Spilled?) throws(EnvironmentError) {

@@ -7,7 +7,7 @@ import Foundation
 /// location.har      // …/Cassettes/booking.har
 /// location.strings  // …/Cassettes/booking.strings.json
 /// ```
-package struct CassetteLocation: Sendable, Equatable, CustomStringConvertible {
+package struct CassetteLocation: Sendable, Equatable, Codable, CustomStringConvertible {
   /// The absolute path without ending.
   package let base: String
   /// As it was given, for messages.

@@ -20,6 +20,7 @@ package enum CassetteReader {
   ///   do not belong together, `inputOutput` when reading fails.
   package static func read(_ location: CassetteLocation) throws(EnvironmentError) -> StoredCassette {
     guard location.exists else { throw missing(location) }
+    try checkIsFile(location)
     let cassette: Cassette
     do {
       let data = try contents(of: location.har)
@@ -27,7 +28,7 @@ package enum CassetteReader {
     } catch let error as CassetteError {
       throw EnvironmentError(.broken, "\(error)")
     } catch {
-      throw EnvironmentError(.inputOutput, "cannot read \(location.har): \(error)")
+      throw unreadable(location.har, error)
     }
     var isTorn = false
     var strings = try readStrings(location.strings, seed: cassette.header.seed)
@@ -91,8 +92,22 @@ package enum CassetteReader {
     } catch let error as CassetteError {
       throw EnvironmentError(.broken, "\(error)")
     } catch {
-      throw EnvironmentError(.inputOutput, "cannot read \(path): \(error)")
+      throw unreadable(path, error)
     }
+  }
+
+  private static func unreadable(_ path: String, _ error: any Error) -> EnvironmentError {
+    EnvironmentError(
+      .inputOutput, "cannot read \(path): \(error.systemReason); mend that, or name another cassette")
+  }
+
+  /// - Throws: an ``EnvironmentError`` when a folder has the name of the HAR.
+  static func checkIsFile(_ location: CassetteLocation) throws(EnvironmentError) {
+    var isFolder: ObjCBool = false
+    guard FileManager.default.fileExists(atPath: location.har, isDirectory: &isFolder), isFolder.boolValue else {
+      return
+    }
+    throw EnvironmentError(.broken, "\(location.har) is a folder, not a HAR; move it away or name another cassette")
   }
 
   /// Read, not mapped: a file that shrinks under a map would end the process.

@@ -52,6 +52,48 @@ final class CassetteRecorder: Sendable {
     }
   }
 
+  /// Goes on with the recording that its killed process left: all that was acknowledged is in it.
+  ///
+  /// - Parameters:
+  ///   - location: the cassette.
+  ///   - seed: of the recording, to tell it from one of somebody who came in between.
+  ///   - recordedAt: of the recording.
+  /// - Returns: the recorder, and what the recording has so far.
+  /// - Throws: an ``EnvironmentError`` when the recording is no longer there, or had begun to be sealed, which is done
+  ///   then; when another one has taken its place; when it cannot be read or written.
+  static func resume(
+    _ location: CassetteLocation, seed: String, recordedAt: String?
+  ) throws(EnvironmentError) -> (recorder: CassetteRecorder, partial: PartialFile) {
+    let gone = "the recording of \(location.har) has been ended"
+    guard let lock = try PartialLock.existing(location), let partial = try PartialFile(of: location) else {
+      throw EnvironmentError(
+        .noCassette, "\(gone): there is no \(location.partial) to go on with; provision another one")
+    }
+    guard partial.header.seed == seed, partial.header.recordedAt == recordedAt else {
+      throw EnvironmentError(
+        .noCassette, "\(gone): \(location.partial) is of another recording; end that first, and provision another one")
+    }
+    if partial.sealing != nil {
+      _ = try CassetteSealer.seal(lock)
+      throw EnvironmentError(.noCassette, "\(gone): it is in \(location.har) now; provision another one")
+    }
+    // Half a line was never acknowledged, and would swallow the next one.
+    guard ftruncate(lock.descriptor, off_t(partial.wholeLength)) == 0 else {
+      throw FileWriting.failure("write", location.partial)
+    }
+    BodySpool.removeLeftovers(in: location)
+    return (CassetteRecorder(lock, partial), partial)
+  }
+
+  private init(_ lock: PartialLock, _ partial: PartialFile) {
+    location = lock.location
+    purpose = partial.purpose
+    state = Guarded(
+      State(
+        lock: lock, length: off_t(partial.wholeLength), interactions: partial.places.count, strings: partial.stringCount
+      ))
+  }
+
   /// How many interactions are acknowledged.
   var interactionCount: Int { state.withLock { $0.interactions } }
 
@@ -110,6 +152,11 @@ final class CassetteRecorder: Sendable {
     unlink(lock.location.partial)
     // Made for a body that broke off; only succeeds when it is empty.
     rmdir(lock.location.bodies)
+  }
+
+  /// Lets go of the recording and leaves it as it is, for somebody to take up.
+  func release() {
+    state.withLock { $0.lock = nil }
   }
 
   private func append(_ line: [UInt8], then count: (inout State) -> Void) throws(EnvironmentError) {

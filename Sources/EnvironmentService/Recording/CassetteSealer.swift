@@ -259,7 +259,7 @@ package enum CassetteSealer {
       do {
         try FileManager.default.copyItem(atPath: old, toPath: new)
       } catch {
-        throw EnvironmentError(.cannotWrite, "cannot copy \(old) to \(new): \(error.localizedDescription)")
+        throw EnvironmentError(.cannotWrite, "cannot copy \(old) to \(new): \(error.systemReason)")
       }
     }
   }

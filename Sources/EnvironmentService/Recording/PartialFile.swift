@@ -80,7 +80,7 @@ struct PartialFile {
     do {
       bytes = try Data(contentsOf: URL(fileURLWithPath: location.partial), options: .mappedIfSafe)
     } catch {
-      throw EnvironmentError(.inputOutput, "cannot read \(location.partial): \(error.localizedDescription)")
+      throw EnvironmentError(.inputOutput, "cannot read \(location.partial): \(error.systemReason)")
     }
     var purpose: PartialLine.Purpose?
     var header: CassetteHeader?
@@ -183,7 +183,12 @@ struct PartialFile {
     } else if let recording = json["sealing"]?.string {
       sealing = recording
     } else if json["string"] != nil {
-      let string = try ContractJSON.decode(PartialLine.StringLine.self, from: Data(line), source: name)
+      let string: PartialLine.StringLine
+      do throws(ContractError) {
+        string = try ContractJSON.decode(PartialLine.StringLine.self, from: Data(line), source: "")
+      } catch {
+        throw EnvironmentError(.broken, "\(name): \(error.problem)")
+      }
       guard 0..<StringLedger.ordinalLimit ~= string.ordinal else {
         throw EnvironmentError(.broken, "\(name): \(string.ordinal) is no ordinal")
       }

@@ -11,6 +11,8 @@ final class Door: RequestHandler {
   /// Told once, when all ports of the environment are known. The cycle this makes ends with the environment,
   /// which lets go of its listeners.
   private let environment = AtomicLazyReference<Environment>()
+  /// Those who came before: ports are open before all is known, at a restart with apps that wait for them.
+  private let opening = Guarded(Opening())
   private let upstream: Int?
   private let client: UpstreamClient?
 
@@ -31,7 +33,38 @@ final class Door: RequestHandler {
     ["/__diorama/state", "/__diorama/acknowledge"].contains(target.prefix { $0 != "?" })
   }
 
-  func open(to environment: Environment) { _ = self.environment.storeIfNil(environment) }
+  private struct Opening {
+    var isOver = false
+    var waiting: [CheckedContinuation<Void, Never>] = []
+  }
+
+  func open(to environment: Environment) {
+    _ = self.environment.storeIfNil(environment)
+    abandon()
+  }
+
+  /// There will be no environment; or there is one.
+  func abandon() {
+    let waiting = opening.withLock { opening in
+      opening.isOver = true
+      defer { opening.waiting = [] }
+      return opening.waiting
+    }
+    for continuation in waiting { continuation.resume() }
+  }
+
+  /// The environment, once it stands; nil where it could not be made.
+  private func opened() async -> Environment? {
+    if let environment = environment.load() { return environment }
+    await withCheckedContinuation { continuation in
+      let isOver = opening.withLock { opening in
+        if !opening.isOver { opening.waiting.append(continuation) }
+        return opening.isOver
+      }
+      if isOver { continuation.resume() }
+    }
+    return environment.load()
+  }
 
   func answer(_ request: borrowing RequestView) -> PreparedResponse? {
     guard let upstream, let environment = environment.load(), let replay = environment.replay else { return nil }
@@ -66,7 +99,7 @@ final class Door: RequestHandler {
   }
 
   func respond(to request: Request) async throws -> Response {
-    guard let environment = environment.load() else { return Self.over }
+    guard let environment = await opened() else { return Self.over }
     environment.exchanges.enter()
     defer { environment.exchanges.leave() }
     // After entering: the end says so first, and then waits for those that have entered.

@@ -33,26 +33,16 @@ struct Exchange: Sendable {
       case .refused(let reason):
         throw refusal(request, title: "An endpoint cannot serve this", detail: reason)
       }
-    } catch let problem as Problem {
-      return problem.response
-    } catch let error as BodyTooLarge {
-      return Problem(status: 413, title: "The request body is too large to be matched", detail: "\(error)").response
-    } catch let error as EnvironmentError {
-      if error.kind == .cannotWrite { environment.failRecording(error) } else { environment.fail(error.message) }
-      let title = error.kind == .cannotWrite ? "The recording cannot be written" : "The cassette cannot be replayed"
-      return Problem(status: 500, title: title, detail: error.message).response
     } catch {
-      return Problem(status: 500, title: "Diorama failed", detail: "\(error)").response
+      return environment.response(to: error)
     }
   }
 
   private func refusal(_ request: Request, title: String, detail: String) -> Problem {
     let url = request.target
-    environment.state.withLock { state in
-      state.note(
-        .unmatched, status: 501, method: request.method, url: url, text: detail, replay: environment.replay)
-      state.addUnmatched(.init(method: request.method, url: url, nearest: [], refusal: detail))
-    }
+    environment.note(
+      .unmatched, status: 501, method: request.method, url: url, text: detail,
+      unmatched: .init(method: request.method, url: url, nearest: [], refusal: detail))
     return Problem(
       status: 501, title: title, detail: detail, headers: ["Diorama-Miss": "1"],
       extra: ["request": .request(method: request.method, url: url)])
@@ -106,12 +96,10 @@ struct Exchange: Sendable {
       let url = environment.upstreams[index].origin.description + request.target
       let isMiss = error is BodyTooLarge && !environment.mode.mayReachNetwork
       let text = "the request did not come whole: \(error)"
-      environment.state.withLock { state in
-        state.note(
-          isMiss ? .unmatched : .failed, status: error is BodyTooLarge ? 413 : 499, method: request.method, url: url,
-          text: text, replay: environment.replay)
-        if isMiss { state.addUnmatched(.init(method: request.method, url: url, nearest: [], refusal: text)) }
-      }
+      environment.note(
+        isMiss ? .unmatched : .failed, status: error is BodyTooLarge ? 413 : 499, method: request.method, url: url,
+        text: text,
+        unmatched: isMiss ? .init(method: request.method, url: url, nearest: [], refusal: text) : nil)
       throw error
     }
   }
@@ -136,11 +124,9 @@ struct Exchange: Sendable {
         "; the nearest is interaction \(first.index), \(first.method) \(first.url): "
         + first.differences.joined(separator: "; ")
     }
-    environment.state.withLock { state in
-      state.note(
-        .unmatched, status: 501, method: request.method, url: url, text: detail, replay: environment.replay)
-      state.addUnmatched(.init(method: request.method, url: url, nearest: nearest, refusal: nil))
-    }
+    environment.note(
+      .unmatched, status: 501, method: request.method, url: url, text: detail,
+      unmatched: .init(method: request.method, url: url, nearest: nearest, refusal: nil))
     var extra: [String: Problem.Extra] = [
       "request": .request(method: request.method, url: url), "nearest": .nearest(nearest),
     ]
@@ -150,22 +136,19 @@ struct Exchange: Sendable {
   }
 }
 
-extension Environment.State {
-  /// Unmatched requests that the report describes; the counters are exact whatever their number.
-  static let unmatchedLimit = 1000
-
-  mutating func addUnmatched(_ unmatched: Report.Unmatched) {
-    if self.unmatched.count < Self.unmatchedLimit { self.unmatched.append(unmatched) }
-  }
-
-  /// Writes the journal.
-  mutating func note(
-    _ kind: Journal.Kind, status: Int, interaction: Int = -1, method: String, url: String, text: String? = nil,
-    replay: Replay?
-  ) {
-    let entry = journal.add(
-      kind, status: status, interaction: interaction, detail: .init(method: method, url: url, text: text))
-    journalFile?.write(entry, replay: replay)
+extension Environment {
+  /// The problem document for what went wrong with a request; what fails the environment is kept.
+  func response(to error: any Error) -> Response {
+    switch error {
+    case let problem as Problem: return problem.response
+    case let error as BodyTooLarge:
+      return Problem(status: 413, title: "The request body is too large", detail: "\(error)").response
+    case let error as EnvironmentError:
+      if error.kind == .cannotWrite { failRecording(error) } else { fail(error.message) }
+      let title = error.kind == .cannotWrite ? "The recording cannot be written" : "The cassette cannot be replayed"
+      return Problem(status: 500, title: title, detail: error.message).response
+    default: return Problem(status: 500, title: "Diorama failed", detail: "\(error)").response
+    }
   }
 }
 

@@ -237,10 +237,7 @@ struct Forwarding: Sendable {
   private func url(_ request: Request) -> String { upstream.origin.description + request.target }
 
   private func note(_ kind: Journal.Kind, status: Int, _ request: Request, text: String? = nil) {
-    environment.state.withLock { state in
-      state.note(
-        kind, status: status, method: request.method, url: url(request), text: text, replay: environment.replay)
-    }
+    environment.note(kind, status: status, method: request.method, url: url(request), text: text)
   }
 
   /// Passes a request body on and keeps a copy for the recording: the whole of it, also when the upstream reads only

@@ -40,18 +40,22 @@ extension Environment {
   /// - Returns: the interaction's index; nil for a miss.
   func next(for key: MatchKey) -> Int? {
     guard let replay else { return nil }
-    return state.withLock { state in state.play(key, replay: replay) { _ in true } }
+    let index = state.withLock { state in state.play(key, replay: replay) { _ in true } }
+    if index != nil { news.added(self) }
+    return index
   }
 
   /// As ``next(for:)``, for who can only send what is at hand: a body in a file is left for one that can stream it.
   func nextPrepared(for key: MatchKey) -> Hit? {
     guard let replay else { return nil }
-    return state.withLock { state in
+    let hit = state.withLock { state -> Hit? in
       guard let index = state.play(key, replay: replay, if: replay.isInline) else { return nil }
       // What was coded on the wire depends on what this app accepts.
       if let response = state.prepared[index, false], replay.codings(of: index) == nil { return .ready(response) }
       return .toPrepare(index)
     }
+    if hit != nil { news.added(self) }
+    return hit
   }
 
   /// The response for an interaction that has been played, built now if it was never built.
@@ -76,7 +80,7 @@ extension Environment.State {
     guard !isOver, let index = playback?.next(for: key, if: isPlayable) else { return nil }
     requests += 1
     let entry = journal.add(.replayed, status: replay.interactions[index].response.status, interaction: index)
-    if journalFile != nil { journalFile?.write(entry, replay: replay) }
+    if let journalFile { journalFile.write(entry.spelledOut(replay, redactor), isUrgent: false) }
     return index
   }
 }

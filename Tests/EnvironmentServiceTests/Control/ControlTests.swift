@@ -23,7 +23,9 @@ struct ControlTests {
         #expect(answer.headers["Content-Type"] == "application/problem+json")
         #expect(!answer.text.contains(right))
       }
-      let bare = try await ask(environment.mainPort, request("POST", "/__diorama/strings", [:], #"{"key": "a"}"#))
+      let bare = try await ask(
+        environment.mainPort,
+        request("POST", "/__diorama/strings", ["Host": "127.0.0.1:\(environment.mainPort)"], #"{"key": "a"}"#))
       #expect(bare.status == 401)
       #expect(try await environment.control("/strings", #"{"key": "a"}"#).status == 200)
       #expect(environment.report().requests.total == 0)
@@ -61,11 +63,37 @@ struct ControlTests {
     }
   }
 
+  @Test("take ordinals at the ends of all integers for what they are: nothing that was recorded")
+  func extremes() async throws {
+    try await withWorld { world in
+      let environment = try world.provision(.mock)
+      for (range, status) in [
+        ("[0, 9223372036854775807]", 204), ("[9223372036854775807, 9223372036854775807]", 204),
+        ("[-9223372036854775808, 9223372036854775807]", 204), ("[5, 1]", 400), ("[0, 9223372036854775808]", 400),
+      ] {
+        let answer = try await environment.control("/usage", #"{"strings": {"a": [\#(range)]}}"#)
+        #expect(answer.status == status, "\(answer.text)")
+      }
+      #expect(environment.report().strings.read == 0)
+    }
+  }
+
+  @Test("refuse values that lie too deep in each other", arguments: [100, 500, 100_000])
+  func deep(_ depth: Int) async throws {
+    try await withWorld { world in
+      let environment = try world.provision(.mock)
+      let value = String(repeating: "[", count: depth) + String(repeating: "]", count: depth)
+      let answer = try await environment.control("/usage", #"{"toggles": {"a": \#(value)}}"#)
+      #expect(answer.status == 400)
+      #expect(answer.text.contains("deep in each other"))
+    }
+  }
+
   @Test("refuse a body without end with a 413")
   func longBody() async throws {
     try await withWorld { world in
       let environment = try world.provision(.mock)
-      let answer = try await environment.control("/usage", String(repeating: " ", count: 2 << 20))
+      let answer = try await environment.control("/usage", String(repeating: " ", count: 9 << 20))
       #expect(answer.status == 413)
     }
   }

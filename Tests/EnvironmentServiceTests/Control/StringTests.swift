@@ -1,4 +1,5 @@
 import Cassettes
+import Diorama
 import HTTPMessages
 import LaunchContract
 import TestSupport
@@ -214,6 +215,19 @@ struct StringTests {
     }
   }
 
+  @Test("of the greatest length get through from an app to its recording")
+  func longest() async throws {
+    try await withWorld { world in
+      let environment = try world.provision(.record, ["api": Self.origin])
+      let app = try await FollowingWorld(environment.contract)
+      // Two bytes each, so that the message has more than a mebibyte of them.
+      let value = try await onThread { try app.controls.strings.string("k", length: 1 << 20, alphabet: "äöüß") }
+      #expect(value.unicodeScalars.count == 1 << 20)
+      let (report, _) = await environment.end()
+      #expect(report.strings.recorded == 1)
+    }
+  }
+
   @Test(
     "that nobody can want are refused with a 400",
     arguments: [
@@ -222,6 +236,10 @@ struct StringTests {
       #"{"key": "a", "type": "choice", "options": []}"#, #"{"key": "a", "type": "shuffle", "count": 1000000000}"#,
       #"{"key": "a", "type": "shuffle", "count": -1}"#, #"{"key": "a", "type": "email", "domain": "b c"}"#,
       #"{"key": "a", "ordinal": 4611686018427387904}"#, #"{"key": "a", "length": 4611686018427387904}"#,
+      #"{"key": "a", "length": 1000000000000}"#, #"{"key": "a", "length": 1e12}"#, #"{"key": "a", "length": 1e300}"#,
+      #"{"key": "a", "type": "email", "length": 1000000000000}"#, #"{"key": "a", "ordinal": 1000000}"#,
+      #"{"key": "", "status": "missing", "ordinal": 0}"#, #"{"key": "a", "status": "missing", "ordinal": -1}"#,
+      #"{"key": "a", "status": "lost", "ordinal": 0}"#,
     ])
   func refused(body: String) async throws {
     try await withWorld { world in

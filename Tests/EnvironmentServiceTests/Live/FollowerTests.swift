@@ -20,9 +20,17 @@ struct FollowerTests {
           mode: .mock, clock: .init(kind: .manual, start: "2018-10-08T09:00:00Z"), toggles: [:], values: [:]))
     }
 
+    /// Whether answers leave at once, as on a machine with time for it.
+    var isQuick = true
+
     mutating func settle() {
       live.settle(at: now)
       for action in live.takeOutbox() { action() }
+      if isQuick { sendAnswers() }
+    }
+
+    mutating func sendAnswers() {
+      for number in answered.withLock({ $0 }) { live.close(number, at: now) }
     }
 
     mutating func ask(_ name: String?, after: Int = 0, watch: Int? = 0, connection: UInt64? = nil) -> Int {
@@ -135,18 +143,43 @@ struct FollowerTests {
     #expect(try link.result(change)?.get().woken == 1)
   }
 
-  @Test("may be away for some seconds between two questions, and is given up after them")
+  @Test("may be away for half a minute between two questions, and is given up after it")
   func away() throws {
     var link = try Link()
     _ = link.ask("a")
-    let change = link.advance()
+    let change = link.advance(seconds: 60)
     let alarm = link.live.takeAlarm()
-    #expect(alarm == link.now + .seconds(10))
-    link.wait(9)
+    #expect(alarm == link.now + .seconds(30))
+    link.wait(29)
     #expect(link.result(change) == nil)
     link.wait(1)
     #expect(try link.result(change)?.get().woken == 0)
     #expect(link.live.followers.isEmpty)
+  }
+
+  @Test("that keeps its connection is waited for while that is open, however long it takes")
+  func kept() throws {
+    var link = try Link()
+    _ = link.ask("a", connection: 7)
+    let change = link.advance(seconds: 600)
+    link.wait(599)
+    #expect(link.live.followers["a"] != nil)
+    link.take(.init(follower: "a", revision: 1, woken: 1))
+    #expect(try link.result(change)?.get().woken == 1)
+  }
+
+  @Test("is not away while its answer has not left")
+  func unsent() throws {
+    var link = try Link()
+    link.isQuick = false
+    _ = link.ask("a")
+    let change = link.advance(seconds: 60)
+    link.wait(45)
+    #expect(link.live.followers["a"] != nil)
+    link.sendAnswers()
+    link.wait(14)
+    link.take(.init(follower: "a", revision: 1, woken: 1))
+    #expect(try link.result(change)?.get().woken == 1)
   }
 
   @Test("that does not acknowledge is named with the revision when the time is over")

@@ -149,6 +149,85 @@ struct LinkTests {
     }
   }
 
+  @Test("has told what it has read until a step, once that is acknowledged")
+  func readings() async throws {
+    try await withWorld { world in
+      let environment = try world.manual { $0.toggles = ["first": .bool(true)] }
+      let app = try await FollowingWorld(environment.contract)
+      for round in 1...50 {
+        // The first of them is sent at once; what follows while that is on its way has to wait.
+        let names = (1...5).map { "round \(round) toggle \($0)" }
+        for name in names { _ = app.controls.toggles[Toggle(name, default: round)] }
+        _ = try await environment.moveClock(.advance(.seconds(1)), afterSleepers: nil, timeout: .seconds(60))
+        let read = environment.report().toggles.read
+        for name in names { #expect(read[name] == .int(round)) }
+      }
+    }
+  }
+
+  @Test("has told what it read before it slept, once somebody knows that it sleeps")
+  func readingsBeforeSleep() async throws {
+    try await withWorld { world in
+      let environment = try world.manual()
+      let app = try await FollowingWorld(environment.contract)
+      for round in 1...50 {
+        let names = (1...5).map { "round \(round) toggle \($0)" }
+        async let slept: Void = {
+          for name in names { _ = app.controls.toggles[Toggle(name, default: round)] }
+          try await app.controls.clock.sleep(for: .seconds(1))
+        }()
+        _ = try await environment.moveClock(.advance(.seconds(1)), afterSleepers: 1, timeout: .seconds(60))
+        let read = environment.report().toggles.read
+        for name in names { #expect(read[name] == .int(round)) }
+        try await slept
+      }
+    }
+  }
+
+  @Test("can be moved and waited for without any limit")
+  func unlimited() async throws {
+    try await withWorld { world in
+      let environment = try world.manual()
+      let app = try await FollowingWorld(environment.contract)
+      for timeout in [Duration.seconds(Int64.max), .seconds(1 << 60)] {
+        _ = try await environment.moveClock(.advance(.seconds(1)), afterSleepers: nil, timeout: timeout)
+      }
+      #expect(app.controls.clock.now == beginning + 2)
+      for far in [Duration.seconds(Int64.max), .seconds(Int64.min), .seconds(1 << 62)] {
+        await #expect(throws: EnvironmentError.self) {
+          try await environment.moveClock(.advance(far), afterSleepers: nil, timeout: .seconds(60))
+        }
+      }
+      await #expect(throws: EnvironmentError.self) {
+        try await environment.moveClock(.set(.distantFuture + 1e300), afterSleepers: nil, timeout: .seconds(60))
+      }
+      #expect(app.controls.clock.now == beginning + 2)
+    }
+  }
+
+  @Test("gets values as deep in each other as they may be, and never deeper ones")
+  func deep() async throws {
+    try await withWorld { world in
+      let environment = try world.manual()
+      let app = try await FollowingWorld(environment.contract)
+      var value = ContractValue.string("ground")
+      for depth in 0..<ContractValue.maximumDepth { value = depth % 2 == 0 ? .array([value]) : .object(["a": value]) }
+      try await environment.update(toggles: ["deep": value], values: ["deep": value], timeout: .seconds(60))
+      #expect(try await FollowingWorld(environment.contract).controls.values["deep"]?.contains("ground") == true)
+      let deeper = ContractValue.array([value])
+      await #expect(throws: EnvironmentError.self) {
+        try await environment.update(toggles: ["deep": deeper], timeout: .seconds(60))
+      }
+      #expect(throws: EnvironmentError.self) { try world.manual { $0.toggles = ["deep": deeper] } }
+      #expect(throws: EnvironmentError.self) { try world.manual { $0.values = ["deep": deeper] } }
+      #expect(throws: EnvironmentError.self) { try world.manual { $0.defaults = ["deep": deeper] } }
+      let null = #expect(throws: EnvironmentError.self) { try world.manual { $0.defaults = ["x": .array([.null])] } }
+      #expect(null?.message.hasPrefix("the default 'x'.0: user defaults cannot hold null") == true)
+      #expect(app.controls.values["deep"]?.contains("ground") == true)
+      #expect(app.warnings == [])
+    }
+  }
+
   @Test("that starts late finds what has changed, in its contract or by its link")
   func late() async throws {
     try await withWorld { world in

@@ -46,7 +46,7 @@ struct ProcessTests {
       let environment = try world.manual()
       let app = try await Self.start(environment)
       // It has been told of the step, and will not apply it.
-      app.send(SIGSTOP)
+      try await onThread { try app.suspend() }
       async let moved = environment.moveClock(.advance(.seconds(60)), afterSleepers: nil, timeout: .seconds(60))
       try await environment.until { $0.world.revision == 1 }
       app.send(SIGKILL)
@@ -63,7 +63,7 @@ struct ProcessTests {
       let app = try await Self.start(environment)
       _ = try await environment.moveClock(.advance(.zero), afterSleepers: 1, timeout: .seconds(60))
       try await environment.untilAsked()
-      app.send(SIGSTOP)
+      try await onThread { try app.suspend() }
       let error = await #expect(throws: EnvironmentError.self) {
         try await environment.moveClock(.advance(.seconds(60)), afterSleepers: nil, timeout: .milliseconds(200))
       }

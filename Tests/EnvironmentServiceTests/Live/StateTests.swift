@@ -76,7 +76,7 @@ struct StateTests {
     try await withWorld { world in
       let environment = try world.manual()
       let client = try await onThread { try RawClient(port: environment.mainPort) }
-      let headers: Headers = ["Authorization": "Bearer \(environment.token)"]
+      let headers = environment.headers()
       try client.send(request("GET", "/__diorama/state?after=0&wait=1e300", headers))
       try await environment.untilAsked()
       let until = try #require(environment.live { live, _ in live.questions.values.first?.until })
@@ -103,6 +103,21 @@ struct StateTests {
     }
   }
 
+  @Test("is acknowledged by no more sleepers than can be added up", arguments: ["woken", "sleepers"])
+  func enormous(_ member: String) async throws {
+    try await withWorld { world in
+      let environment = try world.manual()
+      for name in ["one", "two"] {
+        let follower = PlainFollower(environment, name)
+        try await follower.appear()
+        let count = #""watch": 0, "revision": 0, "\#(member)": "#
+        #expect(try await follower.acknowledge(count + "9223372036854775807") == 400)
+        #expect(try await follower.acknowledge(count + "-1") == 400)
+        #expect(try await follower.acknowledge(count + "1000000000") == 204)
+      }
+    }
+  }
+
   @Test("needs the token, and the right method")
   func methods() async throws {
     try await withWorld { world in
@@ -123,7 +138,7 @@ struct StateTests {
     try await withWorld { world in
       let environment = try world.manual()
       let client = try await onThread { try RawClient(port: environment.mainPort) }
-      let headers: Headers = ["Authorization": "Bearer \(environment.token)"]
+      let headers = environment.headers()
       let question = request("GET", "/__diorama/state?after=0&wait=60&only=steps", headers)
       try client.send(question)
       try await environment.untilAsked()
@@ -160,7 +175,7 @@ struct StateTests {
         clients += try await onThread {
           try (0..<50).map { _ in
             let client = try RawClient(port: environment.mainPort)
-            let headers: Headers = ["Authorization": "Bearer \(environment.token)"]
+            let headers = environment.headers()
             try client.send(request("GET", "/__diorama/state?after=0&wait=60&only=steps", headers))
             return client
           }

@@ -50,7 +50,7 @@ struct PlainFollower: Sendable {
     let who = query.isEmpty ? "" : "&follower=\(name)"
     let answer = try await environment.control("/state?\(query)\(who)", "", method: "GET")
     guard answer.status == 200 else { throw RawClient.Failure(description: "\(answer.status): \(answer.text)") }
-    return try JSONDecoder().decode(LiveState.self, from: Data(answer.body))
+    return try ContractJSON.decode(LiveState.self, from: Data(answer.body), source: "")
   }
 
   /// - Returns: the status.
@@ -63,7 +63,7 @@ struct PlainFollower: Sendable {
   func ask(after revision: Int, watch: Int = 0) async throws -> RawClient {
     let client = try await onThread { [environment] in try RawClient(port: environment.mainPort) }
     let target = "/__diorama/state?after=\(revision)&wait=60&watch=\(watch)&follower=\(name)"
-    try client.send(request("GET", target, ["Authorization": "Bearer \(environment.token)"]))
+    try client.send(request("GET", target, environment.headers()))
     return client
   }
 }

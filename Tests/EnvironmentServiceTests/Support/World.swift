@@ -117,7 +117,8 @@ func ask(_ port: UInt16, _ request: String) async throws -> RawClient.Answer {
 
 /// The text of a request.
 func request(_ method: String, _ target: String, _ headers: Headers = [:], _ body: String? = nil) -> String {
-  var text = "\(method) \(target) HTTP/1.1\r\nHost: app.test\r\n"
+  var text = "\(method) \(target) HTTP/1.1\r\n"
+  if headers["Host"] == nil { text += "Host: app.test\r\n" }
   for field in headers.fields { text += "\(field.name): \(field.value)\r\n" }
   if let body { text += "Content-Length: \(body.utf8.count)\r\n\r\n\(body)" } else { text += "\r\n" }
   return text
@@ -137,11 +138,17 @@ extension Environment {
     try await ask(upstreams[upstream].port, request("POST", target, ["Content-Type": type], body))
   }
 
+  /// What a request for one of Diorama's own paths says.
+  func headers(token: String? = nil) -> Headers {
+    ["Host": "127.0.0.1:\(mainPort)", "Authorization": "Bearer \(token ?? self.token)"]
+  }
+
   /// Calls one of Diorama's own paths, with the token.
   func control(_ path: String, _ body: String, method: String = "POST", token: String? = nil) async throws
     -> RawClient.Answer
   {
-    let headers: Headers = ["Authorization": "Bearer \(token ?? self.token)", "Content-Type": "application/json"]
+    var headers = headers(token: token)
+    headers.append("Content-Type", "application/json")
     return try await ask(mainPort, request(method, "/__diorama" + path, headers, body))
   }
 }

@@ -1,0 +1,79 @@
+import Cassettes
+import Foundation
+import HTTPMessages
+import LaunchContract
+
+extension Provisioning {
+  /// From a snapshot to what stands fast: the same environment, as far as it had come.
+  ///
+  /// - Throws: an ``EnvironmentError``: its cassette is gone or broken, or its recording has been ended by another.
+  static func plan(restoring snapshot: EnvironmentSnapshot) throws(EnvironmentError) -> Environment.Plan {
+    let specification = snapshot.specification
+    let progress = snapshot.progress
+    var notes = snapshot.notes
+    var stored: StoredCassette?
+    if snapshot.mode.replays, let location = specification.cassette {
+      guard location.exists || snapshot.mode == .extend else { throw specification.missing(location) }
+      if location.exists { stored = try CassetteReader.read(location) }
+    }
+    var strings = stored?.strings ?? StringStoreFile(seed: snapshot.seed, recording: nil, entries: [:])
+    var requests = progress.requests
+    var recorder: CassetteRecorder?
+    if snapshot.mode.mayRecord, let location = specification.cassette {
+      let resumed = try CassetteRecorder.resume(location, seed: snapshot.seed, recordedAt: snapshot.recordedAt)
+      strings.take(resumed.partial.strings)
+      requests = max(requests, resumed.partial.places.last?.number ?? 0)
+      recorder = resumed.recorder
+    }
+    do throws(EnvironmentError) {
+      var state = Environment.State(
+        ledger: StringLedger(
+          stored: strings, mode: progress.live.mode, seed: snapshot.seed, progress: progress.strings),
+        live: Live(try LiveWorld(restoring: progress.live), isRestored: true), redactor: Redactor(snapshot))
+      state.journal = Journal(counts: progress.counts, last: snapshot.lastJournalNumber)
+      state.requests = requests
+      state.togglesRead = progress.togglesRead
+      state.failures = progress.failures
+      for unmatched in progress.unmatched { state.addUnmatched(unmatched) }
+      var replay: Replay?
+      if let stored, let location = specification.cassette {
+        let opened = try Replay(stored.cassette, location: location, upstreams: snapshot.upstreams)
+        var playback = Playback(index: opened.index, uniquely: specification.playsUniquely)
+        if let position = progress.playback, !playback.resume(position, of: opened) {
+          notes.append("\(location.har) is another one than before the restart; it plays from its beginning")
+        }
+        state.playback = playback
+        replay = opened
+      }
+      return Environment.Plan(
+        id: snapshot.id, specification: specification, mode: snapshot.mode, token: snapshot.token.revealed,
+        clock: snapshot.clock, seed: snapshot.seed, recordedAt: snapshot.recordedAt, notes: notes,
+        upstreams: snapshot.upstreams, replay: replay, recorder: recorder, state: state,
+        createdAt: RFC3339.parse(snapshot.createdAt) ?? Date(), isRestored: true)
+    } catch {
+      recorder?.release()
+      throw error
+    }
+  }
+}
+
+extension Playback {
+  /// Goes on where the same cassette had come to.
+  fileprivate mutating func resume(_ position: EnvironmentSnapshot.PlaybackPosition, of replay: Replay) -> Bool {
+    position.recording == replay.header.recording && position.interactions == replay.interactions.count
+      && resume(at: [UInt8](position.positions))
+  }
+}
+
+extension StringStoreFile {
+  /// Adds what an unfinished recording has.
+  fileprivate mutating func take(_ recorded: [String: [Int: Entry]]) {
+    for (key, byOrdinal) in recorded {
+      var uses = entries[key] ?? []
+      let count = max(uses.count, (byOrdinal.keys.max() ?? -1) + 1)
+      uses += Array(repeating: nil, count: count - uses.count)
+      for (ordinal, entry) in byOrdinal { uses[ordinal] = entry }
+      entries[key] = uses
+    }
+  }
+}

@@ -1,0 +1,56 @@
+import Cassettes
+import Diorama
+import HTTPMessages
+import LaunchContract
+
+extension Environment {
+  /// What the journal adds up to so far.
+  package func report() -> Report {
+    let seconds = (ContinuousClock.now - started) / .seconds(1)
+    let (journal, unmatched, ledger, togglesRead, failures, playback, world, redactor) = state.withLock {
+      ($0.journal, $0.unmatched, $0.ledger, $0.togglesRead, $0.failures, $0.playback, $0.live.world, $0.redactor)
+    }
+    let mode = world.mode
+    var requests = Report.Requests()
+    requests.replayed = journal.count(.replayed)
+    requests.recorded = journal.count(.recorded)
+    requests.forwarded = journal.count(.forwarded)
+    requests.mocked = journal.count(.mocked)
+    requests.unmatched = journal.count(.unmatched)
+    requests.failed = journal.count(.failed)
+    requests.total =
+      requests.replayed + requests.recorded + requests.forwarded + requests.mocked
+      + requests.unmatched + requests.failed
+    let unused = (mode == .replay ? playback?.unused ?? [] : []).map { index in
+      let request = replay?.interactions[index].request
+      return Report.Unused(method: request?.method ?? "", url: redactor.redact(request?.url ?? ""), index: index)
+    }
+    let held = (mode.mayReachNetwork || requests.unmatched == 0) && ledger.missing.isEmpty
+    return Report(
+      environment: .init(id: id, name: specification.name), mode: mode.rawValue,
+      cassette: specification.cassette.map(\.har), recordedAt: recordedAt,
+      clock: .init(kind: world.clock.kind.rawValue, start: clock.start, now: RFC3339.format(world.timeline.now)),
+      requests: requests, unmatched: unmatched, unused: unused,
+      strings: .init(
+        read: ledger.readCount, recorded: recorder?.stringCount ?? 0, missing: ledger.missing,
+        unused: mode == .replay ? ledger.unused : []),
+      toggles: .init(
+        read: togglesRead.mapValues { $0.redacted(redactor) },
+        unread: world.toggleNames.filter { togglesRead[$0] == nil }.sorted()),
+      durationSeconds: (seconds * 1000).rounded() / 1000, failures: failures, recording: recording(),
+      advice: mode != .mock && unmatched.contains { $0.refusal == nil } ? recordAdvice : nil,
+      ok: held && failures.isEmpty)
+  }
+
+  /// What became of the recording; nil until it is known, and where there is none.
+  private func recording() -> Report.Recording? {
+    switch ending.withLock({ $0.outcome }) {
+    case .success(let outcome?) where outcome.isWritten:
+      Report.Recording(outcome: .written, interactions: outcome.interactions)
+    case .success(.some):
+      Report.Recording(outcome: specification.cassette?.exists == true ? .unchanged : .nothing, interactions: 0)
+    case .failure: Report.Recording(outcome: .unsealed, interactions: 0)
+    case .success(.none), nil: nil
+    }
+  }
+}

@@ -1,0 +1,173 @@
+package import ControlAPI
+import Cassettes
+import Foundation
+import HTTPMessages
+import LaunchContract
+
+extension EnvironmentSpecification {
+  /// The world that a program asks for by the control API.
+  ///
+  /// Whether the cassette may lie where it does, and whether the owner lives, is for the daemon to say. ``ports`` has to
+  /// be filled in: the request has only their names.
+  ///
+  /// - Throws: an ``EnvironmentError`` of kind `usage` that names the first member at fault.
+  package init(_ request: ProvisioningRequest) throws(EnvironmentError) {
+    let mode = try request.mode.map { text throws(EnvironmentError) in try RequestLimits.word(text, "mode", Mode.self) }
+    self.init(name: request.name ?? "", mode: mode ?? .once)
+    try RequestLimits.check(name, "name", mayBeEmpty: true)
+    caller = .api
+    if let text = request.caller { caller = try RequestLimits.word(text, "caller", Caller.self) }
+    if let text = request.command {
+      try RequestLimits.check(text, "command", limit: RequestLimits.text)
+      command = text
+    }
+    playsUniquely = request.playsUniquely ?? false
+    if let path = request.cassette { cassette = try Self.location(path) }
+    if name.isEmpty { name = cassette?.name ?? "environment" }
+    if let seed = request.seed {
+      try RequestLimits.check(seed, "seed", limit: RequestLimits.text, mayBeEmpty: true)
+      self.seed = seed
+    }
+    upstreams = try Self.upstreams(request.upstreams ?? [:])
+    if let settings = request.clock { clock = try Clock(settings) }
+    toggles = try Self.values(request.toggles, "toggles")
+    defaults = try Self.values(request.defaults, "defaults")
+    values = try Self.values(request.values, "values")
+    try checkValues()
+    credentials = try Self.credentials(request.credentials ?? [])
+    credentialFaults = try Self.faults(request.credentialFaults ?? [])
+    try Self.checkPorts(request.ports ?? [])
+    try Self.checkLife(request)
+  }
+
+  /// - Throws: an ``EnvironmentError`` of kind `usage`, for a path that is not absolute or goes up.
+  private static func location(_ path: String) throws(EnvironmentError) -> CassetteLocation {
+    try RequestLimits.check(path, "cassette", limit: RequestLimits.text)
+    guard path.hasPrefix("/") else {
+      throw RequestLimits.usage(
+        "cassette", "'\(path)' is not absolute; the daemon does not know your folder, so give the whole path")
+    }
+    let parts = path.split(separator: "/", omittingEmptySubsequences: true)
+    guard !parts.contains("..") else {
+      throw RequestLimits.usage("cassette", "'\(path)' goes up by '..'; give it without")
+    }
+    let location = CassetteLocation("/" + parts.filter { $0 != "." }.joined(separator: "/"))
+    guard !path.hasSuffix("/"), !location.name.isEmpty, location.name != "/" else {
+      throw RequestLimits.usage(
+        "cassette", "'\(path)' names a folder, not a cassette, such as /home/me/shop/Cassettes/login")
+    }
+    guard location.name.utf8.count <= 200 else {
+      throw RequestLimits.usage("cassette", "its name has \(location.name.utf8.count) bytes, more than 200")
+    }
+    return location
+  }
+
+  private static func upstreams(_ request: [String: String]) throws(EnvironmentError) -> [CassetteHeader.Upstream] {
+    try RequestLimits.check(count: request.count, "upstreams", limit: RequestLimits.upstreams)
+    var upstreams: [CassetteHeader.Upstream] = []
+    // An object has no order; that of the names gives each the same port again after a restart.
+    for (name, url) in request.sorted(by: { $0.key < $1.key }) {
+      let member = "upstreams.\(name.prefix(60))"
+      try RequestLimits.check(name, member)
+      try RequestLimits.check(url, member, limit: RequestLimits.text)
+      do throws(InvalidOrigin) {
+        upstreams.append(.init(name: name, origin: try Origin(parsing: url)))
+      } catch {
+        throw RequestLimits.usage(member, error.description)
+      }
+    }
+    return upstreams
+  }
+
+  private static func values(
+    _ values: [String: ContractValue]?, _ member: String
+  ) throws(EnvironmentError) -> [String: ContractValue] {
+    guard let values else { return [:] }
+    try RequestLimits.check(count: values.count, member, limit: RequestLimits.values)
+    for name in values.keys.sorted() { try RequestLimits.check(name, "\(member).\(name.prefix(60))", limit: 1000) }
+    return values
+  }
+
+  private static func checkPorts(_ names: [String]) throws(EnvironmentError) {
+    try RequestLimits.check(count: names.count, "ports", limit: RequestLimits.ports)
+    for (index, name) in names.enumerated() {
+      try RequestLimits.check(name, "ports.\(index)")
+      let variable = "DIORAMA_PORT_" + Environment.variableName(name)
+      if let other = names[..<index].first(where: { "DIORAMA_PORT_" + Environment.variableName($0) == variable }) {
+        throw RequestLimits.usage("ports.\(index)", "'\(other)' and '\(name)' would share \(variable); rename one")
+      }
+    }
+  }
+
+  private static func checkLife(_ request: ProvisioningRequest) throws(EnvironmentError) {
+    if let owner = request.owner, owner.pid < 2 {
+      throw RequestLimits.usage("owner.pid", "\(owner.pid) is no process that could own an environment")
+    }
+    if let seconds = request.ttlSeconds, !RequestLimits.lifetime.contains(seconds) {
+      throw RequestLimits.usage("ttlSeconds", "\(seconds) is not between 0.1 and 2592000, thirty days")
+    }
+  }
+}
+
+extension EnvironmentSpecification.Clock {
+  /// - Throws: an ``EnvironmentError`` of kind `usage` that names the member at fault.
+  package init(_ settings: ClockSettings) throws(EnvironmentError) {
+    self.init()
+    if let text = settings.kind {
+      kind = try RequestLimits.word(text, "clock.kind", LaunchContract.Clock.Kind.self).rawValue
+    }
+    start = try Self.instant(settings.start)
+    if let rate = settings.rate {
+      try Self.check(rate: rate)
+      self.rate = rate
+    }
+    timeZone = try Self.zone(settings.timeZone)
+    locale = try Self.locale(settings.locale)
+  }
+
+  /// - Throws: an ``EnvironmentError`` of kind `usage`.
+  static func instant(_ text: String?) throws(EnvironmentError) -> Date? {
+    guard let text else { return nil }
+    guard let date = RFC3339.parse(text) else {
+      throw RequestLimits.usage(
+        "clock.start", "'\(text.prefix(60))' is not an instant such as 2018-10-08T09:00:00Z (RFC 3339)")
+    }
+    return date
+  }
+
+  /// - Throws: an ``EnvironmentError`` of kind `usage`.
+  static func check(rate: Double) throws(EnvironmentError) {
+    guard 0.000_001...1_000_000 ~= rate else {
+      throw RequestLimits.usage("clock.rate", "\(rate) is not between 0.000001 and 1000000")
+    }
+  }
+
+  /// - Throws: an ``EnvironmentError`` of kind `usage`.
+  static func zone(_ name: String?) throws(EnvironmentError) -> String? {
+    guard let name else { return nil }
+    try RequestLimits.check(name, "clock.timeZone")
+    guard TimeZone(identifier: name) != nil else {
+      throw RequestLimits.usage("clock.timeZone", "'\(name)' is no time zone; give an IANA name such as Europe/London")
+    }
+    return name
+  }
+
+  /// - Throws: an ``EnvironmentError`` of kind `usage`.
+  static func locale(_ name: String?) throws(EnvironmentError) -> String? {
+    guard let name else { return nil }
+    try RequestLimits.check(name, "clock.locale")
+    return name
+  }
+}
+
+extension Environment.ClockPatch {
+  /// What a program wants to be another about the clock.
+  ///
+  /// - Throws: an ``EnvironmentError`` of kind `usage` that names the member at fault.
+  package init(_ settings: ClockSettings) throws(EnvironmentError) {
+    let clock = try EnvironmentSpecification.Clock(settings)
+    self.init(
+      kind: clock.kind.flatMap(LaunchContract.Clock.Kind.init(rawValue:)), start: clock.start, rate: settings.rate,
+      timeZone: clock.timeZone, locale: clock.locale)
+  }
+}

@@ -1,0 +1,80 @@
+import ControlAPI
+import Foundation
+import HTTPMessages
+import LaunchContract
+import TestSupport
+import Testing
+
+@testable import EnvironmentService
+
+@Suite("News of the journal")
+struct NewsTests {
+  private static let origin = Origin(scheme: "https", host: "a.test", port: 443)
+
+  @Test("are told in order, each once, whatever comes at once, and all of them by the end")
+  func noted() async throws {
+    let upstream = try numbered()
+    try await withWorld(upstream) { world in
+      try await world.record(["api": upstream.origin]) { _ = try await $0.get("/a") }
+      let told = Guarded<[JournalPage.Entry]>([])
+      var specification = EnvironmentSpecification(name: "a test", mode: .replay)
+      specification.cassette = world.location()
+      let environment = try world.service.provision(
+        specification, hosting: Hosting(noted: { entries in told.withLock { $0 += entries } }))
+      let port = environment.upstreams[0].port
+      try await withThrowingTaskGroup(of: Void.self) { group in
+        for _ in 0..<4 {
+          group.addTask {
+            try await onThread {
+              let client = try RawClient(port: port)
+              for _ in 0..<40 {
+                try client.send(String(repeating: request("GET", "/a"), count: 99) + request("GET", "/missing"))
+                for _ in 0..<100 { _ = try client.receiveAnswer() }
+              }
+            }
+          }
+        }
+        try await group.waitForAll()
+      }
+      _ = await environment.end()
+      let entries = told.withLock { $0 }
+      #expect(entries.map(\.number) == Array(1...16_000))
+      #expect(entries.count { $0.kind == "replayed" && $0.url == "\(upstream.origin)/a" } == 15_840)
+      #expect(entries.count { $0.kind == "unmatched" && $0.method == "GET" } == 160)
+    }
+  }
+
+  @Test("wake those who wait, and only those who do not know them", .timeLimit(.minutes(1)))
+  func waiting() async throws {
+    try await withWorld { world in
+      let environment = try world.provision(.mock, ["api": Self.origin])
+      let far = ContinuousClock.now + .seconds(600)
+      async let first: Void = environment.waitForJournal(after: 0, until: far)
+      async let second: Void = environment.waitForJournal(after: 1, until: far)
+      _ = try await environment.get("/1")
+      try await first
+      #expect(environment.lastJournalNumber == 1)
+      // Known already: nobody waits.
+      try await environment.waitForJournal(after: 0, until: far)
+      _ = try await environment.get("/2")
+      try await second
+    }
+  }
+
+  @Test("end a wait when its time has come, when it is cancelled, and with the environment", .timeLimit(.minutes(1)))
+  func ends() async throws {
+    try await withWorld { world in
+      let environment = try world.provision(.mock)
+      let far = ContinuousClock.now + .seconds(600)
+      try await environment.waitForJournal(after: 0, until: .now + .milliseconds(20))
+      try await environment.waitForJournal(after: 0, until: .now - .seconds(1))
+      let cancelled = Task { try await environment.waitForJournal(after: 0, until: far) }
+      cancelled.cancel()
+      await #expect(throws: CancellationError.self) { try await cancelled.value }
+      async let last: Void = environment.waitForJournal(after: 0, until: far)
+      _ = await environment.end()
+      try await last
+      try await environment.waitForJournal(after: 0, until: far)
+    }
+  }
+}

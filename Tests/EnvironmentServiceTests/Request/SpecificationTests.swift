@@ -1,0 +1,130 @@
+import Cassettes
+import ControlAPI
+import Foundation
+import HTTPMessages
+import LaunchContract
+import Testing
+
+@testable import EnvironmentService
+
+@Suite("A provisioning request")
+struct SpecificationTests {
+  private func specification(_ body: String) throws -> EnvironmentSpecification {
+    try EnvironmentSpecification(
+      try ContractJSON.decode(ProvisioningRequest.self, from: Data(body.utf8), source: "the body"))
+  }
+
+  @Test("becomes the specification that it describes")
+  func whole() throws {
+    let specification = try specification(
+      #"""
+      {"name": "Booking/books a slot", "mode": "extend", "cassette": "/c/./login.har",
+       "upstreams": {"b": "http://b.test:81", "a": "https://a.test"},
+       "clock": {"kind": "scaled", "start": "2018-10-08T09:00:00Z", "rate": 60, "timeZone": "Europe/London",
+                 "locale": "en_GB"},
+       "seed": "s", "toggles": {"rate": 10.0}, "defaults": {"d": 1}, "values": {"v": null},
+       "credentials": [{"service": "s", "account": "a", "text": "pässword"},
+                       {"service": "s", "account": "b", "group": "g", "secret": "AP8="}],
+       "credentialFaults": [{"fault": "failWrite", "nth": 2}], "ports": ["debug"], "playsUniquely": true,
+       "command": "pytest", "caller": "command", "owner": {"pid": 4711}, "ttlSeconds": 60}
+      """#)
+    #expect(specification.name == "Booking/books a slot")
+    #expect(specification.mode == .extend)
+    #expect(specification.cassette?.har == "/c/login.har")
+    #expect(specification.upstreams.map(\.name) == ["a", "b"])
+    #expect(specification.upstreams[1].origin.description == "http://b.test:81")
+    #expect(specification.clock.kind == "scaled" && specification.clock.rate == 60)
+    #expect(specification.clock.start == Date(timeIntervalSince1970: 1_538_989_200))
+    #expect(specification.toggles == ["rate": .double(10)])
+    #expect(specification.values == ["v": .null])
+    #expect(specification.credentials.map(\.secret) == [Array("pässword".utf8), [0, 255]])
+    #expect(specification.credentialFaults.map(\.fault) == ["failWrite"])
+    #expect(specification.playsUniquely && specification.caller == .command && specification.command == "pytest")
+  }
+
+  @Test("needs nothing at all, and gives advice in the words of the API")
+  func empty() throws {
+    let specification = try specification("{}")
+    #expect(specification.name == "environment")
+    #expect(specification.mode == .once)
+    let error = #expect(throws: EnvironmentError.self) { try Provisioning.plan(specification) }
+    #expect(error?.message == #"mode once needs a cassette; name it with "cassette": "/PATH""#)
+    #expect(try self.specification(#"{"cassette": "/a/login"}"#).name == "login")
+  }
+
+  @Test(
+    "with a bad member is refused by its name",
+    arguments: [
+      (#"{"mode": "replya"}"#, "mode: 'replya' is none; did you mean 'replay'?"),
+      (#"{"caller": "x"}"#, "caller: "), (#"{"name": "a\u0000"}"#, "name: it has control characters"),
+      (#"{"cassette": "c/login"}"#, "cassette: 'c/login' is not absolute"),
+      (#"{"cassette": "/c/../login"}"#, "cassette: '/c/../login' goes up"), (#"{"cassette": "/"}"#, "cassette: "),
+      (#"{"cassette": "/c/"}"#, "cassette: '/c/' names a folder"), (#"{"cassette": "/c/.."}"#, "cassette: "),
+      (#"{"cassette": ""}"#, "cassette: it is empty"), (#"{"cassette": "/c/a\nb"}"#, "cassette: "),
+      (#"{"upstreams": {"api": "https://a.test/path"}}"#, "upstreams.api: "),
+      (#"{"upstreams": {"api": "ftp://a.test"}}"#, "upstreams.api: "),
+      (#"{"upstreams": {"": "https://a.test"}}"#, "upstreams.: it is empty"),
+      (#"{"clock": {"kind": "frozn"}}"#, "clock.kind: 'frozn' is none; did you mean 'frozen'?"),
+      (#"{"clock": {"start": "yesterday"}}"#, "clock.start: "), (#"{"clock": {"rate": 0}}"#, "clock.rate: "),
+      (#"{"clock": {"timeZone": "Europe/Lndon"}}"#, "clock.timeZone: "),
+      (#"{"credentials": [{"service": "s", "account": "a"}]}"#, "credentials.0: it has no secret"),
+      (
+        #"{"credentials": [{"service": "s", "account": "a", "text": "x", "secret": "eA=="}]}"#,
+        "credentials.0: it has both"
+      ),
+      (
+        #"{"credentials": [{"service": "s", "account": "a", "secret": "h@"}]}"#,
+        "credentials.0.secret: it is not base64"
+      ),
+      (#"{"credentials": [{"service": "", "account": "a", "text": "x"}]}"#, "credentials.0.service: "),
+      (
+        #"{"credentials": [{"service": "s", "account": "a", "text": "x"}, {"service": "s", "account": "a", "text": "y"}]}"#,
+        "credentials.1: 's/a' is there twice"
+      ),
+      (#"{"credentialFaults": [{"fault": "lockd"}]}"#, "credentialFaults.0.fault: "),
+      (#"{"credentialFaults": [{"fault": "failRead"}]}"#, "credentialFaults.0.nth: "),
+      (#"{"ports": ["a b", "a_b"]}"#, "ports.1: 'a b' and 'a_b' would share DIORAMA_PORT_A_B"),
+      (#"{"ports": [""]}"#, "ports.0: it is empty"), (#"{"owner": {"pid": 1}}"#, "owner.pid: "),
+      (#"{"owner": {"pid": -5}}"#, "owner.pid: "), (#"{"ttlSeconds": 0}"#, "ttlSeconds: "),
+      (#"{"ttlSeconds": 1e9}"#, "ttlSeconds: "), (#"{"toggles": {"": 1}}"#, "toggles.: it is empty"),
+      (#"{"defaults": {"d": {"a": null}}}"#, ""),
+    ])
+  func bad(body: String, start: String) {
+    let error = #expect(throws: EnvironmentError.self) { try specification(body) }
+    #expect(error?.kind == .usage)
+    #expect(error?.message.hasPrefix(start) == true, "\(error?.message ?? "")")
+    #expect(error?.message.contains("\n") == false)
+  }
+
+  @Test("has a limit to everything")
+  func limits() {
+    func refuses(_ configure: (inout ProvisioningRequest) -> Void) {
+      var request = ProvisioningRequest()
+      configure(&request)
+      #expect(throws: EnvironmentError.self) { try EnvironmentSpecification(request) }
+    }
+    let long = String(repeating: "x", count: 5_000)
+    refuses { $0.name = long }
+    refuses { $0.seed = long }
+    refuses { $0.command = long }
+    refuses { $0.cassette = "/" + long }
+    refuses { $0.cassette = "/a/" + String(repeating: "x", count: 250) }
+    refuses { $0.upstreams = Dictionary(uniqueKeysWithValues: (0..<65).map { ("a\($0)", "https://a\($0).test") }) }
+    refuses { $0.ports = (0..<65).map { "p\($0)" } }
+    refuses { $0.toggles = Dictionary(uniqueKeysWithValues: (0...10_000).map { ("t\($0)", .null) }) }
+    refuses { $0.toggles = [long: .null] }
+    refuses {
+      $0.credentials = [.init(service: "s", account: "a", text: Secret(String(repeating: "x", count: 70_000)))]
+    }
+    refuses { $0.credentials = (0...1000).map { .init(service: "s", account: "\($0)", text: Secret("x")) } }
+    refuses { $0.ttlSeconds = .nan }
+  }
+
+  @Test("advises a request of the API that would record what is missing")
+  func advice() throws {
+    let specification = try specification(#"{"cassette": "/c/login", "upstreams": {"api": "https://a.test"}}"#)
+    #expect(
+      specification.recordAdvice(.extend, upstreams: [("api", "https://a.test")])
+        == #"POST /v1/environments {"mode": "extend", "cassette": "/c/login", "upstreams": {"api": "https://a.test"}}"#)
+  }
+}

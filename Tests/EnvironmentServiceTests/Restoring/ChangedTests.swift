@@ -1,0 +1,113 @@
+import Cassettes
+import Foundation
+import HTTPMessages
+import HTTPServer
+import LaunchContract
+import TestSupport
+import Testing
+
+@testable import EnvironmentService
+
+@Suite("What a restart must know")
+struct ChangedTests {
+  /// Keeps the snapshot as a daemon does.
+  private final class Store: Sendable {
+    let environment = Guarded<Environment?>(nil)
+    let snapshots = Guarded<[EnvironmentSnapshot]>([])
+
+    func save() {
+      guard let environment = environment.withLock({ $0 }) else { return }
+      let snapshot = environment.snapshot()
+      snapshots.withLock { $0.append(snapshot) }
+    }
+
+    var last: EnvironmentSnapshot? { snapshots.withLock { $0.last } }
+    var count: Int { snapshots.withLock { $0.count } }
+  }
+
+  private func withStore(
+    _ body: (Environment, Store) async throws -> Void
+  ) async throws {
+    try await withWorld { world in
+      let store = Store()
+      var specification = EnvironmentSpecification(name: "a test", mode: .mock)
+      specification.clock.kind = "manual"
+      specification.toggles = ["a": .bool(true)]
+      let environment = try world.service.provision(
+        specification, hosting: Hosting(id: "its-id", token: "its-token", changed: { store.save() }))
+      store.environment.withLock { $0 = environment }
+      try await body(environment, store)
+      store.environment.withLock { $0 = nil }
+    }
+  }
+
+  @Test("is stored before a change is acknowledged, and before an app is told")
+  func before() async throws {
+    try await withStore { environment, store in
+      #expect(environment.id == "its-id")
+      #expect(environment.token == "its-token")
+      let app = PlainFollower(environment)
+      try await app.appear()
+      #expect(store.count == 0)
+      let question = try await app.ask(after: 0)
+      try await environment.untilAsked()
+      async let revision = environment.update(toggles: ["a": .bool(false)], timeout: .seconds(30))
+      let told = try await onThread { try question.receiveAnswer() }
+      #expect(try told.json["revision"]?.int == 1)
+      #expect(store.last?.progress.live.revision == 1)
+      #expect(store.last?.progress.live.toggles == ["a": .bool(false)])
+      try await app.acknowledge("\"revision\": 1")
+      #expect(try await revision == 1)
+      #expect(store.count == 1)
+    }
+  }
+
+  @Test("is stored before an ordinal is given away, and before a failure is all there is")
+  func ordinals() async throws {
+    try await withStore { environment, store in
+      for ordinal in 0..<3 {
+        #expect(try await environment.control("/strings", #"{"key": "k"}"#).json["ordinal"]?.int == ordinal)
+        #expect(store.last?.progress.strings.next == ["k": ordinal + 1])
+      }
+      #expect(store.count == 3)
+      // Who counts himself changes nothing.
+      _ = try await environment.control("/strings", #"{"key": "k", "ordinal": 7}"#)
+      #expect(store.count == 3)
+      environment.fail("broken")
+      #expect(store.last?.progress.failures == ["broken"])
+    }
+  }
+
+  @Test("is stored for all who change at once, and each finds its own in it")
+  func atOnce() async throws {
+    try await withStore { environment, store in
+      try await withThrowingTaskGroup(of: Void.self) { group in
+        for number in 0..<50 {
+          group.addTask {
+            let revision = try await environment.update(values: ["v\(number)": .int(number)], timeout: .seconds(30))
+            let stored = store.snapshots.withLock { $0.contains { $0.progress.live.revision >= revision } }
+            #expect(stored)
+          }
+        }
+        try await group.waitForAll()
+      }
+      #expect(store.last?.progress.live.values.count == 50)
+      #expect(store.count <= 50)
+    }
+  }
+
+  @Test("has no more steps in it than apps that follow can miss")
+  func bounded() async throws {
+    try await withStore { environment, store in
+      for _ in 0..<300 {
+        _ = try await environment.moveClock(.advance(.seconds(1)), afterSleepers: nil, timeout: .zero)
+      }
+      let live = try #require(store.last?.progress.live)
+      #expect(live.revision == 300)
+      #expect(live.steps.map(\.revision) == Array(45...300))
+      let large = ContractValue.string(String(repeating: "x", count: 300_000))
+      for _ in 0..<5 { try await environment.update(values: ["v": large], timeout: .zero) }
+      #expect(store.last?.progress.live.steps.count == 3)
+    }
+  }
+}

@@ -1,0 +1,57 @@
+import Cassettes
+import HTTPMessages
+import HTTPServer
+import TestSupport
+import Testing
+
+@testable import EnvironmentService
+
+@Suite("An environment on ports that are open before it stands")
+struct EarlyTests {
+  private static var specification: EnvironmentSpecification {
+    var specification = EnvironmentSpecification(name: "early", mode: .mock)
+    specification.upstreams = [.init(name: "api", origin: Origin(scheme: "https", host: "a.test", port: 443))]
+    return specification
+  }
+
+  @Test("answers those who came before, once it stands")
+  func waits() async throws {
+    let life = try Life()
+    let clients = Guarded<[RawClient]>([])
+    let environment = try life.service.provision(
+      Self.specification,
+      hosting: Hosting(listen: { handler in
+        let listener = try life.server.listen(handler: handler)
+        let client = try RawClient(port: listener.port)
+        try client.send(request("GET", "/a.test/x"))
+        clients.withLock { $0.append(client) }
+        return listener
+      }))
+    for client in clients.withLock({ $0 }) {
+      #expect(try await onThread { try client.receiveAnswer() }.status == 501)
+    }
+    #expect(environment.report().requests.unmatched == 2)
+    _ = await environment.end()
+    await life.kill()
+  }
+
+  @Test("that cannot have them all gives back those that it had, and says why")
+  func fails() async throws {
+    let life = try Life()
+    let ports = Guarded<[UInt16]>([])
+    let error = #expect(throws: EnvironmentError.self) {
+      try life.service.provision(
+        Self.specification,
+        hosting: Hosting(listen: { handler in
+          guard ports.withLock({ $0.isEmpty }) else { throw EnvironmentError(.inputOutput, "no port is left") }
+          let listener = try life.server.listen(handler: handler)
+          ports.withLock { $0.append(listener.port) }
+          return listener
+        }))
+    }
+    #expect(error?.message == "no port is left")
+    let port = try #require(ports.withLock { $0.first })
+    #expect(throws: (any Error).self) { try RawClient(port: port) }
+    await life.kill()
+  }
+}

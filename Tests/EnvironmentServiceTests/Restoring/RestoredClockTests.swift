@@ -1,0 +1,61 @@
+import Foundation
+import HTTPMessages
+import LaunchContract
+import TestSupport
+import Testing
+
+@testable import EnvironmentService
+
+@Suite("The clock of an environment whose process was killed")
+struct RestoredClockTests {
+  @Test("stands where it stood", arguments: ["frozen", "manual"])
+  func stands(kind: String) async throws {
+    try await withWorld { world in
+      try await world.twoLives(.mock) {
+        $0.clock.kind = kind
+        $0.clock.start = beginning
+        $0.clock.timeZone = "Asia/Tokyo"
+      } before: { environment async throws in
+        _ = try await environment.moveClock(.advance(.milliseconds(1500)), afterSleepers: nil, timeout: .zero)
+      } after: { environment async throws in
+        #expect(environment.now == beginning.addingTimeInterval(1.5))
+        #expect(environment.contract.clock.timeZone == "Asia/Tokyo")
+        #expect(environment.report().clock.start == "2018-10-08T09:00:00Z")
+      }
+    }
+  }
+
+  @Test("runs on by the time that has passed", arguments: [("ticking", 1.0), ("scaled", 100.0)])
+  func runs(kind: String, rate: Double) async throws {
+    try await withWorld { world in
+      let seen = Guarded((Date.distantPast, Date.distantPast))
+      try await world.twoLives(.mock) {
+        $0.clock.kind = kind
+        $0.clock.rate = rate
+        $0.clock.start = beginning
+      } before: { environment async throws in
+        _ = try await environment.moveClock(.advance(.seconds(3600)), afterSleepers: nil, timeout: .zero)
+        let now = (Date(), environment.now)
+        seen.withLock { $0 = now }
+      } after: { environment async throws in
+        let (real, shown) = seen.withLock { $0 }
+        let expected = shown.addingTimeInterval(Date().timeIntervalSince(real) * rate)
+        #expect(abs(environment.now.timeIntervalSince(expected)) < 0.05 * rate)
+      }
+    }
+  }
+
+  @Test("that was changed to another kind is of that kind")
+  func changed() async throws {
+    try await withWorld { world in
+      try await world.twoLives(.mock) {
+        $0.clock.start = beginning
+      } before: { environment async throws in
+        try await environment.update(clock: .init(kind: .scaled, rate: 60), timeout: .zero)
+      } after: { environment async throws in
+        #expect(environment.contract.clock.kind == .scaled)
+        #expect(environment.contract.clock.rate == 60)
+      }
+    }
+  }
+}

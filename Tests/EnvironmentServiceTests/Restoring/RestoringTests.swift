@@ -1,0 +1,165 @@
+import ControlAPI
+import Cassettes
+import Foundation
+import HTTPMessages
+import LaunchContract
+import TestSupport
+import Testing
+
+@testable import EnvironmentService
+
+@Suite("An environment whose process was killed")
+struct RestoringTests {
+  private static let origin = Origin(scheme: "https", host: "a.test", port: 443)
+
+  @Test("comes back as it was: id, token, ports, mode, seed, and the contract that the app has")
+  func identity() async throws {
+    try await withWorld { world in
+      let before = Guarded<LaunchContract?>(nil)
+      try await world.twoLives(.mock, ["api": Self.origin, "images": Self.origin]) {
+        $0.toggles = ["a": .bool(true), "whole": .double(10), "gone": .int(1)]
+        $0.values = ["place": .string("London")]
+        $0.defaults = ["seen": .bool(true)]
+        $0.credentials = [.init(service: "s", account: "a", secret: [0, 255, 7])]
+        $0.ports = ["debug": 20_012]
+      } before: { environment async throws in
+        let contract = environment.contract
+        before.withLock { $0 = contract }
+      } after: { environment async throws in
+        let contract = environment.contract
+        #expect(contract == before.withLock { $0 })
+        #expect(environment.mode == .mock)
+        #expect(try await environment.control("/strings", #"{"key": "a"}"#).status == 200)
+        let ports = [environment.mainPort] + environment.upstreams.map(\.port)
+        for port in ports { #expect(try await ask(port, request("GET", "/")).status == 501) }
+      }
+    }
+  }
+
+  @Test("knows its toggles, values and steps, and answers an app that follows where it stood")
+  func steps() async throws {
+    try await withWorld { world in
+      try await world.twoLives(.mock) {
+        $0.toggles = ["a": .bool(true), "gone": .int(1)]
+      } before: { environment async throws in
+        try await environment.update(
+          toggles: ["gone": nil, "new": .double(1)], values: ["v": .int(3)], timeout: .seconds(5))
+        _ = try await environment.moveClock(.advance(.seconds(90)), afterSleepers: nil, timeout: .seconds(5))
+        let usage = try await environment.control("/usage", #"{"toggles": {"a": true}}"#)
+        #expect(usage.status == 204)
+      } after: { environment async throws in
+        let answer = try await environment.control("/state?after=1", "", method: "GET")
+        let state = try ContractJSON.decode(LiveState.self, from: Data(answer.body), source: "")
+        #expect(state.revision == 2)
+        #expect(state.steps.map(\.advance?.seconds) == [90])
+        #expect(state.toggles == ["a": .bool(true), "new": .double(1)])
+        #expect(state.values == ["v": .int(3)])
+        #expect(try await environment.update(toggles: ["a": .bool(false)], timeout: .zero) == 3)
+        let report = environment.report()
+        #expect(report.toggles.read == ["a": .bool(true)])
+        #expect(report.toggles.unread == ["gone", "new"])
+      }
+    }
+  }
+
+  @Test("gives an app that waits with an old watch another one", .timeLimit(.minutes(1)))
+  func watches() async throws {
+    try await withWorld { world in
+      try await world.twoLives(.mock) { environment async throws in
+        let app = PlainFollower(environment)
+        try await app.appear()
+        await #expect(throws: EnvironmentError.self) {
+          _ = try await environment.moveClock(.advance(.seconds(1)), afterSleepers: 1, timeout: .milliseconds(50))
+        }
+      } after: { environment async throws in
+        let app = PlainFollower(environment)
+        async let moved = environment.moveClock(.advance(.seconds(1)), afterSleepers: 1, timeout: .seconds(30))
+        try await environment.until { $0.watch != nil }
+        let watch = try #require(try await app.state("after=0&wait=30&watch=1").watch)
+        #expect(watch.id > 1)
+        try await app.acknowledge("\"watch\": \(watch.id), \"sleepers\": 1")
+        try await app.acknowledge("\"revision\": 1, \"woken\": 1")
+        #expect(try await moved.woken == 1)
+      }
+    }
+  }
+
+  @Test("goes on counting random values where it stood")
+  func strings() async throws {
+    try await withWorld { world in
+      let values = try await world.twoLives(.mock) {
+        $0.seed = "recording-2018"
+      } before: { environment async throws in
+        #expect(environment.strings(requestBody: Array(#"{"key": "email"}"#.utf8)).status == 200)
+      } after: { environment async throws in
+        try await environment.control("/strings", #"{"key": "email", "length": 12}"#).text
+      }
+      #expect(values == #"{"ordinal":1,"value":"1hjqdinv568o"}"#)
+    }
+  }
+
+  @Test("goes on with counters, misses and failures; its journal goes on where the stored one ends")
+  func counters() async throws {
+    try await withWorld { world in
+      let report = try await world.twoLives(.mock, ["api": Self.origin]) { environment async throws in
+        _ = try await environment.get("/a")
+        environment.fail("something failed")
+      } after: { environment async throws in
+        _ = try await environment.get("/b")
+        #expect(environment.journalPage(after: 0, limit: 10).entries.map(\.number) == [2])
+        return environment.report()
+      }
+      #expect(report.requests.unmatched == 2)
+      #expect(report.unmatched.map(\.url) == ["https://a.test/a", "https://a.test/b"])
+      #expect(report.failures == ["something failed"])
+      #expect(report.durationSeconds > 0)
+    }
+  }
+
+  @Test("plays its cassette from where it stood, and from the beginning when it is another one")
+  func playback() async throws {
+    let upstream = try numbered()
+    try await withWorld(upstream) { world in
+      try await world.record(["api": upstream.origin]) { environment async throws in
+        for _ in 0..<3 { _ = try await environment.get("/a") }
+        _ = try await environment.get("/b")
+      }
+      try await world.twoLives(.replay) { environment async throws in
+        #expect(try await environment.get("/a").text == "/a: 0")
+        #expect(try await environment.get("/a").text == "/a: 1")
+      } after: { environment async throws in
+        #expect(environment.notes == [])
+        #expect(try await environment.get("/a").text == "/a: 2")
+        #expect(environment.report().unused.map(\.index) == [3])
+      }
+      try await world.twoLives(.replay) { environment async throws in
+        #expect(try await environment.get("/a").text == "/a: 0")
+        try await world.record(["api": upstream.origin]) { _ = try await $0.get("/a") }
+      } after: { environment async throws in
+        #expect(environment.notes.first?.contains("plays from its beginning") == true)
+        #expect(try await environment.get("/a").text == "/a: 4")
+      }
+    }
+  }
+
+  @Test("is refused by name when its cassette is gone, or when it is of a later version")
+  func gone() async throws {
+    let upstream = try numbered()
+    try await withWorld(upstream) { world in
+      try await world.record(["api": upstream.origin]) { _ = try await $0.get("/a") }
+      let environment = try world.provision(.replay)
+      let snapshot = environment.snapshot()
+      _ = await environment.end()
+      try FileManager.default.removeItem(atPath: "\(world.folder)/c.har")
+      let error = #expect(throws: EnvironmentError.self) {
+        try world.service.provision(snapshot.specification, restoring: snapshot)
+      }
+      #expect(error?.kind == .noCassette)
+      let text = String(decoding: try snapshot.encoded(), as: UTF8.self)
+      let later = text.replacingOccurrences(of: #""format":1"#, with: #""format":2"#)
+      #expect(later != text)
+      #expect(throws: EnvironmentError.self) { try EnvironmentSnapshot(decoding: Data(later.utf8)) }
+      #expect(throws: EnvironmentError.self) { try EnvironmentSnapshot(decoding: Data("{".utf8)) }
+    }
+  }
+}
