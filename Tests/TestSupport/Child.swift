@@ -139,6 +139,17 @@ package final class Child: Sendable {
   /// Reads one line of standard output.
   package func line() throws -> String { String(try wait(for: "\n").dropLast()) }
 
+  /// Suspends it, and returns once none of its threads runs any more: until then a busy system lets some go on.
+  package func suspend() throws {
+    kill(pid, SIGSTOP)
+    var status: Int32 = 0
+    var result: pid_t
+    repeat { result = waitpid(pid, &status, WUNTRACED) } while result < 0 && errno == EINTR
+    guard result == pid, status & 0xFF == 0x7F else {
+      throw Failure(description: "process \(pid) could not be suspended (waitpid: \(result), status \(status))")
+    }
+  }
+
   package func send(_ signal: Int32) { kill(pid, signal) }
 
   /// Waits until the program has ended and nobody can write to its standard output any more.

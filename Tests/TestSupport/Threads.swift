@@ -1,3 +1,5 @@
+import HTTPMessages
+
 #if canImport(Darwin)
   import Darwin
 #else
@@ -6,8 +8,15 @@
 
 /// Runs what waits on a thread of its own.
 package func onThread<Value: Sendable>(_ body: @escaping @Sendable () throws -> Value) async throws -> Value {
-  try await withCheckedThrowingContinuation { continuation in
-    let box = Unmanaged.passRetained(ThreadBody { continuation.resume(with: Result { try body() }) })
+  // By way of a lock: ThreadSanitizer does not always know what a continuation orders.
+  let result = Guarded<Result<Value, any Error>?>(nil)
+  await withCheckedContinuation { continuation in
+    let box = Unmanaged.passRetained(
+      ThreadBody {
+        let value = Result { try body() }
+        result.withLock { $0 = value }
+        continuation.resume()
+      })
     #if canImport(Darwin)
       var thread: pthread_t?
     #else
@@ -26,6 +35,8 @@ package func onThread<Value: Sendable>(_ body: @escaping @Sendable () throws -> 
       pthread_detach(thread)
     #endif
   }
+  guard let result = result.withLock({ $0 }) else { throw CancellationError() }
+  return try result.get()
 }
 
 private final class ThreadBody: Sendable {

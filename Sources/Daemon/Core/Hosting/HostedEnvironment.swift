@@ -1,0 +1,108 @@
+import EnvironmentService
+import Foundation
+import HTTPMessages
+import HTTPServer
+
+/// An environment with what the daemon knows of it: its terms, its ports, its files, its place in the store.
+final class HostedEnvironment: Sendable {
+  /// What there is of it at a moment.
+  private struct State {
+    var environment: Environment?
+    var recordState = EnvironmentRecord.State.ready
+    var listeners: [Listener] = []
+    var contract = ""
+    var recording: ResolvedPath?
+    var report: Report?
+    /// Nothing is stored of it any more.
+    var isRemoved = false
+  }
+
+  let id: String
+  let name: String
+  let terms: Terms
+  let createdAt: Date
+  /// Opens when nothing of it is left, be it that it has ended or that it could not be made.
+  let isOver = Latch()
+  private let store: any DaemonStore
+  private let state: Guarded<State>
+  /// One save after the other, so that an older one never comes last.
+  private let saving = NSLock()
+
+  init(id: String, name: String, terms: Terms, createdAt: Date, store: any DaemonStore) {
+    self.id = id
+    self.name = name
+    self.terms = terms
+    self.createdAt = createdAt
+    self.store = store
+    state = Guarded(State())
+  }
+
+  /// Nil until it is provisioned.
+  var environment: Environment? { state.withLock { $0.environment } }
+  /// Absolute path of its launch contract; empty until it is written.
+  var contract: String { state.withLock { $0.contract } }
+  /// What it records; nil where it does not.
+  var recording: ResolvedPath? { state.withLock { $0.recording } }
+  /// The mode in force; empty until it is provisioned.
+  var mode: String { environment?.mode.rawValue ?? "" }
+  /// Its last report, once it has ended.
+  var report: Report? { state.withLock { $0.report } }
+
+  /// It is provisioned.
+  func attach(_ environment: Environment, recording: ResolvedPath?) {
+    state.withLock { state in
+      state.environment = environment
+      state.recording = recording
+    }
+  }
+
+  /// Its contract is written.
+  func attach(contract: String) { state.withLock { $0.contract = contract } }
+
+  /// It listens there, too.
+  func attach(_ listener: Listener) { state.withLock { $0.listeners.append(listener) } }
+
+  /// It has ended with this.
+  func attach(_ report: Report) { state.withLock { $0.report = report } }
+
+  /// Closes what listens of an environment that came to nothing; where there is one, its end does.
+  func closeListeners() {
+    let listeners = state.withLock { state in
+      defer { state.listeners = [] }
+      return state.listeners
+    }
+    for listener in listeners { listener.close() }
+  }
+
+  /// Its end begins: from now on no restart brings it back.
+  func saveEnding() throws(StoreError) {
+    state.withLock { $0.recordState = .ending }
+    try save()
+  }
+
+  /// Stores how it is now; does nothing before it is provisioned.
+  func save() throws(StoreError) {
+    saving.lock()
+    defer { saving.unlock() }
+    let state = state.withLock { $0 }
+    guard !state.isRemoved, let environment = state.environment else { return }
+    let record = EnvironmentRecord(
+      state: state.recordState, name: name, createdAt: createdAt, terms: terms,
+      contract: state.contract, recording: state.recording?.text, snapshot: environment.snapshot())
+    try store.save(environment: id, document: record.encoded())
+  }
+
+  /// Nothing of it is stored from now on.
+  func removeFromStore() throws(StoreError) {
+    saving.lock()
+    defer { saving.unlock() }
+    let wasRemoved = state.withLock { state in
+      defer { state.isRemoved = true }
+      return state.isRemoved
+    }
+    if !wasRemoved { try store.remove(environment: id) }
+  }
+
+  /// Whether something of it is stored, or will be.
+  var isStored: Bool { state.withLock { !$0.isRemoved } }
+}

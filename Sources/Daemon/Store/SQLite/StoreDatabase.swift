@@ -1,0 +1,105 @@
+import Foundation
+
+/// The daemon's tables, for one thread at a time.
+final class StoreDatabase {
+  private let connection: SQLiteConnection
+  private let saveEnvironment: SQLiteStatement
+  private let removeEnvironment: SQLiteStatement
+  private let removeJournal: SQLiteStatement
+  private let saveLease: SQLiteStatement
+  private let removeLease: SQLiteStatement
+  private let saveEntry: SQLiteStatement
+  private let trimEntries: SQLiteStatement
+  private let findEntries: SQLiteStatement
+
+  /// - Parameters:
+  ///   - path: made where there is none.
+  ///   - schema: which tables to have.
+  /// - Throws: ``StoreError``; what a newer version has written stays as it is, to the byte.
+  init(_ path: String, schema: StoreSchema) throws(StoreError) {
+    let file = StoreFile(path: path)
+    try file.makePrivate()
+    if let version = file.version { try schema.check(version, of: path) }
+    connection = try SQLiteConnection(path)
+    connection.setCheckpointOnClose(false)
+    // No process shares the file, so the log's index can be in memory.
+    try connection.execute("PRAGMA locking_mode = EXCLUSIVE")
+    // Written to the system when a transaction ends, which outlives this process; nobody waits for the disk.
+    try connection.execute("PRAGMA synchronous = OFF; PRAGMA temp_store = MEMORY; PRAGMA trusted_schema = OFF")
+    let version = try schema.check(connection)
+    try connection.execute("PRAGMA secure_delete = ON; PRAGMA journal_mode = WAL")
+    try schema.migrate(connection, from: version)
+    try connection.execute("DELETE FROM journal WHERE environment NOT IN (SELECT id FROM environments)")
+    saveEnvironment = try connection.prepare(
+      """
+      INSERT INTO environments (id, document) VALUES (?, ?)
+      ON CONFLICT (id) DO UPDATE SET document = excluded.document
+      """)
+    removeEnvironment = try connection.prepare("DELETE FROM environments WHERE id = ?")
+    removeJournal = try connection.prepare("DELETE FROM journal WHERE environment = ?")
+    saveLease = try connection.prepare("INSERT OR REPLACE INTO leases (port, document) VALUES (?, ?)")
+    removeLease = try connection.prepare("DELETE FROM leases WHERE port = ?")
+    saveEntry = try connection.prepare(
+      "INSERT OR REPLACE INTO journal (environment, number, document) VALUES (?, ?, ?)")
+    trimEntries = try connection.prepare("DELETE FROM journal WHERE environment = ? AND number <= ?")
+    findEntries = try connection.prepare(
+      "SELECT number, document FROM journal WHERE environment = ? AND number > ? ORDER BY number LIMIT ?")
+    // A daemon that was killed between a removal and its checkpoint has left it to this one.
+    try emptyLog()
+    connection.setCheckpointOnClose(true)
+  }
+
+  /// Makes changes as one transaction.
+  func make(_ changes: some Sequence<StoreChange>) throws(StoreError) {
+    var removesSecrets = false
+    try connection.transaction { () throws(StoreError) in
+      for change in changes {
+        try make(change)
+        removesSecrets = removesSecrets || change.removesSecrets
+      }
+    }
+    // Deleted content is overwritten in the database; but the log still has the pages as they were.
+    if removesSecrets { try emptyLog() }
+  }
+
+  private func make(_ change: StoreChange) throws(StoreError) {
+    switch change {
+    case .saveEnvironment(let id, let document): try saveEnvironment.run(.text(id), .blob(document))
+    case .removeEnvironment(let id):
+      try removeEnvironment.run(.text(id))
+      try removeJournal.run(.text(id))
+    case .saveLeases(let leases):
+      for (port, document) in leases { try saveLease.run(.integer(Int(port)), .blob(document)) }
+    case .removeLeases(let ports):
+      for port in ports { try removeLease.run(.integer(Int(port))) }
+    case .appendJournal(let entries):
+      for entry in entries {
+        try saveEntry.run(.text(entry.environment), .integer(entry.number), .blob(entry.document))
+      }
+    case .trimJournal(let id, let number): try trimEntries.run(.text(id), .integer(number))
+    }
+  }
+
+  /// Moves all of the log into the database, and cuts it off.
+  private func emptyLog() throws(StoreError) { try connection.execute("PRAGMA wal_checkpoint(TRUNCATE)") }
+
+  func load() throws(StoreError) -> StoredState {
+    let environments = try connection.prepare(
+      """
+      SELECT id, document, (SELECT max(number) FROM journal WHERE environment = environments.id)
+      FROM environments ORDER BY rowid
+      """
+    ).rows { StoredEnvironment(id: $0.text(0), document: $0.data(1), lastEntry: $0.integer(2)) }
+    let leases = try connection.prepare("SELECT document FROM leases ORDER BY port").rows { $0.data(0) }
+    return StoredState(environments: environments, leases: leases)
+  }
+
+  func journal(of id: String, after number: Int, limit: Int) throws(StoreError) -> [StoredJournalEntry] {
+    try findEntries.rows(.text(id), .integer(number), .integer(max(0, limit))) {
+      StoredJournalEntry(environment: id, number: $0.integer(0), document: $0.data(1))
+    }
+  }
+
+  /// For tests: the database behaves as on a disk that is full once it has so many pages.
+  func limit(pages: Int) throws(StoreError) { try connection.execute("PRAGMA max_page_count = \(pages)") }
+}

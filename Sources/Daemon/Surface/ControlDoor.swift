@@ -1,0 +1,51 @@
+package import HTTPMessages
+import HTTPServer
+
+/// Answers what arrives at one listener of the control API.
+///
+/// The order of the checks is that of what they give away: who may not come in learns nothing about what is inside.
+package final class ControlDoor: RequestHandler {
+  private let surface: ControlSurface
+  private let gate: Gate
+
+  init(surface: ControlSurface, gate: Gate) {
+    self.surface = surface
+    self.gate = gate
+  }
+
+  package func respond(to request: Request) async throws -> Response {
+    var operation = "none"
+    let response: Response
+    do {
+      response = try await answer(request, &operation)
+    } catch let problem as Problem {
+      response = problem.response
+    } catch let error as DaemonError {
+      response = Problem(error).response
+    } catch is CancellationError {
+      // Nobody reads it: the client has left.
+      response = Problem(503, "The client has left", "ask again").response
+    } catch {
+      surface.report("\(request.method) \(operation): \(error)")
+      response = Problem(500, "The daemon is broken here", "\(error); please report it").response
+    }
+    surface.calls.count(operation, status: response.status)
+    return response
+  }
+
+  private func answer(_ request: Request, _ operation: inout String) async throws -> Response {
+    if let problem = gate.refusal(of: request) { throw problem }
+    let path = String(request.target.prefix { $0 != "?" })
+    let match = RouteTable.match(method: request.method, path: path)
+    if !match.isOpen, let problem = gate.lackOfToken(in: request) { throw problem }
+    let (route, values) = try match.found()
+    operation = route.operation
+    guard route.isOpen || !surface.isClosed else { throw Problem.closing }
+    var parameters = ParameterValues(try route.read(path: values))
+    parameters.merge(try route.read(query: String(request.target.dropFirst(path.count + 1))))
+    parameters.merge(try route.read(headers: request.headers))
+    let body = try await route.body?.read(from: request, upTo: surface.bodyLimit)
+    return try await route.perform(
+      Call(surface: surface, parameters: parameters, headers: request.headers, body: body ?? []))
+  }
+}

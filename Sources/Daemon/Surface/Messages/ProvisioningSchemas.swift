@@ -1,0 +1,61 @@
+extension Schemas {
+  static let provisioningRequest = Schema.record(
+    "The world that a program asks for; every member may be left out.",
+    [
+      .optional("name", .line(0...200), "What a person calls it, such as the test's name."),
+      .optional("mode", mode, "What becomes of requests; once where it is left out."),
+      .optional("cassette", .text(.absolutePath, 2...4096), "An absolute path, with or without .har."),
+      .optional(
+        "upstreams",
+        .map(TextRule(.line, count: 1...200), to: .text(.origin, 8...4096), atMost: Limits.things),
+        "Origins of real backends, by name."),
+      .optional("clock", .reference("ClockSettings"), "How time runs."),
+      .optional("seed", .line(0...4096), "Seed of the string store; in replay the recorded one is the default."),
+      .optional("toggles", settings, "Switches and values that steer the app."),
+      .optional("defaults", settings, "User defaults for the app."),
+      .optional("values", settings, "Values for the app's own keys."),
+      .optional(
+        "credentials", .array(of: .reference("Credential"), atMost: Limits.credentials),
+        "For the app's in-memory store."),
+      .optional(
+        "credentialFaults", .array(of: .reference("CredentialFault"), atMost: Limits.credentials),
+        "The trouble that the app's store is in."),
+      .optional(
+        "ports", .array(of: .line(1...200), atMost: Limits.things),
+        "Names of free ports that are leased for the environment, for the app to bind."),
+      .optional("owner", .reference("Owner"), "Whose end is the environment's end."),
+      .optional("ttlSeconds", timeToLive, "It ends after so many seconds; after 3600 where no owner is given."),
+      .optional("playsUniquely", .boolean, "Whether each interaction is played once."),
+      .optional("command", .line(1...4096), "What a person types to run the same again, for messages."),
+      .optional("caller", .word("command", "test", "api"), "Who asks: messages give advice in his words."),
+    ])
+
+  static let clockSettings = Schema.record(
+    "How time runs.",
+    [
+      .optional("kind", clockKind, "By default system in mode proxy, else frozen."),
+      .optional("start", .instant, "RFC 3339; by default the recording date in replay and extend, else now."),
+      .optional("rate", .number(0.000_001...1_000_000), "Seconds of the clock in a real second, for scaled."),
+      .optional("timeZone", .line(1...200), "An IANA name such as Europe/London."),
+      .optional("locale", .line(1...200), "Such as en_GB."),
+    ])
+
+  static let clockKind = Schema.word("system", "frozen", "ticking", "scaled", "manual")
+
+  static let credential = Schema.record(
+    "A secret for the app's store.", exactlyOne: ["secret", "text"],
+    [
+      .required("service", .line(1...1000)), .required("account", .line(1...1000)),
+      .optional("group", .line(1...1000), "The access group that shares it; the app's own where it is left out."),
+      .optional("secret", .text(.base64, 0...Limits.secret), "In base64."),
+      .optional("text", .text(.any, 0...65_536), "Instead of secret: as it is."),
+    ])
+
+  static let credentialFault = Schema.record(
+    "A state of trouble: a locked device, a write that fails.",
+    [
+      .required("fault", .word("locked", "missingEntitlement", "cancelled", "failWrite", "failRead")),
+      .optional("nth", .integer(1...1_000_000), "Which write or read fails, from 1."),
+      .optional("error", .line(1...200), "How it fails."),
+    ])
+}

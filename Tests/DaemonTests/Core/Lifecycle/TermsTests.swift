@@ -1,0 +1,37 @@
+import Foundation
+import PortLeases
+import TestSupport
+import Testing
+
+@testable import Daemon
+
+@Suite("Until when an environment lives")
+struct TermsTests {
+  private static let now = Date(timeIntervalSince1970: 1_000_000)
+
+  @Test("is an hour where nobody gave an owner or a time")
+  func standard() throws {
+    let terms = try Terms(owner: nil, seconds: nil, now: Self.now)
+    #expect(terms.endsAt == Self.now.addingTimeInterval(3600))
+    #expect(terms.owner == nil)
+  }
+
+  @Test("is the owner's end alone where only an owner is given, and whichever comes first with both")
+  func owner() throws {
+    let pid = getpid()
+    let terms = try Terms(owner: pid, seconds: nil, now: Self.now)
+    #expect(terms.endsAt == nil)
+    #expect(terms.cause(at: .distantFuture) { !$0.isAlive } == nil)
+    #expect(terms.cause(at: Self.now) { _ in true } == .owner)
+    let both = try Terms(owner: pid, seconds: 10, now: Self.now)
+    #expect(both.cause(at: Self.now.addingTimeInterval(10)) { _ in false } == .time)
+  }
+
+  @Test("is refused for an owner that is gone and for a time that is none", arguments: [0, -1, .nan, .infinity, 1e300])
+  func refused(seconds: Double) {
+    #expect(throws: DaemonError.self) { try Terms(owner: nil, seconds: seconds, now: Self.now) }
+    #expect(throws: DaemonError.self) { try Terms(owner: -5, seconds: nil, now: Self.now) }
+    #expect(throws: DaemonError.self) { try Terms(owner: 1, seconds: nil, now: Self.now) }
+    #expect(throws: DaemonError.self) { try Terms(owner: .max, seconds: nil, now: Self.now) }
+  }
+}

@@ -1,0 +1,53 @@
+import Foundation
+import HTTPMessages
+import LaunchContract
+import Testing
+
+@testable import Daemon
+
+@Suite("The daemon's log")
+struct LogTests {
+  private static func lines(level: Log.Level, _ body: (Log) -> Void) throws -> [[String: String]] {
+    let written = Guarded<[UInt8]>([])
+    body(Log(level: level) { line in written.withLock { $0 += line } })
+    return try written.withLock { $0 }.split(separator: UInt8(ascii: "\n")).map { line in
+      let object = try #require(try JSONSerialization.jsonObject(with: Data(line)) as? [String: Any])
+      return object.mapValues { "\($0)" }
+    }
+  }
+
+  @Test("has one line of JSON an event, whatever is in it")
+  func lines() throws {
+    let lines = try Self.lines(level: .info) { log in
+      log.with(["environment": "e"]).info("said \"so\"\nand so", ["port": 5, "level": "no", "text": "a\nb\u{1}"])
+      log.error("two")
+    }
+    try #require(lines.count == 2)
+    #expect(lines[0]["message"] == "said \"so\"\nand so")
+    #expect(lines[0]["environment"] == "e")
+    #expect(lines[0]["port"] == "5")
+    #expect(lines[0]["level"] == "info")
+    #expect(lines[0]["text"] == "a\nb\u{1}")
+    #expect(lines[0]["time"].flatMap(RFC3339.parse) != nil)
+    #expect(lines[1]["level"] == "error")
+  }
+
+  @Test("leaves out what is below its level")
+  func levels() throws {
+    let lines = try Self.lines(level: .warning) { log in
+      log.debug("a")
+      log.info("b")
+      log.warning("c")
+      log.error("d")
+    }
+    #expect(lines.compactMap { $0["message"] } == ["c", "d"])
+  }
+
+  @Test("does not show a secret")
+  func secrets() throws {
+    let lines = try Self.lines(level: .info) { log in
+      log.info("a token", ["token": "\(Secret("hush"))"])
+    }
+    #expect(lines.first?["token"] == "<secret>")
+  }
+}

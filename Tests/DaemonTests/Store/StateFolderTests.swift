@@ -1,0 +1,80 @@
+import Foundation
+import Testing
+
+@testable import Daemon
+
+@Suite("The state folder", .timeLimit(.minutes(2)))
+struct StateFolderTests {
+  private let scratch: ScratchFolder
+
+  init() throws { scratch = try ScratchFolder() }
+
+  private func error(_ path: String) -> StoreError? {
+    do throws(StoreError) {
+      _ = try StateFolder(path)
+      return nil
+    } catch {
+      return error
+    }
+  }
+
+  @Test("is made for its owner only, with the folders above it")
+  func made() throws {
+    let path = scratch.path + "/a/b/state"
+    let folder = try StateFolder(path)
+    for made in [path, scratch.path + "/a", scratch.path + "/a/b"] { #expect(scratch.mode(of: made) == 0o700) }
+    #expect(scratch.mode(of: folder.path(of: "lock")) == 0o600)
+  }
+
+  @Test("has one daemon at a time, and names it to the second")
+  func inUse() throws {
+    let folder = try StateFolder(scratch.state)
+    let error = error(scratch.state)
+    #expect(error?.kind == .inUse(pid: getpid()))
+    #expect(error?.description.contains("process \(getpid())") == true)
+    withExtendedLifetime(folder) {}
+  }
+
+  @Test("can be had again once the daemon has left it, or was killed")
+  func free() async throws {
+    #expect(error(scratch.state) == nil)
+    #expect(error(scratch.state) == nil)
+    await #expect(processExitsWith: .signal(SIGKILL)) { [state = scratch.state as String] in
+      let folder = try StateFolder(state)
+      withExtendedLifetime(folder) { _ = kill(getpid(), SIGKILL) }
+    }
+    #expect(error(scratch.state) == nil)
+  }
+
+  @Test("that is open to others is closed to them while it is empty, and refused once it is not")
+  func open() throws {
+    mkdir(scratch.state, 0o700)
+    chmod(scratch.state, 0o755)
+    #expect(error(scratch.state) == nil)
+    #expect(scratch.mode(of: scratch.state) == 0o700)
+    chmod(scratch.state, 0o750)
+    let refusal = error(scratch.state)
+    #expect(refusal?.kind == .notPermitted && refusal?.description.contains("chmod 700") == true)
+    #expect(scratch.mode(of: scratch.state) == 0o750)
+  }
+
+  @Test("that belongs to somebody else is refused, root or not")
+  func foreign() throws {
+    if geteuid() == 0 {
+      mkdir(scratch.state, 0o700)
+      chown(scratch.state, 4711, 4711)
+    }
+    let path = geteuid() == 0 ? scratch.state : "/proc"
+    #expect(error(path)?.kind == .notPermitted)
+    #expect(error(path)?.description.contains("belongs to user") == true)
+  }
+
+  @Test("that cannot be made is an error that names it")
+  func impossible() throws {
+    _ = FileManager.default.createFile(atPath: scratch.path + "/file", contents: Data())
+    let path = scratch.path + "/file/state"
+    #expect(error(path)?.description.contains("'\(path)'") == true)
+    #expect(error(scratch.path + "/file") != nil)
+    #expect(error("") != nil)
+  }
+}
