@@ -1,4 +1,6 @@
 import ChildProcesses
+import Daemon
+import DaemonClient
 import EnvironmentService
 import Foundation
 
@@ -19,6 +21,15 @@ struct Main {
     } catch let error as EnvironmentError {
       terminal.error(error.message)
       exit(error.kind.rawValue)
+    } catch let error as DaemonClientError {
+      terminal.error(error.message)
+      exit(error.exitStatus)
+    } catch let error as ConfigurationError {
+      terminal.error("\(error); see diorama serve --help")
+      exit(EnvironmentError.Kind.usage.rawValue)
+    } catch let error as StoreError {
+      terminal.error("\(error)")
+      exit(error.exitStatus)
     } catch let error as NotStarted {
       terminal.error(error.message)
       exit(error.status)
@@ -30,7 +41,7 @@ struct Main {
 
   private static func run(_ arguments: inout [String], terminal: Terminal) throws -> Int32 {
     guard let name = arguments.first else {
-      throw UsageError("there is no command; choose from run, cassette, contract, strings, version")
+      throw UsageError("there is no command; choose from \(commands.dropLast().joined(separator: ", "))")
     }
     arguments.removeFirst()
     switch name {
@@ -38,6 +49,9 @@ struct Main {
     case "strings": return try StringsCommand.run(arguments)
     case "cassette": return try CassetteCommand.run(arguments, terminal: terminal)
     case "contract": return try ContractCommand.run(arguments, terminal: terminal)
+    case "serve": return try ServeCommand.run(arguments, terminal: terminal)
+    case "port": return try PortCommand.run(arguments, terminal: terminal)
+    case "env": return try EnvironmentCommand.run(arguments, terminal: terminal)
     case "version", "--version": return try printVersion(arguments)
     case "help", "--help", "-h":
       print(help, terminator: "")
@@ -56,7 +70,7 @@ struct Main {
     return 0
   }
 
-  private static let commands = ["run", "cassette", "contract", "strings", "version", "help"]
+  private static let commands = ["run", "env", "port", "serve", "cassette", "contract", "strings", "version", "help"]
 
   private static let help = """
     diorama holds a test's world still: its network, its date, its random values.
@@ -64,6 +78,9 @@ struct Main {
     usage: diorama COMMAND …
 
       run       run a command in a world of its own, recorded or replayed
+      env       worlds that live in the daemon, for any program on the machine
+      port      free ports that nobody else gets
+      serve     the daemon that hosts both
       cassette  show or check recordings
       contract  show or check launch contracts
       strings   print a value of the string algorithm uuid5-v1

@@ -97,6 +97,19 @@ struct CassetteCommandTests {
     expectOneLine(outcome, status: 66, naming: folder.file("tape.har"), "--mode record")
   }
 
+  @Test("say of what cannot be read what the system said, and what to do", arguments: ["show", "check"])
+  func unreadable(_ verb: String) async throws {
+    try FileManager.default.createDirectory(atPath: folder.file("folder.har"), withIntermediateDirectories: false)
+    expectOneLine(
+      try await Diorama.run("cassette", verb, folder.file("folder")), status: 65, naming: "is a folder, not a HAR")
+    try folder.write(#"{"log": {"entries": []}}"#, to: "tape.har")
+    try FileManager.default.createDirectory(
+      atPath: folder.file("tape.strings.json"), withIntermediateDirectories: false)
+    expectOneLine(
+      try await Diorama.run("cassette", verb, folder.file("tape")), status: 74,
+      naming: "cannot read \(folder.file("tape.strings.json")): Is a directory; mend that")
+  }
+
   @Test("check --json carries the problem, and has the exit status too")
   func problem() async throws {
     try folder.write("{", to: "tape.har")

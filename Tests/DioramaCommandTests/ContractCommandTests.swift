@@ -17,7 +17,7 @@ struct ContractCommandTests {
        "credentials": {"store": "memory",
                        "items": [{"service": "clinic", "account": "ann", "secret": "aHVudGVyMg=="}]},
        "control": {"url": "http://127.0.0.1:20011/__diorama", "token": "t0ken"}, "weather": 1}
-      """#, to: "contract.json")
+      """#, to: "contract.json", mode: 0o600)
   }
 
   @Test("show lists what a contract holds, and hides its secrets")
@@ -72,11 +72,22 @@ struct ContractCommandTests {
   }
 
   @Test(
-    "check ends with 65 and one line for a contract that no app could read",
+    "check ends with 65 and one line for a contract that an app would refuse",
     arguments: [
       (#"{"version": 2}"#, "version: 2"), ("{", "not valid JSON"),
       (#"{"version": 1, "clock": {"kind": "sundial"}}"#, "clock.kind"),
       (#"{"version": 1, "defaults": {"x": null}}"#, "defaults.x: user defaults cannot hold null"),
+      (
+        #"{"version": 1, "clock": {"kind": "frozen", "start": "2018-10-08T09:00:00Z", "timeZone": "Mars/Base"}}"#,
+        "clock.timeZone: 'Mars/Base'"
+      ),
+      (#"{"version": 1, "endpoints": {"api": "nowhere"}}"#, "endpoints.api: 'nowhere'"),
+      (#"{"version": 1, "control": {"url": "ftp://x", "token": "t"}}"#, "control.url: 'ftp://x'"),
+      (#"{"version": 1, "control": {"url": "http://127.0.0.1:1/", "token": "a b"}}"#, "control.token"),
+      (#"{"version": 1, "strings": {"policy": "report"}}"#, "no control to report to"),
+      (#"{"version": 1, "strings": {"policy": "replay", "file": "/no/store"}}"#, "the string store /no/store"),
+      (#"{"version": 1, "credentials": {"store": "disk"}}"#, "credentials.store"),
+      (#"{"version": 1, "credentials": {"faults": [{"fault": "bad"}]}}"#, "credentials.faults.0.fault"),
     ])
   func broken(_ contract: String, _ problem: String) async throws {
     try folder.write(contract, to: "broken.json")
@@ -89,10 +100,45 @@ struct ContractCommandTests {
 
   @Test("ends with 66 where there is no such file, and with 64 where nothing is named")
   func absent() async throws {
-    expectOneLine(try await Diorama.run("contract", "show", folder.file("x.json")), status: 66, naming: "x.json")
+    for verb in ["show", "check"] {
+      expectOneLine(
+        try await Diorama.run("contract", verb, folder.file("x.json")), status: 66,
+        naming: "there is no contract \(folder.file("x.json")); check the path")
+      expectOneLine(
+        try await Diorama.run("contract", verb, variables: ["DIORAMA_CONTRACT": "file:\(folder.file("gone"))"]),
+        status: 66, naming: "there is no contract \(folder.file("gone")); DIORAMA_CONTRACT names it")
+    }
     expectOneLine(try await Diorama.run("contract", "check"), status: 64, naming: "DIORAMA_CONTRACT")
     expectOneLine(try await Diorama.run("contract", "chek"), status: 64, naming: "did you mean check?")
     expectOneLine(try await Diorama.run("contract"), status: 64, naming: "show or check")
+  }
+
+  @Test("check names what an app would pass over in silence")
+  func notes() async throws {
+    try folder.write(
+      #"""
+      {"version": 1, "seed": "a", "seed": "b", "mode": "repaly", "toggles": {"x": {"y": 1, "y": 2}},
+       "clock": {"kind": "system", "start": "2018-10-08T09:00:00Z", "rate": 2},
+       "strings": {"policy": "derive", "entries": {}}}
+      """#, to: "odd.json")
+    let outcome = try await Diorama.run("contract", "check", folder.file("odd.json"))
+    #expect(outcome.status == 0)
+    for text in [
+      "seed stands there more than once", "toggles.x.y stands there", "mode: 'repaly' is not one of", "clock.start",
+      "clock.rate", "strings.policy is derive",
+    ] {
+      #expect(outcome.words.contains(text), "\(outcome.words)")
+    }
+    #expect(outcome.lines.count == 6)
+    let json = try object(try await Diorama.run("contract", "check", "--json", folder.file("odd.json")).text)
+    #expect((json["notes"] as? [String])?.count == 6)
+  }
+
+  @Test("refuses a file with credentials that others may read")
+  func others() async throws {
+    let path = folder.file("contract.json")
+    try FileManager.default.setAttributes([.posixPermissions: 0o644], ofItemAtPath: path)
+    expectOneLine(try await Diorama.run("contract", "check", path), status: 65, naming: "chmod 600 \(path)")
   }
 
   @Test("has help", arguments: [["contract"], ["contract", "show"], ["contract", "check"]])

@@ -19,6 +19,9 @@ struct ReportTests {
     #expect(first["requests"] as? [String: Int] == counts(recorded: 2))
     #expect(first["mode"] as? String == "record")
     #expect(first["ok"] as? Bool == true)
+    let recording = first["recording"] as? [String: Any]
+    #expect(recording?["outcome"] as? String == "written")
+    #expect(recording?["interactions"] as? Int == 2)
 
     let replayed = try await Diorama.run(
       ["run", "--mode", "replay", "--toggle", "skip=true"] + options + ["--"] + Program.get("/b", "/c?x=1"))
@@ -27,8 +30,9 @@ struct ReportTests {
     #expect(
       Set(report.keys) == [
         "environment", "mode", "cassette", "recordedAt", "clock", "requests", "unmatched", "unused", "strings",
-        "toggles", "durationSeconds", "ok", "failures",
+        "toggles", "durationSeconds", "ok", "failures", "advice",
       ])
+    #expect((report["advice"] as? String)?.hasPrefix("diorama run --mode extend --cassette") == true)
     #expect(Set((report["environment"] as? [String: Any] ?? [:]).keys) == ["id", "name"])
     #expect(Set((report["clock"] as? [String: Any] ?? [:]).keys) == ["kind", "start", "now"])
     #expect(report["requests"] as? [String: Int] == counts(replayed: 1, unmatched: 1))

@@ -68,6 +68,34 @@ struct StringsCommandTests {
     #expect(outcome.words.contains("line 3: a random value needs a key"))
   }
 
+  @Test(
+    "says of a request what is wrong with it, in plain words",
+    arguments: [
+      (#"{"seed": "s", "key": "k", "length": 1e300}"#, "length: it is not a whole number"),
+      (#"{"seed": "s", "key": "k", "length": "x"}"#, "length: it is a string, not a whole number"),
+      (#"{"seed": null, "key": "k"}"#, "seed: it is null, not a string"), (#"{"seed": "s"}"#, "'key' is missing"),
+      (#"{"seed": "s", "key": "k", "type": "colour"}"#, "type: 'colour' is not one of string, email"),
+      ("{", "not valid JSON: line 1, column 2"),
+    ])
+  func plainWords(_ line: String, _ problem: String) async throws {
+    let outcome = try await Diorama.run("strings", "--batch", input: .bytes(Array(line.utf8)))
+    expectOneLine(outcome, status: 64, naming: "standard input, line 1: \(problem)")
+  }
+
+  @Test("refuses what is enormous in one line", arguments: ["1048577", "1000000000000", "9223372036854775807"])
+  func enormous(_ length: String) async throws {
+    for words in [["--length", length], ["--email", "a.b", "--length", length], ["--shuffle", length]] {
+      expectOneLine(
+        try await Diorama.run(["strings", "--seed", "s", "--key", "k"] + words), status: 64, naming: length)
+    }
+    let line = #"{"seed": "s", "key": "k", "length": \#(length)}"#
+    expectOneLine(
+      try await Diorama.run("strings", "--batch", input: .bytes(Array(line.utf8))), status: 64, naming: "line 1", length
+    )
+    let high = try await Diorama.run(["strings", "--seed", "s", "--key", "k", "--ordinal", length])
+    #expect(high.text.count == 13)
+  }
+
   @Test("keeps an integer in its range, also one below zero and the whole of 64 bits")
   func range() async throws {
     let small = try await Diorama.run("strings", "--seed", "s", "--key", "k", "--integer", "-3..3")

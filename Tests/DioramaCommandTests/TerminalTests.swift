@@ -73,6 +73,26 @@ struct TerminalTests {
     #expect(outcome.status == 3)
   }
 
+  @Test("the command has the terminal from its first moment")
+  func atOnce() async throws {
+    // Its own group, and the one that has the terminal.
+    let script = "read -r _ _ _ _ group _ _ owner _ </proc/$$/stat; test $group = $owner && echo mine || echo not mine"
+    for _ in 0..<10 {
+      let outcome = try await show(["run", "--mode", "mock", "--", "sh", "-c", script], typing: [])
+      #expect(outcome.text.contains("mine") && !outcome.text.contains("not mine"), "\(outcome.text)")
+    }
+  }
+
+  @Test("a command that cannot be started leaves the terminal to whoever called us")
+  func notStarted() async throws {
+    let folder = try Folder()
+    try folder.write("#!/nowhere/interpreter\n", to: "broken", mode: 0o755)
+    let outcome = try await shell(
+      "\"$@\"; echo then; read x; echo \"got $x\"", ["run", "--mode", "mock", "--", folder.file("broken")],
+      folder: folder, typing: [("then", "hello\n")])
+    #expect(outcome.text.contains("got hello"), "\(outcome.text)")
+  }
+
   @Test("Ctrl-Z stops it, and it goes on with the terminal when it is continued")
   func suspend() async throws {
     let (stopped, outcome) = try await onThread {

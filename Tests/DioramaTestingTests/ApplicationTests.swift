@@ -100,6 +100,17 @@ struct ApplicationTests {
     }
   }
 
+  @Test("is heard on one stream while the other floods, and has ended when it has, whoever goes on speaking")
+  func endless() async throws {
+    // In a session of its own: not in the group that ends with the application.
+    let app = shell("setsid yes & echo heard >&2; exec 2>&-; read -r _; exit 5")
+    try await app.launch()
+    try await app.wait(forOutput: "y\n", timeout: .seconds(60))
+    try await app.wait(forOutput: "heard", on: .error, timeout: .seconds(60))
+    try await app.write("\n")
+    try await app.wait(for: .exited(5), timeout: .seconds(60))
+  }
+
   @Test("is terminated with what it started, and at once")
   func terminated() async throws {
     let app = shell("sleep 1000 & echo $!; wait")

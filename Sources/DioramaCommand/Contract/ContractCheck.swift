@@ -13,9 +13,10 @@ enum ContractCheck {
     var result = Result(contract: source.name)
     var status: Int32 = 0
     do throws(EnvironmentError) {
-      let contract = try source.read()
+      let contract = try source.readAsApp()
       result.version = contract.version
       result.unknownFields = contract.unknownFields
+      result.notes = ContractNotes.of(contract, document: try source.document())
     } catch {
       result.problem = error.message
       status = error.kind.rawValue
@@ -33,6 +34,8 @@ enum ContractCheck {
     var version: Int?
     /// Members that an app would not know, and would warn of.
     var unknownFields: [String] = []
+    /// What an app would pass over in silence.
+    var notes: [String] = []
     var problem: String?
 
     func write(to terminal: Terminal) {
@@ -41,6 +44,7 @@ enum ContractCheck {
       if !unknownFields.isEmpty {
         terminal.line("these members are not known: \(unknownFields.joined(separator: ", "))")
       }
+      for note in notes { terminal.line(note) }
     }
   }
 
@@ -49,8 +53,8 @@ enum ContractCheck {
   private static let help = """
     usage: diorama contract check [--json] [PATH]
 
-    Reads a launch contract as an app would: its JSON, its version, its clock, its user defaults. Ends with 65 when
-    something is broken, 66 when nothing is there. Without PATH it reads DIORAMA_CONTRACT.
+    Reads a launch contract as an app does at its launch, and names what an app would refuse, not know or pass over.
+    Ends with 65 when something is broken, 66 when nothing is there. Without PATH it reads DIORAMA_CONTRACT.
 
     \(Options.describe(table))
     """

@@ -1,3 +1,4 @@
+import Diorama
 import EnvironmentService
 import Foundation
 import LaunchContract
@@ -59,17 +60,73 @@ enum ContractSource {
     }
   }
 
-  /// Reads it as an app would, and finds out what only an app's launch would.
+  /// Reads it.
+  ///
+  /// - Throws: an ``EnvironmentError`` for what is no contract, or is not there.
   func read() throws(EnvironmentError) -> LaunchContract {
-    if case .file(let path) = self, !FileManager.default.fileExists(atPath: path) {
-      throw EnvironmentError(.noCassette, "there is no contract \(path)")
-    }
+    if let path, !FileManager.default.fileExists(atPath: path) { throw missing }
     do throws(ContractError) {
-      let contract = try LaunchContract.read(value, source: name)
-      _ = try contract.userDefaults()
-      return contract
+      return try LaunchContract.read(value, source: name)
     } catch {
-      throw EnvironmentError(.broken, "\(error.source.isEmpty ? ContractError(error.problem, source: name) : error)")
+      throw broken(error)
+    }
+  }
+
+  /// Reads it as an app does, and finds out what only an app's launch would: its time zone, credentials, backends.
+  ///
+  /// - Throws: an ``EnvironmentError`` for a contract that an app would refuse.
+  func readAsApp() throws(EnvironmentError) -> LaunchContract {
+    let contract = try read()
+    do throws(ContractError) {
+      _ = try contract.userDefaults()
+    } catch {
+      throw broken(error)
+    }
+    #if DEBUG || Controlled
+      do {
+        // The app's own code; it connects with its first report only.
+        _ = try AppControls(contract) { _ in }
+      } catch {
+        let problem = error.description
+        throw broken(
+          ContractError(problem.hasPrefix(Self.prefix) ? String(problem.dropFirst(Self.prefix.count)) : problem))
+      }
+    #endif
+    return contract
+  }
+
+  /// Its JSON, for what the contract's type no longer shows.
+  func document() throws(EnvironmentError) -> JSON {
+    do {
+      let data = try path.map { try Data(contentsOf: URL(filePath: $0)) } ?? Data(value.utf8)
+      return try JSON.parse([UInt8](data))
+    } catch let error as JSONError {
+      throw broken(ContractError("not valid JSON, though an app on this machine takes it: \(error)"))
+    } catch {
+      throw EnvironmentError(.inputOutput, "cannot read \(path ?? name): \(error.systemReason)")
+    }
+  }
+
+  private static let prefix = "launch contract: "
+
+  private var missing: EnvironmentError {
+    let advice =
+      switch self {
+      case .file: "check the path, or name none to read \(Self.variable)"
+      case .variable: "\(Self.variable) names it, but its environment may have ended; start another"
+      }
+    return EnvironmentError(.noCassette, "there is no contract \(path ?? name); \(advice)")
+  }
+
+  private func broken(_ error: ContractError) -> EnvironmentError {
+    EnvironmentError(.broken, "\(error.source.isEmpty ? ContractError(error.problem, source: path ?? name) : error)")
+  }
+
+  /// The file that it is in; nil where it is the variable itself.
+  private var path: String? {
+    switch self {
+    case .file(let path): path
+    case .variable(let value): value.hasPrefix("file:/") ? String(value.dropFirst("file:".count)) : nil
     }
   }
 

@@ -24,6 +24,15 @@ struct CommandTerminal: ~Copyable {
 
   deinit { if descriptor >= 0 { close(descriptor) } }
 
+  /// The terminal, if the command is to have it from its first moment: a key that is typed at its first word would else
+  /// be meant for us.
+  var atStart: Int32? { isHandedOver && foreground == getpgrp() ? descriptor : nil }
+
+  /// There is no command, though one may have had the terminal for a moment.
+  func keep() {
+    if isHandedOver, descriptor >= 0 { give(to: getpgrp()) }
+  }
+
   /// The command runs, or goes on.
   func handOver(to group: pid_t) {
     if isHandedOver, foreground == getpgrp() { give(to: group) }

@@ -26,8 +26,7 @@ struct ReportFile {
       data.append(0x0A)
       try data.write(to: URL(fileURLWithPath: path))
     } catch {
-      let code = ((error as NSError).userInfo[NSUnderlyingErrorKey] as? NSError)?.code
-      throw Self.failure(path, code.map { String(cString: strerror(Int32($0))) } ?? error.localizedDescription)
+      throw Self.failure(path, error.systemReason)
     }
   }
 

@@ -60,7 +60,8 @@ enum RunCommand {
       }
     }
     withExtendedLifetime((ports, sockets)) {}
-    let text = ReportText(report, sealed: sealed, of: environment, wholeIn: "--report FILE")
+    let text = ReportText(
+      report, cassette: specification.cassette.map { "\($0).har" }, wholeIn: "--report FILE")
     for (index, line) in text.lines({ terminal.styled($0, $1) }).enumerated() {
       if index == 0 { terminal.line(line) } else { terminal.more(line) }
     }

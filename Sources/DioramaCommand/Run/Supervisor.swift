@@ -63,7 +63,14 @@ struct Supervisor {
     spawn.blockedSignals = original
     spawn.defaultSignals = pipeWasIgnored ? [] : [SIGPIPE]
     var terminal = CommandTerminal()
-    let pid = try spawn.start()
+    spawn.terminal = terminal.atStart
+    let pid: pid_t
+    do throws(NotStarted) {
+      pid = try spawn.start()
+    } catch {
+      if spawn.terminal != nil { terminal.keep() }
+      throw error
+    }
     terminal.handOver(to: pid)
     watching.watch(group: pid)
     if let timeout { Self.alarm(in: timeout) }
@@ -72,17 +79,14 @@ struct Supervisor {
       var signal: Int32 = 0
       guard sigwait(&watched, &signal) == 0 else { continue }
       switch signal {
-      case SIGCHLD:
-        var raw: Int32 = 0
-        guard waitpid(pid, &raw, WNOHANG | WUNTRACED) == pid else { continue }
-        let status = WaitStatus(raw)
-        if let cause = status.stopSignal {
-          Self.stop(with: pid, by: cause, &terminal)
-        } else {
-          terminal.takeBack(from: pid)
+      case SIGCHLD, SIGTSTP:
+        // Also before it is told to stop: one that has stopped for want of the terminal is continued, and a continued
+        // process forgets what was to stop it.
+        if let status = Self.change(of: pid, &terminal) {
           Self.alarm(in: 0)
           return Ending(status: status.shellStatus, isTimedOut: isTimedOut)
         }
+        if signal == SIGTSTP { kill(-pid, signal) }
       case SIGALRM:
         kill(-pid, isTimedOut ? SIGKILL : SIGTERM)
         // Whoever is stopped could not even end.
@@ -93,6 +97,21 @@ struct Supervisor {
         kill(-pid, signal)
       }
     }
+  }
+
+  /// The command may have stopped, or ended.
+  ///
+  /// - Returns: how it has ended; nil when it has not.
+  private static func change(of pid: pid_t, _ terminal: inout CommandTerminal) -> WaitStatus? {
+    var raw: Int32 = 0
+    guard waitpid(pid, &raw, WNOHANG | WUNTRACED) == pid else { return nil }
+    let status = WaitStatus(raw)
+    guard let cause = status.stopSignal else {
+      terminal.takeBack(from: pid)
+      return status
+    }
+    stop(with: pid, by: cause, &terminal)
+    return nil
   }
 
   /// The command was stopped: so are we, until we are continued, unless all it wants is the terminal.

@@ -7,10 +7,10 @@ extension LaunchedProcess {
   struct State {
     var output = CapturedOutput()
     var errors = CapturedOutput()
-    /// Set once everything it said is here.
+    /// How it ended; once that is known, its id may be another's.
+    var status: WaitStatus?
+    /// The same, once everything it said is here.
     var ending: WaitStatus?
-    /// Whether its id may be another's by now.
-    var isReaped = false
     /// Whether somebody waited for this end, or made it.
     var isExpected = false
     var waiters: [Int: Waiter] = [:]

@@ -1,6 +1,5 @@
 import ChildProcesses
-// Its sources may be used from any thread, which their types do not say everywhere.
-@preconcurrency import Dispatch
+import Dispatch
 import Foundation
 import HTTPMessages
 
@@ -13,7 +12,6 @@ final class LaunchedProcess: Sendable {
 
   let pid: pid_t
   let state = Guarded(State())
-  private let queue = DispatchQueue(label: "DioramaTesting.LaunchedProcess")
   private let input: Guarded<Int32>
 
   /// Starts a program.
@@ -33,8 +31,9 @@ final class LaunchedProcess: Sendable {
         let pipe = try DescriptorPair.pipe()
         ours.append(pipe.read)
         theirs.append(pipe.write)
-        _ = fcntl(pipe.read, F_SETFL, O_NONBLOCK)
       }
+      let bell = try DescriptorPair.pipe()
+      ours += [bell.read, bell.write]
       var spawn = spawn
       spawn.files = theirs.enumerated().map { .pass($1, as: Int32($0)) } + spawn.files
       spawn.ownGroup = true
@@ -52,42 +51,16 @@ final class LaunchedProcess: Sendable {
     }
     guardian.watch(group: pid)
     input = Guarded(ours[0])
-    let readers = [read(ours[1], .output), read(ours[2], .errors)]
+    let bell = ours[4]
     Thread.detachNewThread { [self] in
-      let status = waitForEnd(readers)
-      // Before anybody hears of the end: what is left then is what others left.
-      guardian.dismiss()
-      try? FileManager.default.removeItem(atPath: folder)
-      change { $0.ending = status }
+      reap()
+      // Not by closing alone: a child that somebody starts just now may hold this end for a moment.
+      _ = Foundation.write(bell, [0], 1)
+      close(bell)
     }
-  }
-
-  // MARK: What it says
-
-  private func read(_ descriptor: Int32, _ stream: Stream) -> any DispatchSourceRead {
-    let source = DispatchSource.makeReadSource(fileDescriptor: descriptor, queue: queue)
-    source.setEventHandler { [weak self] in
-      if self?.drain(descriptor, stream) != true { source.cancel() }
-    }
-    source.setCancelHandler { close(descriptor) }
-    source.resume()
-    return source
-  }
-
-  /// Takes what is there.
-  ///
-  /// - Returns: whether there may be more later.
-  private func drain(_ descriptor: Int32, _ stream: Stream) -> Bool {
-    var buffer = [UInt8](repeating: 0, count: 65_536)
-    while true {
-      let count = buffer.withUnsafeMutableBytes { Foundation.read(descriptor, $0.baseAddress, $0.count) }
-      if count == 0 { return false }
-      if count < 0 {
-        if errno == EINTR { continue }
-        return errno == EAGAIN
-      }
-      buffer.withUnsafeBytes { bytes in
-        let bytes = UnsafeRawBufferPointer(rebasing: bytes[..<count])
+    Thread.detachNewThread { [self, ours] in
+      let reader = OutputReader(output: ours[1], errors: ours[2], bell: ours[3], group: pid)
+      reader.run { stream, bytes in
         change { state in
           switch stream {
           case .output: state.output.append(bytes)
@@ -95,8 +68,15 @@ final class LaunchedProcess: Sendable {
           }
         }
       }
+      closeInput()
+      // Before anybody hears of the end: what is left then is what others left.
+      guardian.dismiss()
+      try? FileManager.default.removeItem(atPath: folder)
+      change { $0.ending = $0.status }
     }
   }
+
+  // MARK: What it says
 
   /// All that it said.
   func bytes(_ stream: Stream) -> [UInt8] {
@@ -146,7 +126,7 @@ final class LaunchedProcess: Sendable {
   func send(_ signal: Int32, isExpected: Bool) {
     state.withLock { state in
       if isExpected { state.isExpected = true }
-      guard !state.isReaped else { return }
+      guard state.status == nil else { return }
       kill(-pid, signal)
       // Whoever is stopped could not even end.
       kill(-pid, SIGCONT)
@@ -159,25 +139,16 @@ final class LaunchedProcess: Sendable {
   var isExpected: Bool { state.withLock { $0.isExpected } }
   func expectEnd() { state.withLock { $0.isExpected = true } }
 
-  private func waitForEnd(_ readers: [any DispatchSourceRead]) -> WaitStatus {
+  /// Waits for the end of the program, and takes leave of it.
+  private func reap() {
     var info = siginfo_t()
     while waitid(P_PID, id_t(pid), &info, WEXITED | WNOWAIT) < 0, errno == EINTR {}
     // While it is not reaped its id is nobody else's. What it left behind in its group goes with it.
-    let status = state.withLock { state -> Int32 in
+    state.withLock { state in
       kill(-pid, SIGKILL)
       var status: Int32 = 0
       while waitpid(pid, &status, 0) < 0, errno == EINTR {}
-      state.isReaped = true
-      return status
+      state.status = WaitStatus(status)
     }
-    // What it said before is in the pipes; then they are closed, whoever else may still have them.
-    for (reader, stream) in zip(readers, [Stream.output, .errors]) {
-      queue.sync {
-        if !reader.isCancelled { _ = drain(Int32(reader.handle), stream) }
-        reader.cancel()
-      }
-    }
-    closeInput()
-    return WaitStatus(status)
   }
 }

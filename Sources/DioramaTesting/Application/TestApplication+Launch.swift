@@ -36,7 +36,7 @@ extension TestApplication {
     }
     do {
       if let environment {
-        let handover = try environment.handover(in: folder)
+        let handover = try await environment.freshHandover(in: folder)
         variables = handover.variables
         variables.merge(Environment.proxyExceptions(inherited)) { $1 }
         if wishes.passesPairs { arguments += handover.arguments }

@@ -18,17 +18,26 @@ struct Ending {
   /// The applications' output and the report; empty when all is well.
   var attachments: [Attachment] = []
 
-  init(_ report: Report, _ text: ReportText, _ applications: [TestApplication], name: String, hasFailed: Bool) {
-    let lines = text.lines()
+  /// - Parameters:
+  ///   - report: what the environment came to, or why nobody knows.
+  ///   - applications: what was launched in it.
+  ///   - name: the environment's.
+  ///   - hasFailed: whether the test failed already.
+  init(
+    _ report: Result<Report, EnvironmentError>, _ applications: [TestApplication], name: String, hasFailed: Bool
+  ) {
     let crashed = applications.filter { $0.state.isCrash && $0.process?.isExpected == false }
     let apps = applications.map { "\n\($0.name): \($0.state.text)\($0.process?.tail() ?? "")" }.joined()
-    if !report.ok {
-      failure = lines.joined(separator: "\n  ") + apps
-    } else if !crashed.isEmpty {
+    switch report {
+    case .failure(let error): failure = "the environment of \(name) has no report: \(error.message)" + apps
+    case .success(let report) where !report.ok:
+      failure = ReportText(report).lines().joined(separator: "\n  ") + apps
+    case .success where !crashed.isEmpty:
       failure = crashed.map { "\($0.name) did not end by itself: \($0.state.text)\($0.process?.tail() ?? "")" }
         .joined(separator: "\n")
-    } else if report.requests.recorded + report.strings.recorded > 0 {
-      note = "\(name): \(lines.first ?? "")"
+    case .success(let report) where report.requests.recorded + report.strings.recorded > 0:
+      note = "\(name): \(ReportText(report).lines().first ?? "")"
+    case .success: break
     }
     guard failure != nil || hasFailed else { return }
     if failure == nil { tails = apps }
@@ -47,6 +56,8 @@ struct Ending {
     }
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
-    if let data = try? encoder.encode(report) { attachments.append(.init(name: "report.json", bytes: Array(data))) }
+    if let report = try? report.get(), let data = try? encoder.encode(report) {
+      attachments.append(.init(name: "report.json", bytes: Array(data)))
+    }
   }
 }

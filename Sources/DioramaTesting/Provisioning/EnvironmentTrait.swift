@@ -21,7 +21,7 @@ public struct EnvironmentTrait: TestTrait, SuiteTrait, TestScoping {
     identity.splitsCases = true
     let environment: TestEnvironment
     do throws(DioramaTestingError) {
-      environment = try TestEnvironment(settings, for: identity, reporter: reporter)
+      environment = try await TestEnvironment.make(settings, for: identity, reporter: reporter)
     } catch {
       return reporter.fail(error.description)
     }
@@ -77,18 +77,20 @@ extension Trait where Self == EnvironmentTrait {
   ///   - cassette: its path, with or without `.har`; a relative one begins at the folder of the test's file. Left out,
   ///     `Cassettes/<suite>/<test>`. A parameterised test has a folder there, with a cassette for each case.
   ///   - ports: names of free ports for the app to bind.
+  ///   - host: this process or a daemon; left out, what the variable `DIORAMA_DAEMON` says, else this process.
   /// - Returns: the trait.
   public static func environment(
     _ mode: TestEnvironment.Mode? = nil, upstreams: [String: String] = [:],
     toggles: [String: TestEnvironment.Value] = [:], values: [String: TestEnvironment.Value] = [:],
     defaults: [String: TestEnvironment.Value] = [:], credentials: [TestEnvironment.Credential] = [],
     credentialFaults: [TestEnvironment.CredentialFault] = [],
-    clock: TestEnvironment.ClockSettings? = nil, seed: String? = nil, cassette: String? = nil, ports: [String] = []
+    clock: TestEnvironment.ClockSettings? = nil, seed: String? = nil, cassette: String? = nil, ports: [String] = [],
+    host: TestEnvironment.Host? = nil
   ) -> Self {
     EnvironmentTrait(
       settings: Settings(
         mode: mode, upstreams: upstreams, toggles: toggles, values: values, defaults: defaults,
         credentials: credentials, credentialFaults: credentialFaults, clock: clock, seed: seed, cassette: cassette,
-        ports: ports))
+        ports: ports, host: host))
   }
 }

@@ -21,7 +21,7 @@ extension TestEnvironment {
     let environment: TestEnvironment
 
     /// What the environment's clock shows.
-    public var now: Date { environment.environment.now }
+    public var now: Date { environment.world.now }
 
     /// Moves wall time and monotonic time on, and wakes whoever slept no longer than that. Returns once every app has
     /// applied it.
@@ -78,8 +78,7 @@ extension TestEnvironment {
       _ move: Environment.ClockMove, _ sleepers: Int?, _ timeout: Duration
     ) async throws(DioramaTestingError) -> Move {
       do throws(EnvironmentError) {
-        let moved = try await environment.environment.moveClock(
-          move, afterSleepers: sleepers, timeout: timeout)
+        let moved = try await environment.world.move(move, afterSleepers: sleepers, timeout: timeout)
         return Move(now: moved.now, woken: moved.woken)
       } catch {
         throw environment.failure(error)
@@ -109,13 +108,11 @@ extension TestEnvironment {
     mode: Mode? = nil,
     timeout: Duration = .seconds(30)
   ) async throws {
-    let toggles = try toggles.contractPatch("toggle")
-    let values = try values.contractPatch("value")
-    let patch = try clock?.patch()
+    let change = WorldChange(
+      toggles: try toggles.contractPatch("toggle"), values: try values.contractPatch("value"),
+      clock: try clock?.patch(), mode: mode.map { .init($0) })
     do throws(EnvironmentError) {
-      try await environment.update(
-        toggles: toggles, values: values, clock: patch, mode: mode.map { .init($0) },
-        timeout: timeout)
+      try await world.update(change, timeout: timeout)
     } catch {
       throw failure(error)
     }
@@ -123,7 +120,9 @@ extension TestEnvironment {
 
   /// In the test's terms, with what the applications said last where one of them is what is missing.
   private func failure(_ error: EnvironmentError) -> DioramaTestingError {
-    guard error.kind == .unanswered else { return DioramaTestingError(.usage, error.message) }
+    guard error.kind == .unanswered else {
+      return DioramaTestingError(error.kind == .usage ? .usage : .environment, error.message)
+    }
     let tails = applications.map { "\n\($0.name): \($0.state.text)\($0.process?.tail() ?? "")" }
       .joined()
     return DioramaTestingError(.timedOut, error.message + tails)

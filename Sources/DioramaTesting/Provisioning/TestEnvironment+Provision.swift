@@ -30,6 +30,7 @@ extension TestEnvironment {
   ///   - cassette: its path, with or without `.har`; a relative one begins at the folder of `file`. Nil:
   ///     `Cassettes/<class>/<test>`.
   ///   - ports: names of free ports for the app to bind.
+  ///   - host: this process or a daemon; nil: what the variable `DIORAMA_DAEMON` says, else this process.
   ///   - file: the test's file; left out, the caller's.
   ///   - line: where failures are shown; left out, the caller's line.
   /// - Returns: the environment.
@@ -38,14 +39,15 @@ extension TestEnvironment {
     for testCase: XCTestCase, mode: Mode = .once, upstreams: [String: String] = [:], toggles: [String: Value] = [:],
     values: [String: Value] = [:], defaults: [String: Value] = [:], credentials: [Credential] = [],
     credentialFaults: [CredentialFault] = [], clock: ClockSettings? = nil, seed: String? = nil, cassette: String? = nil,
-    ports: [String] = [],
+    ports: [String] = [], host: Host? = nil,
     file: StaticString = #filePath, line: UInt = #line
   ) async throws -> TestEnvironment {
     let settings = Settings(
       mode: mode, upstreams: upstreams, toggles: toggles, values: values, defaults: defaults, credentials: credentials,
-      credentialFaults: credentialFaults, clock: clock, seed: seed, cassette: cassette, ports: ports)
+      credentialFaults: credentialFaults, clock: clock, seed: seed, cassette: cassette, ports: ports,
+      host: host)
     let reporter = Reporter.xctest(file: file, line: line)
-    let environment = try TestEnvironment(
+    let environment = try await make(
       settings, for: TestIdentity(testCase, file: "\(file)"), reporter: reporter)
     ofTestCase.withLock { $0 = environment }
     // The block runs while the test case does, and nothing else of it does then.
@@ -88,6 +90,7 @@ extension TestEnvironment {
   ///   - cassette: its path, with or without `.har`; a relative one begins at the folder of the test's file. Nil:
   ///     `Cassettes/<suite>/<test>`, with a further `/<case>` where there are cases.
   ///   - ports: names of free ports for the app to bind.
+  ///   - host: this process or a daemon; nil: what the variable `DIORAMA_DAEMON` says, else this process.
   ///   - sourceLocation: where failures are shown; left out, the caller's.
   /// - Returns: the environment.
   /// - Throws: ``DioramaTestingError``, saying what is wrong and what to do next.
@@ -95,15 +98,16 @@ extension TestEnvironment {
     case name: String? = nil, mode: Mode = .once, upstreams: [String: String] = [:], toggles: [String: Value] = [:],
     values: [String: Value] = [:], defaults: [String: Value] = [:], credentials: [Credential] = [],
     credentialFaults: [CredentialFault] = [], clock: ClockSettings? = nil, seed: String? = nil, cassette: String? = nil,
-    ports: [String] = [],
+    ports: [String] = [], host: Host? = nil,
     sourceLocation: SourceLocation = #_sourceLocation
   ) async throws -> TestEnvironment {
     let settings = Settings(
       mode: mode, upstreams: upstreams, toggles: toggles, values: values, defaults: defaults, credentials: credentials,
-      credentialFaults: credentialFaults, clock: clock, seed: seed, cassette: cassette, ports: ports)
+      credentialFaults: credentialFaults, clock: clock, seed: seed, cassette: cassette, ports: ports,
+      host: host)
     let identity =
       Test.current.map { TestIdentity($0, case: Test.Case.current, named: name) }
       ?? TestIdentity(outsideOfTestsIn: sourceLocation.filePath)
-    return try TestEnvironment(settings, for: identity, reporter: .swiftTesting(sourceLocation))
+    return try await make(settings, for: identity, reporter: .swiftTesting(sourceLocation))
   }
 }

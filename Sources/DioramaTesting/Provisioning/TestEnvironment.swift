@@ -2,7 +2,6 @@ import EnvironmentService
 public import Foundation
 import HTTPMessages
 import LaunchContract
-import PortLeases
 
 /// One isolated world for one test: a cassette of recorded HTTP, a date, a seed, toggles, credentials, endpoints.
 ///
@@ -36,11 +35,9 @@ public final class TestEnvironment: Sendable {
     var hasEnded = false
   }
 
-  let environment: Environment
+  let world: any World
   let identity: TestIdentity
   let reporter: Reporter
-  /// Kept to the end: a port is ours as long as its value lives.
-  private let ports: [String: PortReservation]
   private let state = Guarded(State())
 
   /// The environment that the running code is inside of, in Swift Testing.
@@ -48,32 +45,38 @@ public final class TestEnvironment: Sendable {
   /// The one of the test case that runs, in XCTest, which runs one at a time and shares no task with `setUp`.
   static let ofTestCase = Guarded<TestEnvironment?>(nil)
 
-  init(
+  private init(_ world: any World, for identity: TestIdentity, reporter: Reporter) {
+    self.world = world
+    self.identity = identity
+    self.reporter = reporter
+  }
+
+  /// Provisions it, here or in a daemon.
+  static func make(
     _ settings: Settings, for identity: TestIdentity, reporter: Reporter
-  ) throws(DioramaTestingError) {
-    var specification = try settings.specification(for: identity, variables: ProcessInfo.processInfo.environment)
-    var ports: [String: PortReservation] = [:]
-    do throws(PortUnavailable) {
-      for name in settings.ports { ports[name] = try PortReservation() }
-    } catch {
-      throw DioramaTestingError(.environment, "\(error)")
-    }
-    specification.ports = ports.mapValues(\.port)
+  ) async throws(DioramaTestingError) -> TestEnvironment {
+    let variables = ProcessInfo.processInfo.environment
+    let specification = try settings.specification(for: identity, variables: variables)
+    let home = try RequestedHost.resolve(settings.host, variables: variables)
+    let world: any World
     do throws(EnvironmentError) {
-      environment = try SharedService.service.get().provision(specification)
+      world =
+        if let home {
+          try await DaemonWorld(specification, ports: settings.ports, home: home)
+        } else {
+          try EmbeddedWorld(specification, ports: settings.ports)
+        }
     } catch {
       throw DioramaTestingError(error.kind == .usage ? .usage : .environment, error.message)
     }
-    self.identity = identity
-    self.reporter = reporter
-    self.ports = ports
-    for note in environment.notes { Reporter.say("\(identity.name): \(note)") }
+    for note in world.notes { Reporter.say("\(identity.name): \(note)") }
+    return TestEnvironment(world, for: identity, reporter: reporter)
   }
 
   deinit {
     guard !state.withLock({ $0.hasEnded }) else { return }
     reporter.fail("the environment was never ended; call 'await environment.end()' when the test is through with it")
-    Task.detached { [environment] in await environment.end() }
+    Task.detached { [world] in try? await world.end(keepingEmptyRecording: true) }
   }
 
   /// The environment of the running test: of the trait `.environment` in Swift Testing, or what
@@ -108,13 +111,13 @@ public final class TestEnvironment: Sendable {
   public var name: String { identity.name }
 
   /// The mode in force; never ``Mode/once``, which is `record` or `replay` by now.
-  public var mode: Mode { Mode(rawValue: environment.mode.rawValue) ?? .once }
+  public var mode: Mode { Mode(rawValue: world.mode.rawValue) ?? .once }
 
   /// The cassette's HAR file; nil in `proxy` and `mock`.
-  public var cassette: URL? { environment.specification.cassette.map { URL(fileURLWithPath: $0.har) } }
+  public var cassette: URL? { world.cassette.map { URL(fileURLWithPath: $0) } }
 
   /// What random values are derived from.
-  public var seed: String { environment.seed }
+  public var seed: String { world.seed }
 
   /// The local URL at which the app reaches an upstream.
   ///
@@ -122,8 +125,9 @@ public final class TestEnvironment: Sendable {
   /// - Returns: such as `http://127.0.0.1:20013`.
   /// - Throws: ``DioramaTestingError`` when no such upstream is declared.
   public func endpoint(_ upstream: String) throws(DioramaTestingError) -> URL {
-    guard let url = environment.endpoint(upstream).flatMap(URL.init(string:)) else {
-      throw unknown("upstream", upstream, environment.upstreams.map(\.name), "upstreams:")
+    let endpoints = world.endpoints
+    guard let url = endpoints[upstream].flatMap(URL.init(string:)) else {
+      throw unknown("upstream", upstream, endpoints.keys.sorted(), "upstreams:")
     }
     return url
   }
@@ -134,8 +138,9 @@ public final class TestEnvironment: Sendable {
   /// - Returns: the port.
   /// - Throws: ``DioramaTestingError`` when no port has this name.
   public func port(_ name: String) throws(DioramaTestingError) -> Int {
-    guard let port = ports[name]?.port else { throw unknown("port", name, ports.keys.sorted(), "ports:") }
-    return Int(port)
+    let ports = world.ports
+    guard let port = ports[name] else { throw unknown("port", name, ports.keys.sorted(), "ports:") }
+    return port
   }
 
   private func unknown(
@@ -162,12 +167,6 @@ public final class TestEnvironment: Sendable {
 
   // MARK: Its life
 
-  /// What a program needs to live in this environment: variables, and arguments behind its own.
-  struct Handover {
-    var variables: [String: String]
-    var arguments: [String]
-  }
-
   /// Makes the contract ready to be handed to a program.
   ///
   /// - Parameter folder: where a contract goes that does not fit into a variable; nil for one that goes with the
@@ -175,20 +174,28 @@ public final class TestEnvironment: Sendable {
   /// - Returns: what the program is to get.
   /// - Throws: when the contract cannot be written.
   func handover(in folder: String? = nil) throws(DioramaTestingError) -> Handover {
-    guard !state.withLock({ $0.hasEnded }) else {
-      throw DioramaTestingError(.usage, "the environment of \(name) has ended; launch programs before that")
-    }
-    let contract = environment.contract
-    var variables = environment.variables
-    let arguments: [String]
+    try checkIsAlive()
     do {
-      arguments = try contract.launchArguments()
-      let folder = try folder ?? ownFolder()
-      variables["DIORAMA_CONTRACT"] = try ContractWriter.deliver(contract, folder: folder).value
+      return try world.handover { () throws(EnvironmentError) in if let folder { folder } else { try ownFolder() } }
     } catch {
       throw DioramaTestingError(.environment, "\(error)")
     }
-    return Handover(variables: variables, arguments: arguments)
+  }
+
+  /// The same, with all that anybody has changed so far.
+  func freshHandover(in folder: String) async throws(DioramaTestingError) -> Handover {
+    try checkIsAlive()
+    do throws(EnvironmentError) {
+      try await world.refresh()
+    } catch {
+      throw DioramaTestingError(.environment, error.message)
+    }
+    return try handover(in: folder)
+  }
+
+  private func checkIsAlive() throws(DioramaTestingError) {
+    guard state.withLock({ $0.hasEnded }) else { return }
+    throw DioramaTestingError(.usage, "the environment of \(name) has ended; launch programs before that")
   }
 
   private func ownFolder() throws(EnvironmentError) -> String {
@@ -230,10 +237,13 @@ public final class TestEnvironment: Sendable {
     }
     guard let claimed else { return nil }
     for application in claimed.applications { await application.terminate() }
-    let (report, sealed) = await environment.end(keepingEmptyRecording: !hasFailed)
+    let report: Result<Report, EnvironmentError>
+    do throws(EnvironmentError) {
+      report = .success(try await world.end(keepingEmptyRecording: !hasFailed))
+    } catch {
+      report = .failure(error)
+    }
     if let folder = claimed.folder { try? FileManager.default.removeItem(atPath: folder) }
-    return Ending(
-      report, ReportText(report, sealed: sealed, of: environment), claimed.applications, name: name,
-      hasFailed: hasFailed)
+    return Ending(report, claimed.applications, name: name, hasFailed: hasFailed)
   }
 }

@@ -16,6 +16,7 @@ struct Settings: Sendable {
   var seed: String?
   var cassette: String?
   var ports: [String] = []
+  var host: TestEnvironment.Host?
 
   /// These, with those of a suite around where these say nothing.
   func inside(_ outer: Settings) -> Settings {
@@ -33,6 +34,7 @@ struct Settings: Sendable {
     all.seed = seed ?? outer.seed
     all.cassette = cassette ?? outer.cassette
     all.ports = outer.ports.filter { !ports.contains($0) } + ports
+    all.host = host ?? outer.host
     return all
   }
 

@@ -1,0 +1,89 @@
+import ControlAPI
+import DaemonClient
+import EnvironmentService
+import Foundation
+
+/// `diorama env create`: makes an environment in the daemon.
+enum EnvironmentCreate {
+  private static let command = "env create"
+
+  static func run(_ arguments: [String], terminal: Terminal) throws -> Int32 {
+    let options = try Options(arguments, table: table, command: command)
+    if options.has("--help") {
+      try Output.write(help)
+      return 0
+    }
+    try options.refuseWords(command: command)
+    if options.has("--shell"), options.has("--json") {
+      throw UsageError("--shell and --json exclude each other", command: command)
+    }
+    let variables = ProcessInfo.processInfo.environment
+    let request = try request(options, variables: variables)
+    let access = DaemonAccess(options)
+    let environment = try terminal.progress("opening \(request.cassette ?? "the environment")") {
+      () throws(DaemonClientError) in
+      try access.ask(starting: true) { client throws(DaemonClientError) in try await client.provision(request) }
+    }
+    for note in environment.notes { terminal.line(note) }
+    do {
+      if options.has("--shell") {
+        try Output.write(exports(environment, variables: variables))
+      } else if options.has("--json") {
+        try Output.write(json: environment)
+      } else {
+        try Output.write(environment.id + "\n")
+      }
+    } catch {
+      // Nobody knows that it is there.
+      _ = try? access.ask { client throws(DaemonClientError) in
+        try await client.end(environment.id, keepingEmptyRecording: false, as: Report.self)
+      }
+      throw error
+    }
+    return 0
+  }
+
+  private static func request(_ options: Options, variables: [String: String]) throws -> ProvisioningRequest {
+    let world = EnvironmentOptions(options, command: command)
+    var specification = try world.specification(named: "environment", variables: variables)
+    if let name = options.value("--name") { specification.name = name }
+    let ports = try world.names("--port")
+    try world.checkVariables(ports)
+    let owner = try OwnerOptions(options, command: command)
+    var request = try ProvisioningRequest(specification, ports: ports)
+    request.owner = owner.owner
+    request.ttlSeconds = owner.seconds
+    return request
+  }
+
+  /// Lines for `eval`: all that a program needs to live in the environment.
+  private static func exports(_ environment: ProvisionedEnvironment, variables: [String: String]) -> String {
+    var exports = environment.contract?.environment ?? [:]
+    exports.merge(Environment.proxyExceptions(variables)) { $1 }
+    return exports.sorted { $0.key < $1.key }.compactMap { ShellWord.export($0.key, $0.value).map { $0 + "\n" } }
+      .joined()
+  }
+
+  private static let table: [Options.Option] =
+    EnvironmentOptions.table + [
+      .init("--port", "NAME", "a free port that an app binds itself: DIORAMA_PORT_NAME"),
+      .init("--name", "TEXT", "what to call it (default: after the cassette)"),
+    ] + OwnerOptions.table + [
+      .init("--shell", nil, "print export lines for eval"), .init("--json", nil, "print all of it as JSON"),
+      DaemonAccess.option,
+    ]
+
+  private static let help = """
+    usage: diorama env create [option …]
+
+    Makes a world in the daemon and prints its id. It ends by diorama env delete, with its owner, or when its time is over:
+    without an owner it is the process that called this command. A daemon is started where none runs.
+
+    \(Options.describe(table))
+    With --shell the calling shell, and what it starts, lives in it:
+
+      eval "$(diorama env create --shell --cassette Cassettes/login --upstream api=https://api.example.com)"
+      ./login-test && diorama env delete
+
+    """
+}

@@ -1,0 +1,59 @@
+import ControlAPI
+import DaemonClient
+import Foundation
+import LaunchContract
+import PortLeases
+
+/// `diorama serve --stop` and `--status`: a word with the daemon that runs.
+enum ServeControl {
+  /// Seconds that a daemon may take to seal all recordings.
+  private static let patience = 120.0
+
+  /// Ends the daemon; returns when it is gone.
+  static func stop(_ access: DaemonAccess, terminal: Terminal) throws -> Int32 {
+    // It answers: so the process of this id is the daemon, and not one that came after it.
+    let pid = try access.ask { daemon throws(DaemonClientError) in try await daemon.health().pid }
+    guard let process = PortOwner(pid: pid) else { return 0 }
+    guard kill(pid, SIGTERM) == 0 || errno == ESRCH else {
+      throw DaemonClientError(
+        .unusable, "process \(pid) cannot be ended: \(String(cString: strerror(errno))); end it as its owner")
+    }
+    let end = Date().addingTimeInterval(patience)
+    terminal.progress("waiting for the daemon to end") {
+      while process.isAlive, Date() < end { usleep(10_000) }
+    }
+    guard !process.isAlive else {
+      throw DaemonClientError(
+        .unresponsive, "process \(pid) was asked to end and has not for \(Int(patience)) s; see its log")
+    }
+    return 0
+  }
+
+  /// What `--status --json` prints.
+  private struct Status: Encodable {
+    var pid: Int32
+    var version: String
+    var environments: [ProvisionedEnvironment]
+    var ports: [PortList.Lease]
+  }
+
+  static func printStatus(_ access: DaemonAccess, isJSON: Bool) throws -> Int32 {
+    let status = try access.ask { daemon throws(DaemonClientError) in
+      let health = try await daemon.health()
+      return Status(
+        pid: health.pid, version: health.version, environments: try await daemon.environments(),
+        ports: try await daemon.ports())
+    }
+    if isJSON {
+      print(String(decoding: try ContractJSON.encode(status), as: UTF8.self))
+      return 0
+    }
+    print("diorama \(status.version), process \(status.pid)")
+    print("environments: \(status.environments.count)")
+    for environment in status.environments {
+      print("  \(environment.id)  \(environment.mode)  port \(environment.port)  \(environment.name)")
+    }
+    print("leased ports: \(status.ports.count)")
+    return 0
+  }
+}

@@ -1,0 +1,41 @@
+import EnvironmentService
+import Foundation
+
+/// `--credential SERVICE/ACCOUNT=env:VAR` or `…=file:PATH`: a secret never stands on a command line, which all users can
+/// read.
+enum CredentialOption {
+  /// Reads the secret.
+  ///
+  /// - Parameters:
+  ///   - text: the option's value.
+  ///   - variables: the process's.
+  ///   - command: the command whose help an error names.
+  /// - Returns: the credential.
+  /// - Throws: ``UsageError`` for another form; an `EnvironmentError` for a file that cannot be read.
+  static func read(
+    _ text: String, variables: [String: String], command: String
+  ) throws -> EnvironmentSpecification.Credential {
+    let form = "--credential takes SERVICE/ACCOUNT=env:VAR or SERVICE/ACCOUNT=file:PATH"
+    guard let equals = text.lastIndex(of: "="), let slash = text[..<equals].firstIndex(of: "/"),
+      slash != text.startIndex
+    else { throw UsageError(form, command: command) }
+    let service = String(text[..<slash])
+    let account = String(text[text.index(after: slash)..<equals])
+    let source = text[text.index(after: equals)...]
+    guard !account.isEmpty else { throw UsageError(form, command: command) }
+    if source.hasPrefix("env:") {
+      let name = String(source.dropFirst(4))
+      guard let secret = variables[name] else {
+        throw UsageError("--credential \(service)/\(account): the variable \(name) is not set", command: command)
+      }
+      return .init(service: service, account: account, secret: Array(secret.utf8))
+    }
+    guard source.hasPrefix("file:") else { throw UsageError(form, command: command) }
+    let path = String(source.dropFirst(5))
+    guard let secret = FileManager.default.contents(atPath: path) else {
+      throw EnvironmentError(
+        .inputOutput, "--credential \(service)/\(account): cannot read \(path); check that it is there and yours")
+    }
+    return .init(service: service, account: account, secret: Array(secret))
+  }
+}

@@ -1,0 +1,141 @@
+import Cassettes
+import EnvironmentService
+import Foundation
+import HTTPMessages
+import LaunchContract
+
+/// The options by which a world is asked for: `diorama run` and `diorama env create` share them.
+struct EnvironmentOptions {
+  /// For a command's own table.
+  static let table: [Options.Option] = [
+    .init("--cassette", "PATH", "the recording, without ending: PATH.har and PATH.strings.json"),
+    .init(
+      "--mode", "M",
+      """
+      proxy    forward and log
+      record   forward and rewrite the cassette
+      extend   replay, record what is missing
+      replay   never reach the network
+      once     replay if the cassette exists, else record (default);
+               where CI is set it never records
+      mock     stubs only
+      """),
+    .init("--upstream", "NAME=URL", "a backend, repeatable; in replay the cassette's own if none is given"),
+    .init("--seed", "TEXT", "seed of the random strings; in replay the recorded one"),
+    .init(
+      "--clock", "KIND",
+      "system, frozen, ticking, scaled:RATE or manual\n(default: system in proxy, else frozen)"),
+    .init("--start", "INSTANT", "RFC 3339; default the recording date in replay and extend, else now"),
+    .init("--time-zone", "ID", "such as Europe/London; default as recorded, else the machine's"),
+    .init("--locale", "ID", "such as en_GB; default as recorded, else the machine's"),
+    .init("--toggle", "NAME=VALUE", "a switch for the app, repeatable; JSON, a bare word is a string"),
+    .init("--default", "KEY=VALUE", "a user default for the app, likewise"),
+    .init("--value", "KEY=VALUE", "a value of the app's own, likewise"),
+    .init("--credential", "S/A=SOURCE", "for the app's in-memory store: SERVICE/ACCOUNT=env:VAR or =file:PATH"),
+    .init("--play-uniquely", nil, "each interaction plays once; else the last of equal ones repeats"),
+  ]
+
+  private let options: Options
+  /// The command whose help an error names.
+  private let command: String
+
+  init(_ options: Options, command: String) {
+    self.options = options
+    self.command = command
+  }
+
+  /// The world that is asked for, before it has ports.
+  ///
+  /// - Parameters:
+  ///   - name: what to call it where it has no cassette.
+  ///   - variables: the process's, for `CI` and credentials.
+  /// - Returns: what a service provisions.
+  /// - Throws: ``UsageError``; an `EnvironmentError` for a secret that cannot be read.
+  func specification(named name: String, variables: [String: String]) throws -> EnvironmentSpecification {
+    if options.value("--cassette")?.isEmpty == true {
+      throw UsageError("--cassette needs a path, such as Cassettes/login", command: command)
+    }
+    let cassette = options.value("--cassette").map(CassetteLocation.init)
+    var specification = EnvironmentSpecification(
+      name: cassette?.name ?? name, mode: try mode(options.value("--mode") ?? "once"))
+    specification.cassette = cassette
+    specification.isContinuousIntegration = !(variables["CI"] ?? "").isEmpty
+    specification.seed = options.value("--seed")
+    specification.playsUniquely = options.has("--play-uniquely")
+    for text in options.all("--upstream") {
+      let (name, url) = try pair(text, option: "--upstream", command: command)
+      do {
+        specification.upstreams.append(.init(name: name, origin: try Origin(parsing: url)))
+      } catch {
+        throw UsageError("--upstream \(name): \(error)", command: command)
+      }
+    }
+    let clock = try ClockOptions(options, command: command)
+    specification.clock.kind = clock.kind?.rawValue
+    specification.clock.rate = clock.rate ?? 1
+    specification.clock.start = clock.start
+    specification.clock.timeZone = clock.timeZone
+    specification.clock.locale = clock.locale
+    specification.toggles = try values("--toggle")
+    specification.defaults = try values("--default")
+    specification.values = try values("--value")
+    specification.credentials = try options.all("--credential").map {
+      try CredentialOption.read($0, variables: variables, command: command)
+    }
+    return specification
+  }
+
+  func mode(_ text: String) throws(UsageError) -> Mode {
+    guard let mode = Mode(rawValue: text) else {
+      let names = Mode.allCases.map(\.rawValue)
+      throw UsageError(
+        "there is no mode '\(text)'" + suggestion(for: text, among: names) + "; choose from "
+          + names.joined(separator: ", "), command: command)
+    }
+    return mode
+  }
+
+  /// The values of an option that takes `NAME=VALUE`, where VALUE is JSON or a bare word.
+  func values(_ option: String) throws(UsageError) -> [String: ContractValue] {
+    var values: [String: ContractValue] = [:]
+    for text in options.all(option) {
+      let (key, value) = try pair(text, option: option, command: command)
+      values[key] = ContractValue(argument: value)
+    }
+    return values
+  }
+
+  /// The names that an option gives to ports.
+  func names(_ option: String) throws(UsageError) -> [String] {
+    let names = options.all(option)
+    for (index, name) in names.enumerated() {
+      guard !name.isEmpty else { throw UsageError("\(option) needs a name", command: command) }
+      guard !name.contains(":") || option != "--listen" else {
+        throw UsageError("a name of --listen has no colon, since LISTEN_FDNAMES separates by it", command: command)
+      }
+      guard !names[..<index].contains(name) else {
+        throw UsageError("\(option) \(name) is given twice", command: command)
+      }
+    }
+    return names
+  }
+
+  /// Two ports may not share a variable.
+  func checkVariables(_ names: [String]) throws(UsageError) {
+    for (index, name) in names.enumerated() {
+      let variable = "DIORAMA_PORT_" + Environment.variableName(name)
+      if let other = names[..<index].first(where: { "DIORAMA_PORT_" + Environment.variableName($0) == variable }) {
+        throw UsageError("ports '\(other)' and '\(name)' would share \(variable); rename one", command: command)
+      }
+    }
+  }
+
+  /// A number of seconds, which may have a fraction.
+  func seconds(_ option: String, upTo most: Double) throws(UsageError) -> Double? {
+    guard let text = options.value(option) else { return nil }
+    guard let seconds = Double(text), seconds > 0, seconds <= most else {
+      throw UsageError("\(option) takes seconds, such as 30 or 0.5, not '\(text)'", command: command)
+    }
+    return seconds
+  }
+}

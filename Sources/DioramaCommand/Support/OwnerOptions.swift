@@ -1,0 +1,26 @@
+import ControlAPI
+import Foundation
+
+/// For whom something is held: `--owner PID`, `--ttl SECONDS`, or by default the process that called the command.
+struct OwnerOptions {
+  /// For a command's own table.
+  static let table: [Options.Option] = [
+    .init("--owner", "PID", "held until this process has ended (default: the one that calls this command)"),
+    .init("--ttl", "SECONDS", "held for so long instead"),
+  ]
+
+  var owner: Owner?
+  var seconds: Double?
+
+  init(_ options: Options, command: String) throws(UsageError) {
+    seconds = try EnvironmentOptions(options, command: command).seconds("--ttl", upTo: 1e9)
+    guard let text = options.value("--owner") else {
+      owner = seconds == nil ? Owner(pid: getppid()) : nil
+      return
+    }
+    guard let pid = Int32(text), pid > 0 else {
+      throw UsageError("--owner takes a process id, not '\(text)'", command: command)
+    }
+    owner = Owner(pid: pid)
+  }
+}

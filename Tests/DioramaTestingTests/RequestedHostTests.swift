@@ -1,0 +1,47 @@
+import DaemonClient
+import Testing
+
+@testable import DioramaTesting
+
+@Suite("DIORAMA_DAEMON")
+struct RequestedHostTests {
+  private func folder(
+    _ code: TestEnvironment.Host?, _ variable: String?
+  ) throws(DioramaTestingError) -> String? {
+    var variables = ["DIORAMA_HOME": "/own"]
+    variables["DIORAMA_DAEMON"] = variable
+    return try RequestedHost.resolve(code, variables: variables)?.folder
+  }
+
+  @Test("says where environments live, where the code says nothing")
+  func variable() throws {
+    #expect(try folder(nil, nil) == nil)
+    #expect(try folder(nil, "") == nil)
+    #expect(try folder(nil, "0") == nil)
+    #expect(try folder(nil, "1") == "/own")
+    #expect(try folder(nil, "/state") == "/state")
+  }
+
+  @Test("is outranked by the code")
+  func code() throws {
+    #expect(try folder(.embedded, "1") == nil)
+    #expect(try folder(.daemon, "0") == "/own")
+    #expect(try folder(.daemon(stateFolder: "/state"), nil) == "/state")
+  }
+
+  @Test("with anything else is one clear error")
+  func wrong() {
+    let error = #expect(throws: DioramaTestingError.self) { try folder(nil, "yes") }
+    #expect(
+      error?.description
+        == "DIORAMA_DAEMON is 'yes'; set it to 1 for your own daemon, to 0 for none, or to the absolute "
+        + "path of a daemon's state folder")
+  }
+
+  @Test("a suite's host holds for its tests, unless they have their own")
+  func inherited() {
+    let suite = Settings(host: .daemon)
+    #expect(Settings().inside(suite).host == .daemon)
+    #expect(Settings(host: .embedded).inside(suite).host == .embedded)
+  }
+}
