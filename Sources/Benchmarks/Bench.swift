@@ -10,7 +10,9 @@ enum Bench {
         switch settings.part {
         case .replay: try ReplayBench.run(settings)
         case .app: try await AppBench.run()
+        case .daemon: try DaemonBench.run(settings)
         case .link: try await LinkBench.run()
+        case .ports: try PortsBench.run(settings)
         case .follow: try await LinkBench.follow()
         }
       guard kept || !settings.check else { exit(1) }

@@ -23,6 +23,10 @@ struct Settings {
     case app
     /// What a change of an app's world costs while it runs.
     case link
+    /// What environments cost on a daemon.
+    case daemon
+    /// Leases beside portpicker's portserver.
+    case ports
     /// What `link` starts.
     case follow
   }
@@ -36,7 +40,7 @@ struct Settings {
     }
     var words = arguments.dropFirst()
     guard let part = Part(rawValue: words.popFirst() ?? ""), words.allSatisfy({ $0 == "--check" }) else {
-      throw BenchError("usage: Benchmarks replay|app|link [--check]")
+      throw BenchError("usage: Benchmarks replay|app|link|daemon|ports [--check]")
     }
     self.part = part
     rounds = try positive("BENCH_ROUNDS", environment["BENCH_ROUNDS"] ?? "7")
@@ -46,7 +50,8 @@ struct Settings {
     }
     let beside = URL(fileURLWithPath: arguments[0]).deletingLastPathComponent().appendingPathComponent("diorama")
     diorama = environment["DIORAMA_BIN"].map { URL(fileURLWithPath: $0) } ?? beside
-    guard part != .replay || FileManager.default.isExecutableFile(atPath: diorama.path) else {
+    guard ![.replay, .daemon, .ports].contains(part) || FileManager.default.isExecutableFile(atPath: diorama.path)
+    else {
       throw BenchError("no diorama at \(diorama.path); run make bench, or name it in DIORAMA_BIN")
     }
     check = words.contains("--check")
@@ -66,8 +71,8 @@ struct BenchError: Error, CustomStringConvertible {
 struct Scratch {
   let folder: URL
 
-  init() throws {
-    folder = FileManager.default.temporaryDirectory.appendingPathComponent("diorama-bench-\(UUID().uuidString)")
+  init(in parent: URL = FileManager.default.temporaryDirectory) throws {
+    folder = parent.appendingPathComponent("diorama-bench-\(UUID().uuidString)")
     try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
   }
 

@@ -23,6 +23,26 @@ enum Readings {
     throw BenchError("/proc/\(process)/status has no RssAnon")
   }
 
+  /// What a process has of what runs out.
+  struct Resources {
+    var anonymousMegabytes: Double
+    var descriptors: Int
+    var threads: Int
+  }
+
+  static func resources(of process: Int32) throws -> Resources {
+    func entries(_ folder: String) throws -> Int {
+      do {
+        return try FileManager.default.contentsOfDirectory(atPath: "/proc/\(process)/\(folder)").count
+      } catch {
+        throw BenchError("cannot look into /proc/\(process)/\(folder): has the process ended?")
+      }
+    }
+    return Resources(
+      anonymousMegabytes: try anonymousMegabytes(of: process), descriptors: try entries("fd"),
+      threads: try entries("task"))
+  }
+
   fileprivate static func read(_ path: String) throws -> String {
     guard let data = FileManager.default.contents(atPath: path) else {
       throw BenchError("cannot read \(path); this needs Linux and a running process")
