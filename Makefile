@@ -36,6 +36,7 @@ demo: ready ## Records an app's world, stops its backend, replays it eight times
 test: ready ## Runs the unit tests, then the acceptance scripts with few rounds
 	@Config/bootstrap test
 	@Config/httpbin
+	@Config/venv openfeature portpicker
 	@echo "make: building diorama and its tests (the first time takes some minutes)"
 	@$(SWIFT) build --build-tests
 	@echo "make: running the tests"
@@ -43,9 +44,12 @@ test: ready ## Runs the unit tests, then the acceptance scripts with few rounds
 	@echo "make: running the acceptance scripts, each with few rounds (make soak runs them in full)"
 	@$(PYTHON) Tests/Acceptance/all.py
 
-test-thread: ready ## Runs the unit tests under the thread sanitizer
+# Suites without a second thread: the thread sanitizer has nothing to find there, and takes minutes for it.
+PURE = CassettesTests|LaunchContractTests|EnvironmentServiceTests\.(RequestTests|ResponseBodyTests|ResponseHeadersTests|RoundTripTests)
+
+test-thread: ready ## Runs the unit tests under the thread sanitizer, but for those without a second thread
 	@Config/bootstrap test
-	@$(SWIFT) test --sanitize=thread --scratch-path .build/thread
+	@TSAN_OPTIONS="suppressions=$(CURDIR)/Config/tsan-suppressions" $(SWIFT) test --sanitize=thread --scratch-path .build/thread --skip '$(PURE)'
 
 test-address: ready ## Runs the unit tests under the address sanitizer
 	@Config/bootstrap test
@@ -53,6 +57,7 @@ test-address: ready ## Runs the unit tests under the address sanitizer
 
 soak: ready bench-build ## Puts promises to the test 10,000 times, runs the acceptance scripts in full, holds the benchmarks to their limits
 	@Config/httpbin
+	@Config/venv openfeature portpicker
 	@echo "make: building diorama and its tests"
 	@$(SWIFT) build --build-tests
 	@echo "make: putting the clock's promises to the test, 10,000 times each"
@@ -68,10 +73,15 @@ soak: ready bench-build ## Puts promises to the test 10,000 times, runs the acce
 	@echo "make: measuring, with limits"
 	@.build/release/Benchmarks replay --check
 	@.build/release/Benchmarks app --check
+	@.build/release/Benchmarks daemon --check
+	@.build/release/Benchmarks ports --check
 
-bench: bench-build ## Measures replay beside nginx, and an app's controls beside plain Foundation
+bench: bench-build ## Measures replay beside nginx, an app's controls beside plain Foundation, the daemon beside portserver.py
+	@Config/venv portpicker
 	@.build/release/Benchmarks replay
 	@.build/release/Benchmarks app
+	@.build/release/Benchmarks daemon
+	@.build/release/Benchmarks ports
 
 bench-build:
 	@Config/bootstrap bench
@@ -87,7 +97,7 @@ lint: ready ## Checks the format of the sources
 
 install: ready ## Installs the command diorama; PREFIX=/usr/local
 	@echo "make: building diorama for release"
-	@$(SWIFT) build -c release --product diorama --static-swift-stdlib -Xlinker -s
+	@$(SWIFT) build -c release --traits Controlled --product diorama --static-swift-stdlib -Xlinker -s
 	@install -d "$(DESTDIR)$(PREFIX)/bin"
 	@install -m 755 .build/release/diorama "$(DESTDIR)$(PREFIX)/bin/diorama"
 	@echo "make: installed $(DESTDIR)$(PREFIX)/bin/diorama"

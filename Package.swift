@@ -37,6 +37,9 @@ let package = Package(
     .systemLibrary(
       name: "CSecret", pkgConfig: "libsecret-1",
       providers: [.apt(["libsecret-1-dev"])]),
+    .systemLibrary(
+      name: "CSQLite", pkgConfig: "sqlite3",
+      providers: [.apt(["libsqlite3-dev"]), .brew(["sqlite"])]),
     .systemLibrary(name: "CPosixSpawn"),
 
     // The street, low houses first: an arrow only points up this list.
@@ -49,22 +52,35 @@ let package = Package(
     .target(name: "HTTPServer", dependencies: ["HTTPMessages", "CMicroHTTPD"]),
     .target(name: "HTTPClient", dependencies: ["HTTPMessages", "CCurl"]),
     .target(name: "Cassettes", dependencies: ["HTTPMessages", "LaunchContract", "CCompression"]),
-    .target(name: "PortLeases"),
+    .target(name: "PortLeases", dependencies: ["HTTPMessages"]),
     .target(name: "ChildProcesses", dependencies: ["CPosixSpawn"]),
+    .target(name: "ControlAPI", dependencies: ["LaunchContract"]),
+    .target(
+      name: "DaemonClient",
+      dependencies: ["ControlAPI", "HTTPClient", "ChildProcesses", "HTTPMessages", "LaunchContract"]),
     .target(
       name: "EnvironmentService",
       dependencies: [
-        "HTTPMessages", "LaunchContract", "Diorama", "HTTPServer", "HTTPClient", "Cassettes", "CGnuTLS",
+        "HTTPMessages", "LaunchContract", "ControlAPI", "Diorama", "HTTPServer", "HTTPClient", "Cassettes", "CGnuTLS",
       ]),
+    .target(
+      name: "Daemon",
+      dependencies: [
+        "EnvironmentService", "PortLeases", "ControlAPI", "HTTPServer", "HTTPMessages", "Cassettes", "LaunchContract",
+        "CSQLite",
+      ],
+      exclude: ["THREATS.md"]),
     .target(
       name: "DioramaTesting",
       dependencies: [
-        "EnvironmentService", "ChildProcesses", "PortLeases", "Diorama", "LaunchContract", "Cassettes", "HTTPMessages",
+        "EnvironmentService", "DaemonClient", "ControlAPI", "ChildProcesses", "PortLeases", "Diorama", "LaunchContract",
+        "Cassettes", "HTTPMessages",
       ]),
     .executableTarget(
       name: "DioramaCommand",
       dependencies: [
-        "EnvironmentService", "ChildProcesses", "PortLeases", "Diorama", "LaunchContract", "Cassettes", "HTTPMessages",
+        "EnvironmentService", "Daemon", "DaemonClient", "ControlAPI", "ChildProcesses", "PortLeases", "Diorama",
+        "LaunchContract", "Cassettes", "HTTPMessages",
       ]),
     .executableTarget(name: "Clinic", dependencies: ["Diorama"], path: "Sources/Examples/Clinic/App"),
     .executableTarget(
@@ -72,7 +88,7 @@ let package = Package(
       path: "Sources/Examples/Clinic/Backend"),
     .executableTarget(
       name: "Benchmarks",
-      dependencies: ["EnvironmentService", "Diorama", "LaunchContract", "Cassettes", "HTTPMessages"]),
+      dependencies: ["EnvironmentService", "ControlAPI", "Diorama", "LaunchContract", "Cassettes", "HTTPMessages"]),
 
     .target(name: "TestSupport", dependencies: ["ChildProcesses", "HTTPMessages"], path: "Tests/TestSupport"),
     // The smallest app that follows its environment, for tests that need a process of its own.
@@ -92,22 +108,31 @@ let package = Package(
     .testTarget(name: "HTTPServerTests", dependencies: ["TestSupport", "HTTPServer", "HTTPMessages"]),
     .testTarget(name: "HTTPClientTests", dependencies: ["TestSupport", "HTTPClient", "HTTPServer", "HTTPMessages"]),
     .testTarget(name: "CassettesTests", dependencies: ["Cassettes", "HTTPMessages", "LaunchContract"]),
-    .testTarget(name: "PortLeasesTests", dependencies: ["PortLeases"]),
+    .testTarget(name: "PortLeasesTests", dependencies: ["TestSupport", "PortLeases", "HTTPMessages"]),
+    .testTarget(
+      name: "DaemonTests",
+      dependencies: [
+        "TestSupport", "Daemon", "DaemonClient", "ControlAPI", "EnvironmentService", "PortLeases", "HTTPServer",
+        "HTTPClient", "HTTPMessages", "Cassettes", "LaunchContract", "CSQLite",
+      ]),
     .testTarget(
       name: "EnvironmentServiceTests",
       dependencies: [
-        "TestSupport", "EnvironmentService", "Diorama", "FollowingApp", "Cassettes", "HTTPServer", "HTTPClient",
-        "HTTPMessages", "LaunchContract",
+        "TestSupport", "EnvironmentService", "ControlAPI", "PortLeases", "Diorama", "FollowingApp", "Cassettes",
+        "HTTPServer", "HTTPClient", "HTTPMessages", "LaunchContract",
       ]),
     .testTarget(
       name: "DioramaTestingTests",
       dependencies: [
-        "DioramaTesting", "TestSupport", "EnvironmentService", "LaunchContract", "HTTPMessages", "HTTPServer", "Clinic",
-        "ClinicBackend",
+        "DioramaTesting", "TestSupport", "EnvironmentService", "DaemonClient", "LaunchContract", "HTTPMessages",
+        "HTTPServer", "Clinic", "ClinicBackend", "DioramaCommand",
       ]),
     .testTarget(
       name: "DioramaCommandTests",
-      dependencies: ["TestSupport", "DioramaCommand", "HTTPServer", "HTTPMessages", "Clinic", "ClinicBackend"]),
+      dependencies: [
+        "TestSupport", "DioramaCommand", "ControlAPI", "LaunchContract", "HTTPServer", "HTTPMessages", "Clinic",
+        "ClinicBackend",
+      ]),
   ],
   swiftLanguageModes: [.v6]
 )

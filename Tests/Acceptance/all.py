@@ -5,8 +5,34 @@ import sys
 
 import support
 
-FEW = {"httpbin_roundtrip": [], "misses": [], "killed": ["--rounds", "6"], "clinic": ["--rounds", "2", "--copies", "4"], "disk": [], "inert": [], "outside_package": []}
-FULL = dict(FEW, killed=["--rounds", "50"], clinic=["--rounds", "100", "--copies", "16"])
+FEW = {
+    "httpbin_roundtrip": [],
+    "misses": [],
+    "killed": ["--rounds", "6"],
+    "clinic": ["--rounds", "2", "--copies", "4"],
+    "disk": [],
+    "inert": [],
+    "openfeature": [],
+    "outside_package": [],
+    "daemon_killed": ["--rounds", "4"],
+    "strangers": [],
+    "daemon_examples": [],
+    "api_fuzz": [],
+    "api_crowd": [],
+    "daemon_soak": [],
+    "portpicker_client": [],
+    "leases": ["--generations", "2"],
+}
+FULL = dict(
+    FEW,
+    killed=["--rounds", "50"],
+    clinic=["--rounds", "100", "--copies", "16"],
+    daemon_killed=["--rounds", "100"],
+    api_fuzz=["--soak"],
+    api_crowd=["--soak"],
+    daemon_soak=["--soak"],
+    leases=["--generations", "10"],
+)
 
 if sys.argv[1:] not in ([], ["--soak"]):
     sys.exit("usage: all.py [--soak]")

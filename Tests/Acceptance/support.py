@@ -28,6 +28,14 @@ def binary(name):
     return str(path)
 
 
+def python(name):
+    """The Python of one of our virtual environments."""
+    path = ROOT / ".build" / name / "bin/python"
+    if not os.access(path, os.X_OK):
+        sys.exit(f"{path} is not there; run `Config/venv {name}` first")
+    return str(path)
+
+
 def environment():
     """This process's environment without what would change what is tested: proxies, a contract, CI."""
     return {

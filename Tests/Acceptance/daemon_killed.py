@@ -1,0 +1,299 @@
+"""Kills `diorama serve` with SIGKILL at random moments under load, and starts it again. Every environment, lease and
+change that was acknowledged is there, on the same ports; the apps' next requests succeed; no cassette is damaged, and
+what was recorded before the kill is in the cassette at the end.
+
+    daemon_killed.py [--rounds N] [--seed N]
+"""
+
+import argparse
+import http.client
+import json
+import os
+import pathlib
+import random
+import subprocess
+import sys
+import threading
+import time
+
+import support
+
+PORTS = "21000-23999"
+WORKERS = 6
+
+
+def answer(handler, _):
+    """A body that follows from the path alone."""
+    source = random.Random(handler.path)
+    return 200, [("Content-Type", "application/json")], b'{"value": "%s"}' % source.randbytes(source.randrange(10, 2000)).hex().encode()
+
+
+class Daemon:
+    """A `diorama serve` on one state folder, which is killed and started again."""
+
+    def __init__(self, folder):
+        self.state, self.log = folder / "state", open(folder / "daemon.log", "ab+")
+        self.start()
+
+    def start(self):
+        words = [support.binary("diorama"), "serve", "--state", self.state, "--ports", PORTS]
+        words += ["--portserver-address", f"@diorama-acceptance-{os.getpid()}"]
+        started = time.monotonic()
+        self.process = subprocess.Popen(
+            [str(word) for word in words], env=support.environment(), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=self.log,
+        )
+        line = self.process.stdout.readline()
+        self.seconds = time.monotonic() - started
+        if not line:
+            sys.exit(f"the daemon did not start; it said: {self.words()}")
+        self.ready = json.loads(line)
+        self.token = json.loads((self.state / "control.json").read_text())["token"]
+        self.port = int(self.ready["control"].rsplit(":", 1)[1])
+
+    def words(self):
+        self.log.seek(0)
+        return self.log.read().decode(errors="replace")[-2000:]
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait()
+        self.process.stdout.close()
+
+    def stop(self):
+        """Ends it well; returns its exit status."""
+        self.process.terminate()
+        return self.process.wait(support.PATIENCE)
+
+
+class Caller:
+    """One client's connection to the control API. What breaks off was not acknowledged: OSError or HTTPException."""
+
+    def __init__(self, daemon):
+        self.token = daemon.token
+        self.connection = http.client.HTTPConnection("127.0.0.1", daemon.port, timeout=60)
+
+    def call(self, method, path, body=None):
+        headers = {"Authorization": f"Bearer {self.token}", "Content-Type": "application/json"}
+        self.connection.request(method, path, json.dumps(body) if body is not None else None, headers)
+        response = self.connection.getresponse()
+        content = response.read()
+        return response.status, json.loads(content) if content else None
+
+
+def fetch(url, path):
+    """One request of an app, on a connection of its own."""
+    connection = http.client.HTTPConnection(url.split("//")[1], timeout=60)
+    try:
+        connection.request("GET", path)
+        response = connection.getresponse()
+        return response.status, response.read()
+    finally:
+        connection.close()
+
+
+class World:
+    """What was acknowledged so far. An item that somebody is changing is taken out first, and put back when that was
+    acknowledged: what a kill leaves half done is in neither place."""
+
+    def __init__(self):
+        self.lock = threading.Lock()
+        self.environments, self.leases, self.ended, self.unsure = {}, {}, set(), set()
+        self.calls = 0
+
+    def take(self, chance):
+        with self.lock:
+            if not self.environments:
+                return None
+            identifier = chance.choice(sorted(self.environments))
+            self.unsure.add(identifier)
+            return self.environments.pop(identifier)
+
+    def put(self, environment):
+        with self.lock:
+            self.unsure.discard(environment["id"])
+            self.environments[environment["id"]] = environment
+
+
+class Load:
+    """Clients that do everything at once until the daemon is gone."""
+
+    def __init__(self, daemon, world, folder, cassette, upstream, seed, checks):
+        self.daemon, self.world, self.folder, self.cassette, self.upstream, self.checks = daemon, world, folder, cassette, upstream, checks
+        self.isKilled = threading.Event()
+        self.threads = [threading.Thread(target=self.work, args=(random.Random(f"{seed}/{number}"),)) for number in range(WORKERS)]
+        for thread in self.threads:
+            thread.start()
+
+    def work(self, chance):
+        caller = Caller(self.daemon)
+        while True:
+            try:
+                self.step(caller, chance)
+            except (OSError, http.client.HTTPException) as error:
+                if not self.isKilled.wait(5):
+                    self.checks.that(False, "the daemon answers as long as it is not killed", repr(error))
+                return
+            self.world.calls += 1
+
+    def step(self, caller, chance):
+        what = chance.random()
+        if what < 0.25 and len(self.world.environments) < 60:
+            self.provision(caller, chance)
+        elif what < 0.35:
+            self.lease(caller, chance)
+        elif (environment := self.world.take(chance)) is None:
+            return
+        elif what < 0.45:
+            status, report = caller.call("DELETE", f"/v1/environments/{environment['id']}")
+            self.checks.that(status == 200, "an environment is ended", (status, report))
+            with self.world.lock:
+                self.world.ended.add(environment["id"])
+                self.world.unsure.discard(environment["id"])
+            self.sealed(environment)
+        elif what < 0.6:
+            environment["toggles"]["count"] = environment["toggles"].get("count", 0) + 1
+            status, body = caller.call("PATCH", f"/v1/environments/{environment['id']}", {"toggles": {"count": environment["toggles"]["count"]}})
+            self.checks.that(status == 200, "a toggle is changed", (status, body))
+            self.world.put(environment)
+        else:
+            path = f"/item/{chance.randrange(20)}"
+            if environment["mode"] == "record":
+                path = f"/new/{chance.randrange(1 << 40)}"
+            status, body = fetch(environment["endpoints"]["store"], path)
+            self.checks.that((status, body) == (200, expected(path)), f"a request is answered in {environment['mode']}", (path, status, body[:300]))
+            environment["asked"].append(path)
+            self.world.put(environment)
+
+    def provision(self, caller, chance):
+        mode = chance.choice(["replay", "replay", "record"])
+        cassette = self.cassette if mode == "replay" else self.folder / f"recording-{chance.randrange(1 << 60)}"
+        request = {
+            "name": "killed", "mode": mode, "cassette": str(cassette), "upstreams": {"store": self.upstream.url}, "ports": ["debug"],
+            "toggles": {"on": True}, "credentials": [{"service": "s", "account": "a", "text": "hush"}], "owner": {"pid": os.getpid()},
+        }
+        status, environment = caller.call("POST", "/v1/environments", request)
+        if self.checks.that(status == 201, "an environment is provisioned", (status, environment)):
+            environment.update(toggles={"on": True}, asked=[], cassette=cassette)
+            self.world.put(environment)
+
+    def lease(self, caller, chance):
+        if len(self.world.leases) > 300:
+            return
+        status, body = caller.call("POST", "/v1/ports", {"count": chance.randrange(1, 4), "owner": {"pid": os.getpid()}})
+        if self.checks.that(status == 201, "ports are leased", (status, body)):
+            with self.world.lock:
+                for lease in body["ports"]:
+                    self.checks.that(lease["port"] not in self.world.leases, "no port is leased twice", lease)
+                    self.world.leases[lease["port"]] = lease
+
+    def sealed(self, environment):
+        """What an ended recording was acknowledged to have is in its cassette."""
+        if environment["mode"] == "record" and environment["asked"]:
+            urls = {entry["request"]["url"].split(str(self.upstream.port), 1)[1] for entry in support.har(environment["cassette"])}
+            lost = [path for path in environment["asked"] if path not in urls]
+            self.checks.that(not lost, "what was acknowledged to an app is in the cassette", lost)
+
+    def kill(self):
+        self.isKilled.set()
+        self.daemon.kill()
+        for thread in self.threads:
+            thread.join()
+
+
+def expected(path):
+    class Asked:
+        pass
+
+    Asked.path = path
+    return answer(Asked, None)[2]
+
+
+def look(daemon, world, checks, title):
+    """Everything that was acknowledged is there."""
+    caller = Caller(daemon)
+    _, listed = caller.call("GET", "/v1/environments")
+    there = {environment["id"]: environment for environment in listed["environments"]}
+    lost = [identifier for identifier in world.environments if identifier not in there]
+    checks.that(not lost, f"{title}: all {len(world.environments)} environments are there", f"{lost} {daemon.words()}")
+    risen = world.ended & set(there)
+    checks.that(not risen, f"{title}: none that had ended is there", risen)
+    for identifier, environment in world.environments.items():
+        if identifier not in there:
+            continue
+        status, now = caller.call("GET", f"/v1/environments/{identifier}")
+        same = status == 200 and all(now[member] == environment[member] for member in ("port", "endpoints", "ports", "mode", "createdAt"))
+        checks.that(same, f"{title}: an environment is as it was", (environment, now))
+        if same:
+            toggles = now["contract"]["document"]["toggles"]
+            checks.that(toggles == environment["toggles"], f"{title}: its toggles are as they were", (environment["toggles"], toggles))
+            contract = pathlib.Path(now["contract"]["environment"]["DIORAMA_CONTRACT"].removeprefix("file:"))
+            checks.that(contract.exists() and contract.stat().st_mode & 0o777 == 0o600, f"{title}: its contract is there, mode 0600", contract)
+        path = "/item/3" if environment["mode"] == "replay" else f"/after/{random.randrange(1 << 40)}"
+        status, body = fetch(environment["endpoints"]["store"], path)
+        checks.that((status, body) == (200, expected(path)), f"{title}: the next request in {environment['mode']} succeeds", (status, body[:500]))
+        environment["asked"].append(path)
+    _, leases = caller.call("GET", "/v1/ports")
+    ports = {lease["port"]: lease for lease in leases["ports"]}
+    lost = [port for port in world.leases if port not in ports]
+    checks.that(not lost, f"{title}: all {len(world.leases)} leases are there", lost)
+    # What nobody was told of, or was half done: it may be there or not, and goes now.
+    for identifier in set(there) - set(world.environments):
+        status, _ = caller.call("DELETE", f"/v1/environments/{identifier}")
+        checks.that(status == 200, f"{title}: what was not acknowledged can be ended", status)
+    world.unsure.clear()
+
+
+def main():
+    options = argparse.ArgumentParser()
+    options.add_argument("--rounds", type=int, default=5)
+    options.add_argument("--seed", type=int, default=random.randrange(1 << 32))
+    options = options.parse_args()
+    chance = random.Random(options.seed)
+    checks = support.Checks("daemon_killed")
+    checks.say(f"{options.rounds} rounds, --seed {options.seed}")
+    world, slowest = World(), 0.0
+
+    with support.folder() as folder, support.Upstream(answer) as upstream:
+        daemon = Daemon(folder)
+        try:
+            # The cassette that all replay, recorded by the daemon itself.
+            cassette = folder / "store"
+            caller = Caller(daemon)
+            status, first = caller.call("POST", "/v1/environments", {"mode": "record", "cassette": str(cassette), "upstreams": {"store": upstream.url}})
+            if not checks.that(status == 201, "a recording begins", first):
+                checks.end()
+            for number in range(20):
+                fetch(first["endpoints"]["store"], f"/item/{number}")
+            status, report = caller.call("DELETE", f"/v1/environments/{first['id']}")
+            checks.that(status == 200 and report["ok"], "the cassette is recorded", report)
+            recorded = cassette.with_suffix(".har").read_bytes()
+
+            for number in range(options.rounds):
+                title = f"round {number}"
+                load = Load(daemon, world, folder, cassette, upstream, f"{options.seed}/{number}", checks)
+                time.sleep(chance.uniform(0.01, 1.5))
+                load.kill()
+                daemon.start()
+                slowest = max(slowest, daemon.seconds)
+                look(daemon, world, checks, title)
+                checks.that(cassette.with_suffix(".har").read_bytes() == recorded, f"{title}: the replayed cassette is as it was")
+
+            caller = Caller(daemon)
+            for identifier, environment in world.environments.items():
+                status, report = caller.call("DELETE", f"/v1/environments/{identifier}")
+                checks.that(status == 200, "an environment ends after all kills", (status, report))
+                load.sealed(environment)
+            checks.that(not os.listdir(daemon.state / "contracts"), "no contract is left", os.listdir(daemon.state / "contracts"))
+            for har in folder.glob("*.har"):
+                check = support.diorama("cassette", "check", har)
+                checks.that(check.returncode == 0, f"{har.name} is whole", check)
+            checks.that(daemon.stop() == 0, "the daemon ends well", daemon.words())
+        finally:
+            if daemon.process.poll() is None:
+                daemon.kill()
+        checks.that(world.calls > 0, "something was done at all")
+        checks.say(f"{world.calls} calls acknowledged, {len(world.environments)} environments and {len(world.leases)} leases at the end, slowest start {slowest:.2f} s")
+    checks.end()
+
+
+main()

@@ -1,0 +1,213 @@
+"""A daemon under mixed load: no error, no descriptor lost, memory flat.
+
+    daemon_soak.py [--minutes M] [--soak] [--seed N]
+"""
+
+import argparse
+import collections
+import contextlib
+import http.client
+import json
+import pathlib
+import random
+import statistics
+import threading
+import time
+
+import daemon
+import support
+
+HAR = {
+    "log": {
+        "version": "1.2", "creator": {"name": "soak", "version": "1"},
+        "entries": [
+            {
+                "startedDateTime": "2018-10-08T09:00:00Z", "time": 1, "cache": {}, "timings": {"send": 0, "wait": 1, "receive": 0},
+                "request": {"method": "GET", "url": f"https://api.example.com/slots/{number}", "httpVersion": "HTTP/1.1",
+                            "headers": [], "queryString": [], "cookies": [], "headersSize": -1, "bodySize": 0},
+                "response": {"status": 200, "statusText": "OK", "httpVersion": "HTTP/1.1", "headers": [], "cookies": [],
+                             "content": {"size": 13, "mimeType": "application/json", "text": json.dumps({"slot": number})},
+                             "redirectURL": "", "headersSize": -1, "bodySize": 13},
+            }
+            for number in range(20)
+        ],
+    }
+}
+
+
+class Load:
+    """What programs do all day, by several threads; counts what was done and keeps what went wrong."""
+
+    def __init__(self, host, folder, seed):
+        self.host, self.folder, self.seed = host, folder, seed
+        self.done, self.wrong, self.lock = collections.Counter(), [], threading.Lock()
+        self.going = threading.Event()
+        self.going.set()
+
+    def expect(self, what, answer, status=200):
+        with self.lock:
+            self.done[what] += 1
+            if answer.status != status and len(self.wrong) < 20:
+                self.wrong.append(f"{what}: {answer}")
+        return answer.status == status
+
+    def run(self, number):
+        chance = random.Random(f"{self.seed} {number}")
+        connection = self.host.unix() if number % 2 else self.host.connection()
+        while self.going.is_set():
+            try:
+                chance.choice([self.replay, self.record, self.ports, self.events, self.mistakes])(connection, chance)
+            except Exception as error:
+                with self.lock:
+                    self.wrong.append(f"{type(error).__name__}: {error}")
+                connection.close()
+                time.sleep(0.1)
+        connection.close()
+
+    def warm_up(self):
+        """Each kind of work once: what is made with its first use is there then."""
+        connection, chance = self.host.connection(), random.Random(self.seed)
+        with contextlib.closing(connection):
+            for work in (self.replay, self.record, self.ports, self.events, self.mistakes):
+                work(connection, chance)
+
+    @contextlib.contextmanager
+    def environment(self, connection, **members):
+        made = self.host.call("POST", "/v1/environments", members, connection=connection)
+        if not self.expect("provision", made, 201):
+            yield None
+            return
+        yield made.json
+        self.expect("end", self.host.end(made.json["id"], connection=connection))
+
+    def requests(self, port, targets, what):
+        app = http.client.HTTPConnection("127.0.0.1", port, timeout=support.PATIENCE)
+        with contextlib.closing(app):
+            for target in targets:
+                app.request("GET", target)
+                self.expect(what, daemon.Answer(app.getresponse()))
+
+    def replay(self, connection, chance):
+        with self.environment(
+            connection, mode="replay", cassette=str(self.folder / "slots"), upstreams={"api": "https://api.example.com"},
+            toggles={"fast": True}, credentials=[{"service": "s", "account": "a", "text": "secret"}],
+        ) as made:
+            if not made:
+                return
+            path = f"/v1/environments/{made['id']}"
+            port = int(made["endpoints"]["api"].rsplit(":", 1)[1])
+            self.requests(port, [f"/slots/{chance.randrange(20)}" for _ in range(50)], "replayed")
+            call = lambda *words: self.host.call(*words, connection=connection)
+            self.expect("patch", call("PATCH", path, {"toggles": {"fast": None, "slow": chance.random()}}))
+            self.expect("clock", call("POST", f"{path}/clock", {"advance": chance.randrange(1000)}))
+            page = call("GET", f"{path}/journal?limit=1000")
+            self.expect("journal", page)
+            if page.status == 200 and sum(entry["kind"] == "replayed" for entry in page.json["entries"]) != 50:
+                with self.lock:
+                    self.wrong.append(f"the journal has not 50 replays: {page}")
+            self.expect("report", call("GET", f"{path}/report"))
+
+    def record(self, connection, chance):
+        cassette = self.folder / f"recording-{chance.randrange(1 << 60):x}"
+        with self.environment(
+            connection, mode="record", cassette=str(cassette), upstreams={"api": self.upstream.url}
+        ) as made:
+            if made:
+                self.requests(int(made["endpoints"]["api"].rsplit(":", 1)[1]), ["/a", "/b?c=d"], "recorded")
+                path = f"/v1/environments/{made['id']}/strings"
+                self.expect("string", self.host.call("POST", path, {"key": "email"}, connection=connection))
+        for file in self.folder.glob(f"{cassette.name}.*"):
+            file.unlink()
+
+    def ports(self, connection, chance):
+        body = {"names": [f"p{number}" for number in range(chance.randrange(1, 6))], "ttlSeconds": 60}
+        answer = self.host.call("POST", "/v1/ports", body, connection=connection)
+        if self.expect("lease", answer, 201):
+            for lease in answer.json["ports"]:
+                target = f"/v1/ports/{lease['port']}"
+                self.expect("release", self.host.call("DELETE", target, connection=connection), 204)
+
+    def events(self, connection, chance):
+        with self.environment(connection, mode="mock") as made:
+            if not made:
+                return
+            stream = self.host.connection()
+            with contextlib.closing(stream):
+                stream.request("GET", f"/v1/environments/{made['id']}/journal", headers={
+                    "Accept": "text/event-stream", "Authorization": f"Bearer {self.host.token}"})
+                response = stream.getresponse()
+                app = http.client.HTTPConnection("127.0.0.1", made["port"], timeout=support.PATIENCE)
+                with contextlib.closing(app):
+                    app.request("GET", "/nowhere.example/x")
+                    app.getresponse().read()
+                while line := response.readline():
+                    if line.startswith(b"event: entry"):
+                        break
+                with self.lock:
+                    self.done["event"] += 1
+                    if not line:
+                        self.wrong.append("a stream of events ended before its event")
+
+    def mistakes(self, connection, chance):
+        call = lambda *words: self.host.call(*words, connection=connection)
+        self.expect("refusal", call("POST", "/v1/environments", {"togles": {}}), 400)
+        self.expect("refusal", call("POST", "/v1/environments", {"mode": "replay", "cassette": "/none/there"}), 422)
+        self.expect("refusal", call("GET", "/v1/environments/none"), 404)
+
+
+def figures(host, upstream):
+    """What the daemon has open, but for connections to the upstream that it keeps for the next request."""
+    kept = [each for each in host.descriptors() if f":{upstream.port:04X} 01" in each]
+    seen = host.figures()
+    return {"descriptors": seen["descriptors"] - len(kept), "threads": seen["threads"]}
+
+
+def main():
+    options = argparse.ArgumentParser()
+    options.add_argument("--minutes", type=float)
+    options.add_argument("--soak", action="store_true")
+    options.add_argument("--seed", type=int, default=random.randrange(1 << 32))
+    options = options.parse_args()
+    seconds = 60 * (options.minutes or (60 if options.soak else 0.3))
+    checks = support.Checks("daemon_soak")
+    checks.say(f"{seconds / 60:g} minutes, --seed {options.seed}")
+    answer = lambda handler, body: (200, [("Content-Type", "application/json")], b'{"ok": true}')
+    with support.folder() as folder, support.Upstream(answer) as upstream, daemon.Daemon(folder) as host:
+        (folder / "slots.har").write_text(json.dumps(HAR))
+        load = Load(host, folder, options.seed)
+        load.upstream = upstream
+        load.warm_up()
+        idle = daemon.settled(lambda: figures(host, upstream))
+        threads = [threading.Thread(target=load.run, args=[number]) for number in range(6)]
+        for thread in threads:
+            thread.start()
+        samples, ends = [], time.monotonic() + seconds
+        while time.monotonic() < ends and host.process.poll() is None:
+            time.sleep(min(1, seconds / 60))
+            samples.append(host.figures())
+        load.going.clear()
+        for thread in threads:
+            thread.join()
+        checks.that(host.process.poll() is None, "the daemon is still there", host.said()[-1000:])
+        checks.that(not load.wrong, "nothing went wrong", "\n".join(load.wrong[:10]))
+        checks.say(", ".join(f"{count} {what}" for what, count in sorted(load.done.items())))
+        for what in ("provision", "replayed", "recorded", "lease", "event", "end"):
+            checks.that(load.done[what], f"some of it was: {what}")
+        checks.that(host.call("GET", "/v1/environments").json == {"environments": []}, "no environment is left")
+        checks.that(host.call("GET", "/v1/ports").json == {"ports": []}, "no lease is left")
+
+        after = daemon.settled(lambda: figures(host, upstream))
+        checks.that(after["descriptors"] <= idle["descriptors"], "no descriptor is lost", (idle, after, host.descriptors()))
+        checks.that(after["threads"] <= idle["threads"] + 16, "no thread is lost", (idle, after))
+        # The first third warms up: pools of connections, of threads, the store's cache.
+        third = len(samples) // 3
+        early, late = (statistics.median(s["memory"] for s in part) for part in (samples[third:2 * third], samples[2 * third:]))
+        checks.say(f"anonymous memory: {early / 1e6:.1f} MB in the second third, {late / 1e6:.1f} MB in the last")
+        checks.that(late - early < max(4e6, early * 0.1), "memory is flat", (early, late))
+        errors = [line for line in host.said().splitlines() if " error" in line.lower() or '"error"' in line]
+        checks.that(not errors, "its log tells of no error", "\n".join(errors[:5]))
+        checks.that(host.stop() == 0, "it ends well", host.said()[-500:])
+    checks.end()
+
+
+main()
