@@ -11,13 +11,14 @@
     ///   - catalogue: what the app declares; nil where it does not.
     ///   - defaults: where the contract's user defaults go, asked for only if there are some; nil: nowhere.
     ///   - credentials: the store of the live world; nil for the platform's.
+    ///   - patience: with an environment that does not answer.
     ///   - warn: takes one line for standard error.
     /// - Returns: the live world where there is no contract.
     /// - Throws: ``DioramaError``.
     package static func launch(
       arguments: [String], environment: [String: String], declaring catalogue: Catalogue? = nil,
       defaults: (() -> UserDefaults)? = nil, credentials: @autoclosure () -> (any CredentialStore)? = nil,
-      warn: @escaping @Sendable (String) -> Void
+      patience: Patience = Patience(), warn: @escaping @Sendable (String) -> Void
     ) throws(DioramaError) -> AppControls {
       let contract: LaunchContract?
       do {
@@ -29,7 +30,7 @@
       if !contract.unknownFields.isEmpty {
         warn("members of the launch contract are not known here: \(contract.unknownFields.joined(separator: ", "))")
       }
-      let controls = try AppControls(contract, declaring: catalogue, warn: warn)
+      let controls = try AppControls(contract, declaring: catalogue, patience: patience, warn: warn)
       do {
         if let defaults { try contract.applyDefaults(to: defaults) }
       } catch {
@@ -41,16 +42,17 @@
 
     /// The world of a contract; nothing is sent before the app asks for something.
     package init(
-      _ contract: LaunchContract, declaring catalogue: Catalogue? = nil, warn: @escaping @Sendable (String) -> Void
+      _ contract: LaunchContract, declaring catalogue: Catalogue? = nil, patience: Patience = Patience(),
+      warn: @escaping @Sendable (String) -> Void
     ) throws(DioramaError) {
       try catalogue?.check(contract)
-      var connection: ControlConnection?
-      if let control = contract.control {
-        connection = try ControlConnection(control)
-        // A line of its own, and less patience: nobody waits for it but the end of the process.
-        reporter = UsageReporter(try ControlConnection(control, timeout: .seconds(5)), warn: warn)
-      } else {
-        reporter = nil
+      environment = try contract.control.map { control throws(DioramaError) in
+        try ControlAddress(control, patience: patience)
+      }
+      let connection = environment.map { ControlConnection($0) }
+      // A line of its own, and less patience: nobody waits for it but the end of the process.
+      reporter = environment.map {
+        UsageReporter(ControlConnection($0, timeout: .seconds(5), waitsForReturn: false), warn: warn)
       }
       do {
         clock = DioramaClock(try Timeline(contract.clock))
@@ -79,12 +81,11 @@
     package func follow(
       _ contract: LaunchContract, warn: @escaping @Sendable (String) -> Void
     ) throws(DioramaError) {
-      guard let control = contract.control, let revision = control.revision,
-        let timeline = clock.timeline
-      else { return }
+      guard let environment, let revision = contract.control?.revision, let timeline = clock.timeline else { return }
       let world = EnvironmentLink.World(
         timeline: timeline, toggles: { [toggles] in toggles.update($0) }, values: { [values] in values.update($0) })
-      try EnvironmentLink(contract, control, revision: revision, world: world, reporter: reporter, warn: warn).start()
+      try EnvironmentLink(contract, environment, revision: revision, world: world, reporter: reporter, warn: warn)
+        .start()
     }
   }
 #endif

@@ -28,6 +28,8 @@ public struct AppControls: Sendable {
   #if DEBUG || Controlled
     /// Nil where nobody is to be told of anything.
     let reporter: UsageReporter?
+    /// Nil where there is no environment.
+    let environment: ControlAddress?
   #endif
 
   /// Finds the contract that the app was started with: `-DioramaContract` among its arguments, else
@@ -130,6 +132,7 @@ public struct AppControls: Sendable {
     self.endpoints = endpoints
     #if DEBUG || Controlled
       reporter = nil
+      environment = nil
     #endif
   }
 }

@@ -35,6 +35,35 @@ struct ControlConnectionTests {
     }
   }
 
+  @Test("waits for an environment that was there and is away, and reports when it is back")
+  func away() throws {
+    let turns = Collected<Int>()
+    let cutting: @Sendable (ControlServer.Received) -> ControlServer.Answer? = { request in
+      turns.add(0)
+      // Known after the first; then nobody answers for a while.
+      guard turns.values.count == 1 || turns.values.count > 6 else { return nil }
+      return ControlServer.recording(request).map { .init(bytes: $0.bytes, closes: true) }
+    }
+    var patience = Patience()
+    patience.first = .zero
+    try withControlServer(cutting) { server in
+      let connection = try ControlConnection(server.control, patience: patience)
+      for _ in 0..<2 { #expect(try connection.report(use).value == "é🙂") }
+      #expect(server.requests.count == 7)
+    }
+  }
+
+  @Test("does not wait for one that was never there")
+  func neverThere() throws {
+    var patience = Patience()
+    patience.first = .zero
+    try withControlServer({ _ in nil }) { server in
+      let connection = try ControlConnection(server.control, patience: patience)
+      #expect(throws: DioramaError.self) { try connection.report(use) }
+      #expect(server.requests.count == 1)
+    }
+  }
+
   @Test("serves many threads")
   func threads() throws {
     try withControlServer { server in
@@ -56,7 +85,9 @@ struct ControlConnectionTests {
   func refused() throws {
     let server = try ControlServer { _ in nil }
     server.stop()
-    let connection = try ControlConnection(server.control)
+    var patience = Patience()
+    patience.first = .zero
+    let connection = try ControlConnection(server.control, patience: patience)
     let error = #expect(throws: DioramaError.self) { try connection.report(use) }
     #expect(error?.kind == .control)
     #expect(error?.description.contains("Connection refused") == true)
@@ -91,8 +122,10 @@ struct ControlConnectionTests {
       (.init(bytes: "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nab", closes: true), "closed within the answer's body"),
     ])
   func refusals(_ answer: ControlServer.Answer, _ words: String) throws {
+    var patience = Patience()
+    patience.first = .zero
     try withControlServer({ _ in answer }) { server in
-      let connection = try ControlConnection(server.control)
+      let connection = try ControlConnection(server.control, patience: patience)
       let error = #expect(throws: DioramaError.self) { try connection.report(use) }
       #expect(try #require(error).description.contains(words))
     }

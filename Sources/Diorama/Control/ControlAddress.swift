@@ -12,14 +12,19 @@
   struct ControlAddress: Sendable {
     /// As the contract has it, for messages.
     let url: String
+    /// Whether it is there, for all who ask by this value.
+    let presence: EnvironmentPresence
     private let authority: String
     private let basePath: String
     private let address: in_addr
     private let port: UInt16
     private let token: Secret
 
+    /// - Parameters:
+    ///   - control: the contract's.
+    ///   - patience: with an environment that does not answer.
     /// - Throws: ``DioramaError`` of kind `contract` for a URL that is not `http` on an IPv4 loopback address.
-    init(_ control: LaunchContract.Control) throws(DioramaError) {
+    init(_ control: LaunchContract.Control, patience: Patience = Patience()) throws(DioramaError) {
       guard let components = URLComponents(string: control.url), components.scheme == "http",
         let host = components.host, let address = Self.loopback(host),
         let port = UInt16(exactly: components.port ?? 80), port > 0
@@ -32,6 +37,7 @@
         throw DioramaError(.contract, "launch contract: control.token: it must not have spaces or control characters")
       }
       url = control.url
+      presence = EnvironmentPresence(patience)
       authority = "\(host):\(port)"
       var path = components.percentEncodedPath
       while path.hasSuffix("/") { path.removeLast() }

@@ -5,10 +5,12 @@
   /// The app's line to its environment: one kept connection on loopback, one request at a time.
   ///
   /// It blocks the calling thread until the answer is there, ten seconds at most, since a recorded value must not be
-  /// used before it is stored. No proxy, no redirect, no TLS: the environment is on this machine.
+  /// used before it is stored; half a minute more while the environment is away, as one is whose daemon was killed and
+  /// is started again. No proxy, no redirect, no TLS: the environment is on this machine.
   package final class ControlConnection: Sendable {
     private let address: ControlAddress
     private let timeout: Duration
+    private let waitsForReturn: Bool
     private let socket = Locked<LoopbackSocket?>(nil)
 
     /// Connects with the first report, not here.
@@ -16,11 +18,26 @@
     /// - Parameters:
     ///   - control: the contract's.
     ///   - timeout: how long one report may take.
+    ///   - patience: with an environment that does not answer.
     /// - Throws: ``DioramaError`` of kind `contract` for a URL that is not `http` on an IPv4 loopback address.
-    package init(_ control: LaunchContract.Control, timeout: Duration = .seconds(10)) throws(DioramaError) {
-      address = try ControlAddress(control)
-      self.timeout = timeout
+    package convenience init(
+      _ control: LaunchContract.Control, timeout: Duration = .seconds(10), patience: Patience = Patience()
+    ) throws(DioramaError) {
+      self.init(try ControlAddress(control, patience: patience), timeout: timeout)
     }
+
+    /// - Parameters:
+    ///   - address: shared with the app's other lines.
+    ///   - timeout: how long one report may take.
+    ///   - waitsForReturn: whether a report waits for an environment that is away.
+    init(_ address: ControlAddress, timeout: Duration = .seconds(10), waitsForReturn: Bool = true) {
+      self.address = address
+      self.timeout = timeout
+      self.waitsForReturn = waitsForReturn
+    }
+
+    /// Whether the environment was there, is away, and may come back.
+    var isEnvironmentWaitedFor: Bool { address.presence.isWaitedFor }
 
     /// Tells of the use of a random value, and gets the one to use.
     ///
@@ -67,13 +84,24 @@
       return try socket.withLock { kept in
         // A report names its key and ordinal, so that a second one does no harm.
         if let socket = kept.take(), let answer = try? Self.exchange(request, over: socket, by: deadline) {
+          address.presence.answered()
           if answer.keepsAlive { kept = consume socket }
           return answer
         }
-        let socket = try address.connect(by: deadline)
-        let answer = try Self.exchange(request, over: socket, by: deadline)
-        if answer.keepsAlive { kept = consume socket }
-        return answer
+        var tries = Tries(address.presence, isPatient: waitsForReturn)
+        var limit = deadline
+        while true {
+          do {
+            let socket = try address.connect(by: limit)
+            let answer = try Self.exchange(request, over: socket, by: limit)
+            address.presence.answered()
+            if answer.keepsAlive { kept = consume socket }
+            return answer
+          } catch {
+            guard tries.goOn(after: error) else { throw error }
+            limit = .now + timeout
+          }
+        }
       }
     }
 

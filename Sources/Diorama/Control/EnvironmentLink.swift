@@ -14,6 +14,7 @@
   /// the last, so that the environment can tell at any time that the app is still there: the connection is open.
   ///
   /// The thread ends with the environment. Then, or when the environment is lost, waits that only a test could end fail.
+  /// One that is away is not lost for ``Patience/again``: the thread asks until it is back, and says nothing of it.
   final class EnvironmentLink: @unchecked Sendable {
     /// What the steps change.
     struct World: Sendable {
@@ -41,16 +42,15 @@
 
     /// - Parameters:
     ///   - contract: what the world is at first.
-    ///   - control: where the environment is.
+    ///   - address: where the environment is.
     ///   - revision: the last step that the contract has in it.
     ///   - world: what the steps change.
     ///   - reporter: tells what the app has read, before a step is acknowledged.
     ///   - warn: takes one line for standard error.
-    /// - Throws: ``DioramaError`` of kind `contract` for a URL or a token that is none.
     init(
-      _ contract: LaunchContract, _ control: LaunchContract.Control, revision: Int, world: World,
+      _ contract: LaunchContract, _ address: ControlAddress, revision: Int, world: World,
       reporter: UsageReporter?, warn: @escaping @Sendable (String) -> Void
-    ) throws(DioramaError) {
+    ) {
       self.world = world
       self.revision = revision
       self.reporter = reporter
@@ -58,8 +58,8 @@
       toggles = contract.toggles
       values = contract.values
       follower = Self.name()
-      questions = StateQuestions(try ControlAddress(control), follower: follower)
-      acknowledgements = try ControlConnection(control)
+      questions = StateQuestions(address, follower: follower)
+      acknowledgements = ControlConnection(address)
       reports = SleeperReports(world.timeline, acknowledgements, reporter, follower: follower)
     }
 

@@ -11,6 +11,8 @@
     /// What is not HTTP, or too much of it.
     struct Malformed: Error {
       let problem: String
+      /// Whether the peer went away in the middle of it.
+      var isCutOff = false
     }
 
     /// The most bytes of an answer: enough for the longest random string, whatever its letters.
@@ -26,7 +28,7 @@
     static func parse(_ bytes: [UInt8], ended: Bool) throws(Malformed) -> HTTPAnswer? {
       guard bytes.count <= limit else { throw Malformed(problem: "an answer of more than \(limit) bytes") }
       guard let headEnd = bytes.firstRange(of: Array("\r\n\r\n".utf8)) else {
-        if ended { throw Malformed(problem: "the connection was closed within the answer's head") }
+        if ended { throw Malformed(problem: "the connection was closed within the answer's head", isCutOff: true) }
         return nil
       }
       let lines = bytes[..<headEnd.lowerBound].split(separator: 0x0A, omittingEmptySubsequences: false)
@@ -45,7 +47,7 @@
         body = ended ? rest : nil
       }
       guard let body else {
-        if ended { throw Malformed(problem: "the connection was closed within the answer's body") }
+        if ended { throw Malformed(problem: "the connection was closed within the answer's body", isCutOff: true) }
         return nil
       }
       let isDelimited = head.isChunked || head.length != nil || head.status == 204 || head.status == 304

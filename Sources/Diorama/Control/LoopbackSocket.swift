@@ -8,13 +8,16 @@
   /// What went wrong on a socket, in the system's words.
   struct SocketFailure: Error, CustomStringConvertible {
     let description: String
+    /// Whether the peer was there and silent.
+    let isTimeOut: Bool
 
-    init(_ description: String) {
+    init(_ description: String, isTimeOut: Bool = false) {
       self.description = description
+      self.isTimeOut = isTimeOut
     }
 
     init(_ call: String, _ code: Int32) {
-      description = "\(call): \(String(cString: strerror(code)))"
+      self.init("\(call): \(String(cString: strerror(code)))")
     }
   }
 
@@ -122,7 +125,7 @@
       guard code == EAGAIN || code == EWOULDBLOCK else { throw SocketFailure(call, code) }
       while true {
         let left = ContinuousClock.now.duration(to: deadline)
-        guard left > .zero else { throw SocketFailure("no answer in time") }
+        guard left > .zero else { throw SocketFailure("no answer in time", isTimeOut: true) }
         var watched = pollfd(fd: descriptor, events: events, revents: 0)
         let ready = poll(&watched, 1, Int32(min(left.seconds * 1_000, 60_000)) + 1)
         if ready > 0 { return }

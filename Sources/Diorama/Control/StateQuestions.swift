@@ -4,8 +4,8 @@
 
   /// The live link's questions for the environment's state: one after the other, on a kept connection of their own.
   ///
-  /// A question that is cut off is asked again on a new connection for a short while. That does no harm: steps are
-  /// numbered, and asking for them changes nothing.
+  /// A question that is cut off is asked again on a new connection, as long as the environment may come back. That does
+  /// no harm: steps are numbered, and asking for them changes nothing.
   struct StateQuestions: ~Copyable {
     struct Question {
       /// The last revision that is known.
@@ -16,10 +16,6 @@
       var wait: Int
     }
 
-    /// How long an environment that does not answer is asked again.
-    private static let patience = Duration.seconds(2)
-    /// Between two tries.
-    private static let pause = 0.05
     /// What an answer may take beyond the wait that was asked for.
     private static let grace = Duration.seconds(10)
 
@@ -50,20 +46,19 @@
     ///
     /// - Throws: ``DioramaError`` of kind `control` when the environment refuses, or is not there any more.
     mutating func answer(to question: Question) throws(DioramaError) -> LiveState {
-      var limit: ContinuousClock.Instant?
+      var tries = Tries(address.presence)
       while true {
-        let deadline = ContinuousClock.now + .seconds(question.wait) + Self.grace
         do {
-          return try receive(question, by: deadline)
+          let state = try receive(question, by: .now + .seconds(question.wait) + Self.grace)
+          address.presence.answered()
+          if state.over { address.presence.end() }
+          return state
         } catch let error as Refusal {
           throw failure(error.text)
         } catch {
           socket = nil
           asked = nil
-          let now = ContinuousClock.now
-          if limit == nil { limit = now + Self.patience }
-          guard now < deadline, let limit, now < limit else { throw failure("\(error)") }
-          Thread.sleep(forTimeInterval: Self.pause)
+          guard tries.goOn(after: error) else { throw failure("\(error)") }
         }
       }
     }

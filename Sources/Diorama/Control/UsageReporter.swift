@@ -6,8 +6,8 @@
   ///
   /// The first reading is sent at once, on a thread of its own; what is read meanwhile follows in one message some
   /// milliseconds later, and so on until there is nothing more to tell, when the thread ends. What is left at the
-  /// process's normal exit is sent then. A report that fails costs the app nothing: it is warned of once, and what it
-  /// would have told goes with the next one.
+  /// process's normal exit is sent then. A report that fails costs the app nothing: it is warned of once, unless the
+  /// environment may come back, and what it would have told goes with the next one.
   package final class UsageReporter: Sendable {
     /// Between one message and the next.
     private static let pause = 0.02
@@ -115,11 +115,12 @@
     }
 
     private func failed(_ report: UsageReport, _ error: DioramaError) {
+      let isAwaited = connection.isEnvironmentWaitedFor
       let isFirst = state.withLock { state in
         state.pending.formUnion(report)
         state.next = ContinuousClock.now + Self.rest
-        defer { state.hasWarned = true }
-        return !state.hasWarned
+        defer { state.hasWarned = state.hasWarned || !isAwaited }
+        return !state.hasWarned && !isAwaited
       }
       if isFirst {
         warn("what the app reads (toggles, recorded values) could not be reported and may count as unread: \(error)")

@@ -1,14 +1,19 @@
-import Diorama
 import Foundation
 import LaunchContract
 import Testing
+
+@testable import Diorama
 
 @Suite("Reporting what an app reads")
 struct UsageReporterTests {
   private let warnings = Collected<String>()
 
   private func reporter(_ control: LaunchContract.Control, timeout: Duration = .seconds(20)) throws -> UsageReporter {
-    UsageReporter(try ControlConnection(control, timeout: timeout)) { [warnings] in warnings.add($0) }
+    var patience = Patience()
+    patience.first = .zero
+    return UsageReporter(try ControlConnection(control, timeout: timeout, patience: patience)) { [warnings] in
+      warnings.add($0)
+    }
   }
 
   private func reports(_ server: ControlServer) throws -> [UsageReport] {
@@ -125,6 +130,27 @@ struct UsageReporterTests {
     }
     #expect(warnings.values.count == 1)
     #expect(warnings.values.first?.contains("could not be reported") == true)
+  }
+
+  @Test("says nothing while an environment that was there may come back, and tells it then")
+  func away() throws {
+    let turns = Collected<Int>()
+    try withControlServer({ _ in
+      turns.add(0)
+      // Known after the first; then nobody answers for a while.
+      return turns.values.count == 1 || turns.values.count > 3
+        ? .init(bytes: ControlServer.Answer.noContent.bytes, closes: true) : nil
+    }) { server in
+      let address = try ControlAddress(server.control)
+      let reporter = UsageReporter(ControlConnection(address, waitsForReturn: false)) { [warnings] in warnings.add($0) }
+      for ordinal in 0..<4 {
+        reporter.didRead(key: "email", ordinal: ordinal)
+        while turns.values.count <= ordinal { reporter.flush() }
+      }
+      reporter.flush()
+      #expect(try total(server)["email"] == .init([0...3]))
+    }
+    #expect(warnings.values == [])
   }
 
   @Test("tells later what could not be told at first")

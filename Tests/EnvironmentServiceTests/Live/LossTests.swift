@@ -25,6 +25,14 @@ struct LossTests {
 
   private static let nothing = json(#"{"revision": 0, "over": false, "steps": []}"#)
 
+  /// None at all with an environment that was never there.
+  private static var onlyAgain: Patience {
+    var patience = Patience()
+    patience.first = .zero
+    patience.again = .seconds(3600)
+    return patience
+  }
+
   @Test(
     "has its waits end with the reason, and says so once",
     arguments: [
@@ -55,14 +63,16 @@ struct LossTests {
     await upstream.stop()
   }
 
-  @Test("because it is gone: the waits end after a short while")
+  @Test("because it is gone for longer than a restart takes: the waits end")
   func gone() async throws {
     let upstream = try TestUpstream { request in
       if request.target.contains("wait=0") { return Self.nothing }
       try await waitForCancellation()
       return Self.nothing
     }
-    let app = try await FollowingWorld(Self.contract(upstream.origin))
+    var patience = Patience()
+    patience.again = .milliseconds(100)
+    let app = try await FollowingWorld(Self.contract(upstream.origin), patience: patience)
     let sleep = Task { try await app.controls.clock.sleep(for: .seconds(1)) }
     try await app.controls.clock.waitForSleepers(1)
     await upstream.stop()
@@ -110,6 +120,42 @@ struct LossTests {
     #expect(app.controls.clock.now == beginning + 12)
     #expect(app.warnings == [])
     await upstream.stop()
+  }
+
+  @Test("for the time of a restart goes on as if nothing had happened, and says nothing")
+  func restarted() async throws {
+    let before = Guarded<FollowingWorld?>(nil)
+    try await withWorld { world in
+      try await world.twoLives(.mock) {
+        $0.clock.kind = "manual"
+        $0.clock.start = beginning
+      } before: { environment in
+        let app = try await FollowingWorld(environment.contract, patience: Self.onlyAgain)
+        before.withLock { $0 = app }
+        _ = try await environment.moveClock(.advance(.seconds(5)), afterSleepers: nil, timeout: .seconds(60))
+      } after: { environment in
+        let app = try #require(before.withLock { $0 })
+        // It was cut off, and nobody was there until now.
+        try await environment.until { !$0.followers.isEmpty }
+        async let slept: Void = app.controls.clock.sleep(for: .seconds(7))
+        let moved = try await environment.moveClock(.advance(.seconds(7)), afterSleepers: 1, timeout: .seconds(60))
+        try await slept
+        #expect(moved.woken == 1)
+        #expect(app.controls.clock.now == beginning + 12)
+        #expect(app.warnings == [])
+      }
+    }
+  }
+
+  @Test("at its launch is not waited for")
+  func neverThere() async throws {
+    let upstream = try TestUpstream { _ in Self.nothing }
+    let contract = Self.contract(upstream.origin)
+    await upstream.stop()
+    let error = await #expect(throws: DioramaError.self) {
+      try await FollowingWorld(contract, patience: Self.onlyAgain)
+    }
+    #expect(error?.description.contains("Connection refused") == true)
   }
 
   private static func broken() -> BytePipe {

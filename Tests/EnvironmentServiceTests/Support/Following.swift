@@ -17,13 +17,16 @@ struct FollowingWorld: Sendable {
   /// - Parameters:
   ///   - contract: what it is launched with.
   ///   - warned: happens with the first warning.
+  ///   - patience: with an environment that does not answer.
   /// - Throws: what its launch throws.
-  init(_ contract: LaunchContract, warned: Event = Event()) async throws {
+  init(_ contract: LaunchContract, warned: Event = Event(), patience: Patience = Patience()) async throws {
     let said = Guarded<[String]>([])
     let document = String(decoding: try contract.encodedDocument(), as: UTF8.self)
     self.said = said
     controls = try await onThread {
-      try AppControls.launch(arguments: ["app"], environment: ["DIORAMA_CONTRACT": document]) { line in
+      try AppControls.launch(
+        arguments: ["app"], environment: ["DIORAMA_CONTRACT": document], patience: patience
+      ) { line in
         said.withLock { $0.append(line) }
         warned.happen()
       }
