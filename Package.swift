@@ -113,7 +113,7 @@ let package = Package(
       name: "DaemonTests",
       dependencies: [
         "TestSupport", "Daemon", "DaemonClient", "ControlAPI", "EnvironmentService", "PortLeases", "HTTPServer",
-        "HTTPClient", "HTTPMessages", "Cassettes", "LaunchContract", "CSQLite",
+        "HTTPClient", "HTTPMessages", "Cassettes", "ChildProcesses", "LaunchContract", "CSQLite",
       ]),
     .testTarget(
       name: "EnvironmentServiceTests",

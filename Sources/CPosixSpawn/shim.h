@@ -5,6 +5,11 @@
 // pipe(2): both ends with these flags (O_CLOEXEC) in one step, so that no child of another thread gets them.
 extern int diorama_pipe2(int ends[2], int flags) __asm__("pipe2");
 
+extern int diorama_pidfd(int process, unsigned int flags) __asm__("pidfd_open") __attribute__((weak));
+
+// pidfd_open(2): a descriptor that can be read once the process has ended; -1 where the C library (before 2.36) cannot.
+static inline int diorama_pidfd_open(int process) { return diorama_pidfd ? diorama_pidfd(process, 0) : -1; }
+
 extern int diorama_addtcsetpgrp(void *actions, int terminal) __asm__("posix_spawn_file_actions_addtcsetpgrp_np")
     __attribute__((weak));
 

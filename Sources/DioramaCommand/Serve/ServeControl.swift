@@ -1,30 +1,26 @@
+import ChildProcesses
 import ControlAPI
 import DaemonClient
 import Foundation
 import LaunchContract
-import PortLeases
 
 /// `diorama serve --stop` and `--status`: a word with the daemon that runs.
 enum ServeControl {
-  /// Seconds that a daemon may take to seal all recordings.
-  private static let patience = 120.0
+  /// How long a daemon may take to seal all recordings.
+  private static let patience = Duration.seconds(120)
 
   /// Ends the daemon; returns when it is gone.
   static func stop(_ access: DaemonAccess, terminal: Terminal) throws -> Int32 {
     // It answers: so the process of this id is the daemon, and not one that came after it.
     let pid = try access.ask { daemon throws(DaemonClientError) in try await daemon.health().pid }
-    guard let process = PortOwner(pid: pid) else { return 0 }
+    let end = ProcessEnd(of: pid)
     guard kill(pid, SIGTERM) == 0 || errno == ESRCH else {
       throw DaemonClientError(
         .unusable, "process \(pid) cannot be ended: \(String(cString: strerror(errno))); end it as its owner")
     }
-    let end = Date().addingTimeInterval(patience)
-    terminal.progress("waiting for the daemon to end") {
-      while process.isAlive, Date() < end { usleep(10_000) }
-    }
-    guard !process.isAlive else {
+    guard terminal.progress("waiting for the daemon to end", { end.wait(for: patience) }) else {
       throw DaemonClientError(
-        .unresponsive, "process \(pid) was asked to end and has not for \(Int(patience)) s; see its log")
+        .unresponsive, "process \(pid) was asked to end and has not for \(patience); see its log")
     }
     return 0
   }

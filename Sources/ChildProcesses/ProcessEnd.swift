@@ -1,0 +1,56 @@
+import CPosixSpawn
+
+#if canImport(Darwin)
+  import Darwin
+#else
+  import Glibc
+#endif
+
+/// The end of a process that need not be a child of ours, to be waited for.
+///
+/// ```swift
+/// let end = ProcessEnd(of: pid)
+/// kill(pid, SIGTERM)
+/// guard end.wait(for: .seconds(120)) else { … }
+/// ```
+package final class ProcessEnd: Sendable {
+  private let pid: Int32
+  /// A pidfd on Linux, a kqueue on Darwin; negative where the system has none to give.
+  private let descriptor: Int32
+  private let wasThere: Bool
+
+  /// Takes hold of it: what is waited for is this process, and not one that gets its id later.
+  package init(of pid: Int32) {
+    self.pid = pid
+    #if canImport(Darwin)
+      descriptor = kqueue()
+      var event = kevent(
+        ident: UInt(pid), filter: Int16(EVFILT_PROC), flags: UInt16(EV_ADD | EV_ONESHOT), fflags: NOTE_EXIT, data: 0,
+        udata: nil)
+      wasThere = descriptor < 0 || kevent(descriptor, &event, 1, nil, 0, nil) == 0 || errno != ESRCH
+    #else
+      descriptor = diorama_pidfd_open(pid)
+      wasThere = descriptor >= 0 || errno != ESRCH
+    #endif
+  }
+
+  deinit { if descriptor >= 0 { close(descriptor) } }
+
+  /// Waits; on a thread that may.
+  ///
+  /// - Parameter patience: how long.
+  /// - Returns: whether it has ended.
+  package func wait(for patience: Duration) -> Bool {
+    guard wasThere else { return true }
+    let end = ContinuousClock.now + patience
+    while true {
+      let left = ContinuousClock.now.duration(to: end) / .milliseconds(1)
+      // Where the system tells nobody, it is looked at from time to time.
+      let pause = descriptor >= 0 ? 60_000 : 50
+      var entry = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+      if poll(&entry, 1, Int32(max(0, min(left.rounded(.up), Double(pause))))) > 0 { return true }
+      if descriptor < 0, kill(pid, 0) != 0, errno == ESRCH { return true }
+      guard left > 0 else { return false }
+    }
+  }
+}
