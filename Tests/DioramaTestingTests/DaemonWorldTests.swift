@@ -47,8 +47,20 @@ struct DaemonWorldTests {
     let contract = try await contract(of: .environment(environment))
     #expect(contract.toggles == ["a": .int(2)])
     #expect(contract.clock.start == "2018-10-08T09:15:00Z")
-    #expect(environment.clock.now.formatted(.iso8601) == "2018-10-08T09:15:00Z")
     await environment.end()
+  }
+
+  @Test("shows the time to which others have moved it")
+  func movedByOthers() async throws {
+    let daemon = try await RunningDaemon()
+    let environment = try await TestEnvironment.provision(
+      mode: .mock, clock: .manual(at: "2018-10-08T09:00:00Z"), host: daemon.host)
+    #expect(try await environment.clock.now.formatted(.iso8601) == "2018-10-08T09:00:00Z")
+    let id = try environment.launchEnvironment()["DIORAMA_ENVIRONMENT"] ?? ""
+    _ = try await daemon.diorama("env", "update", id, "--advance", "900")
+    #expect(try await environment.clock.now.formatted(.iso8601) == "2018-10-08T09:15:00Z")
+    await environment.end()
+    await #expect(throws: DioramaTestingError.self) { try await environment.clock.now }
   }
 
   @Test("goes with a test process that is killed")

@@ -22,7 +22,7 @@ struct LiveTests {
     let move = try await environment.clock.advance(by: .seconds(1))
     #expect(move.woken == 1)
     #expect(move.now.formatted(.iso8601) == "2018-10-08T09:15:00Z")
-    #expect(environment.clock.now == move.now)
+    #expect(try await environment.clock.now == move.now)
     try await app.wait(forOutput: "your session ended at 10:15\nlog in with your PIN:")
     try await app.write("1234\n")
 

@@ -20,8 +20,18 @@ extension TestEnvironment {
 
     let environment: TestEnvironment
 
-    /// What the environment's clock shows.
-    public var now: Date { environment.world.now }
+    /// What the environment's clock shows, also after another process has moved it: a daemon is asked for it.
+    ///
+    /// - Throws: ``DioramaTestingError`` where the daemon cannot be asked, or the environment has ended there.
+    public var now: Date {
+      get async throws(DioramaTestingError) {
+        do throws(EnvironmentError) {
+          return try await environment.world.now
+        } catch {
+          throw environment.failure(error)
+        }
+      }
+    }
 
     /// Moves wall time and monotonic time on, and wakes whoever slept no longer than that. Returns once every app has
     /// applied it.

@@ -13,8 +13,6 @@ struct DaemonWorld: World {
     var contract: ProvisionedEnvironment.Contract
     /// As a program of ours is to get it, with what is secret.
     var document: LaunchContract
-    /// What its clock shows, kept here as an app keeps it.
-    var timeline: Timeline
   }
 
   let cassette: String?
@@ -51,8 +49,18 @@ struct DaemonWorld: World {
 
   var mode: Mode { seen.withLock { Mode(rawValue: $0.document.mode) } ?? .once }
   var seed: String { seen.withLock { $0.document.seed } }
-  /// As of what this process has changed or launched last: what others move meanwhile is seen with the next of these.
-  var now: Date { seen.withLock { $0.timeline }.now }
+  /// As its contract shows it to a program that starts now.
+  var now: Date {
+    get async throws(EnvironmentError) {
+      try await refresh()
+      let clock = seen.withLock { $0.document.clock }
+      do throws(DioramaError) {
+        return try Timeline(clock).now
+      } catch {
+        throw EnvironmentError(.inputOutput, error.description)
+      }
+    }
+  }
 
   func handover(in folder: () throws(EnvironmentError) -> String) throws -> Handover {
     let (contract, document) = seen.withLock { ($0.contract, $0.document) }
@@ -117,11 +125,7 @@ struct DaemonWorld: World {
         .inputOutput, "the daemon hands out no contract; restart it with this version: diorama serve --stop")
     }
     document.credentials = credentials
-    do throws(DioramaError) {
-      return Seen(contract: contract, document: document, timeline: try Timeline(document.clock))
-    } catch {
-      throw EnvironmentError(.inputOutput, error.description)
-    }
+    return Seen(contract: contract, document: document)
   }
 
   private func asking<Answer>(

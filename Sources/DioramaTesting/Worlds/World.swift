@@ -10,8 +10,6 @@ protocol World: Sendable {
   /// The path of the cassette's HAR.
   var cassette: String? { get }
   var seed: String { get }
-  /// What the environment's clock shows.
-  var now: Date { get }
   /// The local URLs by upstream.
   var endpoints: [String: String] { get }
   var ports: [String: Int] { get }
@@ -24,6 +22,9 @@ protocol World: Sendable {
   /// - Returns: variables and arguments.
   /// - Throws: when the contract cannot be written.
   func handover(in folder: () throws(EnvironmentError) -> String) throws -> Handover
+
+  /// What the environment's clock shows, whoever has moved it.
+  var now: Date { get async throws(EnvironmentError) }
 
   /// Learns what others have changed, so that a program that starts now is handed all of it.
   func refresh() async throws(EnvironmentError)
