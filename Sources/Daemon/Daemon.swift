@@ -27,6 +27,8 @@ package final class Daemon: Sendable {
     package var sockets = ActivatedSockets()
     /// Called once when it has had nothing to do for the configuration's time; nil: it stays.
     package var idle: (@Sendable () -> Void)?
+    /// Called once when its state folder is gone: nobody finds it any more, and what it would keep is lost.
+    package var lost: @Sendable () -> Void = {}
 
     package init(configuration: DaemonConfiguration, folder: String, version: String) {
       self.configuration = configuration
@@ -120,7 +122,13 @@ package final class Daemon: Sendable {
       ControlFile(control: control, socket: doors.socket, token: token, pid: getpid()), port: doors.port)
     let host = parts.host
     let idleSeconds = options.configuration.idleSeconds
-    heartbeat = Heartbeat { [idle = options.idle] in
+    heartbeat = Heartbeat { [idle = options.idle, lost = options.lost, folder = parts.folder] in
+      guard folder.isThere else {
+        log.critical(
+          "the state folder is gone, the daemon ends; start it again with diorama serve", ["state": "\(folder.path)"])
+        lost()
+        return false
+      }
       host.tick()
       if let idle, host.isIdle(for: idleSeconds) {
         log.info("nothing to do, the daemon leaves", ["seconds": .int(Int(idleSeconds))])
@@ -133,6 +141,9 @@ package final class Daemon: Sendable {
       "the daemon is ready", ["control": "\(control)", "socket": "\(doors.socket)", "state": "\(folder.path)"])
   }
 
+  /// Whether the state folder is still its own; if not, nothing that it promised outlives it.
+  package var hasState: Bool { folder.isThere }
+
   /// Ends it well: environments end and are sealed, files and sockets go. Leases stay for the next start, as far as
   /// their owners live on.
   package func stop() async {
@@ -144,8 +155,9 @@ package final class Daemon: Sendable {
     await doors.close()
     await server.stop()
     store.close()
-    // A socket that somebody else holds stays a way to the next daemon.
-    if !isActivated { files.remove() }
+    // A socket that somebody else holds stays a way to the next daemon; and in a folder that was made anew, another
+    // daemon's files are.
+    if !isActivated, folder.isThere { files.remove() }
     log.notice("the daemon has ended")
     withExtendedLifetime(folder) {}
   }

@@ -34,6 +34,15 @@ package final class StateFolder: Sendable {
     close(lock)
   }
 
+  /// Whether it is still what stands at its path: it can be removed, and made anew by another daemon, while this one has
+  /// its files open.
+  package var isThere: Bool {
+    var opened = stat()
+    var named = stat()
+    return fstat(lock, &opened) == 0 && stat(self.path(of: "lock"), &named) == 0 && opened.st_ino == named.st_ino
+      && opened.st_dev == named.st_dev
+  }
+
   /// A path in it.
   package func path(of name: String) -> String { "\(path)/\(name)" }
 

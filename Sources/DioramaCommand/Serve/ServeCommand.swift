@@ -35,6 +35,7 @@ enum ServeCommand {
       configuration: options.configuration, folder: options.folder, version: Main.version)
     daemonOptions.sockets = ActivatedSockets(variables: variables, pid: getpid())
     if options.isOnDemand { daemonOptions.idle = { Signals.end() } }
+    daemonOptions.lost = { Signals.end() }
     let daemon = try blocking { [daemonOptions] in
       do { return Result<Daemon, any Error>.success(try await Daemon.start(daemonOptions, log: log)) } catch {
         return .failure(error)
@@ -48,8 +49,9 @@ enum ServeCommand {
       log.warning("the daemon is ended at once: recordings are left unsealed, the next start brings them back")
       _exit(EnvironmentError.Kind.unanswered.rawValue)
     }
+    let hadState = daemon.hasState
     blocking { await daemon.stop() }
-    return 0
+    return hadState ? 0 : EnvironmentError.Kind.inputOutput.rawValue
   }
 
   /// By write(2): nobody need listen.

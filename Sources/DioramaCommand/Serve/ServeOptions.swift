@@ -37,7 +37,8 @@ struct ServeOptions {
 
     \(Options.describe(table))
     Exit status: 0 when it was ended well; 64 usage or configuration; 65 state of a newer version, or broken; 69 another
-    daemon has the state folder, or (--stop, --status) none runs; 73 the state folder cannot be used; 74 a port is taken.
+    daemon has the state folder, or (--stop, --status) none runs; 73 the state folder cannot be used; 74 a port is taken, or the
+    state folder was removed while it ran.
 
     """
 

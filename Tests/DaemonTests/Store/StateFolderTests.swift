@@ -35,6 +35,17 @@ struct StateFolderTests {
     withExtendedLifetime(folder) {}
   }
 
+  @Test("is known to be gone when it was removed, also when another daemon has made it anew")
+  func removed() throws {
+    let first = try StateFolder(scratch.state)
+    #expect(first.isThere)
+    try FileManager.default.removeItem(atPath: scratch.state)
+    #expect(!first.isThere)
+    let second = try StateFolder(scratch.state)
+    #expect(second.isThere)
+    #expect(!first.isThere)
+  }
+
   @Test("can be had again once the daemon has left it, or was killed")
   func free() async throws {
     #expect(error(scratch.state) == nil)

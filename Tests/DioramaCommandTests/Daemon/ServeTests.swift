@@ -89,6 +89,19 @@ struct ServeTests {
     #expect(try await onThread { child.finish() }.status == 0)
   }
 
+  @Test("ends when its state folder is removed, says so, and leaves alone what another daemon has made there")
+  func removedFolder() async throws {
+    let (child, _) = try await start()
+    try FileManager.default.removeItem(atPath: state)
+    let (second, _) = try await start()
+    let outcome = try await onThread { child.finish() }
+    #expect(outcome.status == 74)
+    #expect(outcome.lines.contains { $0.contains("the state folder is gone") && $0.contains(state) })
+    #expect(try await Diorama.run("serve", "--status", "--state", state).status == 0)
+    second.send(SIGTERM)
+    #expect(try await onThread { second.finish() }.status == 0)
+  }
+
   @Test("leaves by itself when it was started on demand and has nothing to do")
   func onDemand() async throws {
     try folder.write(#"{"idleSeconds": 1, "portserverAddress": ""}"#, to: "d.json")

@@ -53,6 +53,10 @@ package struct Log: Sendable {
   package func warning(_ message: @autoclosure () -> String, _ more: Metadata = [:]) { log(.warning, message(), more) }
   package func error(_ message: @autoclosure () -> String, _ more: Metadata = [:]) { log(.error, message(), more) }
 
+  package func critical(_ message: @autoclosure () -> String, _ more: Metadata = [:]) {
+    log(.critical, message(), more)
+  }
+
   /// Writes an event.
   ///
   /// - Parameters:
