@@ -17,13 +17,11 @@ extension Host {
     let timeout = try timeout(patch.timeoutSeconds)
     let clock = try patch.clock.map { settings throws(DaemonError) in try Environment.ClockPatch(settings) }
     let mode = try patch.mode.map { name throws(DaemonError) in try Mode(patching: name) }
-    do throws(EnvironmentError) {
+    return try await changing(id) { () async throws(EnvironmentError) in
       let revision = try await environment.update(
         toggles: Self.merging(patch.toggles), values: Self.merging(patch.values), clock: clock, mode: mode,
         timeout: timeout)
       return Revision(revision: revision)
-    } catch {
-      throw DaemonError(error)
     }
   }
 
@@ -38,12 +36,36 @@ extension Host {
     let environment = try ready(id)
     let timeout = try timeout(request.timeoutSeconds)
     let move = try Environment.ClockMove(request)
-    do throws(EnvironmentError) {
+    return try await changing(id) { () async throws(EnvironmentError) in
       let moved = try await environment.moveClock(move, afterSleepers: request.sleepers, timeout: timeout)
       return ClockMoveAnswer(now: RFC3339.formatExactly(moved.now), revision: moved.revision, woken: moved.woken)
-    } catch {
-      throw DaemonError(error)
     }
+  }
+
+  /// A change of an environment, which may have to wait for its apps, and is done only once it is stored.
+  private func changing<Output>(
+    _ id: String, _ body: () async throws(EnvironmentError) -> Output
+  ) async throws(DaemonError) -> Output {
+    let output = try await waiting { () async throws(DaemonError) in
+      do throws(EnvironmentError) { return try await body() } catch { throw DaemonError(error) }
+    }
+    if let failure = (try? hosted(id))?.hosted.saveFailure {
+      throw DaemonError(
+        507, "The change could not be stored",
+        "apps have it, but a restart of the daemon would take it back; make it again once this is mended: \(failure)")
+    }
+    return output
+  }
+
+  /// Waits, unless too many do already.
+  func waiting<Output>(_ body: () async throws(DaemonError) -> Output) async throws(DaemonError) -> Output {
+    guard waits.enter() else {
+      throw DaemonError(
+        429, "Too many wait",
+        "\(waits.most) calls wait already; ask later, or raise limits.waits in the daemon's configuration")
+    }
+    defer { waits.leave() }
+    return try await body()
   }
 
   /// A random value: the same answers as those of `POST /__diorama/strings`.

@@ -51,16 +51,13 @@ extension Host {
   ) async throws(DaemonError) -> JournalPage {
     let page = try journal(id, after: after, limit: limit)
     guard page.entries.isEmpty else { return page }
-    guard tally.beginWaiting(upTo: configuration.limits.waits) else {
-      throw DaemonError(
-        429, "Too many wait", "\(configuration.limits.waits) requests wait already; ask without waiting, or later")
-    }
-    defer { tally.change { $0.waiting += -1 } }
     let environment = try ready(id)
-    do {
-      try await environment.waitForJournal(after: after, until: .now + timeout)
-    } catch {
-      throw DaemonError(409, "The wait was cancelled", "\(error)")
+    try await waiting { () async throws(DaemonError) in
+      do {
+        try await environment.waitForJournal(after: after, until: .now + timeout)
+      } catch {
+        throw DaemonError(409, "The wait was cancelled", "\(error)")
+      }
     }
     return try journal(id, after: after, limit: limit)
   }

@@ -110,6 +110,7 @@ extension Host {
         log.error("a change of an environment could not be stored", ["reason": "\(error)"])
       }
     }
+    hosting.stateWaits = stateWaits
     hosting.noted = { [weak hosted, journal] entries in
       if let hosted { journal.add(entries, of: hosted) }
     }
@@ -145,6 +146,7 @@ extension Host {
       try hosted.removeFromStore()
     } catch {
       tally.change { $0.storeFailures += 1 }
+      unremoved.withLock { _ = $0.insert(hosted.id) }
       log.error(
         "an environment could not be taken out of the store", ["environment": "\(hosted.id)", "reason": "\(error)"])
     }

@@ -11,18 +11,22 @@ extension Host {
   ///
   /// What cannot come back is ended, and says why in its report and in the log.
   ///
-  /// - Throws: ``StoreError`` when the store cannot be read.
+  /// - Throws: ``StoreError`` when the store cannot be read, or a newer version has written it; nothing has changed then.
   package func restore() async throws {
     try await withTaskExecutorPreference(workers) { try await bringBack() }
   }
 
   private func bringBack() async throws {
     let stored = try store.load()
+    for environment in stored.environments { try EnvironmentRecord.check(environment) }
     var records: [(id: String, record: EnvironmentRecord)] = []
     for environment in stored.environments {
       do {
         var record = try ContractJSON.decode(
           EnvironmentRecord.self, from: environment.document, source: "the store")
+        if let traffic = environment.traffic {
+          record.snapshot.take(try JSONDecoder().decode(EnvironmentTraffic.self, from: traffic))
+        }
         // Entries that a kill took away leave no gap: their numbers are given again.
         record.snapshot.lastJournalNumber = environment.lastEntry
         records.append((environment.id, record))
@@ -95,14 +99,26 @@ extension Host {
 
   /// Its end had begun: what is left of it goes, and what it had recorded becomes the cassette.
   private func finishEnd(_ id: String, _ record: EnvironmentRecord) {
-    if let recording = record.recording {
-      do throws(EnvironmentError) {
-        _ = try CassetteRecovery.recover(CassetteLocation(recording))
-      } catch {
-        log.error("a recording could not be sealed", ["environment": "\(id)", "reason": "\(error)"])
-      }
+    let killed = "the daemon was killed while it ended"
+    guard let location = record.recording.map({ CassetteLocation($0) }) else {
+      return forget(id, record, .request, because: killed)
     }
-    forget(id, record, .request, because: "the daemon was killed while it ended; its recording is sealed")
+    do throws(EnvironmentError) {
+      let outcome = try CassetteRecovery.recover(location)
+      // Nothing is left to seal of what had been sealed before the kill, and of a recording of nothing.
+      let isSealed = outcome != nil || location.exists
+      let recording = outcome.flatMap { $0.isWritten ? Report.Recording(written: $0.interactions) : nil }
+      forget(
+        id, record, .request, recording,
+        because: "\(killed); \(isSealed ? "its recording is sealed" : "nothing was recorded")")
+    } catch {
+      log.error("a recording could not be sealed", ["environment": "\(id)", "reason": "\(error)"])
+      // What is unfinished stays beside the cassette, for the next recording or for whoever asks for it.
+      forget(
+        id, record, .request, .unsealed,
+        because: "\(killed), and its recording could not be sealed (\(error.message)); what was recorded is kept: "
+          + "diorama cassette check --recover \(location.base)")
+    }
   }
 
   private func lose(_ id: String, _ record: EnvironmentRecord?, because reason: String) {
@@ -110,18 +126,23 @@ extension Host {
     forget(id, record, .lost, because: "it could not come back after a restart of the daemon: \(reason)")
   }
 
-  private func forget(_ id: String, _ record: EnvironmentRecord?, _ cause: EndCause, because reason: String) {
+  private func forget(
+    _ id: String, _ record: EnvironmentRecord?, _ cause: EndCause, _ recording: Report.Recording? = nil,
+    because reason: String
+  ) {
     if let record { unlink(record.contract) }
     do throws(StoreError) {
       try store.remove(environment: id)
     } catch {
       tally.change { $0.storeFailures += 1 }
+      unremoved.withLock { _ = $0.insert(id) }
       log.error("an environment could not be taken out of the store", ["environment": "\(id)", "reason": "\(error)"])
     }
     pool.release(environment: id)
     let report = Report(
       ended: id, name: record?.name ?? "", mode: record?.snapshot.specification.mode.rawValue ?? "",
-      cassette: record?.snapshot.specification.cassette?.har, because: reason)
+      cassette: record?.snapshot.specification.cassette?.har, recording: recording,
+      because: reason)
     let bytes = (try? ContractJSON.encode(report)).map(Array.init) ?? []
     lifecycle.withLock { $0.lost(id, because: cause, report: bytes) }
   }

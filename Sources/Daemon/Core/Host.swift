@@ -30,6 +30,12 @@ package final class Host: Sendable {
   let lifecycle: Guarded<Lifecycle<HostedEnvironment>>
   let journal: JournalWriter
   let tally: Tally
+  /// Calls that wait.
+  let waits: WaitLimit
+  /// Questions for an environment's state that wait.
+  let stateWaits: WaitLimit
+  /// Environments that have ended and are in the store still, since it refused.
+  let unremoved = Guarded<Set<String>>([])
   /// Whether somebody else stops it.
   private let isServerShared: Bool
   private let started = ContinuousClock.now
@@ -57,6 +63,8 @@ package final class Host: Sendable {
     let tally = Tally()
     self.tally = tally
     let limits = configuration.limits
+    waits = WaitLimit(limits.waits)
+    stateWaits = WaitLimit(limits.stateWaits)
     lifecycle = Guarded(
       Lifecycle(limit: limits.environments, reports: EndedReports(limit: limits.reports, bytes: limits.reportBytes)))
     journal = JournalWriter(store: store, keeping: limits.journalEntries, log: log) {
@@ -89,6 +97,15 @@ package final class Host: Sendable {
     let gone = lifecycle.withLock { $0.owners }.filter { !$0.isAlive }
     let due = lifecycle.withLock { $0.due(at: now, isGone: gone.contains) }
     for (id, cause) in due { _ = try? beginEnd(id, because: cause, keepEmptyRecording: false) }
+    removeUnremoved()
+  }
+
+  /// What has ended is to be in no file, as soon as the disk has room again.
+  private func removeUnremoved() {
+    for id in unremoved.withLock({ $0 }) where (try? store.remove(environment: id)) != nil {
+      unremoved.withLock { _ = $0.remove(id) }
+      log.notice("an environment that had ended is out of the store now", ["environment": "\(id)"])
+    }
   }
 
   /// Somebody uses the daemon.
@@ -120,6 +137,8 @@ package final class Host: Sendable {
     (counters.provisioning, counters.ready, counters.ending) = phases
     for cause in EndCause.allCases { counters.ended[cause.rawValue] = ended[cause, default: 0] }
     counters.leases = pool.leases.count
+    counters.waiting = waits.count
+    counters.stateWaiting = stateWaits.count
     counters.journalEntries = journal.written
     counters.uptimeSeconds = (ContinuousClock.now - started) / .seconds(1)
     return counters

@@ -22,8 +22,10 @@ package struct HostCounters: Codable, Sendable, Equatable {
   package var reclaimed = 0
   /// Journal entries written to the store.
   package var journalEntries = 0
-  /// Those who wait for a journal to go on.
+  /// Calls that wait for a journal, for sleepers or for apps.
   package var waiting = 0
+  /// Questions for an environment's state that wait: about as many as apps follow.
+  package var stateWaiting = 0
   /// Writes that the store refused.
   package var storeFailures = 0
   /// Seconds since the daemon began.

@@ -7,15 +7,4 @@ final class Tally: Sendable {
   var counters: HostCounters { state.withLock { $0 } }
 
   func change(_ body: (inout HostCounters) -> Void) { state.withLock { body(&$0) } }
-
-  /// Somebody is about to wait.
-  ///
-  /// - Returns: false where too many do already.
-  func beginWaiting(upTo limit: Int) -> Bool {
-    state.withLock { counters in
-      guard counters.waiting < limit else { return false }
-      counters.waiting += 1
-      return true
-    }
-  }
 }

@@ -13,6 +13,9 @@ package protocol DaemonStore: Sendable {
   /// Stores an environment, in place of what was stored under this id.
   func save(environment id: String, document: Data) throws(StoreError)
 
+  /// Stores what requests have changed of an environment that is stored, until it is stored as a whole again.
+  func save(traffic document: Data, of environment: String) throws(StoreError)
+
   /// Removes an environment and its journal; on return no file holds anything of them.
   ///
   /// One that is not stored is no error.
@@ -65,12 +68,15 @@ package struct StoredState: Sendable, Equatable {
 package struct StoredEnvironment: Sendable, Equatable {
   package var id: String
   package var document: Data
+  /// What requests have changed since; nil where nothing was stored.
+  package var traffic: Data?
   /// The highest number in its journal; 0 where there are no entries.
   package var lastEntry: Int
 
-  package init(id: String, document: Data, lastEntry: Int = 0) {
+  package init(id: String, document: Data, traffic: Data? = nil, lastEntry: Int = 0) {
     self.id = id
     self.document = document
+    self.traffic = traffic
     self.lastEntry = lastEntry
   }
 }

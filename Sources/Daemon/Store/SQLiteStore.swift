@@ -69,6 +69,10 @@ package final class SQLiteStore: DaemonStore {
     try commits.make(.saveEnvironment(id: id, document: document))
   }
 
+  package func save(traffic document: Data, of environment: String) throws(StoreError) {
+    try commits.make(.saveTraffic(id: environment, document: document))
+  }
+
   package func remove(environment id: String) throws(StoreError) {
     try commits.make(.removeEnvironment(id: id))
   }

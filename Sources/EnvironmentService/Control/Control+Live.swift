@@ -28,6 +28,14 @@ extension Control {
         status: 400, title: "Whoever follows says what it knows",
         detail: "add after=REVISION: the contract's control.revision at first, then the last that was applied")
     }
+    let waits = seconds > 0 ? environment.stateWaits : nil
+    if let waits, !waits.enter() {
+      throw Problem(
+        status: 429, title: "Too many wait",
+        detail: "\(waits.most) questions for a state wait already; end environments whose apps follow, or raise "
+          + "limits.stateWaits in the daemon's configuration")
+    }
+    defer { waits?.leave() }
     let state = try await environment.answer(
       .init(
         after: after ?? -1, watch: follower == nil ? nil : watch, until: .now + .seconds(seconds), follower: follower,

@@ -47,6 +47,8 @@ package final class Environment: Sendable {
   let news: JournalNews
   /// What a restart must know is stored before anybody is told.
   let changes: ChangeKeeper
+  /// How many questions for the state may wait; nil: any number.
+  let stateWaits: WaitLimit?
   private let listeners: Guarded<[Listener]>
   let started: ContinuousClock.Instant
   let ending = Guarded(Ending())
@@ -133,6 +135,7 @@ package final class Environment: Sendable {
     started = .now - .seconds(plan.isRestored ? age : 0)
     news = JournalNews(hosting.noted, after: plan.state.journal.last)
     changes = ChangeKeeper(hosting.changed)
+    stateWaits = hosting.stateWaits
     state = Guarded(plan.state)
     self.listeners = Guarded(listeners)
     for door in doors { door.open(to: self) }

@@ -32,7 +32,7 @@ package struct EnvironmentSnapshot: Sendable, Codable {
   /// The number of the last journal entry. Whoever stores the journal apart sets it to that of the last stored one, so
   /// that the numbers go on from there.
   package var lastJournalNumber: Int
-  let progress: Progress
+  var progress: Progress
 
   /// How far it has come.
   struct Progress: Sendable, Codable {

@@ -20,6 +20,8 @@ package struct Hosting: Sendable {
   ///
   /// The counters, positions and the like that go with them are in the snapshot; none of it has to be stored at once.
   package var noted: (@Sendable ([JournalPage.Entry]) -> Void)?
+  /// How many questions for the state of all environments together may wait; nil: any number.
+  package var stateWaits: WaitLimit?
 
   package init(
     id: String? = nil, token: String? = nil,

@@ -24,9 +24,11 @@ struct StringLedger: Sendable {
   /// The environment's; what is recorded stays when it changes.
   var mode: Mode
   private let derivation: StringDerivation
-  private var read: [String: OrdinalRanges]
-  private var next: [String: Int]
-  private(set) var missing: [Report.StringUse]
+  private var read: [String: OrdinalRanges] { didSet { version += 1 } }
+  private var next: [String: Int] { didSet { version += 1 } }
+  private(set) var missing: [Report.StringUse] { didSet { version += 1 } }
+  /// Another one whenever ``progress`` may be another.
+  private(set) var version = 0
 
   /// The store has a place for each ordinal up to the highest: one far off would only fill memory and disk.
   static let ordinalLimit = 1_000_000

@@ -84,6 +84,17 @@ package struct Report: Codable, Sendable {
     package var outcome: Outcome
     /// How many interactions the cassette has now; 0 where it was not written.
     package var interactions: Int
+
+    /// What could not be written.
+    package static let unsealed = Recording(outcome: .unsealed, interactions: 0)
+
+    init(outcome: Outcome, interactions: Int) {
+      self.outcome = outcome
+      self.interactions = interactions
+    }
+
+    /// It is the cassette now, with so many interactions in all.
+    package init(written interactions: Int) { self.init(outcome: .written, interactions: interactions) }
   }
 
   package var environment: Environment

@@ -7,6 +7,7 @@ final class InMemoryStore: DaemonStore {
   private struct State {
     var isClosed = false
     var environments: [(id: String, document: Data)] = []
+    var traffic: [String: Data] = [:]
     var leases: [UInt16: Data] = [:]
     var journal: [String: [Int: Data]] = [:]
 
@@ -22,7 +23,8 @@ final class InMemoryStore: DaemonStore {
       try state.open()
       return StoredState(
         environments: state.environments.map { id, document in
-          StoredEnvironment(id: id, document: document, lastEntry: state.journal[id]?.keys.max() ?? 0)
+          StoredEnvironment(
+            id: id, document: document, traffic: state.traffic[id], lastEntry: state.journal[id]?.keys.max() ?? 0)
         }, leases: state.leases.sorted { $0.key < $1.key }.map(\.value))
     }
   }
@@ -30,6 +32,7 @@ final class InMemoryStore: DaemonStore {
   func save(environment id: String, document: Data) throws(StoreError) {
     try state.withLock { state throws(StoreError) in
       try state.open()
+      state.traffic[id] = nil
       if let index = state.environments.firstIndex(where: { $0.id == id }) {
         state.environments[index].document = document
       } else {
@@ -38,9 +41,17 @@ final class InMemoryStore: DaemonStore {
     }
   }
 
+  func save(traffic document: Data, of environment: String) throws(StoreError) {
+    try state.withLock { state throws(StoreError) in
+      try state.open()
+      state.traffic[environment] = document
+    }
+  }
+
   func remove(environment id: String) throws(StoreError) {
     try state.withLock { state throws(StoreError) in
       try state.open()
+      state.traffic[id] = nil
       state.environments.removeAll { $0.id == id }
       state.journal[id] = nil
     }

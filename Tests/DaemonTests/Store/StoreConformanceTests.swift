@@ -58,6 +58,21 @@ struct StoreConformanceTests {
     }
   }
 
+  @Test("keeps what requests have changed until the whole is stored again", arguments: Kind.allCases)
+  func traffic(kind: Kind) throws {
+    try withStore(kind) { store in
+      for id in ["a", "b"] { try store.save(environment: id, document: Data(id)) }
+      try store.save(traffic: Data("1"), of: "a")
+      try store.save(traffic: Data("2"), of: "a")
+      try store.save(traffic: Data(), of: "b")
+      #expect(try store.load().environments.map(\.traffic) == [Data("2"), Data()])
+      try store.save(environment: "a", document: Data("later"))
+      try store.remove(environment: "b")
+      try store.save(environment: "b", document: Data("another"))
+      #expect(try store.load().environments.map(\.traffic) == [nil, nil])
+    }
+  }
+
   @Test("removes an environment with its journal, and nothing of others", arguments: Kind.allCases)
   func removal(kind: Kind) throws {
     try withStore(kind) { store in

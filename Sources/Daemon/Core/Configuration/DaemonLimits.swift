@@ -8,9 +8,12 @@ package struct DaemonLimits: Codable, Sendable, Equatable {
   package var leases = 12_768
   /// Bytes of a request's body.
   package var bodyBytes = 8 << 20
-  /// Requests that wait for something to happen, at one time.
+  /// Calls of the control API that wait at one time: for a journal to go on, as a page or a stream of events, for
+  /// sleepers, for apps to apply a change.
   package var waits = 1024
-  /// Seconds that one of them may wait.
+  /// Questions for an environment's state that wait at one time: each app that follows its environment has one.
+  package var stateWaits = 8192
+  /// Seconds that a call of the control API may wait.
   package var waitSeconds = 300.0
   /// Journal entries of one environment that are kept.
   package var journalEntries = 10_000
@@ -22,7 +25,7 @@ package struct DaemonLimits: Codable, Sendable, Equatable {
   package init() {}
 
   private enum CodingKeys: String, CodingKey, CaseIterable {
-    case environments, leases, bodyBytes, waits, waitSeconds, journalEntries, reports, reportBytes
+    case environments, leases, bodyBytes, waits, stateWaits, waitSeconds, journalEntries, reports, reportBytes
   }
 
   package init(from decoder: any Decoder) throws {
@@ -40,6 +43,7 @@ package struct DaemonLimits: Codable, Sendable, Equatable {
     leases = try count(.leases, leases, 1...65_536)
     bodyBytes = try count(.bodyBytes, bodyBytes, 1024...(1 << 30))
     waits = try count(.waits, waits, 1...65_536)
+    stateWaits = try count(.stateWaits, stateWaits, 1...65_536)
     journalEntries = try count(.journalEntries, journalEntries, 1...10_000_000)
     reports = try count(.reports, reports, 1...65_536)
     reportBytes = try count(.reportBytes, reportBytes, 1024...(1 << 30))

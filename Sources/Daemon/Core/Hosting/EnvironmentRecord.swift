@@ -20,6 +20,25 @@ struct EnvironmentRecord: Codable, Sendable {
   var recording: String?
   var snapshot: EnvironmentSnapshot
 
+  /// What of a stored environment tells which version has written it.
+  private struct Version: Decodable {
+    struct Snapshot: Decodable { var format: Int }
+    var snapshot: Snapshot
+  }
+
+  /// Refuses what a later version has written: it would be taken for less than it is, and be stored so.
+  ///
+  /// - Throws: a ``StoreError`` of kind `newer`. What cannot be read at all passes: it is the whole record's to say so.
+  static func check(_ stored: StoredEnvironment) throws(StoreError) {
+    guard let format = try? JSONDecoder().decode(Version.self, from: stored.document).snapshot.format,
+      format > EnvironmentSnapshot.format
+    else { return }
+    throw StoreError(
+      "environment \(stored.id) in the daemon's state is of format \(format), and this diorama knows formats up to "
+        + "\(EnvironmentSnapshot.format); use the newer diorama that wrote it, or choose another folder with --state",
+      kind: .newer(version: format))
+  }
+
   /// As the store has it.
   ///
   /// - Throws: a ``StoreError`` for what JSON cannot hold.

@@ -2,6 +2,7 @@ import EnvironmentService
 import Foundation
 import HTTPMessages
 import HTTPServer
+import LaunchContract
 
 /// An environment with what the daemon knows of it: its terms, its ports, its files, its place in the store.
 final class HostedEnvironment: Sendable {
@@ -13,6 +14,9 @@ final class HostedEnvironment: Sendable {
     var contract = ""
     var recording: ResolvedPath?
     var report: Report?
+    var saveFailure: StoreError?
+    /// Of what is stored of the environment.
+    var saved: SnapshotVersion?
     /// Nothing is stored of it any more.
     var isRemoved = false
   }
@@ -45,6 +49,8 @@ final class HostedEnvironment: Sendable {
   var recording: ResolvedPath? { state.withLock { $0.recording } }
   /// The mode in force; empty until it is provisioned.
   var mode: String { environment?.mode.rawValue ?? "" }
+  /// Why the last try to store it failed; nil while all that has changed is stored.
+  var saveFailure: StoreError? { state.withLock { $0.saveFailure } }
   /// Its last report, once it has ended.
   var report: Report? { state.withLock { $0.report } }
 
@@ -84,12 +90,41 @@ final class HostedEnvironment: Sendable {
   func save() throws(StoreError) {
     saving.lock()
     defer { saving.unlock() }
+    try saveAll()
+  }
+
+  /// Stores what requests have changed, which is little; all of it where more has.
+  func saveTraffic() throws(StoreError) {
+    saving.lock()
+    defer { saving.unlock() }
     let state = state.withLock { $0 }
-    guard !state.isRemoved, let environment = state.environment else { return }
+    guard !state.isRemoved, let (traffic, version) = state.environment?.traffic() else { return }
+    guard version == state.saved else { return try saveAll() }
+    do {
+      try store.save(traffic: try ContractJSON.encode(traffic), of: id)
+    } catch let error as StoreError {
+      throw error
+    } catch {
+      throw StoreError("what environment '\(name)' was asked cannot be written as JSON: \(error)")
+    }
+  }
+
+  private func saveAll() throws(StoreError) {
+    let state = state.withLock { $0 }
+    guard !state.isRemoved, let (snapshot, version) = state.environment?.versionedSnapshot() else { return }
     let record = EnvironmentRecord(
       state: state.recordState, name: name, createdAt: createdAt, terms: terms,
-      contract: state.contract, recording: state.recording?.text, snapshot: environment.snapshot())
-    try store.save(environment: id, document: record.encoded())
+      contract: state.contract, recording: state.recording?.text, snapshot: snapshot)
+    do throws(StoreError) {
+      try store.save(environment: id, document: record.encoded())
+      self.state.withLock { state in
+        state.saveFailure = nil
+        state.saved = version
+      }
+    } catch {
+      self.state.withLock { $0.saveFailure = error }
+      throw error
+    }
   }
 
   /// Nothing of it is stored from now on.

@@ -86,7 +86,7 @@ final class JournalWriter: Sendable {
       try store.append(journal: entries)
       // Which interactions were played goes with what was asked.
       for (environment, last) in changed.values {
-        try environment.save()
+        try environment.saveTraffic()
         if last > kept { try store.trim(journal: environment.id, through: last - kept) }
       }
       state.withLock { $0.written += entries.count }

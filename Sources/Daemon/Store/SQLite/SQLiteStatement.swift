@@ -53,6 +53,8 @@ final class SQLiteStatement {
     return Data(bytes: bytes, count: Int(sqlite3_column_bytes(statement, column)))
   }
 
+  func isNull(_ column: Int32) -> Bool { sqlite3_column_type(statement, column) == SQLITE_NULL }
+
   func integer(_ column: Int32) -> Int { Int(sqlite3_column_int64(statement, column)) }
 
   private func bind(_ values: [SQLiteValue]) throws(StoreError) {

@@ -4,6 +4,8 @@ import Foundation
 final class StoreDatabase {
   private let connection: SQLiteConnection
   private let saveEnvironment: SQLiteStatement
+  private let saveTraffic: SQLiteStatement
+  private let removeTraffic: SQLiteStatement
   private let removeEnvironment: SQLiteStatement
   private let removeJournal: SQLiteStatement
   private let saveLease: SQLiteStatement
@@ -29,12 +31,16 @@ final class StoreDatabase {
     let version = try schema.check(connection)
     try connection.execute("PRAGMA secure_delete = ON; PRAGMA journal_mode = WAL")
     try schema.migrate(connection, from: version)
-    try connection.execute("DELETE FROM journal WHERE environment NOT IN (SELECT id FROM environments)")
+    for table in ["journal", "traffic"] {
+      try connection.execute("DELETE FROM \(table) WHERE environment NOT IN (SELECT id FROM environments)")
+    }
     saveEnvironment = try connection.prepare(
       """
       INSERT INTO environments (id, document) VALUES (?, ?)
       ON CONFLICT (id) DO UPDATE SET document = excluded.document
       """)
+    saveTraffic = try connection.prepare("INSERT OR REPLACE INTO traffic (environment, document) VALUES (?, ?)")
+    removeTraffic = try connection.prepare("DELETE FROM traffic WHERE environment = ?")
     removeEnvironment = try connection.prepare("DELETE FROM environments WHERE id = ?")
     removeJournal = try connection.prepare("DELETE FROM journal WHERE environment = ?")
     saveLease = try connection.prepare("INSERT OR REPLACE INTO leases (port, document) VALUES (?, ?)")
@@ -64,9 +70,13 @@ final class StoreDatabase {
 
   private func make(_ change: StoreChange) throws(StoreError) {
     switch change {
-    case .saveEnvironment(let id, let document): try saveEnvironment.run(.text(id), .blob(document))
+    case .saveEnvironment(let id, let document):
+      try saveEnvironment.run(.text(id), .blob(document))
+      try removeTraffic.run(.text(id))
+    case .saveTraffic(let id, let document): try saveTraffic.run(.text(id), .blob(document))
     case .removeEnvironment(let id):
       try removeEnvironment.run(.text(id))
+      try removeTraffic.run(.text(id))
       try removeJournal.run(.text(id))
     case .saveLeases(let leases):
       for (port, document) in leases { try saveLease.run(.integer(Int(port)), .blob(document)) }
@@ -86,10 +96,13 @@ final class StoreDatabase {
   func load() throws(StoreError) -> StoredState {
     let environments = try connection.prepare(
       """
-      SELECT id, document, (SELECT max(number) FROM journal WHERE environment = environments.id)
-      FROM environments ORDER BY rowid
+      SELECT id, environments.document, (SELECT max(number) FROM journal WHERE environment = id), traffic.document
+      FROM environments LEFT JOIN traffic ON traffic.environment = id ORDER BY environments.rowid
       """
-    ).rows { StoredEnvironment(id: $0.text(0), document: $0.data(1), lastEntry: $0.integer(2)) }
+    ).rows {
+      StoredEnvironment(
+        id: $0.text(0), document: $0.data(1), traffic: $0.isNull(3) ? nil : $0.data(3), lastEntry: $0.integer(2))
+    }
     let leases = try connection.prepare("SELECT document FROM leases ORDER BY port").rows { $0.data(0) }
     return StoredState(environments: environments, leases: leases)
   }

@@ -12,7 +12,8 @@ struct StoreSchema: Sendable {
     CREATE TABLE journal (
       environment TEXT NOT NULL, number INTEGER NOT NULL, document BLOB NOT NULL, PRIMARY KEY (environment, number)
     ) WITHOUT ROWID;
-    """
+    """,
+    "CREATE TABLE traffic (environment TEXT PRIMARY KEY NOT NULL, document BLOB NOT NULL) WITHOUT ROWID;",
   ])
 
   var version: Int { steps.count }

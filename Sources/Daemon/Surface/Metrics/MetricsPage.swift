@@ -29,7 +29,8 @@ struct MetricsPage: Sendable {
     counter("diorama_leases_total", "Ports leased.", counters.leased)
     counter("diorama_leases_reclaimed_total", "Ports that came back by themselves.", counters.reclaimed)
     counter("diorama_journal_entries_total", "Journal entries written to the store.", counters.journalEntries)
-    gauge("diorama_journal_waiting", "Those who wait for a journal to go on.", Double(counters.waiting))
+    gauge("diorama_waits", "Calls that wait for a journal, for sleepers or for apps.", Double(counters.waiting))
+    gauge("diorama_state_waits", "Questions for a state that wait.", Double(counters.stateWaiting))
     gauge("diorama_event_streams", "Streams of journal events that are open.", Double(surface.streams.count))
     counter("diorama_store_failures_total", "Writes that the store refused.", counters.storeFailures)
     family(

@@ -40,7 +40,8 @@ extension RouteTable {
       body: RequestBody(schema: "EnvironmentPatch", mediaTypes: ["application/json", "application/merge-patch+json"]),
       answers: [.json(200, "Revision", "Every app that follows has applied it.")],
       problems: gone.merging([
-        409: "an app did not apply it in time", 422: "such a change cannot be", 507: "it cannot be stored",
+        409: "an app did not apply it in time", 422: "such a change cannot be", 429: "too many calls wait",
+        507: "apps have it, but it cannot be stored",
       ]) { $1 },
       perform: { call in try .json(try await call.operations.patch(call.id, try call.decode())) }),
     Route(
@@ -50,7 +51,7 @@ extension RouteTable {
       answers: [.json(200, "ClockMoveAnswer", "It has moved.")],
       problems: gone.merging([
         409: "the sleepers did not come, or an app did not apply it in time", 422: "the clock cannot move so",
-        507: "it cannot be stored",
+        429: "too many calls wait", 507: "it has moved, but that cannot be stored",
       ]) { $1 },
       perform: { call in try .json(try await call.operations.moveClock(call.id, try call.decode())) }),
     Route(

@@ -9,6 +9,7 @@ struct FailingStore: DaemonStore {
   func save(environment id: String, document: Data) throws(StoreError) {
     throw StoreError("the disk is full; make room on it", kind: .full)
   }
+  func save(traffic document: Data, of environment: String) throws(StoreError) {}
   func remove(environment id: String) throws(StoreError) {}
   func save(leases: [(port: UInt16, document: Data)]) throws(StoreError) {}
   func remove(leases ports: [UInt16]) throws(StoreError) {}

@@ -1,5 +1,5 @@
 import ControlAPI
-import EnvironmentService
+@testable import EnvironmentService
 import Foundation
 import HTTPClient
 import HTTPMessages
@@ -46,6 +46,48 @@ struct RestoringTests {
     #expect(try second.isEmpty)
     await second.stop()
   }
+
+  @Test("has what only requests had changed, of which each batch stores little")
+  func traffic() async throws {
+    let client = try HTTPClient(.init())
+    let cassettes = try ScratchFolder()
+    try Data(Self.har.utf8).write(to: URL(fileURLWithPath: cassettes.path + "/one.har"))
+    let first = try TestHost()
+    var request = ProvisioningRequest.mock
+    request.mode = "replay"
+    request.cassette = cassettes.path + "/one"
+    let before = try await first.host.provision(request)
+    let endpoint = try #require(before.endpoints["api"])
+    let document = try #require(try first.store.load().environments.first).document
+    for _ in 0..<3 { #expect(await status(of: endpoint, client: client) == 200) }
+    try await until { first.host.journal.written == 3 }
+    let stored = try #require(try first.store.load().environments.first)
+    #expect(stored.document == document)
+    #expect(stored.traffic.map { (1..<1000).contains($0.count) } == true)
+
+    let second = try TestHost(store: try await first.die(), folder: first.folder)
+    try await second.host.restore()
+    #expect(try second.host.report(before.id).requests.replayed == 3)
+    #expect(try second.host.report(before.id).unused.isEmpty)
+    var patch = EnvironmentPatch()
+    patch.toggles = ["a": .int(1)]
+    _ = try await second.host.patch(before.id, patch)
+    let changed = try #require(try second.store.load().environments.first)
+    #expect(changed.document != document)
+    #expect(changed.traffic == nil)
+    await second.stop()
+  }
+
+  /// A cassette that answers `/x`.
+  private static let har = """
+    {"log": {"version": "1.2", "creator": {"name": "a test", "version": "1"}, "entries": [
+      {"startedDateTime": "2018-10-08T09:00:00Z", "time": 1, "cache": {}, "timings": {"send": 0, "wait": 1, "receive": 0},
+       "request": {"method": "GET", "url": "https://api.example.com/x", "httpVersion": "HTTP/1.1", "headers": [],
+                   "queryString": [], "cookies": [], "headersSize": -1, "bodySize": 0},
+       "response": {"status": 200, "statusText": "OK", "httpVersion": "HTTP/1.1", "headers": [], "cookies": [],
+                    "content": {"size": 2, "mimeType": "text/plain", "text": "ok"}, "redirectURL": "",
+                    "headersSize": -1, "bodySize": 2}}]}}
+    """
 
   @Test("has its leases, and none of environments that nobody was told of")
   func leases() async throws {
@@ -96,6 +138,77 @@ struct RestoringTests {
     #expect(try second.isEmpty)
     #expect(throws: DaemonError.self) { try second.host.environment(environment.id) }
     #expect(try second.host.report(environment.id).failures.count == 1)
+    await second.stop()
+  }
+
+  /// A recording with one value in it, whose daemon is killed while it ends.
+  private func killedWhileEnding(_ cassette: String) async throws -> (id: String, next: TestHost) {
+    let first = try TestHost()
+    var request = ProvisioningRequest.mock
+    request.mode = "record"
+    request.cassette = cassette
+    let id = try await first.host.provision(request).id
+    #expect(try await first.host.strings(id, body: Array(#"{"key": "email"}"#.utf8)).status == 200)
+    let hosted = try first.host.hosted(id).hosted
+    try hosted.saveEnding()
+    // A kill lets go of the files, too.
+    hosted.environment?.recorder?.release()
+    return (id, try TestHost(store: try await first.die(), folder: first.folder))
+  }
+
+  @Test("has sealed the recording of what was ending, and says so")
+  func endingRecording() async throws {
+    let cassettes = try ScratchFolder()
+    let location = CassetteLocation(cassettes.path + "/one")
+    let (id, second) = try await killedWhileEnding(location.base)
+    try await second.host.restore()
+    let report = try second.host.report(id)
+    #expect(report.recording?.outcome == .written)
+    #expect(report.failures.first?.contains("its recording is sealed") == true)
+    #expect(location.exists)
+    #expect(access(location.partial, F_OK) != 0)
+    await second.stop()
+  }
+
+  @Test("does not claim to have sealed a recording that it could not seal, and keeps what was recorded")
+  func unsealed() async throws {
+    let cassettes = try ScratchFolder()
+    let location = CassetteLocation(cassettes.path + "/one")
+    let (id, second) = try await killedWhileEnding(location.base)
+    // Somebody else is just taking it up.
+    var lock = try PartialLock.existing(location)
+    #expect(lock != nil)
+    try await second.host.restore()
+    let report = try second.host.report(id)
+    #expect(report.recording == .unsealed)
+    #expect(!report.ok)
+    let failure = try #require(report.failures.first)
+    #expect(failure.contains("could not be sealed"))
+    #expect(failure.contains("diorama cassette check --recover \(location.base)"))
+    #expect(!failure.contains("is sealed"))
+    lock = nil
+    #expect(try CassetteRecovery.recover(location)?.strings == 1)
+    await second.stop()
+  }
+
+  @Test("refuses a state that a later version has written, and changes nothing of it")
+  func newer() async throws {
+    let first = try TestHost()
+    let ids = [try await first.host.provision(.mock).id, try await first.host.provision(.mock).id]
+    let store = try await first.die()
+    let document = try #require(try store.load().environments.last).document
+    var record = try #require(try JSONSerialization.jsonObject(with: document) as? [String: Any])
+    var snapshot = try #require(record["snapshot"] as? [String: Any])
+    snapshot["format"] = EnvironmentSnapshot.format + 1
+    record["snapshot"] = snapshot
+    try store.save(environment: ids[1], document: try JSONSerialization.data(withJSONObject: record))
+    let before = try store.load()
+    let second = try TestHost(store: store, folder: first.folder)
+    let error = await #expect(throws: StoreError.self) { try await second.host.restore() }
+    #expect(error?.kind == .newer(version: EnvironmentSnapshot.format + 1))
+    #expect(error?.description.contains("use the newer diorama") == true)
+    #expect(try store.load() == before)
+    #expect(second.contracts.count == 2)
     await second.stop()
   }
 

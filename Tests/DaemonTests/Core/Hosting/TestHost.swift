@@ -55,6 +55,7 @@ final class TestHost: Sendable {
     let state = try store.load()
     for environment in state.environments {
       try next.save(environment: environment.id, document: environment.document)
+      if let traffic = environment.traffic { try next.save(traffic: traffic, of: environment.id) }
       try next.append(journal: try store.journal(of: environment.id, after: 0, limit: .max))
     }
     let leases = host.pool.leases.map(\.port)
