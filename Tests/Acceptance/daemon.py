@@ -68,11 +68,13 @@ class Daemon:
         self.start()
 
     def start(self):
+        started = time.monotonic()
         self.process = subprocess.Popen(
             [str(word) for word in self.words], env=self.variables, stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE, stderr=open(self.log, "ab"), text=True,
         )
         line = self.process.stdout.readline()
+        self.seconds = time.monotonic() - started
         if not line:
             self.process.wait(support.PATIENCE)
             raise SystemExit(f"diorama serve did not start: {self.said()[-2000:]}")
@@ -95,8 +97,10 @@ class Daemon:
         return self.process.returncode
 
     def kill(self):
+        """Ends it with SIGKILL; `start` starts it again."""
         self.process.kill()
         self.process.wait()
+        self.process.stdout.close()
 
     def __enter__(self):
         return self
@@ -148,7 +152,6 @@ class Daemon:
             "descriptors": len(os.listdir(folder / "fd")),
             "threads": int(status["Threads"]),
         }
-
 
     def descriptors(self):
         """What its descriptors are, to be shown where there are too many: files by their paths, sockets by their states."""

@@ -1,6 +1,6 @@
 """Kills `diorama serve` with SIGKILL at random moments under load, and starts it again. Every environment, lease and
-change that was acknowledged is there, on the same ports; the apps' next requests succeed; no cassette is damaged, and
-what was recorded before the kill is in the cassette at the end.
+change that was acknowledged is there, on the same ports; the apps' next requests succeed; an app that follows its
+environment goes on; no cassette is damaged, and what was recorded before the kill is in the cassette at the end.
 
     daemon_killed.py [--rounds N] [--seed N]
 """
@@ -12,13 +12,12 @@ import os
 import pathlib
 import random
 import subprocess
-import sys
 import threading
 import time
 
+import daemon
 import support
 
-PORTS = "21000-23999"
 WORKERS = 6
 
 
@@ -28,49 +27,12 @@ def answer(handler, _):
     return 200, [("Content-Type", "application/json")], b'{"value": "%s"}' % source.randbytes(source.randrange(10, 2000)).hex().encode()
 
 
-class Daemon:
-    """A `diorama serve` on one state folder, which is killed and started again."""
-
-    def __init__(self, folder):
-        self.state, self.log = folder / "state", open(folder / "daemon.log", "ab+")
-        self.start()
-
-    def start(self):
-        words = [support.binary("diorama"), "serve", "--state", self.state, "--ports", PORTS]
-        words += ["--portserver-address", f"@diorama-acceptance-{os.getpid()}"]
-        started = time.monotonic()
-        self.process = subprocess.Popen(
-            [str(word) for word in words], env=support.environment(), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=self.log,
-        )
-        line = self.process.stdout.readline()
-        self.seconds = time.monotonic() - started
-        if not line:
-            sys.exit(f"the daemon did not start; it said: {self.words()}")
-        self.ready = json.loads(line)
-        self.token = json.loads((self.state / "control.json").read_text())["token"]
-        self.port = int(self.ready["control"].rsplit(":", 1)[1])
-
-    def words(self):
-        self.log.seek(0)
-        return self.log.read().decode(errors="replace")[-2000:]
-
-    def kill(self):
-        self.process.kill()
-        self.process.wait()
-        self.process.stdout.close()
-
-    def stop(self):
-        """Ends it well; returns its exit status."""
-        self.process.terminate()
-        return self.process.wait(support.PATIENCE)
-
-
 class Caller:
     """One client's connection to the control API. What breaks off was not acknowledged: OSError or HTTPException."""
 
-    def __init__(self, daemon):
-        self.token = daemon.token
-        self.connection = http.client.HTTPConnection("127.0.0.1", daemon.port, timeout=60)
+    def __init__(self, host):
+        self.token = host.token
+        self.connection = http.client.HTTPConnection("127.0.0.1", host.port, timeout=60)
 
     def call(self, method, path, body=None):
         headers = {"Authorization": f"Bearer {self.token}", "Content-Type": "application/json"}
@@ -114,18 +76,46 @@ class World:
             self.environments[environment["id"]] = environment
 
 
+class Following:
+    """An app that sleeps by its environment's clock, and outlives every kill."""
+
+    def __init__(self, host, folder):
+        clock = {"kind": "manual", "start": "2018-10-08T09:00:00Z"}
+        _, self.environment = Caller(host).call("POST", "/v1/environments", {"mode": "mock", "clock": clock, "owner": {"pid": os.getpid()}})
+        variables = dict(support.environment(), **self.environment["contract"]["environment"])
+        self.words = folder / "following.log"
+        self.process = subprocess.Popen(
+            [support.binary("FollowingApp"), "60"], env=variables, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+            stderr=open(self.words, "wb"),
+        )
+
+    def move(self, host, checks, title):
+        """Wakes it; that takes both sides of the link."""
+        move = {"advance": 60, "sleepers": 1, "timeoutSeconds": 60}
+        status, answer = Caller(host).call("POST", f"/v1/environments/{self.environment['id']}/clock", move)
+        checks.that(status == 200 and answer["woken"] == 1, f"{title}: an app that was there before follows on", (status, answer))
+
+    def end(self, host, checks):
+        checks.that(self.process.poll() is None, "the app that follows is there still", self.process.poll())
+        checks.that(not self.words.read_bytes(), "it said nothing of the kills", self.words.read_text())
+        self.process.kill()
+        self.process.wait()
+        status, report = Caller(host).call("DELETE", f"/v1/environments/{self.environment['id']}")
+        checks.that(status == 200 and report["ok"], "its environment ends well", (status, report))
+
+
 class Load:
     """Clients that do everything at once until the daemon is gone."""
 
-    def __init__(self, daemon, world, folder, cassette, upstream, seed, checks):
-        self.daemon, self.world, self.folder, self.cassette, self.upstream, self.checks = daemon, world, folder, cassette, upstream, checks
+    def __init__(self, host, world, folder, cassette, upstream, seed, checks):
+        self.host, self.world, self.folder, self.cassette, self.upstream, self.checks = host, world, folder, cassette, upstream, checks
         self.isKilled = threading.Event()
         self.threads = [threading.Thread(target=self.work, args=(random.Random(f"{seed}/{number}"),)) for number in range(WORKERS)]
         for thread in self.threads:
             thread.start()
 
     def work(self, chance):
-        caller = Caller(self.daemon)
+        caller = Caller(self.host)
         while True:
             try:
                 self.step(caller, chance)
@@ -195,7 +185,7 @@ class Load:
 
     def kill(self):
         self.isKilled.set()
-        self.daemon.kill()
+        self.host.kill()
         for thread in self.threads:
             thread.join()
 
@@ -208,13 +198,13 @@ def expected(path):
     return answer(Asked, None)[2]
 
 
-def look(daemon, world, checks, title):
+def look(host, world, checks, title, app):
     """Everything that was acknowledged is there."""
-    caller = Caller(daemon)
+    caller = Caller(host)
     _, listed = caller.call("GET", "/v1/environments")
     there = {environment["id"]: environment for environment in listed["environments"]}
     lost = [identifier for identifier in world.environments if identifier not in there]
-    checks.that(not lost, f"{title}: all {len(world.environments)} environments are there", f"{lost} {daemon.words()}")
+    checks.that(not lost, f"{title}: all {len(world.environments)} environments are there", f"{lost} {host.said()[-2000:]}")
     risen = world.ended & set(there)
     checks.that(not risen, f"{title}: none that had ended is there", risen)
     for identifier, environment in world.environments.items():
@@ -237,7 +227,7 @@ def look(daemon, world, checks, title):
     lost = [port for port in world.leases if port not in ports]
     checks.that(not lost, f"{title}: all {len(world.leases)} leases are there", lost)
     # What nobody was told of, or was half done: it may be there or not, and goes now.
-    for identifier in set(there) - set(world.environments):
+    for identifier in set(there) - set(world.environments) - {app.environment["id"]}:
         status, _ = caller.call("DELETE", f"/v1/environments/{identifier}")
         checks.that(status == 200, f"{title}: what was not acknowledged can be ended", status)
     world.unsure.clear()
@@ -254,11 +244,11 @@ def main():
     world, slowest = World(), 0.0
 
     with support.folder() as folder, support.Upstream(answer) as upstream:
-        daemon = Daemon(folder)
+        app, host = None, daemon.Daemon(folder, ports=3000, portserver=f"@diorama-acceptance-{os.getpid()}")
         try:
             # The cassette that all replay, recorded by the daemon itself.
             cassette = folder / "store"
-            caller = Caller(daemon)
+            caller = Caller(host)
             status, first = caller.call("POST", "/v1/environments", {"mode": "record", "cassette": str(cassette), "upstreams": {"store": upstream.url}})
             if not checks.that(status == 201, "a recording begins", first):
                 checks.end()
@@ -268,29 +258,34 @@ def main():
             checks.that(status == 200 and report["ok"], "the cassette is recorded", report)
             recorded = cassette.with_suffix(".har").read_bytes()
 
+            app = Following(host, folder)
             for number in range(options.rounds):
                 title = f"round {number}"
-                load = Load(daemon, world, folder, cassette, upstream, f"{options.seed}/{number}", checks)
+                load = Load(host, world, folder, cassette, upstream, f"{options.seed}/{number}", checks)
                 time.sleep(chance.uniform(0.01, 1.5))
                 load.kill()
-                daemon.start()
-                slowest = max(slowest, daemon.seconds)
-                look(daemon, world, checks, title)
+                host.start()
+                slowest = max(slowest, host.seconds)
+                look(host, world, checks, title, app)
+                app.move(host, checks, title)
                 checks.that(cassette.with_suffix(".har").read_bytes() == recorded, f"{title}: the replayed cassette is as it was")
 
-            caller = Caller(daemon)
+            caller = Caller(host)
             for identifier, environment in world.environments.items():
                 status, report = caller.call("DELETE", f"/v1/environments/{identifier}")
                 checks.that(status == 200, "an environment ends after all kills", (status, report))
                 load.sealed(environment)
-            checks.that(not os.listdir(daemon.state / "contracts"), "no contract is left", os.listdir(daemon.state / "contracts"))
+            app.end(host, checks)
+            checks.that(not os.listdir(host.state / "contracts"), "no contract is left", os.listdir(host.state / "contracts"))
             for har in folder.glob("*.har"):
                 check = support.diorama("cassette", "check", har)
                 checks.that(check.returncode == 0, f"{har.name} is whole", check)
-            checks.that(daemon.stop() == 0, "the daemon ends well", daemon.words())
+            checks.that(host.stop() == 0, "the daemon ends well", host.said()[-2000:])
         finally:
-            if daemon.process.poll() is None:
-                daemon.kill()
+            if app:
+                app.process.kill()
+            if host.process.poll() is None:
+                host.kill()
         checks.that(world.calls > 0, "something was done at all")
         checks.say(f"{world.calls} calls acknowledged, {len(world.environments)} environments and {len(world.leases)} leases at the end, slowest start {slowest:.2f} s")
     checks.end()
