@@ -244,7 +244,7 @@ def main():
     world, slowest = World(), 0.0
 
     with support.folder() as folder, support.Upstream(answer) as upstream:
-        app, host = None, daemon.Daemon(folder, ports=3000, portserver=f"@diorama-acceptance-{os.getpid()}")
+        app, host = None, daemon.Daemon(folder, ports=1000, portserver=f"@diorama-acceptance-{os.getpid()}")
         try:
             # The cassette that all replay, recorded by the daemon itself.
             cassette = folder / "store"
