@@ -1,23 +1,43 @@
-import Foundation
-
 /// How a secret looks where it has been written in base64, alone or in the middle of something.
 enum Base64Forms {
   /// Below so many characters the middle of something could be anything.
   private static let shortest = 6
+  private static let standard = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".utf8)
+  private static let forURLs = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_".utf8)
 
   /// All forms, in the alphabets of RFC 4648, 4 and 5.
   static func all(of secret: [UInt8]) -> [[UInt8]] {
-    let whole = Data(secret).base64EncodedString()
-    let bare = String(whole.prefix { $0 != "=" })
-    // What stands before it moves it by one or two bytes; the characters at its ends that it shares are not its own.
-    let cores = (0...2).map { offset -> String in
-      let text = Data([UInt8](repeating: 0, count: offset) + secret).base64EncodedString()
-      let characters = (offset + secret.count) * 8 / 6
-      return String(text.prefix(characters).dropFirst(offset == 0 ? 0 : offset + 1))
+    var all: [[UInt8]] = []
+    for alphabet in [standard, forURLs] {
+      let bare = digits(of: secret, in: alphabet)
+      let padding = [UInt8](repeating: UInt8(ascii: "="), count: (4 - bare.count % 4) % 4)
+      // What stands before it moves it by one or two bytes; the characters at its ends that it shares are not its own.
+      let cores = (0...2).map { offset in
+        let digits = digits(of: [UInt8](repeating: 0, count: offset) + secret, in: alphabet)
+        return Array(digits[..<((offset + secret.count) * 8 / 6)].dropFirst(offset == 0 ? 0 : offset + 1))
+      }
+      for form in [bare + padding, bare] + cores where form.count >= shortest && !all.contains(form) {
+        all.append(form)
+      }
     }
-    let forms = [whole, bare] + cores
-    let all = Set(
-      forms + forms.map { $0.replacingOccurrences(of: "+", with: "-").replacingOccurrences(of: "/", with: "_") })
-    return all.filter { $0.utf8.count >= shortest }.map { Array($0.utf8) }
+    return all
+  }
+
+  /// Without padding.
+  private static func digits(of bytes: [UInt8], in alphabet: [UInt8]) -> [UInt8] {
+    var digits: [UInt8] = []
+    digits.reserveCapacity((bytes.count + 2) / 3 * 4)
+    var bits: UInt32 = 0
+    var count = 0
+    for byte in bytes {
+      bits = bits << 8 | UInt32(byte)
+      count += 8
+      while count >= 6 {
+        count -= 6
+        digits.append(alphabet[Int(bits >> UInt32(count) & 63)])
+      }
+    }
+    if count > 0 { digits.append(alphabet[Int(bits << UInt32(6 - count) & 63)]) }
+    return digits
   }
 }

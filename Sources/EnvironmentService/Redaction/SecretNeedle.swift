@@ -6,16 +6,22 @@ struct SecretNeedle: Sendable {
     var others: [[UInt8]]
   }
 
+  /// The characters of ASCII, made once: the forms of an environment's token alone have hundreds, and each environment
+  /// has a token.
+  private static let ascii = (UInt8(0)..<128).map { makeUnit(Unicode.Scalar($0)) }
+
   private let units: [Unit]
 
   init(_ secret: [UInt8]) {
     if let text = String(validating: secret, as: UTF8.self) {
-      units = text.unicodeScalars.map { scalar in
-        Unit(bytes: Array(String(scalar).utf8), others: Self.otherForms(of: scalar))
-      }
+      units = text.unicodeScalars.map { $0.isASCII ? Self.ascii[Int($0.value)] : Self.makeUnit($0) }
     } else {
       units = secret.map { Unit(bytes: [$0], others: []) }
     }
+  }
+
+  private static func makeUnit(_ scalar: Unicode.Scalar) -> Unit {
+    Unit(bytes: Array(String(scalar).utf8), others: otherForms(of: scalar))
   }
 
   /// The bytes with which one of its forms may begin.
