@@ -4,12 +4,13 @@ import HTTPMessages
 package import HTTPServer
 import LaunchContract
 
-/// Provisions environments and holds what they share: one server pool, one client.
+/// Provisions environments and holds what they share: one server pool, one client, the cassettes that several replay.
 package final class EnvironmentService: Sendable {
   private let server: HTTPServer
   /// Whether somebody else stops it.
   private let isServerShared: Bool
   private let client = UpstreamClient()
+  private let shelf: CassetteShelf
 
   /// - Parameter threads: server threads; nil for as many as there are processors, at most four.
   /// - Throws: an ``EnvironmentError`` when the system gives no threads or descriptors.
@@ -19,14 +20,18 @@ package final class EnvironmentService: Sendable {
     do {
       server = try HTTPServer(configuration)
       isServerShared = false
+      shelf = CassetteShelf()
     } catch {
       throw EnvironmentError(.inputOutput, "\(error)")
     }
   }
 
   /// - Parameter server: where environments listen; whoever made it stops it.
-  package init(server: HTTPServer) {
+  package convenience init(server: HTTPServer) { self.init(server: server, shelf: CassetteShelf()) }
+
+  init(server: HTTPServer, shelf: CassetteShelf) {
     self.server = server
+    self.shelf = shelf
     isServerShared = true
   }
 
@@ -43,8 +48,8 @@ package final class EnvironmentService: Sendable {
     _ specification: EnvironmentSpecification, hosting: Hosting = Hosting(),
     restoring snapshot: EnvironmentSnapshot? = nil
   ) throws(EnvironmentError) -> Environment {
-    if let snapshot { return try make(Provisioning.plan(restoring: snapshot), hosting) }
-    return try make(Provisioning.plan(specification, hosting: hosting), hosting)
+    if let snapshot { return try make(Provisioning.plan(restoring: snapshot, shelf: shelf), hosting) }
+    return try make(Provisioning.plan(specification, hosting: hosting, shelf: shelf), hosting)
   }
 
   private func make(_ plan: Environment.Plan, _ hosting: Hosting) throws(EnvironmentError) -> Environment {

@@ -7,14 +7,16 @@ extension Provisioning {
   /// From a snapshot to what stands fast: the same environment, as far as it had come.
   ///
   /// - Throws: an ``EnvironmentError``: its cassette is gone or broken, or its recording has been ended by another.
-  static func plan(restoring snapshot: EnvironmentSnapshot) throws(EnvironmentError) -> Environment.Plan {
+  static func plan(
+    restoring snapshot: EnvironmentSnapshot, shelf: CassetteShelf
+  ) throws(EnvironmentError) -> Environment.Plan {
     let specification = snapshot.specification
     let progress = snapshot.progress
     var notes = snapshot.notes
-    var stored: StoredCassette?
+    var stored: OpenCassette?
     if snapshot.mode.replays, let location = specification.cassette {
       guard location.exists || snapshot.mode == .extend else { throw specification.missing(location) }
-      if location.exists { stored = try CassetteReader.read(location) }
+      if location.exists { stored = try shelf.open(location) }
     }
     var strings = stored?.strings ?? StringStoreFile(seed: snapshot.seed, recording: nil, entries: [:])
     var requests = progress.requests
@@ -37,7 +39,7 @@ extension Provisioning {
       for unmatched in progress.unmatched { state.addUnmatched(unmatched) }
       var replay: Replay?
       if let stored, let location = specification.cassette {
-        let opened = try Replay(stored.cassette, location: location, upstreams: snapshot.upstreams)
+        let opened = try stored.replay(snapshot.upstreams)
         var playback = Playback(index: opened.index, uniquely: specification.playsUniquely)
         if let position = progress.playback, !playback.resume(position, of: opened) {
           notes.append("\(location.har) is another one than before the restart; it plays from its beginning")

@@ -6,12 +6,13 @@ import LaunchContract
 /// From what a test asks for to what stands fast: mode, cassette, backends, time, seed.
 enum Provisioning {
   static func plan(
-    _ specification: EnvironmentSpecification, hosting: Hosting = Hosting()
+    _ specification: EnvironmentSpecification, hosting: Hosting = Hosting(),
+    shelf: CassetteShelf = CassetteShelf()
   ) throws(EnvironmentError) -> Environment.Plan {
     let token = hosting.token ?? randomToken()
     let mode = try resolve(specification)
     try specification.checkValues()
-    var stored: StoredCassette?
+    var stored: OpenCassette?
     var notes: [String] = []
     if let location = specification.cassette {
       try CassetteReader.checkIsFile(location)
@@ -21,7 +22,7 @@ enum Provisioning {
         notes.append(note)
       }
       if mode == .replay, !location.exists { throw specification.missing(location) }
-      if mode.replays, location.exists { stored = try CassetteReader.read(location) }
+      if mode.replays, location.exists { stored = try shelf.open(location) }
     }
     let recorded = stored?.cassette.header
     let upstreams = try upstreams(specification, mode: mode, stored: stored?.cassette)
@@ -36,8 +37,8 @@ enum Provisioning {
       live: Live(
         try LiveWorld(mode: mode, clock: clock, toggles: specification.toggles, values: specification.values)),
       redactor: Redactor(specification, token: token))
-    if let stored, let location = specification.cassette {
-      let opened = try Replay(stored.cassette, location: location, upstreams: upstreams)
+    if let stored {
+      let opened = try stored.replay(upstreams)
       if !opened.index.unassigned.isEmpty, mode == .replay {
         notes.append(
           "\(opened.index.unassigned.count) of \(stored.cassette.interactions.count) interactions belong to no declared "

@@ -122,6 +122,15 @@ package struct AddressMap: Sendable {
     }
   }
 
+  /// Whether an upstream's address is an endpoint's own, as that of a test's backend whose port came round again: to
+  /// translate it changes nothing then, here alone.
+  var hasUpstreamAtEndpoint: Bool {
+    let own = upstreams.indices.map { appAddress(of: $0, form: .ownPort) }
+    return upstreams.contains { upstream in
+      ([upstream.origin] + upstream.formerOrigins).contains { own.contains($0.description) }
+    }
+  }
+
   /// Whether an app that takes us for its proxy knows the upstream by another address than its own: `https`, since that
   /// would pass us by, and where `http` and `https` of one host have to be told apart.
   func changesInAbsoluteForm(_ index: Int) -> Bool {

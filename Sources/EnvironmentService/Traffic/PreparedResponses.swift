@@ -63,7 +63,7 @@ extension Environment {
     guard let replay else { return nil }
     if let response = state.withLock({ $0.prepared[index, isCoded] }) { return response }
     do {
-      let response = try replay.prepare(index, addresses: addresses, form: .ownPort, isCoded: isCoded)
+      let response = try replay.prepared(index, addresses: addresses, isCoded: isCoded)
       state.withLock { $0.prepared.keep(response, index, of: replay.interactions.count, isCoded: isCoded) }
       return response
     } catch {

@@ -3,33 +3,38 @@ import Foundation
 import HTTPMessages
 import HTTPServer
 
-/// An opened cassette, ready to answer: what never changes while it plays.
+/// An opened cassette, ready to answer for some upstreams: what never changes while it plays, and what all environments
+/// share that replay the same.
 final class Replay: Sendable {
-  let header: CassetteHeader
+  let cassette: OpenCassette
   let interactions: [Interaction]
   let index: CassetteIndex
   let maker = MatchKeyMaker()
-  let location: CassetteLocation
-  /// The environment's upstream of each interaction, or -1.
-  private let upstreams: [Int32]
+  /// For whom it answers.
+  let upstreams: [CassetteHeader.Upstream]
+  /// The upstream of each interaction, or -1.
+  private let assigned: [Int32]
   private let assignment: UpstreamAssignment
-  /// Of the environment's upstreams.
-  private let names: [String]
-  /// For each of the environment's upstreams, where it was when it was recorded, if elsewhere.
+  /// For each of the upstreams, where it was when it was recorded, if elsewhere.
   let formerOrigins: [[Origin]]
   /// Whether any response was coded on the wire.
   private let isCodedAnywhere: Bool
+  /// Responses in which nothing had to be changed for the app: the same at any endpoint.
+  private let common = Guarded(PreparedResponses())
 
-  init(
-    _ cassette: Cassette, location: CassetteLocation, upstreams: [CassetteHeader.Upstream]
-  ) throws(EnvironmentError) {
-    self.location = location
-    header = cassette.header
-    interactions = try Self.measured(cassette.interactions, in: location)
-    assignment = UpstreamAssignment(upstreams)
-    names = upstreams.map(\.name)
-    self.upstreams = interactions.map { [assignment] in Int32(assignment.upstream(of: $0) ?? -1) }
-    formerOrigins = Self.formerOrigins(interactions, of: upstreams, assigned: self.upstreams)
+  var header: CassetteHeader { cassette.cassette.header }
+  var location: CassetteLocation { cassette.location }
+
+  /// To be asked of ``OpenCassette/replay(_:)``.
+  init(_ cassette: OpenCassette, upstreams: [CassetteHeader.Upstream]) throws(EnvironmentError) {
+    self.cassette = cassette
+    self.upstreams = upstreams
+    interactions = cassette.cassette.interactions
+    let location = cassette.location
+    let assignment = UpstreamAssignment(upstreams)
+    self.assignment = assignment
+    assigned = interactions.map { Int32(assignment.upstream(of: $0) ?? -1) }
+    formerOrigins = Self.formerOrigins(interactions, of: upstreams, assigned: assigned)
     do {
       let requests = Self.rebased(interactions, upstreams: upstreams, formerOrigins: formerOrigins)
       index = try CassetteIndex(requests, upstreams: upstreams, maker: maker) {
@@ -40,35 +45,7 @@ final class Replay: Sendable {
     } catch {
       throw EnvironmentError(.broken, "\(location.har): \(error)")
     }
-    isCodedAnywhere = cassette.interactions.contains { $0.response.headers["Content-Encoding"] != nil }
-  }
-
-  /// The interactions with the lengths of bodies in files, which some tools leave out. A body that is missing is told
-  /// now, not in the middle of a test.
-  private static func measured(
-    _ interactions: [Interaction], in location: CassetteLocation
-  ) throws(EnvironmentError) -> [Interaction] {
-    var interactions = interactions
-    for index in interactions.indices {
-      try measure(&interactions[index].request.body, in: location)
-      try measure(&interactions[index].response.body, in: location)
-    }
-    return interactions
-  }
-
-  private static func measure(_ body: inout RecordedBody, in location: CassetteLocation) throws(EnvironmentError) {
-    guard case .file(let name, let length) = body else { return }
-    let path = "\(location.folder)/\(name)"
-    var status = stat()
-    guard stat(path, &status) == 0 else {
-      throw EnvironmentError(
-        .broken, "\(path) is missing, a body that \(location.har) needs; take it from version control or record anew")
-    }
-    guard length == 0 || Int(status.st_size) == length else {
-      throw EnvironmentError(
-        .broken, "\(path) has \(status.st_size) bytes and not \(length) as recorded; restore it or record anew")
-    }
-    body = .file(name: name, length: Int(status.st_size))
+    isCodedAnywhere = interactions.contains { $0.response.headers["Content-Encoding"] != nil }
   }
 
   /// Where each upstream was when it was recorded, if elsewhere.
@@ -110,8 +87,8 @@ final class Replay: Sendable {
     }
   }
 
-  /// The environment's upstream that answered an interaction.
-  func upstream(of index: Int) -> Int { Int(upstreams[index]) }
+  /// The upstream that answered an interaction.
+  func upstream(of index: Int) -> Int { Int(assigned[index]) }
 
   /// Whether a response's body is at hand, and not in a file.
   func isInline(_ index: Int) -> Bool {
@@ -147,8 +124,8 @@ final class Replay: Sendable {
   func nearest(to request: Request, upstream: String, contentType: String?, body: [UInt8]) -> [Report.Nearest] {
     nearMisses(
       method: request.method, target: request.target, upstreamName: upstream, contentType: contentType, body: body,
-      in: interactions, names: { [assignment, names] in assignment.upstream(of: $0).map { names[$0] } },
-      body: { try CassetteReader.bytes(of: $0, in: location) }
+      in: interactions, names: { [assignment, upstreams] in assignment.upstream(of: $0).map { upstreams[$0].name } },
+      body: { [location] in try CassetteReader.bytes(of: $0, in: location) }
     ).map { miss in
       let recorded = interactions[miss.index].request
       return Report.Nearest(
@@ -179,19 +156,32 @@ final class Replay: Sendable {
 
   /// The head of a recorded response as the app gets it. `Content-Encoding` is gone where the body is not coded.
   func headers(of index: Int, addresses: AddressMap, form: AddressMap.Form, isCoded: Bool) -> Headers {
-    var headers = addresses.responseHeaders(
+    let fields = addresses.responseHeaders(
       interactions[index].response.headers, upstream: upstream(of: index), form: form)
+    return headers(fields, of: index, isCoded: isCoded)
+  }
+
+  private func headers(_ fields: Headers, of index: Int, isCoded: Bool) -> Headers {
+    var headers = fields
     if codings(of: index) != nil, !isCoded { headers.remove("Content-Encoding") }
     return headers
   }
 
-  /// A response that is built once; nil when its body lies in a file and is better streamed.
-  func prepare(_ index: Int, addresses: AddressMap, form: AddressMap.Form, isCoded: Bool) throws -> PreparedResponse {
+  /// A response at an upstream's own port that is built once, for all environments if it is the same for all.
+  func prepared(_ index: Int, addresses: AddressMap, isCoded: Bool) throws -> PreparedResponse {
+    if let response = common.withLock({ $0[index, isCoded] }) { return response }
     let interaction = interactions[index]
-    return try PreparedResponse(
-      status: interaction.response.status,
-      headers: headers(of: index, addresses: addresses, form: form, isCoded: isCoded),
-      body: try bytes(of: index, addresses: addresses, form: form, isCoded: isCoded), framing: framing(of: interaction))
+    let recorded = interaction.response
+    let bytes = try CassetteReader.bytes(of: recorded.body, in: location)
+    let body = rewritten(bytes, of: index, addresses: addresses, form: .ownPort)
+    let fields = addresses.responseHeaders(recorded.headers, upstream: upstream(of: index), form: .ownPort)
+    let response = try PreparedResponse(
+      status: recorded.status, headers: headers(fields, of: index, isCoded: isCoded),
+      body: try coded(body, of: index, isCoded: isCoded), framing: framing(of: interaction))
+    if body == bytes, fields == recorded.headers, !addresses.hasUpstreamAtEndpoint {
+      common.withLock { $0.keep(response, index, of: interactions.count, isCoded: isCoded) }
+    }
+    return response
   }
 
   /// What makes upstreams' addresses in a body the endpoints'. Nil for a part of a text, whose place in the whole is
@@ -205,13 +195,19 @@ final class Replay: Sendable {
 
   /// An inline body as the app gets it.
   private func bytes(of index: Int, addresses: AddressMap, form: AddressMap.Form, isCoded: Bool) throws -> [UInt8] {
-    let response = interactions[index].response
-    var body = try CassetteReader.bytes(of: response.body, in: location)
-    if var rewriter = rewriter(of: index, addresses: addresses, form: form) {
-      body = rewriter.push(body) + rewriter.finish()
-    }
-    if isCoded, let codings = codings(of: index) { body = try codings.encode(body) }
-    return body
+    let bytes = try CassetteReader.bytes(of: interactions[index].response.body, in: location)
+    return try coded(
+      rewritten(bytes, of: index, addresses: addresses, form: form), of: index, isCoded: isCoded)
+  }
+
+  private func rewritten(_ bytes: [UInt8], of index: Int, addresses: AddressMap, form: AddressMap.Form) -> [UInt8] {
+    guard var rewriter = rewriter(of: index, addresses: addresses, form: form) else { return bytes }
+    return rewriter.push(bytes) + rewriter.finish()
+  }
+
+  private func coded(_ body: [UInt8], of index: Int, isCoded: Bool) throws -> [UInt8] {
+    guard isCoded, let codings = codings(of: index) else { return body }
+    return try codings.encode(body)
   }
 
   /// Chunked where it was chunked; for what has no body by rule the length that was told.

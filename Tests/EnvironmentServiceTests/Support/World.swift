@@ -57,6 +57,21 @@ struct World: Sendable {
     try text.write(toFile: "\(folder)/\(name)", atomically: false, encoding: .utf8)
   }
 
+  /// Writes the cassette `c` as another tool would: one answer, with this text or with a body in a file.
+  func writeCassette(url: String, text: String = "", file: String? = nil) throws {
+    let content = file.map { #""size":0,"_file":"\#($0)""# } ?? #""size":\#(text.utf8.count),"text":"\#(text)""#
+    try write(
+      """
+      {"log":{"version":"1.2","creator":{"name":"t","version":"1"},"entries":[
+      {"startedDateTime":"2018-10-08T09:00:00.000Z","time":1,"request":{"method":"GET","url":"\(url)",\
+      "httpVersion":"HTTP/1.1","cookies":[],"headers":[],"queryString":[],"headersSize":-1,"bodySize":0},\
+      "response":{"status":200,"statusText":"OK","httpVersion":"HTTP/1.1","cookies":[],\
+      "headers":[{"name":"Content-Type","value":"text/plain"}],"content":{"mimeType":"text/plain",\(content)},\
+      "redirectURL":"","headersSize":-1,"bodySize":-1},"cache":{},"timings":{"send":0,"wait":1,"receive":0}}
+      ]}}
+      """, to: "c.har")
+  }
+
   /// Whole lines of the partial file that hold interactions.
   func acknowledged(_ name: String = "c") throws -> [String] {
     let text = try read("\(name).har.partial")

@@ -1,0 +1,49 @@
+import Cassettes
+import Foundation
+
+extension Cassette {
+  /// Gives bodies in files their lengths, which some tools leave out.
+  ///
+  /// - Parameter location: where it is.
+  /// - Returns: the paths of all these files.
+  /// - Throws: an ``EnvironmentError`` for a file that is missing or not as long as recorded: that is told now, not in
+  ///   the middle of a test.
+  mutating func measureBodies(in location: CassetteLocation) throws(EnvironmentError) -> Set<String> {
+    var paths = Set<String>()
+    for index in interactions.indices {
+      if let (path, length) = try Self.file(of: interactions[index].request.body, in: location) {
+        paths.insert(path)
+        interactions[index].request.body.setLength(length)
+      }
+      if let (path, length) = try Self.file(of: interactions[index].response.body, in: location) {
+        paths.insert(path)
+        interactions[index].response.body.setLength(length)
+      }
+    }
+    return paths
+  }
+
+  /// Nil for a body that is no file.
+  private static func file(
+    of body: RecordedBody, in location: CassetteLocation
+  ) throws(EnvironmentError) -> (path: String, length: Int)? {
+    guard case .file(let name, let length) = body else { return nil }
+    let path = "\(location.folder)/\(name)"
+    var status = stat()
+    guard stat(path, &status) == 0 else {
+      throw EnvironmentError(
+        .broken, "\(path) is missing, a body that \(location.har) needs; take it from version control or record anew")
+    }
+    guard length == 0 || Int(status.st_size) == length else {
+      throw EnvironmentError(
+        .broken, "\(path) has \(status.st_size) bytes and not \(length) as recorded; restore it or record anew")
+    }
+    return (path, Int(status.st_size))
+  }
+}
+
+extension RecordedBody {
+  fileprivate mutating func setLength(_ length: Int) {
+    if case .file(let name, _) = self { self = .file(name: name, length: length) }
+  }
+}

@@ -1,0 +1,114 @@
+import Foundation
+import HTTPMessages
+import HTTPServer
+import PortLeases
+import TestSupport
+import Testing
+
+@testable import EnvironmentService
+
+@Suite("Environments that replay the same cassette")
+struct SharedCassetteTests {
+  /// A world in which files are old enough to be shared.
+  private static func withWorld(_ upstream: TestUpstream, _ body: (World) async throws -> Void) async throws {
+    try await EnvironmentServiceTests.withWorld(upstream) { recording in
+      var configuration = HTTPServer.Configuration()
+      configuration.threads = 1
+      let server = try HTTPServer(configuration)
+      let shelf = CassetteShelf { FileStamp.now() + 3_600_000_000_000 }
+      let service = EnvironmentService(server: server, shelf: shelf)
+      let result: Result<Void, any Error>
+      do { result = .success(try await body(World(service: service, folder: recording.folder))) } catch {
+        result = .failure(error)
+      }
+      await server.stop(grace: .zero)
+      await service.stop()
+      try result.get()
+    }
+  }
+
+  @Test("share what was read of it, and each plays it in its own order")
+  func order() async throws {
+    let upstream = try numbered()
+    try await Self.withWorld(upstream) { world in
+      try await world.record(["api": upstream.origin]) { environment in
+        for _ in 0..<3 { _ = try await environment.get("/a") }
+      }
+      let first = try world.provision(.replay)
+      let second = try world.provision(.replay)
+      #expect(first.replay != nil)
+      #expect(first.replay === second.replay)
+      var answers: [[String]] = [[], []]
+      for (turn, environment) in [(0, first), (0, first), (1, second), (0, first), (1, second), (1, second)] {
+        answers[turn].append(try await environment.get("/a").text)
+      }
+      #expect(answers == [["/a: 0", "/a: 1", "/a: 2"], ["/a: 0", "/a: 1", "/a: 2"]])
+      #expect(await first.end().report.requests.replayed == 3)
+      #expect(try await second.get("/a").text == "/a: 2")
+      #expect(await second.end().report.requests.replayed == 4)
+    }
+  }
+
+  @Test("for other upstreams share what was read, and match by their own")
+  func upstreams() async throws {
+    let upstream = try numbered()
+    try await Self.withWorld(upstream) { world in
+      try await world.record(["api": upstream.origin]) { _ = try await $0.get("/a") }
+      let known = try world.provision(.replay, ["api": upstream.origin])
+      let other = try world.provision(.replay, ["shop": Origin(parsing: "https://shop.example")])
+      #expect(known.replay !== other.replay)
+      #expect(known.replay?.cassette === other.replay?.cassette)
+      #expect(try await known.get("/a").status == 200)
+      #expect(try await other.get("/a").status == 501)
+      _ = await (known.end(), other.end())
+    }
+  }
+
+  @Test("send the same answer, unless the upstream's address is in it: that is each one's own endpoint")
+  func answers() async throws {
+    let upstream = try TestUpstream { request in
+      let next = request.target == "/link" ? "http://\(request.headers["Host"] ?? "")/next" : "none"
+      return text("{\"next\": \"\(next)\"}", type: "application/json")
+    }
+    try await Self.withWorld(upstream) { world in
+      try await world.record(["api": upstream.origin]) { environment in
+        for target in ["/plain", "/link"] { _ = try await environment.get(target) }
+      }
+      let environments = [try world.provision(.replay), try world.provision(.replay)]
+      for environment in environments {
+        let endpoint = try #require(environment.endpoint("api"))
+        #expect(try await environment.get("/plain").text == "{\"next\": \"none\"}")
+        #expect(try await environment.get("/link").text == "{\"next\": \"\(endpoint)/next\"}")
+      }
+      let prepared = environments.map { environment in environment.state.withLock { $0.prepared } }
+      #expect(prepared[0][0, false] != nil)
+      #expect(prepared[0][0, false] === prepared[1][0, false])
+      #expect(prepared[0][1, false] !== prepared[1][1, false])
+      for environment in environments { _ = await environment.end() }
+    }
+  }
+
+  @Test("are told their own endpoint, also where another's was the backend's old address")
+  func sameAddress() async throws {
+    let upstream = try numbered()
+    try await Self.withWorld(upstream) { world in
+      let held = try PortReservation()
+      try world.writeCassette(url: "http://127.0.0.1:\(held.port)/a", text: "at http://127.0.0.1:\(held.port)/")
+      let server = try HTTPServer()
+      let ports = Guarded<[UInt16?]>([nil, held.port])
+      let hosting = Hosting(listen: { handler in
+        try server.listen(on: ports.withLock { $0.removeFirst() }, handler: handler)
+      })
+      var specification = EnvironmentSpecification(name: "a test", mode: .replay)
+      specification.cassette = world.location()
+      let first = try world.service.provision(specification, hosting: hosting)
+      let second = try world.service.provision(specification)
+      #expect(first.replay === second.replay)
+      for environment in [first, second] {
+        #expect(try await environment.get("/a").text == "at http://127.0.0.1:\(environment.upstreams[0].port)/")
+        _ = await environment.end()
+      }
+      await server.stop(grace: .zero)
+    }
+  }
+}
