@@ -142,9 +142,14 @@ enum Provisioning {
   private static func randomToken() -> String { randomHexadecimal(bytes: 32) }
 
   private static func randomHexadecimal(bytes: Int) -> String {
+    // By words: the system is asked for each number.
     var generator = SystemRandomNumberGenerator()
-    let digits = Array("0123456789abcdef")
-    return String((0..<(bytes * 2)).map { _ in digits[Int.random(in: 0..<16, using: &generator)] })
+    var digits = ""
+    while digits.utf8.count < bytes * 2 {
+      let word = String(generator.next() as UInt64, radix: 16)
+      digits += String(repeating: "0", count: 16 - word.utf8.count) + word
+    }
+    return String(digits.prefix(bytes * 2))
   }
 
   private static var machineTimeZone: String { TimeZone.current.identifier }
