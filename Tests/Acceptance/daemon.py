@@ -45,10 +45,27 @@ def raise_limit():
     return hard
 
 
-def free_range(count):
-    """A range of ports that other runs of these scripts do not have; single ports of it may be taken."""
-    low = random.Random(f"{os.getpid()} {time.monotonic_ns()}").randrange(20000, 32000 - count)
-    return low, low + count - 1
+def own_ports(count, low=15_000, high=20_000):
+    """The first and the last of so many ports that no other script of these takes, be it of another run on this machine,
+    until this one ends. Single ports may be other programs'. The unit tests have theirs below (OwnPorts.swift)."""
+    # Side by side, so that two of the largest find room; at random, since former users' connections stay for a minute.
+    starts = list(range(low, high - count + 1, -(-count // 100) * 100))
+    for start in random.SystemRandom().sample(starts, len(starts)):
+        # A hundred ports stand or fall with a name: one process can bind it, and the system frees it with that.
+        names = [(socket.socket(socket.AF_UNIX), f"\0diorama-test-ports-{port}") for port in range(start, start + count, 100)]
+        try:
+            for name, address in names:
+                name.bind(address)
+        except OSError:
+            for name, _ in names:
+                name.close()
+        else:
+            own_ports.names += names
+            return start, start + count - 1
+    raise SystemExit(f"no {count} ports of {low}-{high - 1} are left by other runs of these scripts; end some")
+
+
+own_ports.names = []
 
 
 class Daemon:
@@ -57,7 +74,7 @@ class Daemon:
     def __init__(self, folder, ports=500, configuration=None, options=(), variables=None, portserver=""):
         self.folder = pathlib.Path(folder)
         self.state = self.folder / "state"
-        self.low, self.high = free_range(ports) if isinstance(ports, int) else ports
+        self.low, self.high = own_ports(ports) if isinstance(ports, int) else ports
         self.words = [support.binary("diorama"), "serve", "--state", self.state, "--portserver-address", portserver]
         self.words += ["--ports", f"{self.low}-{self.high}", *options]
         if configuration is not None:

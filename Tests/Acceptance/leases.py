@@ -18,8 +18,6 @@ import time
 import daemon
 import support
 
-# In the middle of what the system hands out by itself, so that whoever binds any port comes by all the time.
-LOW = 40000
 BINDERS = 8
 HELD = 40  # ports that each of them has at one time
 
@@ -140,11 +138,13 @@ def main():
     total = options.processes * options.leases
     # A little more than all leases together: from the second generation on the pool is empty time and again. What the
     # binders have of it, and connections of former owners, are room that is needed besides.
-    high = LOW + total + total // 20 + BINDERS * HELD
+    count = total + total // 20 + BINDERS * HELD
+    # In the middle of what the system hands out by itself, so that whoever binds any port comes by all the time.
+    ports = daemon.own_ports(count, 33_000, 60_900)
     address = f"@diorama-leases-{os.getpid()}"
     owners, binders = {}, []
 
-    with support.folder() as folder, daemon.Daemon(folder, ports=(LOW, high), portserver=address) as server:
+    with support.folder() as folder, daemon.Daemon(folder, ports=ports, portserver=address) as server:
         try:
             binders = [Process(bind_any) for _ in range(BINDERS)]
             for generation in range(options.generations):

@@ -6,7 +6,7 @@ import Testing
 struct EndpointTests {
   @Test("is held until the server listens there, which gets the port though it is held")
   func lent() throws {
-    let pool = PortPool(range: 10310...10310)
+    let pool = try PortPool.own(1)
     let port = try pool.leaseSoon(PortRequest(environment: "e", holds: false))[0].port
     #expect(TestSocket(reuse: false).bind(port) == EADDRINUSE)
     do {
@@ -26,7 +26,7 @@ struct EndpointTests {
 
   @Test("costs no socket beside the server's own")
   func descriptors() throws {
-    let pool = PortPool(range: 10311...10311)
+    let pool = try PortPool.own(1)
     let port = try pool.leaseSoon(PortRequest(environment: "e", holds: false))[0].port
     pool.lend(port)
     pool.reclaim()
@@ -35,7 +35,7 @@ struct EndpointTests {
 
   @Test("is no matter of a lease for an app, which stays held")
   func app() throws {
-    let pool = PortPool(range: 10312...10312)
+    let pool = try PortPool.own(1)
     let port = try pool.leaseSoon(PortRequest(environment: "e"))[0].port
     pool.lend(port)
     #expect(TestSocket(reuse: false).bind(port) == EADDRINUSE)

@@ -6,7 +6,7 @@ import Testing
 struct ExhaustionTests {
   @Test("says in one line who holds what, and what to do")
   func message() throws {
-    let pool = PortPool(range: 10180...10189)
+    let pool = try PortPool.own(10)
     let owner = try thisProcess()
     try pool.leaseSoon(PortRequest(count: 4, names: ["debug", "admin"], owner: owner))
     try pool.leaseSoon(PortRequest(count: 3, environment: "a1b2", holds: false))
@@ -14,7 +14,7 @@ struct ExhaustionTests {
     let error = try #require(throws: PortError.self) { try pool.lease(PortRequest(count: 2)) }
     #expect(error.kind == .exhausted)
     for part in [
-      "no port of 10180-10189 is free (2 were asked for)", "9 leased", "process \(owner.pid) (",
+      "no port of \(pool.words) is free (2 were asked for)", "9 leased", "process \(owner.pid) (",
       "4 ports (admin, debug)",
       "environment a1b2: 3 ports", "no owner, for a time: 2 ports", "diorama port release",
     ] { #expect(error.message.contains(part), "\(part) in: \(error.message)") }
@@ -23,7 +23,7 @@ struct ExhaustionTests {
 
   @Test("names the five who hold the most, and counts the others")
   func most() throws {
-    let pool = PortPool(range: 10190...10249)
+    let pool = try PortPool.own(60)
     for number in 1...9 { try pool.leaseSoon(PortRequest(count: number, environment: "e\(number)")) }
     let error = try #require(throws: PortError.self) { try pool.lease(PortRequest(count: 60)) }
     #expect(error.message.contains("environment e9: 9 ports; environment e8: 8 ports"))
@@ -33,7 +33,7 @@ struct ExhaustionTests {
 
   @Test("gives all that are asked for or none, and keeps what it has for the next")
   func all() throws {
-    let pool = PortPool(range: 10250...10253)
+    let pool = try PortPool.own(4)
     let first = try pool.leaseSoon()[0]
     #expect(throws: PortError.self) { try pool.lease(PortRequest(count: 4)) }
     #expect(pool.leases == [first])
@@ -44,13 +44,13 @@ struct ExhaustionTests {
   @Test("is also one with as many leases as its limit, until an owner is gone")
   func limit() async throws {
     try await onThread {
-      let pool = PortPool(range: 10254...10269, limit: 2)
+      let pool = try PortPool.own(16, limit: 2)
       let child = try sleeper()
       try pool.leaseSoon(PortRequest(owner: try child.owner))
       try pool.leaseSoon()
       let error = #expect(throws: PortError.self) { try pool.lease(PortRequest()) }
       #expect(error?.kind == .exhausted)
-      #expect(error?.message.contains("only 2 of the ports 10254-10269 may be leased at once") == true)
+      #expect(error?.message.contains("only 2 of the ports \(pool.words) may be leased at once") == true)
       child.end()
       try pool.leaseSoon()
       let more = #expect(throws: PortError.self) { try pool.lease(PortRequest(count: 3)) }

@@ -7,8 +7,8 @@ import Testing
 struct FormerUserTests {
   @Test("do not keep a port from a program that sets SO_REUSEADDR, nor from an environment")
   func tolerated() throws {
-    let port = try untouched()
-    let pool = PortPool(range: port...port)
+    let pool = try PortPool.own(1)
+    let port = pool.range.lowerBound
     try TestSocket.leaveTimeWait(port)
     try #require(TestSocket(reuse: false).bind(port) == EADDRINUSE)
     try pool.leaseSoon()
@@ -22,8 +22,8 @@ struct FormerUserTests {
   @Test("are passed over while there are ports without any")
   func passed() throws {
     // Two neighbours of which the first is used.
-    let port = try untouched(in: stride(from: 11200, to: 11300, by: 2))
-    let pool = PortPool(range: port...(port + 1))
+    let pool = try PortPool.own(2)
+    let port = pool.range.lowerBound
     try TestSocket.leaveTimeWait(port)
     #expect(try pool.leaseSoon()[0].port == port + 1)
     #expect(try pool.leaseSoon(PortRequest(environment: "e", holds: false))[0].port == port)
@@ -31,15 +31,14 @@ struct FormerUserTests {
 
   @Test("keep a port from a program that binds plainly, since it could not bind")
   func plain() throws {
-    let port = try untouched()
-    try TestSocket.leaveTimeWait(port)
-    #expect(throws: PortError.self) { try PortPool(range: port...port).lease(PortRequest(holds: false)) }
+    let pool = try PortPool.own(1)
+    try TestSocket.leaveTimeWait(pool.range.lowerBound)
+    #expect(throws: PortError.self) { try pool.lease(PortRequest(holds: false)) }
   }
 
   @Test("are beside many ports at once: those taken in advance go out next, or are free again")
   func many() throws {
-    let port = try untouched(in: stride(from: 11500, to: 11900, by: 8))
-    let pool = PortPool(range: port...(port + 7))
+    let pool = try PortPool.own(8)
     for port in pool.range { try TestSocket.leaveTimeWait(port) }
     try pool.leaseSoon()
     #expect(pool.counts.leased == 1 && pool.counts.free + pool.counts.taken == 7)
@@ -54,8 +53,8 @@ struct FormerUserTests {
 
   @Test("hide neither a holder nor a program that listens")
   func others() throws {
-    let port = try untouched()
-    let pool = PortPool(range: port...port)
+    let pool = try PortPool.own(1)
+    let port = pool.range.lowerBound
     let reservation = try PortReservation(in: port...port)
     try TestSocket.leaveTimeWait(port)
     #expect(throws: PortError.self) { try pool.lease(PortRequest()) }
@@ -67,8 +66,8 @@ struct FormerUserTests {
 
   @Test("that are still open keep the port")
   func open() throws {
-    let port = try untouched()
-    let pool = PortPool(range: port...port)
+    let pool = try PortPool.own(1)
+    let port = pool.range.lowerBound
     let client = TestSocket()
     let accepted: Int32
     do {
@@ -80,10 +79,5 @@ struct FormerUserTests {
     #expect(throws: PortError.self) { try pool.lease(PortRequest()) }
     close(accepted)
     withExtendedLifetime(client) {}
-  }
-
-  /// A port that nobody has used for a minute: these tests may have run a moment ago.
-  private func untouched(in ports: some Sequence<UInt16> = UInt16(11300)...11499) throws -> UInt16 {
-    try #require(ports.shuffled().first { TestSocket(reuse: false).bind($0) == 0 })
   }
 }

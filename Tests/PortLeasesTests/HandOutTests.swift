@@ -61,7 +61,8 @@ struct HandOutTests {
 
   @Test("begins at a random place in a pool that has just been made")
   func random() throws {
-    let first = try (0..<40).map { _ in try PortPool(range: 10064...10079).leaseSoon()[0].port }
+    let ports = try OwnPorts(16)
+    let first = try (0..<40).map { _ in try PortPool(range: ports.range).leaseSoon()[0].port }
     #expect(Set(first).count > 1)
   }
 

@@ -4,7 +4,9 @@ import Testing
 
 @Suite("A lease")
 struct LeaseTests {
-  let pool = PortPool(range: 10000...10049)
+  let pool: PortPool
+
+  init() throws { pool = try PortPool.own(50) }
 
   @Test("is of a port of the pool that nobody else has, with its name, its owner and its end")
   func lease() throws {

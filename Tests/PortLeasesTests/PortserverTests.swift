@@ -1,7 +1,8 @@
 import Foundation
-import PortLeases
 import TestSupport
 import Testing
+
+@testable import PortLeases
 
 #if canImport(Darwin)
   import Darwin
@@ -59,7 +60,7 @@ struct PortserverTests {
   func leased() async throws {
     let address = address
     try await onThread {
-      let pool = PortPool(range: 11000...11009)
+      let pool = try PortPool.own(10)
       let server = try PortserverServer(address: address, pool: pool)
       let child = try sleeper()
       let answer = try #require(try PortserverClient.ask("\(child.pid)\n", at: address))
@@ -79,7 +80,8 @@ struct PortserverTests {
   func held() async throws {
     let address = address
     try await onThread {
-      let pool = PortPool(range: 59100...59139)
+      // More than other programs have of them at any time.
+      let pool = PortPool(range: EphemeralPorts.range)
       let server = try PortserverServer(address: address, pool: pool)
       let answer = try #require(try PortserverClient.ask("\(getpid())\n", at: address))
       let port = try #require(UInt16(answer.dropLast()))
@@ -98,7 +100,7 @@ struct PortserverTests {
   func refused(request: String) async throws {
     let address = address
     try await onThread {
-      let pool = PortPool(range: 11010...11019)
+      let pool = try PortPool.own(10)
       let server = try PortserverServer(address: address, pool: pool)
       #expect(try PortserverClient.ask(request, at: address) == "")
       #expect(pool.leases.isEmpty)
@@ -110,14 +112,15 @@ struct PortserverTests {
   func denied() async throws {
     let address = address
     try await onThread {
-      let pool = PortPool(range: 11020...11020)
+      let pool = try PortPool.own(1)
+      let port = pool.range.lowerBound
       let server = try PortserverServer(address: address, pool: pool)
       let child = try sleeper()
-      #expect(try PortserverClient.ask("\(child.pid)\n", at: address) == "11020\n")
+      #expect(try PortserverClient.ask("\(child.pid)\n", at: address) == "\(port)\n")
       #expect(try PortserverClient.ask("\(getpid())\n", at: address) == "")
       child.end()
       #expect(try PortserverClient.ask("\(child.pid)\n", at: address) == "")
-      #expect(try PortserverClient.ask("\(getpid())\n", at: address) == "11020\n")
+      #expect(try PortserverClient.ask("\(getpid())\n", at: address) == "\(port)\n")
       #expect(server.statistics.contains("2 ports leased, 2 clients denied"))
     }
   }
@@ -126,7 +129,7 @@ struct PortserverTests {
   func pieces() async throws {
     let address = address
     try await onThread {
-      let pool = PortPool(range: 11030...11039)
+      let pool = try PortPool.own(10)
       let server = try PortserverServer(address: address, pool: pool)
       let digits = Array("\(getpid())")
       let client = try PortserverClient(address)
@@ -148,7 +151,7 @@ struct PortserverTests {
     let address = address
     try await onThread {
       let server = try PortserverServer(
-        address: address, pool: PortPool(range: 11040...11049), patience: .milliseconds(100))
+        address: address, pool: try PortPool.own(10), patience: .milliseconds(100))
       let silent = try PortserverClient(address)
       #expect(silent.answer() == "")
       #expect(try PortserverClient.ask("12", at: address) == "")
@@ -160,7 +163,7 @@ struct PortserverTests {
   func crowd() async throws {
     let address = address
     try await onThread {
-      let server = try PortserverServer(address: address, pool: PortPool(range: 11050...11059))
+      let server = try PortserverServer(address: address, pool: try PortPool.own(10))
       let silent = try (0..<300).map { _ in try PortserverClient(address) }
       #expect(try #require(try PortserverClient.ask("\(getpid())\n", at: address)).hasSuffix("\n"))
       withExtendedLifetime((silent, server)) {}

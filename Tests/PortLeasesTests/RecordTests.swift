@@ -23,7 +23,7 @@ struct RecordTests {
 
   @Test("is every change, before anybody is told")
   func changes() throws {
-    let pool = PortPool(range: 10290...10293, record: record.note)
+    let pool = try PortPool.own(4, record: record.note)
     let leases = try pool.leaseSoon(PortRequest(count: 2, environment: "e"))
     #expect(record.changes.withLock { $0 } == [.leased(leases)])
     try pool.release(leases[0].port)
@@ -39,7 +39,7 @@ struct RecordTests {
 
   @Test("decides: a lease that cannot be stored is none, and its ports are free")
   func unstored() throws {
-    let pool = PortPool(range: 10294...10295, record: record.note)
+    let pool = try PortPool.own(2, record: record.note)
     record.isBroken.withLock { $0 = true }
     let error = #expect(throws: PortError.self) { try pool.lease(PortRequest(count: 2)) }
     #expect(error?.kind == .notRecorded)
@@ -51,7 +51,7 @@ struct RecordTests {
 
   @Test("decides: a release that cannot be stored is none")
   func unreleased() throws {
-    let pool = PortPool(range: 10296...10297, record: record.note)
+    let pool = try PortPool.own(2, record: record.note)
     let lease = try pool.leaseSoon(PortRequest(ttl: .seconds(1)))[0]
     record.isBroken.withLock { $0 = true }
     let error = #expect(throws: PortError.self) { try pool.release(lease.port) }
@@ -66,7 +66,7 @@ struct RecordTests {
   @Test("is in the order in which it happens, however many threads there are")
   func order() async throws {
     let record = record
-    let pool = PortPool(range: 10300...10307, record: record.note)
+    let pool = try PortPool.own(8, record: record.note)
     try await withThrowingTaskGroup(of: Void.self) { group in
       for _ in 0..<4 {
         group.addTask {

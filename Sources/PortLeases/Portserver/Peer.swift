@@ -37,6 +37,9 @@ enum Peer {
     #endif
   }
 
+  /// Whether a client of this user gets an answer: only this process's own user and root do.
+  static func isWelcome(_ user: uid_t?, own: uid_t = geteuid()) -> Bool { user == own || user == 0 }
+
   /// Whether all of it was taken.
   static func send(_ bytes: [UInt8], to descriptor: Int32) -> Bool {
     #if canImport(Darwin)

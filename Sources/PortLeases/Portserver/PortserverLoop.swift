@@ -107,7 +107,7 @@ final class PortserverLoop: @unchecked Sendable {
         if [EMFILE, ENFILE, ENOBUFS, ENOMEM].contains(errno) { pausedUntil = now + .milliseconds(100) }
         return
       }
-      guard let user = Peer.user(of: descriptor), user == geteuid() || user == 0 else {
+      guard Peer.isWelcome(Peer.user(of: descriptor)) else {
         refuse(Client(descriptor: descriptor, deadline: now), .foreign, "it belongs to another user")
         continue
       }
