@@ -75,7 +75,7 @@ package final class Host: Sendable {
         switch change {
         case .leased(let leases):
           tally.change { $0.leased += leases.count }
-          try store.save(leases: try leases.map { ($0.port, try JSONEncoder().encode($0)) })
+          try store.save(leases: leases.map { ($0.port, $0.document) })
         case .released(let ports): try store.remove(leases: ports)
         }
       } catch {

@@ -20,6 +20,8 @@ struct PoolState {
   private var free: Queue<UInt16>
   /// Taken in advance, beside a former user's connections; until then they go to nobody else.
   private var spares: [(holder: PortHolder, until: Date)] = []
+  /// Taken beforehand for the next request that wants such a holder.
+  private(set) var ready: (holder: PortHolder, reusable: Bool)?
   /// Not leased, and yet some program has them: in the order in which they were found so.
   private var taken = Queue<(port: UInt16, until: Date)>()
 
@@ -31,7 +33,7 @@ struct PoolState {
 
   var leases: [PortLease] { entries.values.map(\.lease).sorted { $0.port < $1.port } }
   var takenCount: Int { taken.count }
-  var freeCount: Int { free.count + spares.count }
+  var freeCount: Int { free.count + spares.count + (ready == nil ? 0 : 1) }
 
   /// The next port to try.
   mutating func nextFree(now: Date) -> UInt16? {
@@ -48,6 +50,23 @@ struct PoolState {
 
   /// Some program has this port.
   mutating func leaveAlone(_ port: UInt16, now: Date) { taken.append((port, now + Self.rest)) }
+
+  mutating func makeReady(_ holder: PortHolder, reusable: Bool) { ready = (holder, reusable) }
+
+  /// The port that was taken beforehand, where its holder is of this kind; else it is the next to try.
+  mutating func nextReady(reusable: Bool) -> PortHolder? {
+    guard let ready, ready.reusable == reusable else {
+      dropReady()
+      return nil
+    }
+    self.ready = nil
+    return ready.holder
+  }
+
+  mutating func dropReady() {
+    if let ready { free.putBack([ready.holder.port]) }
+    ready = nil
+  }
 
   /// A port that was taken in advance.
   mutating func nextSpare() -> PortHolder? { spares.isEmpty ? nil : spares.removeFirst().holder }

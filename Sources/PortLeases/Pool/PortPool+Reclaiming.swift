@@ -17,7 +17,10 @@ extension PortPool {
     defer { turn.unlock() }
     let leases = takeBack(now: now, grace: Self.grace)
     resumeHolding()
-    state.withLock { $0.dropSpares(now: now) }
+    state.withLock { state in
+      state.dropSpares(now: now)
+      state.dropReady()
+    }
     return leases
   }
 

@@ -1,11 +1,24 @@
-import Foundation
+package import Foundation
 import HTTPMessages
 
-/// How ports are found for a request; in turn, with the caller holding it.
+/// How ports are found for a request.
 extension PortPool {
   /// How many ports beside a former user's connections are looked at together.
   private static let mostAtOnce = 64
 
+  /// Takes a port for a next request like this one, while nobody waits for it; one that is not asked for in a second is
+  /// free again.
+  package func prepare(for request: PortRequest, now: Date = Date()) {
+    turn.lock()
+    defer { turn.unlock() }
+    // One try: whoever asks next tries the others.
+    guard let port = state.withLock({ $0.ready == nil ? $0.nextFree(now: now) : nil }),
+      let holder = try? take(port, request.reuses, now: now)
+    else { return }
+    state.withLock { $0.makeReady(holder, reusable: request.reuses) }
+  }
+
+  /// In turn, with the caller holding it.
   func take(_ request: PortRequest, now: Date) throws(PortError) -> [PortHolder] {
     if leasedCount + request.count > limit { takeBack(now: now, grace: 0) }
     guard leasedCount + request.count <= limit else {
@@ -30,16 +43,17 @@ extension PortPool {
 
   /// Takes the next port that is free indeed.
   private func next(reuses: Bool, now: Date) throws(PortError) -> PortHolder? {
+    if let ready = state.withLock({ $0.nextReady(reusable: reuses) }) { return ready }
     if !reuses { state.withLock { $0.dropSpares() } }
     while let port = state.withLock({ $0.nextFree(now: now) }) {
-      if let holder = try take(port, now: now) { return holder }
+      if let holder = try take(port, reuses, now: now) { return holder }
     }
     // Nothing is left but what was found in use a moment ago: only a former user's connections may be there, which is
     // good enough for most, or it may have come free.
     if reuses, let holder = nextBesideFormerUsers(now: now) { return holder }
     for _ in 0..<state.withLock({ $0.takenCount }) {
       guard let port = state.withLock({ $0.nextTaken() }) else { break }
-      if let holder = try take(port, now: now) { return holder }
+      if let holder = try take(port, reuses, now: now) { return holder }
     }
     return nil
   }
@@ -61,8 +75,8 @@ extension PortPool {
     return nil
   }
 
-  private func take(_ port: UInt16, now: Date) throws(PortError) -> PortHolder? {
-    switch PortHolder.take(port) {
+  private func take(_ port: UInt16, _ reuses: Bool, now: Date) throws(PortError) -> PortHolder? {
+    switch PortHolder.take(port, reusable: reuses) {
     case .holder(let holder): return holder
     case .taken: break
     case .failed(let code) where [EMFILE, ENFILE, ENOBUFS, ENOMEM].contains(code):

@@ -153,8 +153,9 @@ final class PortserverLoop: @unchecked Sendable {
       refuse(client, .denied, "there is no process \(pid) that could own a port")
       return
     }
+    let request = PortRequest(owner: owner, holds: holds)
     do {
-      let port = try pool.lease(PortRequest(owner: owner, holds: holds))[0].port
+      let port = try pool.lease(request)[0].port
       guard Peer.send(Array("\(port)\n".utf8), to: client.descriptor) else {
         refuse(client, .malformed, "it was gone before it got its port")
         try pool.release(port)
@@ -163,6 +164,8 @@ final class PortserverLoop: @unchecked Sendable {
       tally.withLock { $0.leased += 1 }
       log(.leased(port: port, pid: pid))
       close(client.descriptor)
+      // The sockets that it takes to find a port free are most of the work; the next client need not wait for them.
+      pool.prepare(for: request)
     } catch {
       refuse(client, .denied, "\(error)")
     }

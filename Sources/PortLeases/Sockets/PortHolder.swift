@@ -30,7 +30,13 @@ final class PortHolder: Sendable {
   deinit { close(descriptor) }
 
   /// Takes a port that nobody else has.
-  static func take(_ port: UInt16) -> Outcome { take(port, reusing: false) }
+  ///
+  /// - Parameters:
+  ///   - port: the port.
+  ///   - reusable: whether a program that sets `SO_REUSEADDR` can bind beside the holder; else the holder costs less,
+  ///     and has to be gone before anybody can bind.
+  /// - Returns: the holder, or why there is none.
+  static func take(_ port: UInt16, reusable: Bool = true) -> Outcome { take(port, reusing: false, reusable: reusable) }
 
   /// Takes those of some ports that nobody else has, except for connections of a former user that only wait for their
   /// time to pass (`TIME_WAIT`).
@@ -61,18 +67,21 @@ final class PortHolder: Sendable {
     if case .taken = PortSocket.canBind(port, at: .any, reusing: true) { true } else { false }
   }
 
-  private static func take(_ port: UInt16, reusing: Bool) -> Outcome {
-    for kind in [PortSocket.Kind.stream, .datagram] {
-      switch PortSocket.canBind(port, at: .any, kind, reusing: reusing) {
-      case .bound: break
-      case .taken: return .taken
-      case .failed(let code): return .failed(code)
-      }
-    }
-    switch PortSocket.bind(port, at: .loopback, reusing: reusing) {
-    case .bound(let descriptor):
-      if !reusing { PortSocket.setReusing(descriptor) }
-      return .holder(PortHolder(port: port, descriptor: descriptor))
+  private static func take(_ port: UInt16, reusing: Bool, reusable: Bool = true) -> Outcome {
+    let datagrams = PortSocket.canBind(port, at: .any, .datagram)
+    guard case .bound = datagrams else { return outcome(datagrams, port) }
+    let everywhere = PortSocket.bind(port, at: .any, reusing: reusing)
+    guard reusable, case .bound(let descriptor) = everywhere else { return outcome(everywhere, port) }
+    // On the other addresses others may listen, too, once the port is leased.
+    close(descriptor)
+    let loopback = PortSocket.bind(port, at: .loopback, reusing: reusing)
+    if !reusing, case .bound(let descriptor) = loopback { PortSocket.setReusing(descriptor) }
+    return outcome(loopback, port)
+  }
+
+  private static func outcome(_ outcome: PortSocket.Outcome, _ port: UInt16) -> Outcome {
+    switch outcome {
+    case .bound(let descriptor): return .holder(PortHolder(port: port, descriptor: descriptor))
     case .taken: return .taken
     case .failed(let code): return .failed(code)
     }
