@@ -188,7 +188,7 @@ extension Connection {
       return queue(raw, status, wire.pointer, headSize: wire.headSize)
     } catch {
       if case .success(let response) = outcome, case .stream(let pipe, _) = response.body { pipe.abandon() }
-      return fail(raw, "\(error)\n")
+      return fail(raw, "\(error)")
     }
   }
 
@@ -211,18 +211,16 @@ extension Connection {
   }
 
   private func fail(_ raw: OpaquePointer, _ text: String) -> MHD_Result {
-    guard
-      let wire = try? WireResponse(
-        headers: ["Content-Type": "text/plain; charset=utf-8"], content: .bytes(Array(text.utf8)))
-    else { return .NO }
-    return queue(raw, 500, wire.pointer, headSize: wire.headSize)
+    let failure = Refusal.failure(text)
+    guard let wire = try? WireResponse(headers: failure.headers, content: .bytes(failure.body)) else { return .NO }
+    return queue(raw, failure.status, wire.pointer, headSize: wire.headSize)
   }
 
   private func queue(_ raw: OpaquePointer, _ status: UInt32, _ response: OpaquePointer, headSize: Int) -> MHD_Result {
     if core.isDraining.load(ordering: .relaxed) { _ = diorama_connection_close_after_answer(raw) }
     // When a head does not fit, libmicrohttpd closes without a word; this gives one.
     if headSize > 1024, headSize > room(raw) {
-      return fail(raw, "the response's head has about \(headSize) bytes; raise the server's header limit\n")
+      return fail(raw, "the response's head has about \(headSize) bytes; raise the server's header limit")
     }
     return MHD_queue_response(raw, status, response)
   }

@@ -149,7 +149,7 @@ struct FramingTests {
       }
       #expect(answers.map(\.status) == [500, 200])
       #expect(answers[0].text.contains("the cassette is torn"))
-      #expect(answers[0].headers["Content-Type"] == "text/plain; charset=utf-8")
+      #expect(answers[0].headers["Content-Type"] == "application/problem+json")
     }
   }
 

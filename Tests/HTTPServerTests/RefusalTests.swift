@@ -1,0 +1,70 @@
+import Foundation
+import HTTPMessages
+import HTTPServer
+import TestSupport
+import Testing
+
+@Suite("What the server says itself", .timeLimit(.minutes(5)))
+struct RefusalTests {
+  private struct Document: Decodable {
+    var type: String
+    var title: String
+    var status: Int
+    var detail: String
+  }
+
+  private struct Broken: Error, CustomStringConvertible {
+    let description = "the \"cassette\"\\\n\u{1}is torn: é"
+  }
+
+  private func document(of answer: RawClient.Answer) throws -> Document {
+    #expect(answer.headers.all("Content-Type") == ["application/problem+json"])
+    let document = try JSONDecoder().decode(Document.self, from: Data(answer.body))
+    #expect(document.type == "about:blank" && document.status == answer.status && !document.title.isEmpty)
+    return document
+  }
+
+  private static let long = String(repeating: "x", count: 4100)
+
+  @Test(
+    "is a problem document, whether or not libmicrohttpd could still answer",
+    arguments: [
+      ("GET /\(long) HTTP/1.1\r\nHost: a\r\n\r\n", 414),
+      ("GET / HTTP/1.1\r\nHost: a\r\nX: \(long)\r\n\r\n", 431),
+      ("POST / HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 11\r\n\r\n", 413),
+      ("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 11\r\n\r\nhello", 413),
+      ("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: gzip\r\n\r\n", 501),
+    ])
+  func refusal(request: String, status: Int) async throws {
+    try await withServer(.init(headerLimit: 4096, bodyLimit: 10), TestHandler.mirror) { port in
+      let answer = try await ask(port, request)
+      #expect(answer.status == status)
+      #expect(try document(of: answer).detail.contains(";"), "it says what to do next")
+    }
+  }
+
+  @Test("is one for a connection too many")
+  func connections() async throws {
+    try await withServer(.init(maximumConnections: 1), TestHandler.mirror) { port in
+      let answer = try await onThread {
+        let first = try RawClient(port: port)
+        _ = try first.exchange(.get("/"))
+        let second = try RawClient(port: port)
+        try second.send(.get("/"))
+        defer { withExtendedLifetime(first) {} }
+        return try second.receiveAnswer()
+      }
+      #expect(answer.status == 503)
+      _ = try document(of: answer)
+    }
+  }
+
+  @Test("is one for a handler's error, whose words are in it to the letter")
+  func failure() async throws {
+    try await withServer(.init(), TestHandler(slow: { _ in throw Broken() })) { port in
+      let answer = try await ask(port, .get("/"))
+      #expect(answer.status == 500)
+      #expect(try document(of: answer).detail == Broken().description)
+    }
+  }
+}
