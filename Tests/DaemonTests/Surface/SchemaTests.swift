@@ -29,6 +29,10 @@ struct SchemaTests {
         "cassette: it is not an absolute path without '..', such as /home/me/Cassettes/booking"
       ),
       (
+        #"{"cassette": "/a/../\u0301b"}"#,
+        "cassette: it is not an absolute path without '..', such as /home/me/Cassettes/booking"
+      ),
+      (
         #"{"upstreams": {"a\nb": "http://c"}}"#,
         "upstreams.a b: the name cannot be used: it is not a text without control characters"
       ),

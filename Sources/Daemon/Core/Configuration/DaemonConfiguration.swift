@@ -63,7 +63,7 @@ package struct DaemonConfiguration: Codable, Sendable, Equatable {
     guard 1...31_536_000 ~= idleSeconds else {
       throw ContractError("idleSeconds: it is \(idleSeconds), not between 1 and 31536000")
     }
-    for root in cassetteRoots where !root.hasPrefix("/") || root.split(separator: "/").contains("..") {
+    for root in cassetteRoots where !root.isAbsolutePath || root.leadsUp {
       throw ContractError("cassetteRoots: '\(root)' is no absolute path without '..'")
     }
   }

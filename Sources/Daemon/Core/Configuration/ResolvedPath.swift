@@ -4,33 +4,54 @@ import Foundation
 package struct ResolvedPath: Sendable, Hashable {
   package let text: String
 
+  /// - Parameter path: an absolute one.
   package init(_ path: String) { text = Self.resolve(path, links: 0) }
 
   private static func resolve(_ path: String, links: Int) -> String {
-    var rest: [String] = []
-    var head = path
-    while !head.isEmpty, rest.count < 4096 {
-      if let real = realpath(head, nil) {
+    var rest: [Substring] = []
+    var head = path.pathSegments
+    while rest.count < 4096 {
+      let place = joined(head)
+      if let real = realpath(place, nil) {
         defer { free(real) }
         return appending(rest.reversed(), to: String(cString: real))
       }
       // A link whose target is not there yet leads there all the same. 40 is where the system gives up, too.
-      if links < 40, let target = try? FileManager.default.destinationOfSymbolicLink(atPath: head) {
-        let parent = (head as NSString).deletingLastPathComponent
-        let next = target.hasPrefix("/") ? target : "\(parent)/\(target)"
-        return resolve(([next] + rest.reversed()).joined(separator: "/"), links: links + 1)
+      if links < 40, let target = try? FileManager.default.destinationOfSymbolicLink(atPath: place) {
+        let start = target.isAbsolutePath ? [] : head.dropLast()
+        return resolve(joined(start + target.pathSegments + rest.reversed()), links: links + 1)
       }
-      rest.append((head as NSString).lastPathComponent)
-      head = (head as NSString).deletingLastPathComponent
+      guard let name = head.popLast() else { break }
+      rest.append(name)
     }
     return path
   }
 
-  private static func appending(_ names: some Sequence<String>, to path: String) -> String {
-    var components = path.split(separator: "/").map(String.init)
+  private static func appending(_ names: [Substring], to path: String) -> String {
+    var segments = path.pathSegments
     for name in names where name != "." {
-      if name == ".." { _ = components.popLast() } else { components.append(name) }
+      if name == ".." { _ = segments.popLast() } else { segments.append(name) }
     }
-    return "/" + components.joined(separator: "/")
+    return joined(segments)
   }
+
+  private static func joined(_ segments: [Substring]) -> String { "/" + segments.joined(separator: "/") }
+
+  /// Whether it lies below a folder.
+  func isBelow(_ folder: ResolvedPath) -> Bool {
+    let root = folder.text == "/" ? "/" : folder.text + "/"
+    return text.utf8.starts(with: root.utf8)
+  }
+}
+
+// As the system reads a path, which is by bytes: to a `Character` a slash before an accent is another slash.
+extension String {
+  /// What stands between slashes.
+  var pathSegments: [Substring] { utf8.split(separator: UInt8(ascii: "/")).map { Substring($0) } }
+
+  /// Whether it begins at the root.
+  var isAbsolutePath: Bool { utf8.first == UInt8(ascii: "/") }
+
+  /// Whether a part of it leads up.
+  var leadsUp: Bool { pathSegments.contains("..") }
 }

@@ -55,8 +55,7 @@ struct TextRule: Sendable {
     case .instant: RFC3339.parse(text) != nil
     case .base64: Self.isBase64(bytes)
     case .absolutePath:
-      bytes.first == UInt8(ascii: "/") && !Self.hasControl(text)
-        && !text.split(separator: "/").contains("..")
+      text.isAbsolutePath && !Self.hasControl(text) && !text.leadsUp
     case .origin: Self.isOrigin(text)
     case .identifier: bytes.allSatisfy(Self.isOfIdentifier)
     }
