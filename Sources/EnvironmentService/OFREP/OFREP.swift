@@ -6,6 +6,9 @@ import LaunchContract
 /// language.
 ///
 /// A toggle has one value for everybody, so that the context of an evaluation is read and does not count.
+///
+/// The report takes a flag that is asked for by its key as read. An evaluation of all flags reads none of them: that is
+/// how a web provider loads whatever there is, and a toggle that nothing depends on would never be told.
 struct OFREP: Sendable {
   /// What is asked for.
   enum Flags: Equatable {
@@ -48,12 +51,14 @@ struct OFREP: Sendable {
 
   /// One flag, by its key; by the key as sent where that is a name with a percent sign.
   private func one(_ key: String, asSent name: String) throws -> Response {
-    let evaluation = read { toggles in
+    let evaluation = read { state -> (String, ContractValue)? in
       for key in [key, name] {
-        if let value = toggles[key], value != .null { return [key: value] }
+        guard let value = state.live.world.toggles[key], value != .null else { continue }
+        state.noteReading([key: value])
+        return (key, value)
       }
-      return [:]
-    }.first
+      return nil
+    }
     guard let (key, value) = evaluation else {
       let error = EvaluationError(
         .flagNotFound, "the environment has no toggle '\(key)'; give it when you provision, or PATCH it")
@@ -64,7 +69,7 @@ struct OFREP: Sendable {
 
   /// All flags. Clients ask again and again: what has not changed is answered with a 304.
   private func all(ifNoneMatch: [String]) throws -> Response {
-    let toggles = read { toggles in toggles.filter { $0.value != .null } }
+    let toggles = read { $0.live.world.toggles.filter { $0.value != .null } }
     let flags = toggles.sorted { $0.key < $1.key }.map { Self.evaluation($0.key, $0.value) }
     var response = try Self.json(200, .object(["flags": .array(flags)]))
     let digest = try ContentDigest()
@@ -78,15 +83,11 @@ struct OFREP: Sendable {
     return response
   }
 
-  /// Takes toggles that are handed out, which counts as reading them.
-  private func read(_ choose: ([String: ContractValue]) -> [String: ContractValue]) -> [String: ContractValue] {
-    let toggles = environment.state.withLock { state in
-      let toggles = choose(state.live.world.toggles)
-      state.noteReading(toggles)
-      return toggles
-    }
+  /// Takes toggles that are handed out.
+  private func read<Toggles>(_ choose: (inout Environment.State) -> Toggles) -> Toggles {
+    let toggles = environment.state.withLock { choose(&$0) }
     // A change that was made just now is told only once it is stored.
-    environment.changes.keep()
+    environment.changes.keepIfPossible()
     return toggles
   }
 

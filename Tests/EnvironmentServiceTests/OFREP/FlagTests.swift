@@ -82,7 +82,18 @@ struct FlagTests {
       let changed = try await environment.flags("", ["If-None-Match": tag])
       #expect(changed.status == 200)
       #expect(changed.headers["ETag"] != tag)
-      #expect(environment.report().toggles.unread == ["none"])
+    }
+  }
+
+  @Test("count as read when they are asked for by key, not when all are loaded at once")
+  func reading() async throws {
+    try await withFlags { environment async throws in
+      #expect(try await environment.flags("").status == 200)
+      #expect(environment.report().toggles.read == [:])
+      #expect(environment.report().toggles.unread == Self.toggles.keys.sorted())
+      #expect(try await environment.flags("/on").status == 200)
+      #expect(environment.report().toggles.read == ["on": .bool(true)])
+      #expect(environment.report().toggles.unread == Self.toggles.keys.filter { $0 != "on" }.sorted())
     }
   }
 
