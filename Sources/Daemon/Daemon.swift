@@ -149,14 +149,17 @@ package final class Daemon: Sendable {
   package func stop() async {
     log.notice("the daemon ends")
     await heartbeat.stop()
-    surface.close()
+    surface.refuse()
     await portserver?.stop()
     await host.stop()
+    // All journals have come to their end, and who follows one is given the time to read it.
     await doors.close()
+    surface.close()
     await server.stop()
     store.close()
-    // A socket that somebody else holds stays a way to the next daemon; and in a folder that was made anew, another
-    // daemon's files are.
+    // A Unix socket that somebody else holds, such as systemd, stays a way to the next daemon, which is started by the
+    // first call there and takes the token up again: so who finds the file is served, and it stays, too. In a folder
+    // that was made anew, another daemon's files are.
     if !isActivated, folder.isThere { files.remove() }
     log.notice("the daemon has ended")
     withExtendedLifetime(folder) {}

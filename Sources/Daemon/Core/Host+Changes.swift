@@ -59,13 +59,15 @@ extension Host {
 
   /// Waits, unless too many do already.
   func waiting<Output>(_ body: () async throws(DaemonError) -> Output) async throws(DaemonError) -> Output {
-    guard waits.enter() else {
-      throw DaemonError(
-        429, "Too many wait",
-        "\(waits.most) calls wait already; ask later, or raise limits.waits in the daemon's configuration")
-    }
-    defer { waits.leave() }
+    guard let place = WaitingPlace(waits) else { throw tooManyWait }
+    defer { withExtendedLifetime(place) {} }
     return try await body()
+  }
+
+  var tooManyWait: DaemonError {
+    DaemonError(
+      429, "Too many wait",
+      "\(waits.most) calls wait already; ask later, or raise limits.waits in the daemon's configuration")
   }
 
   /// A random value: the same answers as those of `POST /__diorama/strings`.

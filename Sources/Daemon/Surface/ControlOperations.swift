@@ -13,9 +13,7 @@ package protocol ControlOperations: Sendable {
   func moveClock(_ id: String, _ request: ClockMoveRequest) async throws(DaemonError) -> ClockMoveAnswer
   func strings(_ id: String, body: [UInt8]) async throws(DaemonError) -> Response
   func journal(_ id: String, after: Int, limit: Int) throws(DaemonError) -> JournalPage
-  func waitForJournal(
-    _ id: String, after: Int, limit: Int, timeout: Duration
-  ) async throws(DaemonError) -> JournalPage
+  func followJournal(_ id: String) throws(DaemonError) -> JournalFollower
   func report(_ id: String) throws(DaemonError) -> Report
   func end(_ id: String, keepEmptyRecording: Bool) async throws(DaemonError) -> Report
   func leasePorts(_ request: PortsRequest) async throws(DaemonError) -> PortList

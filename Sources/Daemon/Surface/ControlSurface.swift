@@ -59,9 +59,12 @@ package final class ControlSurface: Sendable {
     ControlDoor(surface: self, gate: Gate(way, token: token))
   }
 
-  /// The daemon ends: event streams end now, and who asks from now on is told so.
+  /// The daemon ends: who asks from now on is told so. Event streams go on to the end of their environments.
+  package func refuse() { isClosing.withLock { $0 = true } }
+
+  /// The same, and event streams end now, wherever they are.
   package func close() {
-    isClosing.withLock { $0 = true }
+    refuse()
     streams.close()
   }
 

@@ -163,7 +163,7 @@ package final class Environment: Sendable {
       state.failures.append(reason)
       changes.note()
     }
-    changes.keep()
+    changes.keepIfPossible()
   }
 
   /// The recording has lost something: said once, however much it is.
@@ -207,7 +207,7 @@ package final class Environment: Sendable {
       return state.journalFile?.failure
     }
     if let lost { fail("the journal is not whole: \(lost.message)") }
-    news.tell(self)
+    news.finish(self)
     let waiting = ending.withLock { ending in
       ending.outcome = sealed
       defer { ending.waiting = [] }

@@ -20,7 +20,10 @@ extension Environment {
   /// The number of the last entry; 0 before the first.
   package var lastJournalNumber: Int { state.withLock { $0.journal.last } }
 
-  /// Returns when there is an entry after one, when the time has come, or when the environment is over.
+  /// Whether all is in the journal that ever will be. An environment that is ending may still have something to say.
+  package var isJournalComplete: Bool { news.isOver }
+
+  /// Returns when there is an entry after one, when the time has come, or when the journal is complete.
   ///
   /// - Throws: `CancellationError` when the task is cancelled.
   package func waitForJournal(after number: Int, until deadline: ContinuousClock.Instant) async throws {

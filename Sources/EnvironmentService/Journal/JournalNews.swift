@@ -16,6 +16,8 @@ final class JournalNews: Sendable {
     var isAbout = false
     /// The number of the last entry that was told.
     var told: Int
+    /// No entry comes any more.
+    var isOver = false
     var waiters: [Int: Waiter] = [:]
     var numbers = 0
   }
@@ -69,16 +71,25 @@ final class JournalNews: Sendable {
       noted(entries)
       state.withLock { $0.told = last }
     }
-    let last = environment.state.withLock { $0.isOver ? .max : $0.journal.last }
+    let last = environment.state.withLock { $0.journal.last }
     let due = state.withLock { state in
-      let due = state.waiters.filter { $0.value.after < last }
+      let due = state.waiters.filter { state.isOver || $0.value.after < last }
       for number in due.keys { state.waiters[number] = nil }
       return due.values
     }
     for waiter in due { waiter.resume() }
   }
 
-  /// Waits until there is an entry after one, the time has come, or the environment is over.
+  /// The environment has ended, and its last entry is there: tells it, and that there will be no other.
+  func finish(_ environment: Environment) {
+    state.withLock { $0.isOver = true }
+    tell(environment)
+  }
+
+  /// Whether there will be no other entry.
+  var isOver: Bool { state.withLock { $0.isOver } }
+
+  /// Waits until there is an entry after one, the time has come, or there will be none.
   ///
   /// - Throws: `CancellationError` when the task is cancelled.
   func wait(after number: Int, until deadline: ContinuousClock.Instant, _ environment: Environment) async throws {
@@ -91,7 +102,7 @@ final class JournalNews: Sendable {
         state.withLock { $0.waiters[mine] = Waiter(after: number) { continuation.resume() } }
         isWanted.store(true, ordering: .relaxed)
         // After it is to be told: an entry that has come before is seen here, one that comes later is told.
-        let isThere = environment.state.withLock { $0.isOver || $0.journal.last > number }
+        let isThere = isOver || environment.lastJournalNumber > number
         if isThere || Task.isCancelled { return end(mine) }
         let nanoseconds = max(.zero, ContinuousClock.now.duration(to: deadline)) / .nanoseconds(1)
         DispatchQueue.global().asyncAfter(deadline: .now() + .nanoseconds(Int(min(nanoseconds, 1e15)))) { [weak self] in

@@ -1,6 +1,5 @@
 import ControlAPI
 import HTTPMessages
-import Foundation
 import LaunchContract
 
 /// An environment's journal as it grows, sent to one client.
@@ -19,38 +18,35 @@ struct JournalStream: Sendable {
   /// The answer, once it is clear that there is such a journal.
   ///
   /// - Throws: a `DaemonError` where there is not; a ``Problem`` when the daemon is ending.
-  func response() async throws -> Response {
-    let first = try await page(after: after, timeout: .zero)
+  func response() throws -> Response {
+    let follower = try call.operations.followJournal(call.id)
     let pipe = BytePipe()
-    guard call.surface.streams.run({ await send(first, into: pipe) }, for: pipe) else { throw Problem.closing }
+    guard call.surface.streams.run({ await send(follower, into: pipe) }, for: pipe) else { throw Problem.closing }
     return Response(
       status: 200, headers: ["Content-Type": "text/event-stream", "Cache-Control": "no-store"],
       body: .stream(pipe, length: nil))
   }
 
-  private func page(after: Int, timeout: Duration) async throws(DaemonError) -> JournalPage {
-    try await call.operations.waitForJournal(call.id, after: after, limit: Self.portion, timeout: timeout)
-  }
-
-  private func send(_ first: JournalPage, into pipe: BytePipe) async {
+  private func send(_ follower: JournalFollower, into pipe: BytePipe) async {
     do {
       try await pipe.write(ServerSentEvent.retry)
-      var page = first
       var last = after
-      while !Task.isCancelled {
-        try await pipe.write(try events(of: page))
+      while let page = try await follower.next(after: last, limit: Self.portion, timeout: call.surface.keepAlive) {
+        try Task.checkCancellation()
+        try await pipe.write(page.entries.isEmpty ? ServerSentEvent.comment : try events(of: page))
         last = max(last, page.last)
-        page = try await self.page(after: last, timeout: call.surface.keepAlive)
-        if page.entries.isEmpty { try await pipe.write(ServerSentEvent.comment) }
       }
-    } catch let error as DaemonError {
-      let data = (try? ContractJSON.encode(["detail": error.detail])) ?? Data()
-      let end = ServerSentEvent(name: "end", data: String(decoding: data, as: UTF8.self))
-      try? await pipe.write(end.bytes)
+      try await pipe.write(try end(last).bytes)
     } catch {
       // The reader has gone, or the stream was cancelled.
     }
     pipe.finish()
+  }
+
+  /// Nothing comes after it, and nothing was left out before it that was not said by the entries' numbers.
+  private func end(_ last: Int) throws -> ServerSentEvent {
+    let data = try ContractJSON.encode(JournalEnd(last: last, report: "/v1/environments/\(call.id)/report"))
+    return ServerSentEvent(name: "end", data: String(decoding: data, as: UTF8.self))
   }
 
   private func events(of page: JournalPage) throws -> [UInt8] {
@@ -59,4 +55,12 @@ struct JournalStream: Sendable {
       return ServerSentEvent(id: entry.number, name: "entry", data: data).bytes
     }
   }
+}
+
+/// What the last event of a stream says.
+private struct JournalEnd: Encodable {
+  /// The number of the last entry.
+  var last: Int
+  /// Where the environment's report is to be had for a while.
+  var report: String
 }

@@ -20,11 +20,13 @@ extension RouteTable {
       answers: [
         Answer(
           status: 200,
-          note: "Entries in order. As a stream: events named entry with the entry as JSON, comments in silence, and at "
-            + "the environment's end an event named end.",
+          note:
+            "Entries in order. As a stream: events named entry with the entry as JSON, comments in silence, and after "
+            + "the last entry of an environment that has ended an event named end: {last, report}, the number of that "
+            + "entry and the path of the report. A stream that breaks off without it is to be taken up again.",
           content: ["application/json": .reference("JournalPage"), "text/event-stream": .words])
       ],
-      problems: gone.merging([429: "too many wait for journals"]) { $1 },
+      problems: gone.merging([429: "too many follow journals"]) { $1 },
       perform: { call in
         let after = call.parameters.int("after") ?? 0
         let limit = call.parameters.int("limit") ?? 100
@@ -32,13 +34,13 @@ extension RouteTable {
           return try .json(try call.operations.journal(call.id, after: after, limit: limit))
         }
         let last = call.parameters.int("Last-Event-ID") ?? after
-        return try await JournalStream(call, after: last).response()
+        return try JournalStream(call, after: last).response()
       }),
     Route(
       method: "GET", path: "/v1/environments/{id}/report", operation: "readReport",
       summary: "What the journal adds up to so far.", parameters: [id],
       answers: [.json(200, "Report", "So far, or the last one of an environment that ended a short while ago.")],
-      problems: gone,
+      problems: [404: "there is no such environment, or it ended long ago"],
       perform: { call in try .json(try call.operations.report(call.id)) }),
   ]
 }

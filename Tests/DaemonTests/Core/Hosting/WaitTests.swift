@@ -30,7 +30,9 @@ struct WaitTests {
   func calls() async throws {
     let test = try host()
     let id = try await test.host.provision(.mock).id
-    let waiting = Task { try await test.host.waitForJournal(id, after: 0, limit: 1, timeout: .seconds(60)) }
+    let waiting = Task {
+      try await test.host.followJournal(id).next(after: 0, limit: 1, timeout: .seconds(60))
+    }
     try await until { test.host.counters().waiting == 1 }
     let move = advance()
     let refused = await #expect(throws: DaemonError.self) { try await test.host.moveClock(id, move) }
@@ -44,9 +46,7 @@ struct WaitTests {
     let sleeping = advance(after: 1)
     let moving = Task { try await test.host.moveClock(id, sleeping) }
     try await until { test.host.counters().waiting == 1 }
-    let late = await #expect(throws: DaemonError.self) {
-      try await test.host.waitForJournal(id, after: 0, limit: 1, timeout: .seconds(60))
-    }
+    let late = #expect(throws: DaemonError.self) { try test.host.followJournal(id) }
     #expect(late?.status == 429)
     moving.cancel()
     _ = await moving.result

@@ -14,7 +14,6 @@ final class FakeOperations: ControlOperations {
     /// Whether the environment has ended.
     var isOver = false
     var provisioned: [ProvisioningRequest] = []
-    var waiting = 0
   }
 
   let state: Guarded<State>
@@ -114,18 +113,18 @@ final class FakeOperations: ControlOperations {
     return JournalPage(entries: entries, last: entries.last?.number ?? after, more: left.count > limit)
   }
 
-  func waitForJournal(
-    _ id: String, after: Int, limit: Int, timeout: Duration
-  ) async throws(DaemonError) -> JournalPage {
-    let deadline = ContinuousClock.now + timeout
-    state.withLock { $0.waiting += 1 }
-    defer { state.withLock { $0.waiting -= 1 } }
-    while true {
-      let page = page(after: after, limit: limit)
-      if id == "e1", !page.entries.isEmpty { return page }
-      try check(id)
-      if Task.isCancelled || ContinuousClock.now >= deadline { return page }
-      try? await Task.sleep(for: .milliseconds(5))
+  func followJournal(_ id: String) throws(DaemonError) -> JournalFollower {
+    try check(id)
+    return JournalFollower { [self] after, limit, timeout in
+      let deadline = ContinuousClock.now + timeout
+      while true {
+        let isOver = state.withLock { $0.isOver }
+        let page = page(after: after, limit: limit)
+        if !page.entries.isEmpty { return page }
+        if isOver { return nil }
+        if ContinuousClock.now >= deadline { return page }
+        try await Task.sleep(for: .milliseconds(5))
+      }
     }
   }
 
