@@ -7,6 +7,8 @@ extension DaemonError {
   ///
   /// None of it is the daemon's own failure, which 5xx would mean: it is what was asked for, or the state of the
   /// machine's files and ports.
+  ///
+  /// What an operation can answer by any of these stands in its ``Route``, too; a test holds the two together.
   init(_ error: EnvironmentError) {
     let (status, title) =
       switch error.kind {
@@ -27,9 +29,28 @@ extension DaemonError {
       case .exhausted: (409, "There are not enough ports")
       case .notLeased: (404, "The port is not leased")
       case .invalid: (422, "There is no such lease")
-      case .notRecorded, .system: (503, "The lease could not be made")
+      case .notRecorded: (507, "The lease could not be stored")
+      case .system: (503, "The lease could not be made")
       }
     self.init(status, title, error.message)
+  }
+
+  /// What an environment says to a change: the one thing that it cannot write then is what a restart must know.
+  init(ofChange error: EnvironmentError) {
+    if error.kind == .cannotWrite {
+      self.init(507, "The change could not be stored", error.message, kind: error.kind.name)
+    } else {
+      self.init(error)
+    }
+  }
+
+  /// Something of an environment could not be stored: no room, most of the time.
+  init(_ error: StoreError) {
+    if error.kind == .closed {
+      self.init(503, "The daemon is ending", "start it again with diorama serve, then ask again")
+    } else {
+      self.init(507, "The environment could not be stored", "\(error)", kind: EnvironmentError.Kind.cannotWrite.name)
+    }
   }
 
   init(_ error: ContractError) {

@@ -11,13 +11,14 @@ extension Host {
   ///   - id: which environment.
   ///   - patch: a merge patch (RFC 7396).
   /// - Returns: the number of the change, once every app that follows has applied it.
-  /// - Throws: a ``DaemonError``: 404, 410, 422 for what cannot be, 409 where an app does not apply it in time.
+  /// - Throws: a ``DaemonError``: 404, 410, 422 for what cannot be, 409 where an app does not apply it in time, 507 where
+  ///   it cannot be stored.
   package func patch(_ id: String, _ patch: EnvironmentPatch) async throws(DaemonError) -> Revision {
     let environment = try ready(id)
     let timeout = try timeout(patch.timeoutSeconds)
     let clock = try patch.clock.map { settings throws(DaemonError) in try Environment.ClockPatch(settings) }
     let mode = try patch.mode.map { name throws(DaemonError) in try Mode(patching: name) }
-    return try await changing(id) { () async throws(EnvironmentError) in
+    return try await changing { () async throws(EnvironmentError) in
       let revision = try await environment.update(
         toggles: Self.merging(patch.toggles), values: Self.merging(patch.values), clock: clock, mode: mode,
         timeout: timeout)
@@ -31,30 +32,25 @@ extension Host {
   ///   - id: which environment.
   ///   - request: how, and after how many sleepers.
   /// - Returns: what came of it, once every app that follows has applied it.
-  /// - Throws: a ``DaemonError``: 404, 410, 422 for what cannot be, 409 where an app does not do its part in time.
+  /// - Throws: a ``DaemonError``: 404, 410, 422 for what cannot be, 409 where an app does not do its part in time, 507
+  ///   where it cannot be stored.
   package func moveClock(_ id: String, _ request: ClockMoveRequest) async throws(DaemonError) -> ClockMoveAnswer {
     let environment = try ready(id)
     let timeout = try timeout(request.timeoutSeconds)
     let move = try Environment.ClockMove(request)
-    return try await changing(id) { () async throws(EnvironmentError) in
+    return try await changing { () async throws(EnvironmentError) in
       let moved = try await environment.moveClock(move, afterSleepers: request.sleepers, timeout: timeout)
       return ClockMoveAnswer(now: RFC3339.formatExactly(moved.now), revision: moved.revision, woken: moved.woken)
     }
   }
 
-  /// A change of an environment, which may have to wait for its apps, and is done only once it is stored.
+  /// A change of an environment, which may have to wait for its apps.
   private func changing<Output>(
-    _ id: String, _ body: () async throws(EnvironmentError) -> Output
+    _ body: () async throws(EnvironmentError) -> Output
   ) async throws(DaemonError) -> Output {
-    let output = try await waiting { () async throws(DaemonError) in
-      do throws(EnvironmentError) { return try await body() } catch { throw DaemonError(error) }
+    try await waiting { () async throws(DaemonError) in
+      do throws(EnvironmentError) { return try await body() } catch { throw DaemonError(ofChange: error) }
     }
-    if let failure = (try? hosted(id))?.hosted.saveFailure {
-      throw DaemonError(
-        507, "The change could not be stored",
-        "apps have it, but a restart of the daemon would take it back; make it again once this is mended: \(failure)")
-    }
-    return output
   }
 
   /// Waits, unless too many do already.

@@ -25,15 +25,18 @@ extension Host {
   ///
   /// - Throws: a ``DaemonError`` 404 for one that is not known any more.
   package func report(_ id: String) throws(DaemonError) -> Report {
-    if let kept = lifecycle.withLock({ $0.reports.report(id) }) {
-      do throws(ContractError) {
-        return try ContractJSON.decode(Report.self, from: Data(kept), source: "the kept report")
-      } catch {
-        throw DaemonError(500, "The report cannot be read", "\(error)")
-      }
+    // One look: an environment that ends meanwhile has the one or the other.
+    let (hosted, kept) = try lifecycle.withLock {
+      lifecycle throws(DaemonError) -> (HostedEnvironment?, [UInt8]?) in
+      if let kept = lifecycle.reports.report(id) { return (nil, kept) }
+      return (try lifecycle.hosted(id).hosted, nil)
     }
-    let (hosted, _) = try hosted(id)
-    return try running(hosted).report()
+    if let hosted { return try running(hosted).report() }
+    do throws(ContractError) {
+      return try ContractJSON.decode(Report.self, from: Data(kept ?? []), source: "the kept report")
+    } catch {
+      throw DaemonError(500, "The report cannot be read", "\(error)")
+    }
   }
 
   func hosted(_ id: String) throws(DaemonError) -> (hosted: HostedEnvironment, isEnding: Bool) {

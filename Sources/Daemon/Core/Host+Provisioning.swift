@@ -75,9 +75,7 @@ extension Host {
       }
       for lease in leases { specification.ports[lease.name ?? ""] = lease.port }
     }
-    let ports = EndpointPorts(server: server, pool: pool)
-    let hosting = hosting(of: hosted) { try ports.listen(for: hosted.id, handler: $0) }
-    let environment = try DaemonError.translating { () throws(EnvironmentError) in
+    let environment = try listening(for: hosted) { hosting throws(EnvironmentError) in
       try service.provision(specification, hosting: hosting)
     }
     hosted.attach(environment, recording: environment.mode.mayRecord ? recording : nil)
@@ -86,7 +84,28 @@ extension Host {
       try hosted.save()
     } catch {
       tally.change { $0.storeFailures += 1 }
-      throw DaemonError(503, "The environment could not be stored", "\(error)")
+      throw DaemonError(error)
+    }
+  }
+
+  /// Provisions with ports of the pool; where that has none, it is what the pool says that is told.
+  private func listening(
+    for hosted: HostedEnvironment, _ provision: (Hosting) throws(EnvironmentError) -> Environment
+  ) throws(DaemonError) -> Environment {
+    let ports = EndpointPorts(server: server, pool: pool)
+    let refusal = Guarded<PortError?>(nil)
+    let hosting = hosting(of: hosted) { handler in
+      do {
+        return try ports.listen(for: hosted.id, handler: handler)
+      } catch {
+        refusal.withLock { $0 = error as? PortError }
+        throw error
+      }
+    }
+    do throws(EnvironmentError) {
+      return try provision(hosting)
+    } catch {
+      throw refusal.withLock { $0 }.map { DaemonError($0) } ?? DaemonError(error)
     }
   }
 
@@ -102,12 +121,13 @@ extension Host {
       hosted?.attach(listener)
       return listener
     }
-    hosting.changed = { [weak hosted, log, tally] in
+    hosting.changed = { [weak hosted, log, tally] () throws(EnvironmentError) in
       do throws(StoreError) {
         try hosted?.save()
       } catch {
         tally.change { $0.storeFailures += 1 }
         log.error("a change of an environment could not be stored", ["reason": "\(error)"])
+        throw EnvironmentError(.cannotWrite, "\(error)")
       }
     }
     hosting.stateWaits = stateWaits
@@ -123,7 +143,8 @@ extension Host {
       // With a control token in it, a contract that goes by an argument is always a file.
       return try ContractWriter.deliver(environment.contract, folder: contracts, by: .arguments).file ?? ""
     } catch {
-      throw DaemonError(503, "The launch contract could not be written", "\(error)")
+      throw DaemonError(
+        507, "The launch contract could not be written", "\(error)", kind: EnvironmentError.Kind.cannotWrite.name)
     }
   }
 
@@ -142,16 +163,26 @@ extension Host {
   func leaveNothing(of hosted: HostedEnvironment) {
     if !hosted.contract.isEmpty { unlink(hosted.contract) }
     journal.flush()
-    do throws(StoreError) {
-      try hosted.removeFromStore()
-    } catch {
-      tally.change { $0.storeFailures += 1 }
-      unremoved.withLock { _ = $0.insert(hosted.id) }
-      log.error(
-        "an environment could not be taken out of the store", ["environment": "\(hosted.id)", "reason": "\(error)"])
-    }
+    hosted.saveNothingMore()
+    removeFromStore(hosted.id)
     // Last: whoever gets the ports next is not to meet anything of it.
     pool.release(environment: hosted.id)
+  }
+}
+
+extension Host {
+  /// Takes an environment out of the store, now or as soon as the store lets us: its secrets are to go with it, and it
+  /// must not come back.
+  func removeFromStore(_ id: String) {
+    do throws(StoreError) {
+      try store.remove(environment: id)
+      unremoved.withLock { _ = $0.remove(id) }
+    } catch {
+      tally.change { $0.storeFailures += 1 }
+      // Said once: it is tried again each second.
+      guard unremoved.withLock({ $0.insert(id).inserted }) else { return }
+      log.error("an environment could not be taken out of the store", ["environment": "\(id)", "reason": "\(error)"])
+    }
   }
 }
 

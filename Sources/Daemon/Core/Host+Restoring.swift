@@ -131,13 +131,7 @@ extension Host {
     because reason: String
   ) {
     if let record { unlink(record.contract) }
-    do throws(StoreError) {
-      try store.remove(environment: id)
-    } catch {
-      tally.change { $0.storeFailures += 1 }
-      unremoved.withLock { _ = $0.insert(id) }
-      log.error("an environment could not be taken out of the store", ["environment": "\(id)", "reason": "\(error)"])
-    }
+    removeFromStore(id)
     pool.release(environment: id)
     let report = Report(
       ended: id, name: record?.name ?? "", mode: record?.snapshot.specification.mode.rawValue ?? "",

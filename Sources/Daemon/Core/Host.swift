@@ -34,7 +34,7 @@ package final class Host: Sendable {
   let waits: WaitLimit
   /// Questions for an environment's state that wait.
   let stateWaits: WaitLimit
-  /// Environments that have ended and are in the store still, since it refused.
+  /// Environments that have ended, and that the store would not let go.
   let unremoved = Guarded<Set<String>>([])
   /// Whether somebody else stops it.
   private let isServerShared: Bool
@@ -93,19 +93,11 @@ package final class Host: Sendable {
     let reclaimed = pool.reclaim(now: now)
     tally.change { $0.reclaimed += reclaimed.count }
     for lease in reclaimed { log.info("a port has come back", ["port": .int(Int(lease.port))]) }
+    for id in unremoved.withLock({ $0 }) { removeFromStore(id) }
     // Each process is looked at once, and without the lock.
     let gone = lifecycle.withLock { $0.owners }.filter { !$0.isAlive }
     let due = lifecycle.withLock { $0.due(at: now, isGone: gone.contains) }
     for (id, cause) in due { _ = try? beginEnd(id, because: cause, keepEmptyRecording: false) }
-    removeUnremoved()
-  }
-
-  /// What has ended is to be in no file, as soon as the disk has room again.
-  private func removeUnremoved() {
-    for id in unremoved.withLock({ $0 }) where (try? store.remove(environment: id)) != nil {
-      unremoved.withLock { _ = $0.remove(id) }
-      log.notice("an environment that had ended is out of the store now", ["environment": "\(id)"])
-    }
   }
 
   /// Somebody uses the daemon.

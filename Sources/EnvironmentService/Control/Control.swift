@@ -67,14 +67,12 @@ struct Control: Sendable {
       }
       return (answer, ordinal)
     }
-    // The ordinal is not given to anybody else, whatever becomes of this process.
-    environment.changes.keep()
+    if request.ordinal == nil { try keepUse(of: request.key, outcome.1) }
     switch outcome.0 {
     case .stored(let value), .derived(let value): return try answer(value, outcome.1)
     case .new(let value):
       // Recorded before it is used: the recording survives whatever the app does with it.
-      try environment.recorder?.append(
-        StringEntry(value: value, parameters: parameters), key: request.key, ordinal: outcome.1)
+      try record(StringEntry(value: value, parameters: parameters), key: request.key, ordinal: outcome.1)
       environment.state.withLock {
         $0.ledger.keep(value, key: request.key, ordinal: outcome.1, shape: parameters)
       }
@@ -82,6 +80,26 @@ struct Control: Sendable {
     case .missing(let text):
       environment.note(.note, status: 409, method: "", url: "", text: text)
       throw Problem(status: 409, title: "The value is not recorded", detail: text)
+    }
+  }
+
+  /// The ordinal is not given to anybody else, whatever becomes of this process.
+  private func keepUse(of key: String, _ ordinal: Int) throws {
+    do throws(EnvironmentError) {
+      try environment.changes.keep()
+    } catch {
+      // Whoever asks again gets the same.
+      environment.state.withLock { $0.ledger.takeBack(key, ordinal) }
+      throw Problem(status: 507, title: "The use of the key could not be stored", detail: error.message)
+    }
+  }
+
+  private func record(_ entry: StringEntry, key: String, ordinal: Int) throws {
+    do throws(EnvironmentError) {
+      try environment.recorder?.append(entry, key: key, ordinal: ordinal)
+    } catch {
+      environment.failRecording(error)
+      throw Problem(status: 507, title: "The value cannot be recorded", detail: error.message)
     }
   }
 

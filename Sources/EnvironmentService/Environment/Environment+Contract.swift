@@ -8,7 +8,7 @@ extension Environment {
   package var contract: LaunchContract {
     // With all that has changed so far, and the number of the last change: what follows the app is told.
     let (world, clock) = state.withLock { ($0.live.world, $0.live.world.clock) }
-    changes.keep()
+    changes.keepIfPossible()
     var contract = LaunchContract(
       environment: .init(id: id, name: specification.name), mode: world.mode.rawValue, clock: clock, seed: seed,
       toggles: world.toggles, defaults: specification.defaults, values: world.values)

@@ -86,8 +86,8 @@ extension Environment {
   /// - Returns: once every app that followed when the move was made has applied it, or is gone. With no app that is at
   ///   once: whoever starts later finds the clock moved.
   /// - Throws: an ``EnvironmentError``: `usage` for a move that the clock cannot make, and nothing has moved then;
-  ///   `unanswered` when the time is over, which says what was missing. A move that waited for sleepers in vain is not
-  ///   made later.
+  ///   `unanswered` when the time is over, which says what was missing; `cannotWrite` when it cannot be stored for a
+  ///   restart, which says whether it has moved. A move that waited for sleepers in vain is not made later.
   package func moveClock(
     _ move: ClockMove, afterSleepers: Int?, timeout: Duration
   ) async throws(EnvironmentError) -> Moved {
@@ -107,7 +107,8 @@ extension Environment {
   ///   - timeout: how long it may take.
   /// - Returns: the step's number, once every app that followed when it was made has applied it, or is gone.
   /// - Throws: an ``EnvironmentError``: `usage` for what cannot be, and nothing has changed then; `unanswered` when an
-  ///   app did not apply it in time, or could not.
+  ///   app did not apply it in time, or could not; `cannotWrite` when it cannot be stored for a restart, which says
+  ///   whether it has changed.
   @discardableResult
   package func update(
     toggles: [String: ContractValue?] = [:], values: [String: ContractValue?] = [:], clock: ClockPatch? = nil,
@@ -120,6 +121,8 @@ extension Environment {
   }
 
   private func perform(_ change: WantedChange, timeout: Duration) async throws(EnvironmentError) -> Moved {
+    // Before anything has moved: whoever asks again later does not move it twice then.
+    try keepChanges(or: "nothing has changed, since it could not be stored", changes.prepare)
     // A century is as good as for ever, and can be added to any instant.
     let timeout = min(timeout, .seconds(3_000_000_000))
     let number = Guarded(0)
@@ -135,7 +138,15 @@ extension Environment {
     } onCancel: {
       cancel(number)
     }
-    return try result.get()
+    let moved = try result.get()
+    try keepChanges(or: "it has changed, but a daemon that is killed before it can be stored forgets it", changes.keep)
+    return moved
+  }
+
+  private func keepChanges(
+    or what: String, _ keep: () throws(EnvironmentError) -> Void
+  ) throws(EnvironmentError) {
+    do throws(EnvironmentError) { try keep() } catch { throw EnvironmentError(error.kind, "\(what): \(error.message)") }
   }
 
   private func cancel(_ number: Guarded<Int>) {
@@ -158,7 +169,7 @@ extension Environment {
       return (output, state.live.takeOutbox(), state.live.takeAlarm())
     }
     // Also what another thread has changed: this one may have seen it.
-    changes.keep()
+    changes.keepIfPossible()
     for action in actions { action() }
     if let alarm { ring(at: alarm) }
     return output

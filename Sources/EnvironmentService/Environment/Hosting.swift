@@ -15,7 +15,9 @@ package struct Hosting: Sendable {
   package var listen: (@Sendable (_ handler: any RequestHandler) throws -> Listener)?
   /// Something has changed that a restart must know: the ``EnvironmentSnapshot`` is to be stored before this returns,
   /// since somebody is told of the change right after. Called by one thread at a time.
-  package var changed: (@Sendable () -> Void)?
+  ///
+  /// It throws an error of kind `cannotWrite` where nothing can be stored: whoever wanted the change is told so.
+  package var changed: (@Sendable () throws(EnvironmentError) -> Void)?
   /// New journal entries, in order and without gaps, soon after they were made; by one thread at a time.
   ///
   /// The counters, positions and the like that go with them are in the snapshot; none of it has to be stored at once.
@@ -26,7 +28,8 @@ package struct Hosting: Sendable {
   package init(
     id: String? = nil, token: String? = nil,
     listen: (@Sendable (_ handler: any RequestHandler) throws -> Listener)? = nil,
-    changed: (@Sendable () -> Void)? = nil, noted: (@Sendable ([JournalPage.Entry]) -> Void)? = nil
+    changed: (@Sendable () throws(EnvironmentError) -> Void)? = nil,
+    noted: (@Sendable ([JournalPage.Entry]) -> Void)? = nil
   ) {
     self.id = id
     self.token = token

@@ -65,6 +65,11 @@ struct StringLedger: Sendable {
   /// That ordinal has been used.
   mutating func advance(_ key: String) { next[key, default: 0] += 1 }
 
+  /// The use of that ordinal came to nothing; where others have followed, it stays used.
+  mutating func takeBack(_ key: String, _ ordinal: Int) {
+    if next[key] == ordinal + 1 { next[key] = ordinal }
+  }
+
   /// The value for a key and an ordinal.
   ///
   /// - Throws: when the key, the alphabet or the range is not a valid one, or the length or the ordinal is beyond

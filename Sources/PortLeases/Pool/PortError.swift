@@ -1,6 +1,6 @@
 /// Why there is no lease, or none to release.
 package struct PortError: Error, CustomStringConvertible, Equatable {
-  package enum Kind: Sendable {
+  package enum Kind: Sendable, CaseIterable {
     /// No port is free, or no more may be leased.
     case exhausted
     /// There is no lease of this port.
@@ -17,7 +17,7 @@ package struct PortError: Error, CustomStringConvertible, Equatable {
   /// One line: what, where, what to do next.
   package let message: String
 
-  init(_ kind: Kind, _ message: String) {
+  package init(_ kind: Kind, _ message: String) {
     self.kind = kind
     self.message = message
   }

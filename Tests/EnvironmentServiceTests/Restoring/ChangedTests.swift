@@ -14,8 +14,15 @@ struct ChangedTests {
   private final class Store: Sendable {
     let environment = Guarded<Environment?>(nil)
     let snapshots = Guarded<[EnvironmentSnapshot]>([])
+    /// After so many more saves there is no room.
+    let room = Guarded(Int.max)
 
-    func save() {
+    func save() throws(EnvironmentError) {
+      let isFull = room.withLock { room in
+        room -= 1
+        return room < 0
+      }
+      if isFull { throw EnvironmentError(.cannotWrite, "the disk is full; make room on it") }
       guard let environment = environment.withLock({ $0 }) else { return }
       let snapshot = environment.snapshot()
       snapshots.withLock { $0.append(snapshot) }
@@ -34,7 +41,9 @@ struct ChangedTests {
       specification.clock.kind = "manual"
       specification.toggles = ["a": .bool(true)]
       let environment = try world.service.provision(
-        specification, hosting: Hosting(id: "its-id", token: "its-token", changed: { store.save() }))
+        specification,
+        hosting: Hosting(id: "its-id", token: "its-token", changed: { () throws(EnvironmentError) in try store.save() })
+      )
       store.environment.withLock { $0 = environment }
       try await body(environment, store)
       store.environment.withLock { $0 = nil }
@@ -48,7 +57,7 @@ struct ChangedTests {
       #expect(environment.token == "its-token")
       let app = PlainFollower(environment)
       try await app.appear()
-      #expect(store.count == 0)
+      #expect(store.last == nil)
       let question = try await app.ask(after: 0)
       try await environment.untilAsked()
       async let revision = environment.update(toggles: ["a": .bool(false)], timeout: .seconds(30))
@@ -58,7 +67,55 @@ struct ChangedTests {
       #expect(store.last?.progress.live.toggles == ["a": .bool(false)])
       try await app.acknowledge("\"revision\": 1")
       #expect(try await revision == 1)
-      #expect(store.count == 1)
+    }
+  }
+
+  @Test("is tried to be stored before a change: a store that refuses leaves all as it is")
+  func refused() async throws {
+    try await withStore { environment, store in
+      store.room.withLock { $0 = 0 }
+      let before = environment.now
+      for _ in 0..<2 {
+        let error = await #expect(throws: EnvironmentError.self) {
+          try await environment.moveClock(.advance(.seconds(90)), afterSleepers: nil, timeout: .zero)
+        }
+        #expect(error?.kind == .cannotWrite)
+        #expect(error?.message.hasPrefix("nothing has changed") == true && error?.message.contains("make room") == true)
+      }
+      #expect(environment.now == before)
+      store.room.withLock { $0 = .max }
+      let moved = try await environment.moveClock(.advance(.seconds(90)), afterSleepers: nil, timeout: .zero)
+      #expect(moved.revision == 1 && store.last?.progress.live.revision == 1)
+    }
+  }
+
+  @Test("is not acknowledged when there is no room for the change itself, and stored once there is")
+  func refusedLater() async throws {
+    try await withStore { environment, store async throws in
+      // Enough to see that it can be stored, and not for what it becomes.
+      store.room.withLock { $0 = 1 }
+      let error = await #expect(throws: EnvironmentError.self) {
+        try await environment.update(toggles: ["a": .bool(false)], timeout: .zero)
+      }
+      #expect(error?.kind == .cannotWrite && error?.message.hasPrefix("it has changed, but") == true)
+      store.room.withLock { $0 = .max }
+      #expect(try await environment.update(values: ["v": .int(1)], timeout: .zero) == 2)
+      #expect(store.last?.progress.live.toggles == ["a": .bool(false)])
+    }
+  }
+
+  @Test("keeps an ordinal from being given away as long as it cannot be stored")
+  func refusedOrdinal() async throws {
+    try await withStore { environment, store in
+      store.room.withLock { $0 = 0 }
+      for _ in 0..<2 {
+        let answer = try await environment.control("/strings", #"{"key": "k"}"#)
+        #expect(answer.status == 507)
+        #expect(answer.text.contains("make room"))
+      }
+      store.room.withLock { $0 = .max }
+      #expect(try await environment.control("/strings", #"{"key": "k"}"#).json["ordinal"]?.int == 0)
+      #expect(store.last?.progress.strings.next == ["k": 1])
     }
   }
 
@@ -92,7 +149,7 @@ struct ChangedTests {
         try await group.waitForAll()
       }
       #expect(store.last?.progress.live.values.count == 50)
-      #expect(store.count <= 50)
+      #expect(store.count <= 100)
     }
   }
 

@@ -19,6 +19,9 @@ struct EnvironmentRecord: Codable, Sendable {
   /// What it records, as ``Lifecycle`` has it.
   var recording: String?
   var snapshot: EnvironmentSnapshot
+  /// How often it was saved. It makes each save a write, which tells whether there is room: SQLite leaves alone what is
+  /// the same already.
+  var saves: Int?
 
   /// What of a stored environment tells which version has written it.
   private struct Version: Decodable {

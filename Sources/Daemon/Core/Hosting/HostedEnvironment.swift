@@ -14,11 +14,11 @@ final class HostedEnvironment: Sendable {
     var contract = ""
     var recording: ResolvedPath?
     var report: Report?
-    var saveFailure: StoreError?
     /// Of what is stored of the environment.
     var saved: SnapshotVersion?
-    /// Nothing is stored of it any more.
-    var isRemoved = false
+    var saves = 0
+    /// Nothing of it is stored from now on.
+    var isOver = false
   }
 
   let id: String
@@ -49,8 +49,6 @@ final class HostedEnvironment: Sendable {
   var recording: ResolvedPath? { state.withLock { $0.recording } }
   /// The mode in force; empty until it is provisioned.
   var mode: String { environment?.mode.rawValue ?? "" }
-  /// Why the last try to store it failed; nil while all that has changed is stored.
-  var saveFailure: StoreError? { state.withLock { $0.saveFailure } }
   /// Its last report, once it has ended.
   var report: Report? { state.withLock { $0.report } }
 
@@ -98,7 +96,7 @@ final class HostedEnvironment: Sendable {
     saving.lock()
     defer { saving.unlock() }
     let state = state.withLock { $0 }
-    guard !state.isRemoved, let (traffic, version) = state.environment?.traffic() else { return }
+    guard !state.isOver, let (traffic, version) = state.environment?.traffic() else { return }
     guard version == state.saved else { return try saveAll() }
     do {
       try store.save(traffic: try ContractJSON.encode(traffic), of: id)
@@ -110,34 +108,25 @@ final class HostedEnvironment: Sendable {
   }
 
   private func saveAll() throws(StoreError) {
-    let state = state.withLock { $0 }
-    guard !state.isRemoved, let (snapshot, version) = state.environment?.versionedSnapshot() else { return }
+    let state = state.withLock { state in
+      state.saves += 1
+      return state
+    }
+    guard !state.isOver, let (snapshot, version) = state.environment?.versionedSnapshot() else { return }
     let record = EnvironmentRecord(
       state: state.recordState, name: name, createdAt: createdAt, terms: terms,
-      contract: state.contract, recording: state.recording?.text, snapshot: snapshot)
-    do throws(StoreError) {
-      try store.save(environment: id, document: record.encoded())
-      self.state.withLock { state in
-        state.saveFailure = nil
-        state.saved = version
-      }
-    } catch {
-      self.state.withLock { $0.saveFailure = error }
-      throw error
-    }
+      contract: state.contract, recording: state.recording?.text, snapshot: snapshot, saves: state.saves)
+    try store.save(environment: id, document: record.encoded())
+    self.state.withLock { $0.saved = version }
   }
 
-  /// Nothing of it is stored from now on.
-  func removeFromStore() throws(StoreError) {
+  /// Nothing of it is stored from now on; what is may be removed.
+  func saveNothingMore() {
     saving.lock()
     defer { saving.unlock() }
-    let wasRemoved = state.withLock { state in
-      defer { state.isRemoved = true }
-      return state.isRemoved
-    }
-    if !wasRemoved { try store.remove(environment: id) }
+    state.withLock { $0.isOver = true }
   }
 
   /// Whether something of it is stored, or will be.
-  var isStored: Bool { state.withLock { !$0.isRemoved } }
+  var isStored: Bool { state.withLock { !$0.isOver } }
 }

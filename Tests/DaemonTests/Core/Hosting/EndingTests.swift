@@ -76,7 +76,8 @@ struct EndingTests {
     try hosted.save()
     let document = try #require(try test.store.load().environments.first).document
     #expect(try JSONDecoder().decode(EnvironmentRecord.self, from: document).state == .ending)
-    try hosted.removeFromStore()
+    hosted.saveNothingMore()
+    test.host.removeFromStore(environment.id)
     try hosted.save()
     #expect(try test.store.load().environments.isEmpty)
     await test.stop()

@@ -3,96 +3,103 @@ import EnvironmentService
 import Foundation
 import HTTPMessages
 import LaunchContract
+import PortLeases
 import Testing
 
 @testable import Daemon
 
-@Suite("A host whose disk is full for a while", .timeLimit(.minutes(2)))
+@Suite("A host whose disk is full", .timeLimit(.minutes(2)))
 struct FullDiskTests {
-  private static var patch: EnvironmentPatch {
+  private let store = RefusingStore()
+
+  private func refusal(_ body: () async throws -> Void) async -> DaemonError? {
+    do { try await body() } catch { return error as? DaemonError }
+    return nil
+  }
+
+  @Test("says so to who changes something, changes nothing, and goes on once there is room")
+  func changes() async throws {
+    let test = try TestHost(store: store)
+    let id = try await test.host.provision(.mock).id
+    let before = try test.host.report(id).clock.now
+    store.leaveRoom(for: 0)
     var patch = EnvironmentPatch()
-    patch.toggles = ["a": .int(1)]
-    return patch
-  }
-
-  private static var move: ClockMoveRequest {
+    patch.toggles = ["a": .bool(true)]
     var move = ClockMoveRequest()
-    move.advance = 5
-    return move
-  }
-
-  @Test("does not acknowledge a change that a restart would take back")
-  func change() async throws {
-    let store = FillingStore()
-    let test = try TestHost(store: store)
-    let id = try await test.host.provision(.mock).id
-    let patch = Self.patch
-    store.isFull.withLock { $0 = true }
-    let patched = await #expect(throws: DaemonError.self) { _ = try await test.host.patch(id, patch) }
-    #expect(patched?.status == 507)
-    #expect(patched?.detail.contains("the disk is full; make room on it") == true)
-    let move = Self.move
-    let moved = await #expect(throws: DaemonError.self) { _ = try await test.host.moveClock(id, move) }
-    #expect(moved?.status == 507)
-    store.isFull.withLock { $0 = false }
-    #expect(try await test.host.patch(id, patch).revision == 3)
-    let document = try #require(try store.load().environments.first).document
-    let record = try JSONDecoder().decode(EnvironmentRecord.self, from: document)
-    #expect(record.snapshot.lastJournalNumber == 0)
+    move.advance = 90
+    for number in 0..<3 {
+      let error = await refusal {
+        if number == 0 { _ = try await test.host.patch(id, patch) } else { _ = try await test.host.moveClock(id, move) }
+      }
+      #expect(error?.status == 507 && error?.kind == "cannotWrite")
+      #expect(error?.detail.contains("nothing has changed") == true)
+      #expect(error?.detail.hasSuffix("the disk of /some/state is full; make room on it") == true)
+    }
+    #expect(try test.host.report(id).clock.now == before)
+    #expect(try test.host.environment(id).contract?.document?.toggles == [:])
+    store.leaveRoom(for: .max)
+    #expect(try await test.host.moveClock(id, move).revision == 1)
     await test.stop()
-    #expect(try test.isEmpty)
   }
 
-  @Test("takes an environment that ended meanwhile out of the store as soon as there is room")
-  func end() async throws {
-    let store = FillingStore()
+  @Test("acknowledges no lease, and gives none back")
+  func leases() async throws {
     let test = try TestHost(store: store)
-    let id = try await test.host.provision(.mock).id
-    store.isFull.withLock { $0 = true }
-    _ = try await test.host.end(id)
+    let port = try #require(try await test.host.leasePorts(PortsRequest(count: 1)).ports.first?.port)
+    store.leaveRoom(for: 0)
+    #expect(await refusal { _ = try await test.host.leasePorts(PortsRequest(count: 1)) }?.status == 507)
+    #expect(await refusal { try await test.host.releasePort(UInt16(port)) }?.status == 507)
+    #expect(test.host.ports().ports.map(\.port) == [port])
+    store.leaveRoom(for: .max)
+    try await test.host.releasePort(UInt16(port))
+    #expect(try test.isEmpty)
+    await test.stop()
+  }
+
+  @Test("leaves nothing of an environment that cannot be stored, wherever on its way that is seen", arguments: 0...2)
+  func provisioning(writes: Int) async throws {
+    let test = try TestHost(store: store)
+    store.leaveRoom(for: writes)
+    #expect(await refusal { _ = try await test.host.provision(.mock) }?.status == 507)
+    store.leaveRoom(for: .max)
     test.host.tick()
-    #expect(try store.load().environments.map(\.id) == [id])
-    store.isFull.withLock { $0 = false }
-    test.host.tick()
+    #expect(test.host.environments().environments.isEmpty && test.host.pool.leases.isEmpty && test.contracts.isEmpty)
     #expect(try store.load().environments.isEmpty)
     await test.stop()
   }
-}
 
-/// A store in memory whose disk can be full.
-private final class FillingStore: DaemonStore {
-  let isFull = Guarded(false)
-  private let store = InMemoryStore()
-
-  private func write(_ body: () throws(StoreError) -> Void) throws(StoreError) {
-    guard !isFull.withLock({ $0 }) else { throw StoreError("the disk is full; make room on it", kind: .full) }
-    try body()
+  @Test("ends an environment all the same, and takes it out of the store as soon as it can")
+  func ending() async throws {
+    let test = try TestHost(store: store)
+    let id = try await test.host.provision(.mock).id
+    store.leaveRoom(for: 0)
+    #expect(try await test.host.end(id).ok)
+    #expect(try store.load().environments.map(\.id) == [id])
+    test.host.tick()
+    store.leaveRoom(for: .max)
+    test.host.tick()
+    #expect(try store.load().environments.isEmpty)
+    #expect(test.log.withLock { $0.filter { $0.contains("could not be taken out of the store") }.count } == 1)
+    await test.stop()
   }
 
-  func load() throws(StoreError) -> StoredState { try store.load() }
-  func save(environment id: String, document: Data) throws(StoreError) {
-    try write { () throws(StoreError) in try store.save(environment: id, document: document) }
+  @Test("is one of SQLite's, too: a change for which there is no room is not acknowledged")
+  func database() async throws {
+    let folder = try ScratchFolder()
+    let store = try SQLiteStore(in: StateFolder(folder.state))
+    let test = try TestHost(store: store)
+    let id = try await test.host.provision(.mock).id
+    try store.limit(pages: 40)
+    var patch = EnvironmentPatch()
+    patch.values = ["large": .string(String(repeating: "x", count: 400_000))]
+    let error = await refusal { _ = try await test.host.patch(id, patch) }
+    #expect(error?.status == 507)
+    #expect(error?.detail.contains(folder.state) == true && error?.detail.contains("make room") == true)
+    patch.values = ["large": .null]
+    #expect(try await test.host.patch(id, patch).revision == 2)
+    _ = try await test.host.end(id)
+    #expect(try store.load().environments.isEmpty)
+    await test.stop()
+    store.close()
   }
-  func save(traffic document: Data, of environment: String) throws(StoreError) {
-    try write { () throws(StoreError) in try store.save(traffic: document, of: environment) }
-  }
-  func remove(environment id: String) throws(StoreError) {
-    try write { () throws(StoreError) in try store.remove(environment: id) }
-  }
-  func save(leases: [(port: UInt16, document: Data)]) throws(StoreError) {
-    try write { () throws(StoreError) in try store.save(leases: leases) }
-  }
-  func remove(leases ports: [UInt16]) throws(StoreError) {
-    try write { () throws(StoreError) in try store.remove(leases: ports) }
-  }
-  func append(journal entries: [StoredJournalEntry]) throws(StoreError) {
-    try write { () throws(StoreError) in try store.append(journal: entries) }
-  }
-  func trim(journal environment: String, through number: Int) throws(StoreError) {
-    try write { () throws(StoreError) in try store.trim(journal: environment, through: number) }
-  }
-  func journal(of environment: String, after number: Int, limit: Int) throws(StoreError) -> [StoredJournalEntry] {
-    try store.journal(of: environment, after: number, limit: limit)
-  }
-  func close() { store.close() }
 }

@@ -111,7 +111,7 @@ struct ProvisioningTests {
     let folder = try ScratchFolder()
     let test = try TestHost(folder: folder)
     try FileManager.default.removeItem(atPath: folder.path)
-    #expect(await Self.error { _ = try await test.host.provision(.mock) }?.status == 503)
+    #expect(await Self.error { _ = try await test.host.provision(.mock) }?.status == 507)
     #expect(try test.isEmpty)
     await test.stop()
   }
@@ -119,7 +119,7 @@ struct ProvisioningTests {
   @Test("leaves nothing when it cannot be stored")
   func noStore() async throws {
     let test = try TestHost(store: FailingStore())
-    #expect(await Self.error { _ = try await test.host.provision(.mock) }?.status == 503)
+    #expect(await Self.error { _ = try await test.host.provision(.mock) }?.status == 507)
     #expect(test.host.environments().environments.isEmpty)
     #expect(test.host.pool.leases.isEmpty)
     #expect(test.contracts.isEmpty)

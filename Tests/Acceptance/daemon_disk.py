@@ -1,0 +1,168 @@
+"""A full disk below the daemon's state folder: whoever changes something is told so and what to do, nothing that was
+acknowledged is lost, and all goes on as soon as there is room."""
+
+import contextlib
+import os
+import pathlib
+import resource
+import signal
+import subprocess
+import time
+
+import daemon
+import support
+
+SECRET = "hush-hush-of-the-full-disk"
+
+
+class SmallDisk:
+    """A file system of 1 MiB, where we may mount one."""
+
+    name = "a full disk"
+
+    def __init__(self, place):
+        self.place = place
+
+    def fill(self, _):
+        with open(self.place / "ballast", "wb", buffering=0) as file:
+            with contextlib.suppress(OSError):
+                while True:
+                    file.write(bytes(4096))
+
+    def make_room(self, _):
+        (self.place / "ballast").unlink()
+
+
+class SmallFiles:
+    """A daemon that may make no file any longer: writes fail with EFBIG as they fail with ENOSPC."""
+
+    name = "a limit on file sizes"
+
+    def __init__(self, place):
+        self.place = place
+        # A child inherits that the signal is ignored.
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+
+    def fill(self, pid):
+        resource.prlimit(pid, resource.RLIMIT_FSIZE, (1, resource.RLIM_INFINITY))
+
+    def make_room(self, pid):
+        # One that was killed has taken its limit along.
+        if pid:
+            resource.prlimit(pid, resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+
+
+@contextlib.contextmanager
+def disks(folder):
+    """Each way in which the state folder's disk can be full here."""
+    place = folder / "small"
+    place.mkdir()
+    words = ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(place)]
+    mounted = os.geteuid() == 0 and subprocess.run(words, capture_output=True).returncode == 0
+    (folder / "limited").mkdir()
+    try:
+        yield ([SmallDisk(place)] if mounted else []) + [SmallFiles(folder / "limited")]
+    finally:
+        if mounted:
+            subprocess.run(["umount", str(place)], check=True)
+
+
+def refused(checks, disk, what, answer):
+    checks.that(answer.status == 507, f"{disk.name}: {what} is answered 507", answer)
+    checks.that(
+        answer.headers.get_content_type() == "application/problem+json" and str(disk.place) in (answer.json or {}).get("detail", ""),
+        f"{disk.name}: {what}: the problem names the folder", answer,
+    )
+
+
+class Trial:
+    """What a client was told, and what is then there."""
+
+    def __init__(self, checks, disk, host):
+        self.checks, self.disk, self.host = checks, disk, host
+        self.clock = {"kind": "frozen", "start": "2026-01-02T03:04:05Z"}
+        secret = [{"service": "s", "account": "a", "text": SECRET}]
+        made = host.provision(clock=self.clock, toggles={"a": 1}, credentials=secret)
+        checks.that(made.status == 201, f"{disk.name}: there is an environment", made)
+        self.id, self.path = made.json["id"], f"/v1/environments/{made.json['id']}"
+        self.known, self.port = {"a": 1}, made.json["port"]
+        self.leased = {host.call("POST", "/v1/ports", {}).json["ports"][0]["port"]}
+
+    def refused(self, what, answer):
+        """On a disk that is full a little may still have a place, which is then a promise."""
+        if isinstance(self.disk, SmallDisk) and answer.status in (200, 201, 204):
+            return False
+        refused(self.checks, self.disk, what, answer)
+        return True
+
+    def change(self, name):
+        if not self.refused("a change", self.host.call("PATCH", self.path, {"toggles": {name: 1}})):
+            self.known[name] = 1
+
+    def lease(self):
+        answer = self.host.call("POST", "/v1/ports", {})
+        if not self.refused("a lease", answer):
+            self.leased.add(answer.json["ports"][0]["port"])
+
+    def release(self):
+        port = min(self.leased)
+        if not self.refused("a release", self.host.call("DELETE", f"/v1/ports/{port}")):
+            self.leased.remove(port)
+
+    def work(self):
+        for number in range(5):
+            self.change(f"t{number}")
+            self.lease()
+            self.release()
+        large = self.host.call("PATCH", self.path, {"values": {"large": "x" * 400_000}})
+        refused(self.checks, self.disk, "a change for which there is no room", large)
+
+    def holds(self, when):
+        shown = self.host.call("GET", self.path).json
+        toggles = shown["contract"]["document"]["toggles"]
+        held = {lease["port"] for lease in self.host.call("GET", "/v1/ports").json["ports"]}
+        self.checks.that(toggles == self.known, f"{self.disk.name}: {when} there is what was acknowledged, and nothing else", (toggles, self.known))
+        self.checks.that(held == self.leased | {self.port}, f"{self.disk.name}: {when} the ports are leased that were acknowledged", (held, self.leased))
+
+
+def trial(checks, disk):
+    with daemon.Daemon(disk.place, ports=100) as host:
+        trial = Trial(checks, disk, host)
+        trial.change("before")
+        disk.fill(host.process.pid)
+        trial.work()
+        trial.holds("while it is full")
+        host.kill()
+        disk.make_room(None)
+        host.start()
+        trial.holds("after a kill")
+        disk.fill(host.process.pid)
+        checks.that(host.end(trial.id).status == 200, f"{disk.name}: an environment ends all the same")
+        disk.make_room(host.process.pid)
+        moved = host.provision(clock=trial.clock)
+        answer = host.call("POST", f"/v1/environments/{moved.json['id']}/clock", {"advance": 90})
+        checks.that(answer.status == 200 and answer.json["now"] == "2026-01-02T03:05:35Z", f"{disk.name}: with room all goes on", answer)
+        # The heartbeat takes out what it could not before.
+        kept = lambda: [file.name for file in host.state.iterdir() if file.is_file() and SECRET.encode() in file.read_bytes()]
+        until = time.monotonic() + 30
+        while kept() and time.monotonic() < until:
+            time.sleep(0.1)
+        checks.that(not kept(), f"{disk.name}: no secret is stored of what has ended", kept())
+        host.kill()
+        host.start()
+        listed = [each["id"] for each in host.call("GET", "/v1/environments").json["environments"]]
+        checks.that(listed == [moved.json["id"]], f"{disk.name}: what has ended does not come back", listed)
+        checks.that(host.stop() == 0, f"{disk.name}: it ends well", host.said()[-1000:])
+
+
+def main():
+    checks = support.Checks("daemon_disk")
+    with support.folder() as folder, disks(pathlib.Path(folder)) as all_disks:
+        for disk in all_disks:
+            trial(checks, disk)
+        if not any(isinstance(disk, SmallDisk) for disk in all_disks):
+            checks.say("no file system can be mounted here: a full disk was tried by a limit on file sizes only")
+    checks.end()
+
+
+main()
