@@ -30,6 +30,9 @@ package final class ControlDoor: RequestHandler {
       response = Problem(500, "The daemon is broken here", "\(error); please report it").response
     }
     surface.calls.count(operation, status: response.status)
+    if let documented = RouteTable.statuses[operation], !documented.contains(response.status) {
+      surface.report("\(operation) has answered \(response.status), of which /openapi.json does not know")
+    }
     return response
   }
 

@@ -88,6 +88,35 @@ struct DocumentTests {
     }
   }
 
+  @Test(
+    "tells the truth of what the server says before anybody here is asked", arguments: RouteTable.all.map(\.operation))
+  func server(operation: String) async throws {
+    let route = try #require(RouteTable.all.first { $0.operation == operation })
+    try await withSurface { served in
+      let check = DocumentCheck(document: try await served.call("GET", "/openapi.json").json)
+      let target = route.path.text.replacing("{id}", with: "e1").replacing("{port}", with: "20005")
+      let long = String(repeating: "x", count: 33_000)
+      let requests = [
+        (414, served.request(route.method, target + "?" + long)),
+        (431, served.request(route.method, target, headers: ["X-Long: \(long)"])),
+        (501, served.request("POST", target, headers: ["Transfer-Encoding: gzip"])),
+        (
+          413,
+          served.request(
+            "POST", target, headers: ["Expect: 100-continue", "Content-Length: 99999999999"])
+        ),
+      ]
+      for (status, request) in requests {
+        let answer = try await served.send(request)
+        #expect(answer.status == status)
+        #expect(
+          check.problems(
+            method: route.method, template: route.path.text, status: answer.status,
+            type: answer.headers["Content-Type"], body: answer.json) == [])
+      }
+    }
+  }
+
   @Test("has each operation once, and names no schema that is not there")
   func operations() throws {
     #expect(Set(RouteTable.all.map(\.operation)).count == RouteTable.all.count)

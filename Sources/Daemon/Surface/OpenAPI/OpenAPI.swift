@@ -28,7 +28,9 @@ enum OpenAPI {
   private static func description(_ bodyLimit: Int) -> String {
     "Times are RFC 3339, durations in seconds, errors application/problem+json. A body has at most "
       + "\(bodyLimit) bytes; members and query items that are not known are refused, and so is null where "
-      + "a value can be left out. 400 says that a request does not fit this document, 422 that what it asks for cannot be."
+      + "a value can be left out. 400 says that a request does not fit this document, 422 that what it asks for cannot be. "
+      + "HEAD works where GET does. What cannot be read as HTTP at all, and a head that is longer than 40 KiB, is "
+      + "answered 400, 414, 431 or 505 in HTML, by the library below."
   }
 
   private static var paths: [String: ContractValue] {

@@ -4,6 +4,9 @@ import HTTPMessages
 extension RouteTable {
   static let id = Parameter(name: "id", place: .path, schema: Schemas.identifier, note: "The environment's id.")
   static let gone: [Int: String] = [404: "there is no such environment", 410: "the environment has ended"]
+  static let noRoom =
+    "it cannot be stored, as when the disk of the state folder is full; nothing has changed then, "
+    + "unless the detail says so"
 
   /// The life of environments.
   static let environments = [
@@ -15,10 +18,12 @@ extension RouteTable {
         .json(201, "ProvisionedEnvironment", "It answers from now on.", headers: ["Location": "Where it is."])
       ],
       problems: [
-        404: "there is no such cassette", 409: "the cassette is being recorded by another environment",
-        422: "such an environment cannot be: the detail says why",
-        502: "an upstream cannot be reached", 503: "the daemon has all the environments or ports that it may have",
-        507: "a file cannot be written, as when the disk is full",
+        409: "the cassette is being recorded by another environment or cannot be written, or the pool has not so many "
+          + "free ports",
+        422: "such an environment cannot be: no such cassette, a broken one, no upstream to record from, no such owner",
+        429: "there are too many environments",
+        503: "the system has no sockets left for its ports",
+        507: noRoom,
       ],
       perform: { call in
         let made = try await call.operations.provision(try call.decode())
@@ -40,8 +45,8 @@ extension RouteTable {
       body: RequestBody(schema: "EnvironmentPatch", mediaTypes: ["application/json", "application/merge-patch+json"]),
       answers: [.json(200, "Revision", "Every app that follows has applied it.")],
       problems: gone.merging([
-        409: "an app did not apply it in time", 422: "such a change cannot be", 429: "too many calls wait",
-        507: "apps have it, but it cannot be stored",
+        409: "an app did not apply it in time, or the environment is ending", 422: "such a change cannot be",
+        429: "too many calls wait", 507: noRoom,
       ]) { $1 },
       perform: { call in try .json(try await call.operations.patch(call.id, try call.decode())) }),
     Route(
@@ -50,8 +55,8 @@ extension RouteTable {
       body: RequestBody(schema: "ClockMoveRequest"),
       answers: [.json(200, "ClockMoveAnswer", "It has moved.")],
       problems: gone.merging([
-        409: "the sleepers did not come, or an app did not apply it in time", 422: "the clock cannot move so",
-        429: "too many calls wait", 507: "it has moved, but that cannot be stored",
+        409: "the sleepers did not come, an app did not apply it in time, or the environment is ending",
+        422: "the clock cannot move so", 429: "too many calls wait", 507: noRoom,
       ]) { $1 },
       perform: { call in try .json(try await call.operations.moveClock(call.id, try call.decode())) }),
     Route(
@@ -60,7 +65,8 @@ extension RouteTable {
       body: RequestBody(schema: "StringRequest"),
       answers: [.json(200, "StringAnswer", "The value, and the use that it belongs to.")],
       problems: gone.merging([
-        409: "the value is not recorded", 422: "there is no such value", 507: "it cannot be recorded",
+        400: "there is no such value", 409: "the value is not recorded, or the environment is ending",
+        507: "it cannot be recorded or stored, as when a disk is full",
       ]) { $1 },
       perform: { call in try await call.operations.strings(call.id, body: call.body) }),
     Route(
@@ -72,8 +78,10 @@ extension RouteTable {
           name: "keepEmptyRecording", place: .query, schema: .boolean,
           note: "Whether a recording of nothing takes an older cassette's place; true where it is left out."),
       ],
-      answers: [.json(200, "Report", "What it came to.")],
-      problems: gone.merging([507: "the cassette cannot be written; the partial recording is kept"]) { $1 },
+      answers: [
+        .json(200, "Report", "What it came to; a cassette that could not be written is among its failures.")
+      ],
+      problems: gone,
       perform: { call in
         let keeps = call.parameters.bool("keepEmptyRecording") ?? true
         return try .json(try await call.operations.end(call.id, keepEmptyRecording: keeps))

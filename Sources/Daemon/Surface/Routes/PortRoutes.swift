@@ -8,7 +8,8 @@ extension RouteTable {
       body: RequestBody(schema: "PortsRequest"),
       answers: [.json(201, "PortList", "They are held.")],
       problems: [
-        409: "the pool has not so many free ports", 422: "such a lease cannot be", 507: "it cannot be stored",
+        409: "the pool has not so many free ports", 422: "such a lease cannot be",
+        503: "the system has no sockets left for them", 507: "it cannot be stored, so that there is none",
       ],
       perform: { call in try .json(try await call.operations.leasePorts(try call.decode()), status: 201) }),
     Route(
@@ -21,7 +22,7 @@ extension RouteTable {
       answers: [Answer(status: 204, note: "It is free.", content: [:])],
       problems: [
         404: "the port is not leased", 409: "the port is an environment's, and comes back with it",
-        507: "it cannot be stored",
+        507: "it cannot be stored, so that the port stays leased",
       ],
       perform: { call in
         try await call.operations.releasePort(UInt16(call.parameters.int("port") ?? 0))

@@ -62,19 +62,26 @@ struct Call: Sendable {
 }
 
 extension Route {
-  /// All problems that it answers: its own, and what the checks before it can say.
+  /// All problems that it answers: its own, what the checks before it can say, and what the server says before those.
   var allProblems: [Int: String] {
     var all = problems
     func also(_ status: Int, _ note: String) { all[status] = all[status].map { "\($0); or \(note)" } ?? note }
     also(400, "a parameter\(body == nil ? "" : " or the body") does not fit")
     also(403, "the request comes from a web page, was sent to a wrong Host, or is another user's")
-    guard !isOpen else { return all }
-    also(401, "the token is missing or wrong")
-    also(503, "the daemon is ending")
-    if body != nil {
-      also(413, "the body is too long")
-      also(415, "the body is not of a type that is read here")
+    if !isOpen {
+      also(401, "the token is missing or wrong")
+      also(503, "the daemon is ending")
     }
+    if body != nil { also(415, "the body is not of a type that is read here") }
+    also(413, "the body is too long")
+    also(414, "the target is too long")
+    also(431, "the head is too long")
+    also(500, "the daemon is broken here, which is to be reported")
+    also(501, "the body has another transfer coding than chunked")
+    also(503, "there are too many connections")
     return all
   }
+
+  /// The statuses that it can answer: those of the document.
+  var statuses: Set<Int> { Set(answers.map(\.status)).union(allProblems.keys) }
 }

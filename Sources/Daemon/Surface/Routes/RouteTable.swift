@@ -4,6 +4,9 @@ import HTTPMessages
 enum RouteTable {
   static let all: [Route] = daemon + environments + journals + ports
 
+  /// What each operation can answer, by the document.
+  static let statuses = Dictionary(uniqueKeysWithValues: all.map { ($0.operation, $0.statuses) })
+
   /// What a method and a path come to.
   enum Match: Sendable {
     case found(Route, [String: String])
