@@ -77,7 +77,9 @@ enum EnvironmentCreate {
     usage: diorama env create [option …]
 
     Makes a world in the daemon and prints its id. It ends by diorama env delete, with its owner, or when its time is over:
-    without an owner it is the process that called this command. A daemon is started where none runs.
+    without an owner it is the process that called this command, such as the shell that runs a script. Where that ends too
+    early (timeout, xargs, a step of CI that others follow), say --owner PID, in a script --owner $$, or --ttl SECONDS.
+    A daemon is started where none runs.
 
     \(Options.describe(table))
     With --shell the calling shell, and what it starts, lives in it:

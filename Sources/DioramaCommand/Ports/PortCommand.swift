@@ -82,8 +82,9 @@ enum PortCommand {
            diorama port release PORT …
 
     Leases free ports of 127.0.0.1 and prints one a line. Nobody else gets them until they are released, their time is
-    over, or their owner has been gone for 30 s: without an owner it is the process that called this command. In a
-    pipeline that may be a shell that ends with it; name the owner there: --owner $$
+    over, or their owner has been gone for 30 s: without an owner it is the process that called this command, such as the
+    shell that runs a script. Where that ends too early (timeout, xargs), say --owner PID, in a script --owner $$, or
+    --ttl SECONDS.
 
     A daemon is started where none runs, and leaves again when it has nothing to do.
 

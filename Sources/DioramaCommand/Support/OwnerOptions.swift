@@ -5,7 +5,10 @@ import Foundation
 struct OwnerOptions {
   /// For a command's own table.
   static let table: [Options.Option] = [
-    .init("--owner", "PID", "held until this process has ended (default: the one that calls this command)"),
+    .init(
+      "--owner", "PID",
+      "held until this process has ended (default: the one that calls this command,\nfor $(…) the shell; behind a wrapper such as timeout, say --owner $$)"
+    ),
     .init("--ttl", "SECONDS", "held for so long instead"),
   ]
 
@@ -15,7 +18,7 @@ struct OwnerOptions {
   init(_ options: Options, command: String) throws(UsageError) {
     seconds = try EnvironmentOptions(options, command: command).seconds("--ttl", upTo: 1e9)
     guard let text = options.value("--owner") else {
-      owner = seconds == nil ? Owner(pid: getppid()) : nil
+      owner = seconds == nil ? Owner(pid: CallingProcess.pid) : nil
       return
     }
     guard let pid = Int32(text), pid > 0 else {
