@@ -15,6 +15,8 @@ FEW = {
     "openfeature": [],
     "outside_package": [],
     "daemon_killed": ["--rounds", "4"],
+    "daemon_disk": [],
+    "activation": [],
     "strangers": [],
     "daemon_examples": [],
     "api_fuzz": [],
