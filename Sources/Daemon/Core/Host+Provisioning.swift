@@ -27,7 +27,8 @@ extension Host {
       return try result.get()
     } catch {
       tally.change { $0.refused += 1 }
-      log.info("an environment was refused", ["status": .int(error.status), "reason": "\(error)"])
+      // The detail is for who has asked: it may show what he wrote, such as a password in an upstream's URL.
+      log.info("an environment was refused", ["status": .int(error.status), "reason": "\(error.title)"])
       throw error
     }
   }

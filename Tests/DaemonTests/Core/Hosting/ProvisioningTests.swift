@@ -91,6 +91,16 @@ struct ProvisioningTests {
     await test.stop()
   }
 
+  @Test("is refused without a word in the log of what was written, which may be a secret")
+  func silentRefusal() async throws {
+    let test = try TestHost()
+    var request = ProvisioningRequest.mock
+    request.upstreams = ["api": "https://ann:hunter2@api.example.com"]
+    #expect(await Self.error { _ = try await test.host.provision(request) }?.status == 422)
+    #expect(test.log.withLock { $0.contains { $0.contains("was refused") } && !$0.joined().contains("hunter2") })
+    await test.stop()
+  }
+
   @Test("leaves nothing when there are not enough ports for all of its endpoints")
   func portsRunOut() async throws {
     let test = try TestHost { $0.limits.leases = 4 }
