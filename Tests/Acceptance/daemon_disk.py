@@ -1,6 +1,7 @@
 """A full disk below the daemon's state folder: whoever changes something is told so and what to do, nothing that was
 acknowledged is lost, and all goes on as soon as there is room."""
 
+import base64
 import contextlib
 import os
 import pathlib
@@ -13,6 +14,7 @@ import daemon
 import support
 
 SECRET = "hush-hush-of-the-full-disk"
+FORMS = [SECRET.encode(), base64.b64encode(SECRET.encode())]
 
 
 class SmallDisk:
@@ -127,8 +129,11 @@ class Trial:
 
 def trial(checks, disk):
     with daemon.Daemon(disk.place, ports=100) as host:
+        kept = lambda: [file.name for file in host.state.iterdir() if file.is_file() and any(form in file.read_bytes() for form in FORMS)]
         trial = Trial(checks, disk, host)
-        trial.change("before")
+        answer = host.call("PATCH", trial.path, {"toggles": {"before": 1}})
+        checks.that(answer.status == 200, f"{disk.name}: before it is full a change is acknowledged", answer)
+        trial.known["before"] = 1
         disk.fill(host.process.pid)
         trial.work()
         trial.holds("while it is full")
@@ -137,13 +142,13 @@ def trial(checks, disk):
         host.start()
         trial.holds("after a kill")
         disk.fill(host.process.pid)
+        checks.that(kept(), f"{disk.name}: a secret is stored as long as its environment is there")
         checks.that(host.end(trial.id).status == 200, f"{disk.name}: an environment ends all the same")
         disk.make_room(host.process.pid)
         moved = host.provision(clock=trial.clock)
         answer = host.call("POST", f"/v1/environments/{moved.json['id']}/clock", {"advance": 90})
         checks.that(answer.status == 200 and answer.json["now"] == "2026-01-02T03:05:35Z", f"{disk.name}: with room all goes on", answer)
         # The heartbeat takes out what it could not before.
-        kept = lambda: [file.name for file in host.state.iterdir() if file.is_file() and SECRET.encode() in file.read_bytes()]
         until = time.monotonic() + 30
         while kept() and time.monotonic() < until:
             time.sleep(0.1)
@@ -151,7 +156,7 @@ def trial(checks, disk):
         host.kill()
         host.start()
         listed = [each["id"] for each in host.call("GET", "/v1/environments").json["environments"]]
-        checks.that(listed == [moved.json["id"]], f"{disk.name}: what has ended does not come back", listed)
+        checks.that(listed == [moved.json["id"]], f"{disk.name}: what has ended does not come back", (trial.id, moved.json["id"], listed))
         checks.that(host.stop() == 0, f"{disk.name}: it ends well", host.said()[-1000:])
 
 

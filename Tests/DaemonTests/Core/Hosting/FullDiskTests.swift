@@ -95,8 +95,13 @@ struct FullDiskTests {
     let error = await refusal { _ = try await test.host.patch(id, patch) }
     #expect(error?.status == 507)
     #expect(error?.detail.contains(folder.state) == true && error?.detail.contains("make room") == true)
-    patch.values = ["large": .null]
+    // With room it is stored by the next change, and with that.
+    try store.limit(pages: 100_000)
+    patch.values = ["small": .int(1)]
     #expect(try await test.host.patch(id, patch).revision == 2)
+    let stored = try #require(try store.load().environments.first).document
+    let values = try JSONDecoder().decode(EnvironmentRecord.self, from: stored).snapshot.progress.live.values
+    #expect(Set(values.keys) == ["large", "small"])
     _ = try await test.host.end(id)
     #expect(try store.load().environments.isEmpty)
     await test.stop()
