@@ -79,7 +79,7 @@ package final class Daemon: Sendable {
     let doors = try ControlDoors(options, files: files, log: log)
     do {
       var configuration = HTTPServer.Configuration()
-      configuration.maximumConnections = OpenFiles.connections
+      configuration.maximumConnections = OpenFiles.environmentConnections
       let server = try HTTPServer(configuration)
       let host = try Host(
         options.configuration, store: store, contracts: files.contracts, server: server, log: log)

@@ -24,7 +24,7 @@ final class ControlDoors: Sendable {
   /// - Throws: ``ServerError`` when the port that was asked for is taken, or the system has no threads or descriptors.
   init(_ options: Daemon.Options, files: ControlFiles, log: Log) throws {
     var configuration = HTTPServer.Configuration()
-    configuration.maximumConnections = OpenFiles.connections
+    configuration.maximumConnections = OpenFiles.controlConnections
     configuration.bodyLimit = options.configuration.limits.bodyBytes
     server = try HTTPServer(configuration)
     sockets = options.sockets

@@ -23,11 +23,16 @@ enum OpenFiles {
     setrlimit(resource, &limit)
   }
 
-  /// How many connections one server may have: there is one for environments and one for the control API, and ports
-  /// and files need descriptors, too.
-  static var connections: Int {
+  /// How many connections the control API may have: most of what there is, since its clients may be many and say
+  /// nothing for long.
+  static var controlConnections: Int { connections(fifths: 3) }
+
+  /// How many connections all environments together may have. As many descriptors are left for ports and files.
+  static var environmentConnections: Int { connections(fifths: 1) }
+
+  private static func connections(fifths: Int) -> Int {
     var limit = rlimit()
     guard getrlimit(resource, &limit) == 0 else { return 4096 }
-    return max(256, min(20_000, Int(clamping: limit.rlim_cur) / 3))
+    return max(256, min(20_000, Int(clamping: limit.rlim_cur) / 5 * fifths))
   }
 }
