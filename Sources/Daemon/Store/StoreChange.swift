@@ -13,11 +13,11 @@ enum StoreChange: Sendable {
   /// Whether one statement makes it, which is a transaction by itself.
   var isOneStatement: Bool {
     switch self {
-    case .saveEnvironment, .trimJournal: true
+    case .saveTraffic, .trimJournal: true
     case .saveLeases(let leases): leases.count == 1
     case .removeLeases(let ports): ports.count == 1
     case .appendJournal(let entries): entries.count == 1
-    case .removeEnvironment: false
+    case .saveEnvironment, .removeEnvironment: false
     }
   }
 
