@@ -75,7 +75,7 @@ struct AnsweredStatusTests {
     init() throws {
       test = try TestHost(store: store) {
         $0.limits.environments = 3
-        $0.limits.waits = 0
+        $0.limits.waits = 1
         $0.limits.leases = 20
       }
       let told = told
@@ -141,9 +141,16 @@ struct AnsweredStatusTests {
       note("readReport", try await asked.call("GET", "\(root)/\(id)/report"))
       note("endEnvironment", try await asked.call("DELETE", "\(root)/\(id)"))
     }
-    note(
-      "readJournal",
-      try await asked.call("GET", "\(root)/\(live)/journal", headers: ["Accept": "text/event-stream"]))
+    // As long as somebody follows a journal, nobody else may wait.
+    do {
+      let follower = try asked.test.host.followJournal(live)
+      note(
+        "readJournal",
+        try await asked.call("GET", "\(root)/\(live)/journal", headers: ["Accept": "text/event-stream"]))
+      note("patchEnvironment", try await asked.call("PATCH", "\(root)/\(live)", "{}"))
+      note("moveClock", try await asked.call("POST", "\(root)/\(live)/clock", #"{"advance": 1}"#))
+      withExtendedLifetime(follower) {}
+    }
     note("patchEnvironment", try await asked.call("PATCH", "\(root)/\(live)", #"{"mode": "replay"}"#))
     note("moveClock", try await asked.call("POST", "\(root)/\(live)/clock", #"{"advance": 1, "timeoutSeconds": 999}"#))
     note(
