@@ -32,6 +32,9 @@ let package = Package(
       name: "CCompression", pkgConfig: "libbrotlienc",
       providers: [.apt(["zlib1g-dev", "libbrotli-dev"]), .brew(["brotli"])]),
     .systemLibrary(
+      name: "CYAML", pkgConfig: "yaml-0.1",
+      providers: [.apt(["libyaml-dev"]), .brew(["libyaml"])]),
+    .systemLibrary(
       name: "CGnuTLS", pkgConfig: "gnutls",
       providers: [.apt(["libgnutls28-dev"]), .brew(["gnutls"])]),
     .systemLibrary(
@@ -51,7 +54,7 @@ let package = Package(
       dependencies: ["Diorama", .target(name: "CSecret", condition: .when(platforms: [.linux]))]),
     .target(name: "HTTPServer", dependencies: ["HTTPMessages", "CMicroHTTPD"]),
     .target(name: "HTTPClient", dependencies: ["HTTPMessages", "CCurl"]),
-    .target(name: "Cassettes", dependencies: ["HTTPMessages", "LaunchContract", "CCompression"]),
+    .target(name: "Cassettes", dependencies: ["HTTPMessages", "LaunchContract", "CCompression", "CYAML"]),
     .target(name: "PortLeases", dependencies: ["HTTPMessages"]),
     .target(name: "ChildProcesses", dependencies: ["CPosixSpawn"]),
     .target(name: "ControlAPI", dependencies: ["LaunchContract"]),
@@ -107,7 +110,9 @@ let package = Package(
       dependencies: ["TestSupport", "DioramaTesting", "Clinic", "ClinicBackend", "LaunchContract"]),
     .testTarget(name: "HTTPServerTests", dependencies: ["TestSupport", "HTTPServer", "HTTPMessages"]),
     .testTarget(name: "HTTPClientTests", dependencies: ["TestSupport", "HTTPClient", "HTTPServer", "HTTPMessages"]),
-    .testTarget(name: "CassettesTests", dependencies: ["Cassettes", "HTTPMessages", "LaunchContract"]),
+    .testTarget(
+      name: "CassettesTests", dependencies: ["Cassettes", "HTTPMessages", "LaunchContract"],
+      exclude: ["Fixtures"]),
     .testTarget(name: "PortLeasesTests", dependencies: ["TestSupport", "PortLeases", "HTTPMessages"]),
     .testTarget(
       name: "DaemonTests",

@@ -8,6 +8,7 @@ import support
 FEW = {
     "httpbin_roundtrip": [],
     "misses": [],
+    "importers": [],
     "killed": ["--rounds", "6"],
     "clinic": ["--rounds", "2", "--copies", "4"],
     "disk": [],

@@ -127,12 +127,14 @@ class Program:
         self.url = None
         for line in self.process.stdout:
             if says in line:
-                self.url = line.split(says, 1)[1].split()[0].rstrip("/")
+                self.url = line.split(says, 1)[1].split()[0].rstrip("/.")
                 break
         if self.url is None:
             self.stop()
             self.log.seek(0)
             sys.exit(f"{words[0]} did not start: {self.log.read().decode(errors='replace')}")
+        if "://" not in self.url:  # an address, or a port alone
+            self.url = f"http://127.0.0.1:{self.url.rsplit(':', 1)[-1]}"
         # Nobody reads on; a full pipe would stop the server.
         threading.Thread(target=lambda: [None for _ in self.process.stdout], daemon=True).start()
         self.host, self.port = self.url.rsplit("/", 1)[1].split(":")

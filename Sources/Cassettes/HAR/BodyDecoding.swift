@@ -44,7 +44,7 @@ extension HAR.EntryDecoder {
         switch author {
         case .diorama: false
         case .mitmproxy: length != text.utf8.count && length == text.unicodeScalars.count
-        case .other: namesLatin1(type ?? "")
+        case .other: Self.namesLatin1(type ?? "")
         }
       return isDecoded ? latin1(text) : Array(text.utf8)
     default:
@@ -77,7 +77,7 @@ extension HAR.EntryDecoder {
   }
 
   /// Whether a type has the charset ISO 8859-1, which browsers read as windows-1252.
-  private func namesLatin1(_ type: String) -> Bool {
+  static func namesLatin1(_ type: String) -> Bool {
     let type = type.lowercased()
     guard let mark = type.utf8.firstRange(of: "charset=".utf8) else { return false }
     let charset = type[mark.upperBound...].prefix { $0 != ";" }.filter { $0 != "\"" && $0 != " " }

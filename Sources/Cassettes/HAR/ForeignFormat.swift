@@ -64,7 +64,7 @@ enum ForeignFormat: String {
   var advice: String {
     switch self {
     case .stringStore: "name the .har file that stands beside it"
-    case .vinyl, .dvr, .vcr, .vcrpy: "record anew; importing such files is still to come"
+    case .vinyl, .dvr, .vcr, .vcrpy, .yaml: "make a cassette of it with diorama cassette import FILE --to PATH"
     case .archive: "unpack it first"
     default: "name a HAR, or record one"
     }

@@ -16,6 +16,15 @@ extension HAR {
     return try document.read()
   }
 
+  /// Reads a cassette and notes what of the file is not in it.
+  static func read(_ bytes: [UInt8], name: String, noting losses: inout HARLosses) throws(CassetteError) -> Cassette {
+    try bytes.withUnsafeBufferPointer { (buffer) throws(CassetteError) in
+      var document = Document(UnsafeRawBufferPointer(buffer), name: name, losses: losses)
+      defer { losses = document.losses ?? losses }
+      return try document.read()
+    }
+  }
+
   /// Reads a cassette; as the other `read`.
   package static func read(_ bytes: [UInt8], name: String) throws(CassetteError) -> Cassette {
     try bytes.withUnsafeBufferPointer { (buffer) throws(CassetteError) in
@@ -33,10 +42,13 @@ private struct Document {
   private var interactions: [Interaction] = []
   private var skipped: [String] = []
   private var incomplete: [String] = []
+  /// What is not carried over, for one who asks.
+  private(set) var losses: HARLosses?
 
-  init(_ bytes: UnsafeRawBufferPointer, name: String) {
+  init(_ bytes: UnsafeRawBufferPointer, name: String, losses: HARLosses? = nil) {
     reader = JSONReader(bytes)
     self.name = name
+    self.losses = losses
   }
 
   mutating func read() throws(CassetteError) -> Cassette {
@@ -76,7 +88,8 @@ private struct Document {
         hasEntries = true
         try entries()
       default:
-        _ = try value()
+        let value = try value()
+        losses?.member(key, value)
       }
     }
     guard hasEntries else { throw failure("log.entries is missing") }
@@ -92,7 +105,9 @@ private struct Document {
       let entry = try value()
       decoder.number = number
       decoder.author = entry["_diorama"] != nil ? .diorama : author
-      switch try decoder.decode(entry) {
+      let outcome = try decoder.decode(entry)
+      losses?.entry(entry, number: number, outcome)
+      switch outcome {
       case .interaction(let interaction, let isIncomplete):
         interactions.append(interaction)
         if isIncomplete {

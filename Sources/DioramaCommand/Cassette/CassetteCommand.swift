@@ -1,25 +1,31 @@
 import EnvironmentService
 import Foundation
 
-/// `diorama cassette`: shows and checks recordings.
+/// `diorama cassette`: shows, checks and converts recordings.
 enum CassetteCommand {
   static func run(_ arguments: [String], terminal: Terminal) throws -> Int32 {
     var arguments = arguments
     guard let name = arguments.first else {
-      throw UsageError("cassette needs a verb: show or check", command: "cassette")
+      throw UsageError(
+        "cassette needs a verb: \(verbs.dropLast().joined(separator: ", ")) or \(verbs.last ?? "")", command: "cassette"
+      )
     }
     arguments.removeFirst()
     switch name {
     case "show": return try CassetteShow.run(arguments, terminal: terminal)
     case "check": return try CassetteCheck.run(arguments, terminal: terminal)
+    case "import": return try CassetteImport.run(arguments, terminal: terminal)
+    case "export": return try CassetteExport.run(arguments, terminal: terminal)
     case "--help", "-h", "help":
       print(help, terminator: "")
       return 0
     default:
       throw UsageError(
-        "cassette has no verb '\(name)'" + suggestion(for: name, among: ["show", "check"]), command: "cassette")
+        "cassette has no verb '\(name)'" + suggestion(for: name, among: verbs), command: "cassette")
     }
   }
+
+  private static let verbs = ["show", "check", "import", "export"]
 
   /// The cassettes that a verb is to work on.
   static func locations(_ options: Options, command: String) throws(UsageError) -> [CassetteLocation] {
@@ -30,9 +36,13 @@ enum CassetteCommand {
 
   private static let help = """
     usage: diorama cassette show|check PATH …
+           diorama cassette import FILE … --to PATH
+           diorama cassette export PATH --to FILE|FOLDER --as har|wiremock
 
-      show   what a cassette holds, one interaction a line
-      check  whether it can be replayed; with --recover: take up an unfinished recording
+      show    what a cassette holds, one interaction a line
+      check   whether it can be replayed; with --recover: take up an unfinished recording
+      import  make a cassette of a HAR, or of what Vinyl, DVR, VCR or vcrpy have recorded
+      export  write a cassette as a HAR for other tools, or as stub mappings for WireMock
 
     PATH is without ending: PATH.har, PATH.strings.json, PATH.bodies.
 

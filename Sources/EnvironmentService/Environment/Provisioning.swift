@@ -1,10 +1,10 @@
-import Cassettes
+package import Cassettes
 import Foundation
 import HTTPMessages
 import LaunchContract
 
 /// From what a test asks for to what stands fast: mode, cassette, backends, time, seed.
-enum Provisioning {
+package enum Provisioning {
   static func plan(
     _ specification: EnvironmentSpecification, hosting: Hosting = Hosting(),
     shelf: CassetteShelf = CassetteShelf()
@@ -83,6 +83,12 @@ enum Provisioning {
       throw EnvironmentError(
         .noUpstream, "mode \(mode.rawValue) needs a backend to reach; name it with \(specification.upstreamAdvice())")
     }
+    try check(upstreams)
+    return upstreams
+  }
+
+  /// - Throws: an ``EnvironmentError`` of kind `usage` where two upstreams cannot be told apart.
+  package static func check(_ upstreams: [CassetteHeader.Upstream]) throws(EnvironmentError) {
     for (index, upstream) in upstreams.enumerated() {
       if let other = upstreams[..<index].first(where: { $0.name == upstream.name }) {
         throw EnvironmentError(
@@ -97,7 +103,6 @@ enum Provisioning {
         )
       }
     }
-    return upstreams
   }
 
   private static func clock(
@@ -159,19 +164,31 @@ enum Provisioning {
 extension Cassette {
   /// The backends that the cassette itself names; in a HAR of another tool each origin under its own authority.
   var knownUpstreams: [CassetteHeader.Upstream] {
-    guard header.upstreams.isEmpty else { return header.upstreams }
-    var seen = Set<Origin>()
-    var variables = Set<String>()
-    return interactions.compactMap { interaction in
-      guard let origin = RecordedURL(interaction.request.url).origin, seen.insert(origin).inserted else { return nil }
-      // Nobody chose these names: where two would share a variable, the later one is told apart by a number.
-      var name = origin.authority
-      var number = 2
-      while !variables.insert(Environment.variableName(name)).inserted {
-        name = "\(origin.authority)-\(number)"
-        number += 1
+    header.upstreams.isEmpty ? Self.upstreams(of: interactions) : header.upstreams
+  }
+
+  /// The backends of interactions: those that have a name, then each other origin under its own authority.
+  ///
+  /// - Parameters:
+  ///   - interactions: in any order; the URL's origin counts.
+  ///   - named: those whose names are known.
+  /// - Returns: first the named ones, in their order.
+  package static func upstreams(
+    of interactions: [Interaction], besides named: [CassetteHeader.Upstream] = []
+  ) -> [CassetteHeader.Upstream] {
+    var seen = Set(named.map(\.origin))
+    var variables = Set(named.map { Environment.variableName($0.name) })
+    return named
+      + interactions.compactMap { interaction in
+        guard let origin = RecordedURL(interaction.request.url).origin, seen.insert(origin).inserted else { return nil }
+        // Nobody chose these names: where two would share a variable, the later one is told apart by a number.
+        var name = origin.authority
+        var number = 2
+        while !variables.insert(Environment.variableName(name)).inserted {
+          name = "\(origin.authority)-\(number)"
+          number += 1
+        }
+        return CassetteHeader.Upstream(name: name, origin: origin)
       }
-      return CassetteHeader.Upstream(name: name, origin: origin)
-    }
   }
 }

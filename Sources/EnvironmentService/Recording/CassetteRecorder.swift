@@ -154,6 +154,12 @@ final class CassetteRecorder: Sendable {
     rmdir(lock.location.bodies)
   }
 
+  /// Drops a recording that nobody will want, whatever it has.
+  func abandon() {
+    guard let lock = state.withLock({ $0.lock.take() }) else { return }
+    unlink(lock.location.partial)
+  }
+
   /// Lets go of the recording and leaves it as it is, for somebody to take up.
   func release() {
     state.withLock { $0.lock = nil }

@@ -1,0 +1,51 @@
+import Foundation
+
+@testable import Cassettes
+
+/// A file of another tool, as that tool wrote it or as it would.
+enum Fixture: String, CaseIterable {
+  /// By vcrpy 9 (YAML), of calls by http.client.
+  case vcrpy = "vcrpy.yaml"
+  /// The same by its JSON serializer.
+  case vcrpyJSON = "vcrpy.json"
+  /// By mitmdump 11 with `hardump`.
+  case mitmproxy = "mitmproxy.har"
+  case chrome = "chrome.har"
+  case firefox = "firefox.har"
+  case vcr = "vcr.yml"
+  case vinyl = "vinyl.json"
+  case dvr = "dvr.json"
+
+  /// What it has to be taken for.
+  var format: ImportFormat {
+    switch self {
+    case .vcrpy, .vcrpyJSON: .vcrpy
+    case .mitmproxy, .chrome, .firefox: .har
+    case .vcr: .vcr
+    case .vinyl: .vinyl
+    case .dvr: .dvr
+    }
+  }
+
+  func bytes() throws -> [UInt8] {
+    let folder = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+    return [UInt8](try Data(contentsOf: folder.appendingPathComponent("Fixtures/\(rawValue)")))
+  }
+
+  func read() throws -> ForeignCassette {
+    try ForeignCassette.read(bytes(), name: rawValue)
+  }
+}
+
+extension RecordedBody {
+  /// The bytes as text; nil where they are none.
+  var text: String? {
+    guard case .bytes(let bytes) = self else { return nil }
+    return String(validating: bytes, as: UTF8.self)
+  }
+}
+
+extension ForeignCassette {
+  /// What is not carried over, as the user reads it.
+  var lines: [String] { losses.map { $0.line(("entry", "entries")) } }
+}

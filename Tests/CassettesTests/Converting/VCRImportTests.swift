@@ -1,0 +1,212 @@
+import HTTPMessages
+import Testing
+
+@testable import Cassettes
+
+@Suite("Importing VCR and vcrpy")
+struct VCRImportTests {
+  private func read(_ text: String, as format: ImportFormat = .vcr) throws -> ForeignCassette {
+    try ForeignCassette.read(Array(text.utf8), name: "a.yml", as: format)
+  }
+
+  private func interaction(body: String) -> String {
+    """
+    http_interactions:
+    - request: {method: get, uri: http://h/}
+      response:
+        status: {code: 200, message: OK}
+        headers: {Date: ["Tue, 01 Nov 2011 04:58:44 GMT"]}
+        body: \(body)
+    """
+  }
+
+  @Test("reads a cassette of VCR: requests, bodies in all their forms, dates")
+  func vcr() throws {
+    let foreign = try Fixture.vcr.read()
+    #expect(foreign.format == .vcr)
+    let interactions = foreign.interactions
+    #expect(interactions.map(\.request.method) == ["GET", "POST", "GET", "GET"])
+    #expect(interactions.map(\.response.status) == [200, 201, 200, 200])
+    #expect(interactions.map(\.response.reason) == ["OK", "", "OK", "OK"])
+    #expect(interactions[0].startedAt == "2011-11-01T04:58:44Z")
+    #expect(interactions[0].response.headers.all("Set-Cookie") == ["a=1; path=/", "b=2"])
+    #expect(interactions[0].response.body.text == "{\"name\":\"Zo\u{EB}\"}")
+    #expect(interactions[1].request.url == "http://api.example.com/users")
+    #expect(interactions[1].request.body.text == "name=a+b")
+    #expect(interactions[1].response.body.text == "hello")
+    #expect(interactions[1].response.headers["Content-Encoding"] == "gzip")
+    #expect(interactions[2].request.body.text == "{\"old\": true}")
+    #expect(interactions[2].response.body == .bytes([0x64, 0xE9, 0x6A, 0xE0, 0x20, 0x76, 0x75]))
+    #expect(interactions[3].response.body == .bytes([0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A, 0x00]))
+  }
+
+  @Test("lists what a cassette of VCR has besides")
+  func vcrLosses() throws {
+    #expect(
+      try Fixture.vcr.read().lines == [
+        "recorded_with is left out", "entry 2: response.adapter_metadata is left out",
+        "entry 2: the URL's fragment is left out, since it is never sent",
+        "entry 2: user and password in the URL are left out",
+      ])
+  }
+
+  @Test("reads what vcrpy has written, in YAML and in JSON", arguments: [Fixture.vcrpy, .vcrpyJSON])
+  func vcrpy(_ fixture: Fixture) throws {
+    let foreign = try fixture.read()
+    #expect(foreign.format == .vcrpy)
+    #expect(foreign.losses == [])
+    let first = try #require(foreign.interactions.first)
+    #expect(first.request.url == "http://api.example.com/json?q=a%20b&q=c+d&r=%7E")
+    #expect(first.response.headers.all("Set-Cookie") == ["a=1; Path=/", "b=2"])
+    let body = "{\"total\": 0.00, \"name\": \"Zo\u{EB} \u{1F600}\", \"self\": \"http://api.example.com/json\"}"
+    #expect(first.response.body.text == body)
+    #expect(first.startedAt.hasPrefix("2026-11-22T"))
+    let order = try #require(foreign.interactions.first { $0.request.method == "POST" })
+    #expect(order.request.body.text == "{\"item\": \"t\u{E9}\", \"price\": 0.00, \"tags\": []}")
+  }
+
+  @Test("undoes the content coding of what came over the wire, and keeps binary bodies to the byte")
+  func vcrpyBodies() throws {
+    let interactions = try Fixture.vcrpy.read().interactions
+    let zipped = try #require(interactions.first { $0.request.url.hasSuffix("/gzip") })
+    #expect(zipped.response.headers["Content-Encoding"] == "gzip")
+    #expect(zipped.response.body.text == String(repeating: "squeezed ", count: 100))
+    let latin = try #require(interactions.first { $0.request.url.hasSuffix("/latin1") })
+    #expect(latin.response.body == .bytes([0x64, 0xE9, 0x6A, 0xE0, 0x20, 0x76, 0x75]))
+    let upload = try #require(interactions.first { $0.request.method == "PUT" })
+    #expect(upload.request.body == .bytes([0, 255, 128, 10]))
+  }
+
+  @Test(
+    "takes bodies as both tools and their older versions write them",
+    arguments: [
+      ("plain", "plain"), ("'12'", "12"), ("! '{\"a\": 1}'", "{\"a\": 1}"), ("null", ""), ("~", ""), ("''", ""),
+      ("'null'", "null"), ("!!python/unicode 'text'", "text"), ("!!binary aGVsbG8=", "hello"),
+      ("{string: text}", "text"), ("{string: null}", ""), ("{encoding: UTF-8, base64_string: aGVsbG8=}", "hello"),
+      ("{encoding: Shift_JIS, string: plain}", "plain"), ("\"a\\r\\nb\\u00eb\"", "a\r\nb\u{EB}"),
+    ])
+  func bodies(_ body: String, _ text: String) throws {
+    let foreign = try read(interaction(body: body))
+    #expect(foreign.interactions.first?.response.body.text == text)
+    #expect(foreign.losses == [])
+  }
+
+  @Test("reads aliases, which PyYAML writes for what occurs twice")
+  func aliases() throws {
+    let foreign = try read(
+      """
+      http_interactions:
+      - request: {method: get, uri: http://h/a, headers: &id001 {X: [one, two]}}
+        response: {status: &s {code: 200, message: OK}, headers: {Date: ["Tue, 01 Nov 2011 04:58:44 GMT"]}}
+      - request: {method: get, uri: http://h/b, headers: *id001}
+        response: {status: *s, headers: {Date: "Tue, 01 Nov 2011 04:58:44 GMT"}}
+      """)
+    #expect(foreign.interactions.map { $0.request.headers.all("X") } == [["one", "two"], ["one", "two"]])
+    #expect(foreign.losses == [])
+  }
+
+  @Test("takes responses of httpx as vcrpy once kept them")
+  func httpx() throws {
+    let foreign = try read(
+      """
+      version: 1
+      interactions:
+      - request: {method: GET, uri: http://h/, body: ''}
+        response: {status_code: 404, http_version: HTTP/1.1, headers: [[content-encoding, gzip]], content: decoded}
+      """, as: .vcrpy)
+    let interaction = try #require(foreign.interactions.first)
+    #expect(interaction.response.status == 404)
+    #expect(interaction.response.body.text == "decoded")
+    #expect(interaction.response.headers.fields == [])
+    #expect(foreign.lines.contains { $0.contains("Content-Encoding is left out") })
+    #expect(foreign.lines.contains { $0.hasSuffix(Losses.noTime) })
+  }
+
+  @Test("drops a coding that the body does not have, and keeps one that is cut off as it is")
+  func codings() throws {
+    func zipped(_ body: String) throws -> ForeignCassette {
+      try read(interaction(body: body).replacing("headers: {", with: "headers: {Content-Encoding: [gzip], "))
+    }
+    let decoded = try zipped("readable")
+    #expect(decoded.interactions[0].response.headers["Content-Encoding"] == nil)
+    #expect(decoded.interactions[0].response.body.text == "readable")
+    #expect(decoded.lines.contains { $0.contains("Content-Encoding is left out") })
+    let broken = try zipped("!!binary H4sIAAAAAAAAA8tI")
+    #expect(broken.interactions[0].response.isBodyAsSent)
+    #expect(broken.lines == ["entry 1: the body is not whole gzip: it is replayed as it is"])
+  }
+
+  @Test(
+    "leaves out and lists what cannot be replayed",
+    arguments: [
+      ("uri: http://h/", "uri: ftp://h/", "the URL 'ftp://h/' is not one of http or https: the entry is left out"),
+      (
+        "uri: http://h/", "uri: 'http:///x'", "the URL 'http:///x' has no host that can be asked: the entry is left out"
+      ),
+      ("code: 200", "code: 100", "status 100 is not a final response's: the entry is left out"),
+      ("method: get", "method: 'g t'", "'G T' is no method: the entry is left out"),
+    ])
+  func unplayable(_ old: String, _ new: String, _ line: String) throws {
+    let foreign = try read(interaction(body: "x").replacing(old, with: new))
+    #expect(foreign.interactions.isEmpty)
+    #expect(foreign.lines == ["entry 1: \(line)"])
+  }
+
+  @Test("lists what else is not as it was")
+  func strange() throws {
+    let foreign = try read(
+      interaction(body: "{encoding: Shift_JIS, string: \"\u{65E5}\"}\n    http_version: '2'\n    url: http://h/")
+        .replacing(
+          "headers: {", with: "headers: {\"bad name\": [x], Deep: [[x]], "))
+    #expect(
+      foreign.lines == [
+        "entry 1: response.url is left out", "entry 1: response header 'Deep' has no text and is left out",
+        "entry 1: response.body was in Shift_JIS: it is replayed in UTF-8",
+        "entry 1: HTTP version 2: it is replayed over HTTP/1.1",
+        "entry 1: response header 'bad name' cannot be sent, and is left out",
+      ])
+  }
+
+  @Test(
+    "names line, column and entry of what is broken",
+    arguments: [
+      ("http_interactions:\n- request: {method: get}\n", "line 2, column 3: entry 1: response is missing"),
+      ("http_interactions:\n- 1\n", "line 2, column 3: entry 1: request is missing"),
+      (
+        "http_interactions:\n- request: {uri: x}\n  response: {status: 1}",
+        "line 2, column 12: entry 1: request.method is missing"
+      ),
+      (
+        "http_interactions:\n- request: {uri: x, method: get}\n  response: {status: OK}",
+        "line 3, column 22: entry 1: response.status.code is not a whole number"
+      ),
+      ("http_interactions: 1", "line 1, column 1: it is no cassette of VCR, which has a list 'http_interactions'"),
+      ("http_interactions:\n- [", "line 3, column 1: did not find expected node content"),
+      ("a: !binary '*'", "line 1, column 4: a binary value is not Base64"),
+      ("a: 1\n--- b", "line 2, column 1: a second document begins"),
+      ("a: *b", "line 1, column 4: the alias *b names nothing before it"),
+      ("a: &b [*b]", "line 1, column 8: the alias *b names nothing before it"),
+      ("[1]: 2", "line 1, column 1: a mapping has a key that is no text"),
+      ("a: \u{1}", "line 1, column 4: control characters are not allowed"),
+    ])
+  func errors(_ text: String, _ problem: String) {
+    do {
+      _ = try read(text)
+      Issue.record("no error")
+    } catch {
+      #expect("\(error)".hasPrefix("a.yml: \(problem)"), "\(error)")
+    }
+  }
+
+  @Test("refuses a small file that is huge when read, and one too deep")
+  func bombs() {
+    var text = "a0: &a0 [\(String(repeating: "x,", count: 100))]\n"
+    for level in 1...9 {
+      text += "a\(level): &a\(level) [\(Array(repeating: "*a\(level - 1)", count: 10).joined(separator: ","))]\n"
+    }
+    #expect(throws: CassetteError.self) { try read(text) }
+    #expect(throws: CassetteError.self) { try read(String(repeating: "[", count: 10_000)) }
+    #expect(throws: CassetteError.self) { try read("a: \(String(repeating: "[", count: 600))") }
+    #expect(throws: CassetteError.self) { try read(String(repeating: "- ", count: 5_000)) }
+  }
+}
