@@ -17,8 +17,10 @@ struct VCRImport {
   mutating func read(_ file: YAMLNode) throws(CassetteError) -> ForeignCassette {
     let key = format == .vcr ? "http_interactions" : "interactions"
     let hasKey = file.mapping?.contains { $0.key == key } == true
-    // Nothing was recorded where there is a name alone.
-    guard let list = file[key].map(\.sequence) ?? (hasKey ? [] : nil) else {
+    // A name alone: nothing was recorded.
+    var list = hasKey ? [YAMLNode]() : nil
+    if let node = file[key] { list = node.sequence }
+    guard let list else {
       throw wrong("it is no cassette of \(format.title), which has a list '\(key)'", file, at: nil)
     }
     unknown(in: file, but: [key, "version"], "", at: nil)
