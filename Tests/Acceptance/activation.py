@@ -39,14 +39,13 @@ def command():
 class Activator:
     """Holds the daemon's sockets, and becomes the daemon when somebody calls."""
 
-    def __init__(self, state, tcp=None):
-        low, high = daemon.free_range(200)
+    def __init__(self, state, ports, tcp=None):
         words = ["systemd-socket-activate", "-l", str(state / "control.sock")]
         if tcp:
             words += ["-l", f"127.0.0.1:{tcp}"]
         words += ["-E", "LD_LIBRARY_PATH", support.binary("diorama")]
         words += [word.replace("%t/diorama", str(state)) for word in command()]
-        words += ["--portserver-address", "", "--ports", f"{low}-{high}"]
+        words += ["--portserver-address", "", "--ports", "{}-{}".format(*ports)]
         variables = dict(support.environment(), LD_LIBRARY_PATH=os.environ.get("LD_LIBRARY_PATH", ""))
         self.process = subprocess.Popen(
             words, env=variables, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
@@ -86,8 +85,9 @@ def lives(checks, folder, tcp):
     title = "with a TCP socket, too" if tcp else "as the units do"
     state = folder / ("both" if tcp else "state")
     state.mkdir(mode=0o700)
+    ports = daemon.own_ports(200)
     control = lambda: json.loads((state / "control.json").read_text())
-    with Activator(state, tcp) as activator:
+    with Activator(state, ports, tcp) as activator:
         made = call(state, "env", "create", "--mode", "mock", "--json")
         if not checks.that(made.returncode == 0, f"{title}: the first call starts the daemon, and is served", made.stderr + activator.said):
             return
@@ -99,7 +99,7 @@ def lives(checks, folder, tcp):
         # As a crash: the next call starts it again, and all is there.
         activator.process.kill()
         activator.wait()
-    with Activator(state, tcp) as activator:
+    with Activator(state, ports, tcp) as activator:
         shown = call(state, "env", "show", world["id"], "--json")
         checks.that(shown.returncode == 0 and json.loads(shown.stdout)["port"] == world["port"], f"{title}: after a kill it is started again, with what it had", shown.stderr)
         before = control()
@@ -109,7 +109,7 @@ def lives(checks, folder, tcp):
     checks.that((state / "control.sock").is_socket(), f"{title}: so does the socket, which is not its own")
     nobody = call(state, "port", "list")
     checks.that(nobody.returncode == 69 and len(nobody.stderr.splitlines()) == 1, f"{title}: with nobody behind the socket that is said in one line", nobody.stderr)
-    with Activator(state, tcp) as activator:
+    with Activator(state, ports, tcp) as activator:
         listed = call(state, "port", "list", "--json")
         checks.that(listed.returncode == 0 and json.loads(listed.stdout) == {"ports": []}, f"{title}: whoever finds that word starts it, and is served", listed.stderr + activator.said)
         checks.that(control()["token"] == before["token"] and control()["pid"] == activator.process.pid, f"{title}: by the token that is known")
@@ -129,7 +129,7 @@ def main():
     with support.folder() as folder:
         verify(checks, pathlib.Path(folder))
         lives(checks, pathlib.Path(folder), None)
-        lives(checks, pathlib.Path(folder), daemon.free_range(1)[0])
+        lives(checks, pathlib.Path(folder), daemon.own_ports(1)[0])
     checks.end()
 
 
