@@ -4,9 +4,9 @@
 
   /// The app's line to its environment: one kept connection on loopback, one request at a time.
   ///
-  /// It blocks the calling thread until the answer is there, ten seconds at most, since a recorded value must not be
-  /// used before it is stored; half a minute more while the environment is away, as one is whose daemon was killed and
-  /// is started again. No proxy, no redirect, no TLS: the environment is on this machine.
+  /// It blocks the calling thread until the answer is there, half a minute at most, since a recorded value must not be
+  /// used before it is stored; as long again while the environment is away, as one is whose daemon was killed and is
+  /// started again. No proxy, no redirect, no TLS: the environment is on this machine.
   package final class ControlConnection: Sendable {
     private let address: ControlAddress
     private let timeout: Duration
@@ -21,7 +21,7 @@
     ///   - patience: with an environment that does not answer.
     /// - Throws: ``DioramaError`` of kind `contract` for a URL that is not `http` on an IPv4 loopback address.
     package convenience init(
-      _ control: LaunchContract.Control, timeout: Duration = .seconds(10), patience: Patience = Patience()
+      _ control: LaunchContract.Control, timeout: Duration = .seconds(30), patience: Patience = Patience()
     ) throws(DioramaError) {
       self.init(try ControlAddress(control, patience: patience), timeout: timeout)
     }
@@ -30,7 +30,7 @@
     ///   - address: shared with the app's other lines.
     ///   - timeout: how long one report may take.
     ///   - waitsForReturn: whether a report waits for an environment that is away.
-    init(_ address: ControlAddress, timeout: Duration = .seconds(10), waitsForReturn: Bool = true) {
+    init(_ address: ControlAddress, timeout: Duration = .seconds(30), waitsForReturn: Bool = true) {
       self.address = address
       self.timeout = timeout
       self.waitsForReturn = waitsForReturn

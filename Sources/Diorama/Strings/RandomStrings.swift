@@ -15,8 +15,8 @@ import LaunchContract
 /// accents are encoded. Threads that use one key share its uses among them, one value each: whoever wants each part of
 /// an app to get the same values in every run gives it keys of its own, by ``scope(_:)``.
 ///
-/// In a recording a call waits until its value is stored, over loopback, ten seconds at most
-/// (half a minute more while a daemon that was killed is started again); in a replay it does not
+/// In a recording a call waits until its value is stored, over loopback, half a minute at most
+/// (as long again while a daemon that was killed is started again); in a replay it does not
 /// wait.
 public struct RandomStrings: Sendable {
   /// The letters a to z and the digits.
