@@ -11,9 +11,9 @@ struct HandOutTests {
   func order() {
     var state = PoolState(10...13, first: 10)
     for port in next(4, of: &state) { state.insert(PortLease(port: port, since: now), holder: nil) }
-    state.remove([12, 10], pool: 10...13)
-    state.remove([13], pool: 10...13)
-    state.remove([11], pool: 10...13)
+    state.remove([12, 10])
+    state.remove([13])
+    state.remove([11])
     #expect(next(5, of: &state) == [12, 10, 13, 11])
   }
 
@@ -25,7 +25,7 @@ struct HandOutTests {
       let port = next(1, of: &state)[0]
       seen.append(port)
       state.insert(PortLease(port: port, since: now), holder: nil)
-      state.remove([port], pool: 10...19)
+      state.remove([port])
     }
     #expect(seen == Array(10...19))
   }
@@ -73,7 +73,7 @@ struct HandOutTests {
       let ports = next(3000, of: &state)
       #expect(ports == Array(1...3000), "round \(round)")
       for port in ports { state.insert(PortLease(port: port, since: now), holder: nil) }
-      state.remove(ports, pool: 1...3000)
+      state.remove(ports)
     }
   }
 

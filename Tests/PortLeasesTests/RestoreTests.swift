@@ -70,6 +70,19 @@ struct RestoreTests {
     withExtendedLifetime(former) {}
   }
 
+  @Test("leases of a former pool take no room in the new one")
+  func outsideRoom() throws {
+    let former = try OwnPorts(4)
+    let low = former.range.lowerBound
+    let pool = PortPool(range: low...(low + 1))
+    pool.restore([PortLease(port: low + 2, since: Date()), PortLease(port: low + 3, since: Date())])
+    #expect(try Set(pool.leaseSoon(PortRequest(count: 2)).map(\.port)) == [low, low + 1])
+    try pool.release(low)
+    try pool.release(low + 3)
+    #expect(try pool.leaseSoon(PortRequest()).map(\.port) == [low])
+    withExtendedLifetime(former) {}
+  }
+
   @Test("nothing is held that was not to be")
   func unheld() throws {
     let pool = try PortPool.own(1)

@@ -119,8 +119,9 @@ package final class StateFolder: Sendable {
     let kind: StoreError.Kind =
       switch code {
       case ENOSPC, EDQUOT: .full
-      case EACCES, EPERM, EROFS, ELOOP: .notPermitted
-      default: .other
+      case EIO: .other
+      // Whatever else it is, it cannot be a state folder.
+      default: .notPermitted
       }
     return StoreError(
       "the state folder '\(path)' \(what): \(String(cString: strerror(code))); "

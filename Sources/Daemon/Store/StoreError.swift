@@ -10,7 +10,7 @@ package struct StoreError: Error, Sendable, Equatable, CustomStringConvertible {
     case corrupt
     /// There is no room on the disk.
     case full
-    /// The system does not allow it, or others could read it.
+    /// The system does not allow it, it is no folder, or others could read it.
     case notPermitted
     /// The store has been closed.
     case closed

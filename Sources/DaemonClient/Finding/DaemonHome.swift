@@ -25,7 +25,8 @@ package struct DaemonHome: Sendable, Equatable {
   package static func standard(variables: [String: String]) -> DaemonHome {
     DaemonHome(
       folder: StateFolderPath.resolve(
-        variables: variables, home: NSHomeDirectory(), current: FileManager.default.currentDirectoryPath))
+        variables: variables, home: variables["HOME"].flatMap { $0.isEmpty ? nil : $0 } ?? NSHomeDirectory(),
+        current: FileManager.default.currentDirectoryPath))
   }
 
   /// Where a daemon says how it is reached.

@@ -43,9 +43,10 @@ enum ServeCommand {
     }.get()
     try sayReady(daemon.ready)
     while signals.next() == SIGUSR1 { daemon.logStatistics() }
-    // Who asks twice does not want to wait.
+    // Who asks again after a while does not want to wait; `timeout` asks twice at once.
+    let asked = ContinuousClock.now
     Thread.detachNewThread {
-      while signals.next() == SIGUSR1 {}
+      while signals.next() == SIGUSR1 || ContinuousClock.now - asked < .seconds(1) {}
       log.warning("the daemon is ended at once: recordings are left unsealed, the next start brings them back")
       _exit(EnvironmentError.Kind.unanswered.rawValue)
     }

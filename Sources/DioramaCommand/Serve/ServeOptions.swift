@@ -31,14 +31,15 @@ struct ServeOptions {
            diorama serve --stop|--status [--state DIR] [--json]
 
     Hosts environments and leases ports for every process of this user, until it is ended by SIGTERM, SIGINT or --stop:
-    then recordings are sealed and all is given back. When it is killed instead, its next start brings everything back,
+    then recordings are sealed and environments end; ports stay leased to their owners, for its next start. When it is
+    killed instead, its next start brings everything back, but for the last tenth of a second of the journals,
     on the same ports. It prints one line of JSON when it is ready; its log, a line of JSON an event, goes to standard
     error. SIGUSR1 has it log its statistics.
 
     \(Options.describe(table))
     Exit status: 0 when it was ended well; 64 usage or configuration; 65 state of a newer version, or broken; 69 another
     daemon has the state folder, or (--stop, --status) none runs; 73 the state folder cannot be used; 74 a port is taken, or the
-    state folder was removed while it ran.
+    state folder was removed while it ran; 75 a second signal, a second or more after the first, ended it at once.
 
     """
 

@@ -16,6 +16,9 @@ struct PoolState {
   private static let rest: TimeInterval = 10
 
   var entries: [UInt16: Entry] = [:]
+  /// How many of the pool's own ports are leased: those of a former pool, from before a restart, take no room in it.
+  private(set) var leasedCount = 0
+  private let pool: ClosedRange<UInt16>
   /// In the order in which they go out: the least recently used first.
   private var free: Queue<UInt16>
   /// Taken in advance, beside a former user's connections; until then they go to nobody else.
@@ -28,6 +31,7 @@ struct PoolState {
   /// Begins at `first`: a random port, so that a daemon that has just started does not hand out what its predecessor
   /// did.
   init(_ pool: ClosedRange<UInt16>, first: UInt16) {
+    self.pool = pool
     free = Queue(Array(first...pool.upperBound) + Array(pool.lowerBound..<first))
   }
 
@@ -88,6 +92,7 @@ struct PoolState {
 
   mutating func insert(_ lease: PortLease, holder: PortHolder?) {
     let wantsHolder = lease.holds || lease.isEndpoint
+    if entries[lease.port] == nil, pool.contains(lease.port) { leasedCount += 1 }
     entries[lease.port] = Entry(lease: lease, holder: wantsHolder ? holder : nil, wantsHolder: wantsHolder)
   }
 
@@ -98,10 +103,12 @@ struct PoolState {
   }
 
   /// Ends leases; their ports go out again after all others.
-  mutating func remove(_ ports: [UInt16], pool: ClosedRange<UInt16>) {
+  mutating func remove(_ ports: [UInt16]) {
     for port in ports where entries.removeValue(forKey: port) != nil {
       // A port of a former pool, leased before a restart, is nobody's now.
-      if pool.contains(port) { free.append(port) }
+      guard pool.contains(port) else { continue }
+      free.append(port)
+      leasedCount -= 1
     }
   }
 

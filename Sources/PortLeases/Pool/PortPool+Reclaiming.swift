@@ -38,7 +38,7 @@ extension PortPool {
     let ports = due.map(\.port)
     // What cannot be stored stays leased until the next time.
     do { try record?(.released(ports)) } catch { return [] }
-    state.withLock { $0.remove(ports, pool: range) }
+    state.withLock { $0.remove(ports) }
     return due
   }
 

@@ -90,7 +90,7 @@ extension PortPool {
     return nil
   }
 
-  private var leasedCount: Int { state.withLock { $0.entries.count } }
+  private var leasedCount: Int { state.withLock { $0.leasedCount } }
   private var none: String { "no port of \(words) is free" }
   private var words: String { "\(range.lowerBound)-\(range.upperBound)" }
 
@@ -102,6 +102,7 @@ extension PortPool {
     return PortError(
       .exhausted,
       "\(what)\(asked): \(counts.leased) leased\(others); \(PortHolders(leases).description); release some "
-        + "('diorama port release PORT'), end their owners, or serve with more '--ports LOW-HIGH'")
+        + "('diorama port release PORT'), end their owners, or serve with "
+        + (limit < range.count ? "a higher limits.leases" : "more '--ports LOW-HIGH'"))
   }
 }

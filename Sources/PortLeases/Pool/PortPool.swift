@@ -86,7 +86,7 @@ package final class PortPool: Sendable {
     } catch {
       throw PortError(.notRecorded, "the release of port \(port) cannot be stored, so that it stays leased: \(error)")
     }
-    state.withLock { $0.remove([port], pool: range) }
+    state.withLock { $0.remove([port]) }
     return lease
   }
 
@@ -100,7 +100,7 @@ package final class PortPool: Sendable {
     }
     guard !ports.isEmpty else { return }
     try? record?(.released(ports))
-    state.withLock { $0.remove(ports, pool: range) }
+    state.withLock { $0.remove(ports) }
   }
 
   /// The environment's server listens on this port by now: nothing needs to be held beside it.

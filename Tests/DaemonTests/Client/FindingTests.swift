@@ -12,6 +12,8 @@ struct FindingTests {
     func resolve(_ variables: [String: String]) -> String {
       StateFolderPath.resolve(variables: variables, home: "/home/ann", current: "/project")
     }
+    #expect(
+      DaemonHome.standard(variables: ["HOME": "/home/of/a/test"]).folder == "/home/of/a/test/.local/state/diorama")
     #expect(resolve(["DIORAMA_HOME": "/state/", "XDG_RUNTIME_DIR": "/run/user/1"]) == "/state")
     #expect(resolve(["DIORAMA_HOME": "state"]) == "/project/state")
     #expect(resolve(["DIORAMA_HOME": "", "XDG_RUNTIME_DIR": "/run/user/1"]) == "/run/user/1/diorama")

@@ -16,7 +16,7 @@ struct SchemaTests {
       (#"{"seed": "a", "seed": "b"}"#, "seed: the member is there twice"),
       (#"{"owner": {}}"#, "owner: 'pid' is missing"),
       (#"{"owner": {"pid": 1.5}}"#, "owner.pid: it is a number, not a whole number of 64 bits"),
-      (#"{"owner": {"pid": 0}}"#, "owner.pid: 0 is not from 2 to 4194304"),
+      (#"{"owner": {"pid": 0}}"#, "owner.pid: 0 is not from 1 to 4194304"),
       (#"{"clock": {"rate": 0}}"#, "clock.rate: 0.0 is not from 1e-06 to 1000000.0"),
       (#"{"clock": {"start": "now"}}"#, "clock.start: it is not an instant such as 2018-10-08T09:00:00Z"),
       (#"{"ttlSeconds": 0}"#, "ttlSeconds: 0.0 is not from 0.1 to 2592000.0"),

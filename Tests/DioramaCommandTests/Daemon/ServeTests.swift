@@ -89,6 +89,14 @@ struct ServeTests {
     #expect(try await onThread { child.finish() }.status == 0)
   }
 
+  @Test("ends well when it is told so twice at once, as by timeout(1)")
+  func toldTwice() async throws {
+    let (child, _) = try await start()
+    child.send(SIGTERM)
+    child.send(SIGINT)
+    #expect(try await onThread { child.finish() }.status == 0)
+  }
+
   @Test("ends when its state folder is removed, says so, and leaves alone what another daemon has made there")
   func removedFolder() async throws {
     let (child, _) = try await start()

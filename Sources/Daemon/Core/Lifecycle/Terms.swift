@@ -23,7 +23,7 @@ package struct Terms: Codable, Sendable, Equatable {
   /// - Throws: a ``DaemonError`` 422 for an owner that does not exist, and for a time that is none.
   package init(owner: Int32?, seconds: Double?, now: Date) throws(DaemonError) {
     if let owner {
-      guard owner > 1, let found = PortOwner(pid: owner) else {
+      guard owner > 0, let found = PortOwner(pid: owner) else {
         throw DaemonError(
           422, "There is no such owner", "owner.pid: there is no process \(owner); give the id of one that runs")
       }

@@ -48,5 +48,5 @@ enum Schemas {
 
   private static let owner = Schema.record(
     "A process, by its id; the daemon looks up when it started, since ids recur.",
-    [.required("pid", .integer(2...Limits.processID))])
+    [.required("pid", .integer(1...Limits.processID))])
 }
