@@ -40,7 +40,7 @@ test: ready ## Runs the unit tests, then the acceptance scripts with few rounds
 	@echo "make: building diorama and its tests (the first time takes some minutes)"
 	@$(SWIFT) build --build-tests
 	@echo "make: running the tests"
-	@$(SWIFT) test --skip-build
+	@Config/unit-tests $(SWIFT) test --skip-build
 	@echo "make: running the acceptance scripts, each with few rounds (make soak runs them in full)"
 	@$(PYTHON) Tests/Acceptance/all.py
 
@@ -49,11 +49,11 @@ PURE = CassettesTests|LaunchContractTests|EnvironmentServiceTests\.(RequestTests
 
 test-thread: ready ## Runs the unit tests under the thread sanitizer, but for those without a second thread
 	@Config/bootstrap test
-	@TSAN_OPTIONS="suppressions=$(CURDIR)/Config/tsan-suppressions" $(SWIFT) test --sanitize=thread --scratch-path .build/thread --skip '$(PURE)'
+	@TSAN_OPTIONS="suppressions=$(CURDIR)/Config/tsan-suppressions" Config/unit-tests $(SWIFT) test --sanitize=thread --scratch-path .build/thread --skip '$(PURE)'
 
 test-address: ready ## Runs the unit tests under the address sanitizer
 	@Config/bootstrap test
-	@$(SWIFT) test --sanitize=address --scratch-path .build/address
+	@Config/unit-tests $(SWIFT) test --sanitize=address --scratch-path .build/address
 
 soak: ready bench-build ## Puts promises to the test 10,000 times, runs the acceptance scripts in full, holds the benchmarks to their limits
 	@Config/httpbin
