@@ -18,7 +18,11 @@ final class PartialLock: Sendable {
     self.descriptor = descriptor
   }
 
-  deinit { close(descriptor) }
+  deinit {
+    // Not only closed: a child that is being started has the descriptor, too, until it is another program.
+    flock(descriptor, LOCK_UN)
+    close(descriptor)
+  }
 
   /// Locks the partial file that is there.
   ///

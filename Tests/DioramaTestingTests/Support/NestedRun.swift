@@ -21,7 +21,8 @@ struct NestedRun {
     let isXCTest = sample.contains("XCTest")
     app.launchArguments =
       isXCTest
-      ? ["DioramaTestingTests.\(sample)"] : ["--testing-library", "swift-testing", "--filter", sample] + options
+      ? ["DioramaTestingTests.\(sample)"]
+      : ["--testing-library", "swift-testing", "--filter", "^DioramaTestingTests\\.\(sample)"] + options
     app.launchEnvironment = variables.merging([variable: "1"]) { $1 }
     for (name, value) in values { app.launchEnvironment["\(variable)_\(name)"] = value }
     try await app.launch()
