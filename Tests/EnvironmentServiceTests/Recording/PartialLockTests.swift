@@ -1,5 +1,4 @@
 import Foundation
-import TestSupport
 import Testing
 
 @testable import EnvironmentService
@@ -7,15 +6,15 @@ import Testing
 @Suite("The right to write a recording")
 struct PartialLockTests {
   @Test("is free at once when it is given back, though a child that is being started has the descriptor, too")
-  func inherited() throws {
-    let folder = try Folder()
-    let location = CassetteLocation(folder.file("c"))
-    var lock: PartialLock? = try PartialLock.making(location)
-    #expect(throws: EnvironmentError.self) { try PartialLock.making(location) }
-    // As between fork and exec.
-    let inherited = dup(try #require(lock).descriptor)
-    defer { close(inherited) }
-    lock = nil
-    #expect(throws: Never.self) { try PartialLock.making(location) }
+  func inherited() async throws {
+    try await withWorld { world in
+      var lock: PartialLock? = try PartialLock.making(world.location())
+      #expect(throws: EnvironmentError.self) { try PartialLock.making(world.location()) }
+      // As between fork and exec.
+      let inherited = dup(try #require(lock).descriptor)
+      defer { close(inherited) }
+      lock = nil
+      #expect(throws: Never.self) { try PartialLock.making(world.location()) }
+    }
   }
 }
