@@ -34,6 +34,10 @@ package struct ProvisioningRequest: Codable, Sendable, Equatable {
   package var ttlSeconds: Double?
   /// Whether each interaction is played once.
   package var playsUniquely: Bool?
+  /// What counts as the same request, as a rules file has it.
+  package var rules: ContractValue?
+  /// `strict`, `request` (the default), `state` or `free`.
+  package var order: String?
   /// What a person types to run the same again, for messages.
   package var command: String?
   /// Who asks, so that messages give advice in his words: `command`, `test` or `api` (the default).

@@ -16,6 +16,8 @@ struct Settings: Sendable {
   var seed: String?
   var cassette: String?
   var ports: [String] = []
+  var rules: TestEnvironment.MatchingRules?
+  var order: TestEnvironment.PlaybackOrder?
   var host: TestEnvironment.Host?
 
   /// These, with those of a suite around where these say nothing.
@@ -34,6 +36,8 @@ struct Settings: Sendable {
     all.seed = seed ?? outer.seed
     all.cassette = cassette ?? outer.cassette
     all.ports = outer.ports.filter { !ports.contains($0) } + ports
+    all.rules = rules ?? outer.rules
+    all.order = order ?? outer.order
     all.host = host ?? outer.host
     return all
   }
@@ -54,6 +58,8 @@ struct Settings: Sendable {
     specification.command = identity.filter
     specification.isContinuousIntegration = !(variables["CI"] ?? "").isEmpty
     specification.seed = seed
+    specification.rules = rules?.rules
+    specification.order = order.map(PlaybackOrder.init)
     if specification.mode.needsCassette {
       specification.cassette = CassetteLocation(try identity.cassette(named: cassette))
     }

@@ -50,7 +50,9 @@ extension EnvironmentSpecification {
     switch caller {
     case .command:
       let named = upstreams.map { " --upstream \($0.name)=\($0.url)" }.joined()
-      return "diorama run --mode \(mode.rawValue) --cassette \(cassette?.description ?? "PATH")\(named) -- \(command)"
+      let rules = (rulesFile.map { " --rules \($0)" } ?? "") + (order.map { " --order \($0.rawValue)" } ?? "")
+      return
+        "diorama run --mode \(mode.rawValue) --cassette \(cassette?.description ?? "PATH")\(named)\(rules) -- \(command)"
     case .test:
       return "DIORAMA_MODE=\(mode.rawValue) swift test --filter '\(command)'"
     case .api:

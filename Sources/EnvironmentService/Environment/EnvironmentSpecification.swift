@@ -62,6 +62,12 @@ package struct EnvironmentSpecification: Sendable, Codable {
   package var ports: [String: UInt16] = [:]
   /// Whether each interaction is played once (Vinyl's `playTracksUniquely`); else the last of equal ones repeats.
   package var playsUniquely = false
+  /// What counts as the same request; nil: what is declared beside the cassette, else as INTERFACE.md has it.
+  package var rules: MatchingRules?
+  /// The file from which ``rules`` were read, as it was given; nil where they were not.
+  package var rulesFile: String?
+  /// In which order interactions play; nil: what the rules say, else each request's repeats as recorded.
+  package var order: PlaybackOrder?
   /// A file for all journal entries as NDJSON.
   package var journalFile: String?
   /// Whether this is a continuous integration run, where `once` never records.

@@ -12,6 +12,7 @@ package enum Provisioning {
     let token = hosting.token ?? randomToken()
     let mode = try resolve(specification)
     try specification.checkValues()
+    let rules = try specification.rulesInForce()
     var stored: OpenCassette?
     var notes: [String] = []
     if let location = specification.cassette {
@@ -38,7 +39,7 @@ package enum Provisioning {
         try LiveWorld(mode: mode, clock: clock, toggles: specification.toggles, values: specification.values)),
       redactor: Redactor(specification, token: token))
     if let stored {
-      let opened = try stored.replay(upstreams)
+      let opened = try stored.replay(upstreams, rules: rules, order: specification.order)
       if !opened.index.unassigned.isEmpty, mode == .replay {
         notes.append(
           "\(opened.index.unassigned.count) of \(stored.cassette.interactions.count) interactions belong to no declared "

@@ -45,13 +45,18 @@ final class OpenCassette: Sendable {
   /// Whether reading it anew would give the same, as far as anybody can tell.
   var isUnchanged: Bool { isSettled && stamps.allSatisfy { FileStamp($0.path) == $0.stamp } }
 
-  /// The cassette ready to answer for these upstreams, made at most once for all that have the same.
+  /// The cassette ready to answer for these upstreams, made at most once for all that have the same, with the same rules
+  /// and in the same order: keys are made by the rules.
   ///
-  /// - Throws: an ``EnvironmentError`` for a body that cannot be read.
-  func replay(_ upstreams: [CassetteHeader.Upstream]) throws(EnvironmentError) -> Replay {
+  /// - Throws: an ``EnvironmentError`` for a body that cannot be read, or rules that are broken.
+  func replay(
+    _ upstreams: [CassetteHeader.Upstream], rules: MatchingRules.InForce = .none, order: PlaybackOrder? = nil
+  ) throws(EnvironmentError) -> Replay {
+    let order = order ?? rules.rules.order ?? .request
     let known = replays.withLock { $0.compactMap(\.replay) }
-    if let same = known.first(where: { $0.upstreams == upstreams }) { return same }
-    let replay = try Replay(self, upstreams: upstreams)
+    let same = known.first { $0.upstreams == upstreams && $0.rules == rules && $0.index.order == order }
+    if let same { return same }
+    let replay = try Replay(self, upstreams: upstreams, rules: rules, order: order)
     replays.withLock { known in
       known.removeAll { $0.replay == nil }
       known.append(Known(replay: replay))

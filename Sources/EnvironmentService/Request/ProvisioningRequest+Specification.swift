@@ -43,6 +43,8 @@ extension ProvisioningRequest {
     credentialFaults = specification.credentialFaults.nonEmpty
     self.ports = ports.nonEmpty
     playsUniquely = specification.playsUniquely ? true : nil
+    rules = specification.rules?.document
+    order = specification.order?.rawValue
     command = specification.command
     caller = specification.caller == .test ? "test" : "command"
   }

@@ -73,14 +73,15 @@ struct Exchange: Sendable {
       outgoing.body = .bytes(addresses.requestBody(bytes, contentType: contentType, form: form) ?? bytes)
     }
     if case .bytes(let bytes) = outgoing.body, let replay = environment.replay {
-      let key = replay.maker.key(of: outgoing, upstream: index, body: bytes)
-      if let index = environment.next(for: key) {
+      let keys = try replay.maker.keys(
+        method: outgoing.method, upstream: index, target: outgoing.target, headers: outgoing.headers, body: bytes)
+      if let index = environment.next(for: keys) {
         let isCoded = replay.isCoded(index, accepted: request.headers["Accept-Encoding"])
         return try replay.response(index, addresses: addresses, form: form, isCoded: isCoded)
       }
     }
     guard environment.mode.mayReachNetwork, let client else {
-      throw await miss(outgoing, upstream: index, contentType: contentType)
+      throw await miss(outgoing, upstream: index)
     }
     return try await Forwarding(
       environment: environment, client: client, upstream: environment.upstreams[index], index: index, form: form,
@@ -105,13 +106,13 @@ struct Exchange: Sendable {
   }
 
   /// The refusal of a request that is not recorded: what is nearest, what differs, what would record it.
-  private func miss(_ request: Request, upstream index: Int, contentType: String?) async -> Problem {
+  private func miss(_ request: Request, upstream index: Int) async -> Problem {
     let upstream = environment.upstreams[index]
     let url = upstream.origin.description + request.target
     let body: [UInt8] = if case .bytes(let bytes) = request.body { bytes } else { [] }
     let nearest =
       environment.replay?.nearest(
-        to: request, upstream: upstream.name, contentType: contentType, body: body) ?? []
+        to: request, upstream: upstream.name, body: body, playback: environment.state.withLock { $0.playback }) ?? []
     let advice = environment.specification.recordAdvice(upstreams: environment.upstreams)
     var detail = "\(request.method) \(url) "
     switch (environment.mode, environment.specification.cassette) {

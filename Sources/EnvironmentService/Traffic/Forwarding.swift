@@ -222,7 +222,7 @@ struct Forwarding: Sendable {
     // Kept although it belongs to the connection: replay sends in chunks what came in chunks.
     if isChunked { responseHeaders.append("Transfer-Encoding", "chunked") }
     let interaction = Interaction(
-      upstream: upstream.name, startedAt: RFC3339.format(exchanged.startedAt),
+      upstream: upstream.name, startedAt: exchanged.startedAt.inMicroseconds,
       milliseconds: Double(((ContinuousClock.now - exchanged.clock) / .microseconds(1)).rounded()) / 1000,
       request: RecordedRequest(
         method: request.method, url: url(request), headers: requestHeaders,
@@ -258,5 +258,15 @@ struct Forwarding: Sendable {
         throw error
       }
     }
+  }
+}
+
+extension Date {
+  /// RFC 3339 with six digits: whether one interaction had begun before another one had ended is to be told afterwards.
+  fileprivate var inMicroseconds: String {
+    let microseconds = Int((timeIntervalSince1970 * 1_000_000).rounded(.down))
+    let (milliseconds, rest) = microseconds.quotientAndRemainder(dividingBy: 1000)
+    let text = RFC3339.format(Date(timeIntervalSince1970: Double(milliseconds) / 1000))
+    return "\(text.dropLast())\(String(rest + 1000).dropFirst())Z"
   }
 }

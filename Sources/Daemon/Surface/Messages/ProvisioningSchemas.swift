@@ -26,6 +26,11 @@ extension Schemas {
       .optional("owner", .reference("Owner"), "Whose end is the environment's end."),
       .optional("ttlSeconds", timeToLive, "It ends after so many seconds; after 3600 where no owner is given."),
       .optional("playsUniquely", .boolean, "Whether each interaction is played once."),
+      .optional(
+        "rules", .reference("MatchingRules"),
+        "What counts as the same request; by default the rules file beside the cassette."),
+      .optional(
+        "order", playbackOrder, "In which order interactions play; by default what the rules say, else request."),
       .optional("command", .line(1...4096), "What a person types to run the same again, for messages."),
       .optional("caller", .word("command", "test", "api"), "Who asks: messages give advice in his words."),
     ])

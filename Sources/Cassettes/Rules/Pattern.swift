@@ -1,0 +1,87 @@
+import Foundation
+import LaunchContract
+
+/// A regular expression as ICU has them (`NSRegularExpression`), for leaving out what it matches.
+///
+/// An expression such as `(a+)+$` can take for ever on some texts: after two seconds of processor time, not of waiting, the
+/// search is given up, which is an error.
+struct Pattern: Sendable {
+  /// Thrown where a search was given up.
+  struct TooSlow: Error, CustomStringConvertible {
+    let pattern: String
+
+    var description: String {
+      "the pattern '\(pattern.prefix(80))' takes too long on some text; avoid repetitions inside of repetitions"
+    }
+  }
+
+  private static let limit = 2.0
+
+  let text: String
+  private let expression: NSRegularExpression
+
+  /// - Throws: `ContractError` for what is no expression.
+  init(_ text: String) throws(ContractError) {
+    self.text = text
+    do {
+      expression = try NSRegularExpression(pattern: text)
+    } catch {
+      throw ContractError("'\(text.prefix(80))' is no regular expression as ICU has them")
+    }
+  }
+
+  /// The text without what the expression matches.
+  func removed(from text: String) throws(TooSlow) -> String {
+    guard !text.isEmpty else { return text }
+    var found: [NSRange] = []
+    var calls = 0
+    var isTooSlow = false
+    let end = Self.processorTime + Self.limit
+    let units = Array(text.utf16)
+    expression.enumerateMatches(
+      in: text, options: .reportProgress, range: NSRange(location: 0, length: units.count)
+    ) { match, _, stop in
+      if let match {
+        if match.range.length > 0 { found.append(match.range) }
+        return
+      }
+      calls += 1
+      guard calls % 64 == 0, Self.processorTime > end else { return }
+      isTooSlow = true
+      stop.pointee = true
+    }
+    guard !isTooSlow else { throw TooSlow(pattern: self.text) }
+    guard !found.isEmpty else { return text }
+    var kept: [UInt16] = []
+    var index = 0
+    for range in found {
+      kept += units[index..<range.location]
+      index = range.location + range.length
+    }
+    kept += units[index...]
+    return String(decoding: kept, as: UTF16.self)
+  }
+
+  /// Seconds that this thread has run.
+  private static var processorTime: Double {
+    var time = timespec()
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
+    return Double(time.tv_sec) + Double(time.tv_nsec) / 1e9
+  }
+}
+
+extension [Pattern] {
+  /// The text without what any of them matches, one after the other.
+  func removed(from text: String) throws(Pattern.TooSlow) -> String {
+    var text = text
+    for pattern in self { text = try pattern.removed(from: text) }
+    return text
+  }
+
+  /// The same of bytes; nil where nothing of them is left out, or they are no text.
+  func removed(from bytes: some Collection<UInt8>) throws(Pattern.TooSlow) -> [UInt8]? {
+    guard !isEmpty, let text = String(validating: bytes, as: UTF8.self) else { return nil }
+    let kept = try removed(from: text)
+    return kept.utf8.count == bytes.count ? nil : Array(kept.utf8)
+  }
+}
