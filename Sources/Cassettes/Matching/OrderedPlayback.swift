@@ -19,6 +19,7 @@ struct OrderedPlayback: Sendable {
   ///   - group: of the request.
   ///   - plain: the request's key without rules; nil where there are none.
   ///   - isPlayable: whether the caller can play this interaction; if not, all stays as it is.
+  /// - Returns: an index into the interactions.
   mutating func next(in group: Int, plain: MatchKey?, if isPlayable: (Int) -> Bool) -> Int? {
     let choice =
       switch index.order {

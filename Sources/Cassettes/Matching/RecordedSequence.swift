@@ -43,8 +43,11 @@ struct RecordedSequence: Sendable {
     // What has no time came after all that was before it, and before all that follows.
     guard let stamp = HAR.Timestamp(interaction.startedAt), abs(stamp.seconds) < 1 << 33 else { return (.max, .min) }
     let start = stamp.seconds * 1_000_000_000 + stamp.nanoseconds
-    let slack =
-      stamp.nanoseconds % 1_000_000_000 == 0 ? 1_000_000_000 : stamp.nanoseconds % 1_000_000 == 0 ? 1_000_000 : 0
+    let fraction = interaction.startedAt.utf8.drop { $0 != UInt8(ascii: ".") && $0 != UInt8(ascii: ",") }.dropFirst()
+    let digits = fraction.prefix { 0x30...0x39 ~= $0 }.count
+    // What a time with fewer digits than ours leaves open.
+    var slack = digits < 6 ? 1_000_000_000 : 0
+    for _ in 0..<min(digits, 6) { slack /= 10 }
     let length = max(0, min(interaction.milliseconds, 1e12)) * 1_000_000
     return (start + slack, start + Int(length.isFinite ? length : 0))
   }

@@ -59,7 +59,7 @@ package func nearMisses(
     if differences.isEmpty {
       let other = awaited(nearness.index)
       differences = [
-        other.map { .order("recorded only after \(title($0)), which has not been replayed") } ?? .exhausted
+        other.map { Difference.order("recorded only after \(title($0)), which has not been replayed") } ?? .exhausted
       ]
     }
     found.append((nearness, NearMiss(index: nearness.index, differences: differences, rules: rules)))

@@ -23,7 +23,7 @@ struct ComparedRequest {
   ///   - headers: as sent.
   ///   - body: without transfer coding and content coding.
   ///   - book: the rules.
-  ///   - criteria: of another request with which this one is compared; nil for its own.
+  ///   - other: what counts of another request with which this one is compared; nil for its own.
   /// - Throws: `Pattern.TooSlow`.
   init(
     method: String, upstream: Int, target: String, headers: Headers, body: UnsafeRawBufferPointer, by book: RuleBook,

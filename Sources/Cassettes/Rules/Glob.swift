@@ -1,3 +1,5 @@
+import HTTPMessages
+
 /// A name or a path with wildcards: `*` is anything within a segment (for names: anything), `**` anything at all.
 struct Glob: Sendable, Equatable {
   private enum Token: Sendable, Equatable {

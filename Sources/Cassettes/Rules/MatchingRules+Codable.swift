@@ -1,4 +1,4 @@
-import LaunchContract
+package import LaunchContract
 
 extension MatchingRules: Codable {
   /// - Throws: `ContractError` that names the JSON path of the first thing at fault, and what is allowed there.
@@ -21,6 +21,7 @@ extension MatchingRules: Codable {
   /// - Parameters:
   ///   - bytes: JSON.
   ///   - name: of the file, for errors.
+  /// - Returns: the rules.
   /// - Throws: ``CassetteError`` in one line.
   package static func read(_ bytes: [UInt8], name: String) throws(CassetteError) -> MatchingRules {
     do {

@@ -82,6 +82,6 @@ extension [Pattern] {
   func removed(from bytes: some Collection<UInt8>) throws(Pattern.TooSlow) -> [UInt8]? {
     guard !isEmpty, let text = String(validating: bytes, as: UTF8.self) else { return nil }
     let kept = try removed(from: text)
-    return kept.utf8.count == bytes.count ? nil : Array(kept.utf8)
+    return kept.utf8.count == bytes.count ? nil : [UInt8](kept.utf8)
   }
 }

@@ -1,4 +1,3 @@
-package import HTTPMessages
 package import LaunchContract
 
 /// Rules, ready to be applied.
@@ -79,6 +78,7 @@ package struct RuleBook: Sendable {
   ///   - method: as sent.
   ///   - upstream: its name.
   ///   - path: as it is compared.
+  /// - Returns: the criteria.
   func criteria(method: String, upstream: String?, path: [UInt8]) -> Criteria {
     var criteria = Criteria()
     for (index, compiled) in rules.enumerated() {

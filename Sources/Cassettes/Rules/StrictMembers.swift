@@ -10,6 +10,7 @@ struct StrictMembers {
   ///   - json: what is to be an object.
   ///   - place: its JSON path.
   ///   - allowed: the names of its members.
+  /// - Throws: `ContractError` for another value than an object, and for a member that is not known or there twice.
   init(_ json: JSON, at place: String, allowed: [String]) throws(ContractError) {
     guard let members = json.object else { throw ContractError("\(place) is to be an object") }
     self.place = place

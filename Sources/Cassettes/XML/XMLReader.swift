@@ -63,15 +63,13 @@ struct XMLReader {
   // MARK: Tags
 
   private mutating func startTag() -> Void? {
-    guard !open.isEmpty || events.isEmpty, flush() != nil, let tag = name() else { return nil }
+    guard !open.isEmpty || events.isEmpty, flush() != nil, let tag = readName() else { return nil }
     var raw: [(name: [UInt8], value: String)] = []
     let outer = spaces
     while true {
       let hadSpace = skipSpace()
       if skip("/>") || skip(">") { break }
-      guard hadSpace, let name = name(), skipSpace() || true, skip("="), skipSpace() || true, let value = value() else {
-        return nil
-      }
+      guard hadSpace, let name = readName(), skipEquals(), let value = readValue() else { return nil }
       let key = String(decoding: name, as: UTF8.self)
       guard raw.count < Self.most, spaces.count < Self.most, !raw.contains(where: { $0.name == name }) else {
         return nil
@@ -101,12 +99,19 @@ struct XMLReader {
   }
 
   private mutating func endTag() -> Void? {
-    guard flush() != nil, let tag = name(), let last = open.popLast(), last.tag == tag else { return nil }
+    guard flush() != nil, let tag = readName(), let last = open.popLast(), last.tag == tag else { return nil }
     _ = skipSpace()
     guard skip(">") else { return nil }
     spaces = last.outer
     events.append(.end)
     return ()
+  }
+
+  private mutating func skipEquals() -> Bool {
+    _ = skipSpace()
+    guard skip("=") else { return false }
+    _ = skipSpace()
+    return true
   }
 
   private static func declaresSpace(_ name: [UInt8]) -> Bool {
@@ -124,7 +129,7 @@ struct XMLReader {
     return "{\(space)}" + String(decoding: name[(colon + 1)...], as: UTF8.self)
   }
 
-  private mutating func name() -> [UInt8]? {
+  private mutating func readName() -> [UInt8]? {
     var name: [UInt8] = []
     while position < bytes.count, !Self.isSpace(bytes[position]), !"<>/=\"'&".utf8.contains(bytes[position]) {
       name.append(bytes[position])
@@ -133,7 +138,7 @@ struct XMLReader {
     return name.isEmpty ? nil : name
   }
 
-  private mutating func value() -> String? {
+  private mutating func readValue() -> String? {
     guard position < bytes.count else { return nil }
     let quote = bytes[position]
     guard quote == UInt8(ascii: "\"") || quote == UInt8(ascii: "'") else { return nil }

@@ -26,7 +26,7 @@ extension TestEnvironment {
     ///   - rules: in order.
     ///   - order: in which order interactions play; nil for `request`.
     public init(_ rules: [Rule], order: PlaybackOrder? = nil) {
-      self.rules = Cassettes.MatchingRules(rules: rules.map(\.rule), order: order.map(Cassettes.PlaybackOrder.init))
+      self.rules = Cassettes.MatchingRules(rules: rules.map(\.rule), order: order.map { Cassettes.PlaybackOrder($0) })
     }
 
     /// Rules, in order.

@@ -59,7 +59,7 @@ struct Settings: Sendable {
     specification.isContinuousIntegration = !(variables["CI"] ?? "").isEmpty
     specification.seed = seed
     specification.rules = rules?.rules
-    specification.order = order.map(PlaybackOrder.init)
+    specification.order = order.map { PlaybackOrder($0) }
     if specification.mode.needsCassette {
       specification.cassette = CassetteLocation(try identity.cassette(named: cassette))
     }

@@ -73,14 +73,16 @@ extension Report.Unmatched {
       nearest: nearest.map {
         .init(
           index: $0.index, method: $0.method, url: redactor.redact($0.url),
-          differences: $0.differences.map(redactor.redact))
+          differences: $0.differences.map(redactor.redact), rules: $0.rules?.map(redactor.redact))
       }, refusal: refusal.map(redactor.redact))
   }
 
   /// About what it takes in memory.
   var size: Int {
     nearest.reduce(100 + method.utf8.count + url.utf8.count + (refusal?.utf8.count ?? 0)) { size, nearest in
-      nearest.differences.reduce(size + 100 + nearest.url.utf8.count) { $0 + 16 + $1.utf8.count }
+      (nearest.differences + (nearest.rules ?? [])).reduce(size + 100 + nearest.url.utf8.count) {
+        $0 + 16 + $1.utf8.count
+      }
     }
   }
 }

@@ -72,6 +72,7 @@ struct Exchange: Sendable {
       let bytes = try await held(outgoing.body, of: outgoing, upstream: index)
       outgoing.body = .bytes(addresses.requestBody(bytes, contentType: contentType, form: form) ?? bytes)
     }
+    var isRecorded = false
     if case .bytes(let bytes) = outgoing.body, let replay = environment.replay {
       let keys = try replay.maker.keys(
         method: outgoing.method, upstream: index, target: outgoing.target, headers: outgoing.headers, body: bytes)
@@ -79,9 +80,10 @@ struct Exchange: Sendable {
         let isCoded = replay.isCoded(index, accepted: request.headers["Accept-Encoding"])
         return try replay.response(index, addresses: addresses, form: form, isCoded: isCoded)
       }
+      isRecorded = environment.state.withLock { $0.playback?.contains(keys.key) ?? false }
     }
     guard environment.mode.mayReachNetwork, let client else {
-      throw await miss(outgoing, upstream: index)
+      throw await miss(outgoing, upstream: index, isRecorded: isRecorded)
     }
     return try await Forwarding(
       environment: environment, client: client, upstream: environment.upstreams[index], index: index, form: form,
@@ -105,8 +107,9 @@ struct Exchange: Sendable {
     }
   }
 
-  /// The refusal of a request that is not recorded: what is nearest, what differs, what would record it.
-  private func miss(_ request: Request, upstream index: Int) async -> Problem {
+  /// The refusal of a request that is not recorded, or not at this point: what is nearest, what differs, what would
+  /// record it.
+  private func miss(_ request: Request, upstream index: Int, isRecorded: Bool) async -> Problem {
     let upstream = environment.upstreams[index]
     let url = upstream.origin.description + request.target
     let body: [UInt8] = if case .bytes(let bytes) = request.body { bytes } else { [] }
@@ -117,6 +120,7 @@ struct Exchange: Sendable {
     var detail = "\(request.method) \(url) "
     switch (environment.mode, environment.specification.cassette) {
     case (.mock, _): detail += "has no stub"
+    case (_, let cassette?) where isRecorded: detail += "is recorded in \(cassette.har), but not to be played now"
     case (_, let cassette?): detail += "is not in \(cassette.har)"
     case (_, nil): detail += "is not recorded"
     }

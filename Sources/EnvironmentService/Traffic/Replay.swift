@@ -140,6 +140,7 @@ final class Replay: Sendable {
   ///   - upstream: its name.
   ///   - body: of the request.
   ///   - playback: how far the cassette has been played.
+  /// - Returns: the nearest, the best first.
   func nearest(
     to request: Request, upstream: String, body: [UInt8], playback: Playback?
   ) -> [Report.Nearest] {
