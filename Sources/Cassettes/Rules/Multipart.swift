@@ -22,7 +22,10 @@ struct Multipart {
   init?(_ body: UnsafeRawBufferPointer, contentType: String, depth: Int = 0) {
     guard depth < Self.deepest else { return nil }
     let boundary = HeaderParameters(contentType)["boundary"] ?? Self.guessed(body)
-    guard let boundary, !boundary.isEmpty, boundary.utf8.count <= 1000 else { return nil }
+    guard let boundary, !boundary.isEmpty, boundary.utf8.count <= 1000, !boundary.utf8.contains(where: { $0 < 0x20 })
+    else {
+      return nil
+    }
     let delimiters = Self.delimiters(of: body, Array("--\(boundary)".utf8))
     guard let last = delimiters.last, last.isClosing else { return nil }
     parts = []

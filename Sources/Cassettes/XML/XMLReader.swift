@@ -55,6 +55,8 @@ struct XMLReader {
       isTextMeant = true
       return ()
     }
+    // A document type.
+    if skip("<!") { return nil }
     if skip("</") { return endTag() }
     position += 1
     return startTag()

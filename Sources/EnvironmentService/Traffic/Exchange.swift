@@ -74,8 +74,7 @@ struct Exchange: Sendable {
     }
     var isRecorded = false
     if case .bytes(let bytes) = outgoing.body, let replay = environment.replay {
-      let keys = try replay.maker.keys(
-        method: outgoing.method, upstream: index, target: outgoing.target, headers: outgoing.headers, body: bytes)
+      let keys = try replay.keys(of: outgoing, upstream: index, body: bytes)
       if let index = environment.next(for: keys) {
         let isCoded = replay.isCoded(index, accepted: request.headers["Accept-Encoding"])
         return try replay.response(index, addresses: addresses, form: form, isCoded: isCoded)

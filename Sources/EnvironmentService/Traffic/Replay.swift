@@ -100,6 +100,23 @@ final class Replay: Sendable {
     }
   }
 
+  /// By what a request is looked up.
+  ///
+  /// - Parameters:
+  ///   - request: in the upstream's terms.
+  ///   - upstream: its index.
+  ///   - body: of the request.
+  /// - Returns: the keys.
+  /// - Throws: an ``EnvironmentError`` where a rule cannot be applied to it.
+  func keys(of request: Request, upstream: Int, body: [UInt8]) throws(EnvironmentError) -> RequestKeys {
+    do {
+      return try maker.keys(
+        method: request.method, upstream: upstream, target: request.target, headers: request.headers, body: body)
+    } catch {
+      throw EnvironmentError(.broken, "\(request.method) \(request.target) cannot be looked up: \(error)")
+    }
+  }
+
   /// The upstream that answered an interaction.
   func upstream(of index: Int) -> Int { Int(assigned[index]) }
 

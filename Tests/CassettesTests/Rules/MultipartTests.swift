@@ -70,8 +70,10 @@ struct MultipartTests {
 
   @Test("lose the parts that a rule leaves out by name, and their JSON what a path names")
   func rules() throws {
-    let json = { "Content-Disposition: form-data; name=\"j\"\r\nContent-Type: application/json\r\n\r\n{\"t\": \($0)}" }
-    let csrf = { "Content-Disposition: form-data; name=\"csrf\"\r\n\r\n\($0)" }
+    func json(_ time: Int) -> String {
+      "Content-Disposition: form-data; name=\"j\"\r\nContent-Type: application/json\r\n\r\n{\"t\": \(time)}"
+    }
+    func csrf(_ token: Int) -> String { "Content-Disposition: form-data; name=\"csrf\"\r\n\r\n\(token)" }
     let rule = #"{"rules": [{"ignore": {"form": ["csrf"], "json": ["$.t"]}}]}"#
     #expect(try areSame(sent("x", [csrf(1), json(1)]), sent("y", [csrf(2), json(2)]), rule))
     #expect(try areSame(sent("x", [csrf(1), json(1)]), sent("y", [json(2)]), rule))

@@ -25,7 +25,7 @@ struct PatternTests {
 
   @Test("leave bytes alone that are no text")
   func binary() throws {
-    #expect(try [try Pattern("a")].removed(from: [0xFF, 0x61]) == nil)
-    #expect(try [try Pattern("a")].removed(from: [0x62, 0x61]) == [0x62])
+    #expect(try [try Pattern("a")].removed(from: [0xFF, 0x61] as [UInt8]) == nil)
+    #expect(try [try Pattern("a")].removed(from: [0x62, 0x61] as [UInt8]) == [0x62] as [UInt8])
   }
 }
