@@ -1,3 +1,5 @@
+import Cassettes
+
 extension EnvironmentSpecification {
   /// Who asked for the environment: messages say what to do next in his words.
   package enum Caller: String, Sendable, Codable, CaseIterable {

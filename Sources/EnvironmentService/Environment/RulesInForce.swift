@@ -1,4 +1,4 @@
-import Cassettes
+package import Cassettes
 import Foundation
 import LaunchContract
 

@@ -2,6 +2,7 @@ import Cassettes
 import Foundation
 import HTTPMessages
 import HTTPServer
+import LaunchContract
 
 /// An opened cassette, ready to answer for some upstreams: what never changes while it plays, and what all environments
 /// share that replay the same.
