@@ -76,7 +76,7 @@ struct RuleTests {
   @Test("that cannot be read are told by the file's name")
   func unreadable() async throws {
     try await withWorld { world in
-      #expect {
+      _ = #expect {
         _ = try EnvironmentSpecification.readRules("\(world.folder)/none.json")
       } throws: { ($0 as? EnvironmentError)?.kind == .noCassette && "\($0)".contains("none.json") }
     }
