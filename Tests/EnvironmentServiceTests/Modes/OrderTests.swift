@@ -13,7 +13,7 @@ struct OrderTests {
   private func withCart(_ body: (World) async throws -> Void) async throws {
     let upstream = try numbered()
     try await withWorld(upstream) { world in
-      try await world.record(["api": upstream.origin]) { environment in
+      try await world.record(["api": upstream.origin]) { environment async throws in
         _ = try await environment.get("/cart")
         _ = try await environment.post("/cart", "{}")
         _ = try await environment.get("/cart")
@@ -25,7 +25,7 @@ struct OrderTests {
   @Test("strict: another request than the next one is a miss that names the one expected")
   func strict() async throws {
     try await withCart { world in
-      let report = try await world.run(.replay, with: { $0.order = .strict }) { environment in
+      let report = try await world.run(.replay, with: { $0.order = .strict }) { environment async throws in
         let early = try await environment.post("/cart", "{}")
         #expect(early.status == 501)
         let nearest = try #require(try early.json["nearest"]?.array)
@@ -62,13 +62,13 @@ struct OrderTests {
       return text(request.target)
     }
     try await withWorld(upstream) { world in
-      try await world.record(["api": upstream.origin]) { environment in
+      try await world.record(["api": upstream.origin]) { environment async throws in
         async let slow = environment.get("/slow")
         async let fast = environment.get("/fast")
         _ = try await (slow, fast)
       }
       for order in [["/slow", "/fast"], ["/fast", "/slow"]] {
-        let report = try await world.run(.replay, with: { $0.order = .strict }) { environment in
+        let report = try await world.run(.replay, with: { $0.order = .strict }) { environment async throws in
           for target in order { #expect(try await environment.get(target).text == target) }
         }
         #expect(report.ok)
@@ -79,7 +79,7 @@ struct OrderTests {
   @Test("state: a GET answers differently after the POST, as recorded, and not before")
   func state() async throws {
     try await withCart { world in
-      let report = try await world.run(.replay, with: { $0.order = .state }) { environment in
+      let report = try await world.run(.replay, with: { $0.order = .state }) { environment async throws in
         for expected in ["/cart: 0", "/cart: 0", "/cart: 0"] {
           #expect(try await environment.get("/cart").text == expected)
         }
@@ -95,10 +95,10 @@ struct OrderTests {
   func declared() async throws {
     try await withCart { world in
       try world.write(#"{"order": "state"}"#, to: "c.rules.json")
-      try await world.run(.replay) { environment in
+      try await world.run(.replay) { environment async throws in
         for _ in 0..<2 { #expect(try await environment.get("/cart").text == "/cart: 0") }
       }
-      try await world.run(.replay, with: { $0.order = .request }) { environment in
+      try await world.run(.replay, with: { $0.order = .request }) { environment async throws in
         #expect(try await environment.get("/cart").text == "/cart: 0")
         #expect(try await environment.get("/cart").text == "/cart: 2")
       }

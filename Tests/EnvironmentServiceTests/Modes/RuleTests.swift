@@ -15,7 +15,7 @@ struct RuleTests {
   private func withBooking(_ body: (World) async throws -> Void) async throws {
     let upstream = try numbered()
     try await withWorld(upstream) { world in
-      try await world.record(["api": upstream.origin]) { environment in
+      try await world.record(["api": upstream.origin]) { environment async throws in
         _ = try await environment.post("/book/1?_=1", #"{"at": 1, "slot": 7}"#)
       }
       try await body(world)
@@ -26,7 +26,7 @@ struct RuleTests {
     _ world: World, _ configure: (inout EnvironmentSpecification) -> Void = { _ in }
   ) async throws -> Int {
     var status = 0
-    try await world.run(.replay, with: configure) { environment in
+    try await world.run(.replay, with: configure) { environment async throws in
       status = try await environment.post("/book/1?_=2", #"{"at": 2, "slot": 7}"#).status
     }
     return status
@@ -86,7 +86,7 @@ struct RuleTests {
   func miss() async throws {
     try await withBooking { world in
       try world.write(Self.ignoringTime, to: "c.rules.json")
-      let report = try await world.run(.replay) { environment in
+      let report = try await world.run(.replay) { environment async throws in
         let answer = try await environment.post("/book/1?_=2", #"{"at": 2, "slot": 8}"#)
         #expect(answer.status == 501)
         let nearest = try answer.json["nearest"]?.array?.first
@@ -106,7 +106,7 @@ struct RuleTests {
   func headers() async throws {
     let upstream = try numbered()
     try await withWorld(upstream) { world in
-      try await world.record(["api": upstream.origin]) { environment in
+      try await world.record(["api": upstream.origin]) { environment async throws in
         for language in ["en", "de"] {
           let own = "http://127.0.0.1:\(environment.upstreams[0].port)"
           _ = try await environment.get("/a", ["Accept-Language": language, "Referer": "\(own)/page"])
@@ -114,7 +114,7 @@ struct RuleTests {
       }
       try world.write(
         #"{"rules": [{"compare": {"headers": ["Accept-Language", "Referer"]}}]}"#, to: "rules.json")
-      try await world.run(.replay) { environment in
+      try await world.run(.replay) { environment async throws in
         for (language, expected) in [("de", "/a: 1"), ("de", "/a: 1"), ("en", "/a: 0")] {
           let own = "http://127.0.0.1:\(environment.upstreams[0].port)"
           let answer = try await environment.get("/a", ["Accept-Language": language, "Referer": "\(own)/page"])
@@ -129,7 +129,7 @@ struct RuleTests {
   func slow() async throws {
     try await withBooking { world in
       try world.write(#"{"rules": [{"ignore": {"pattern": ["(a|aa)+$"]}}]}"#, to: "rules.json")
-      let report = try await world.run(.replay) { environment in
+      let report = try await world.run(.replay) { environment async throws in
         let text = String(repeating: "a", count: 80) + "b"
         let answer = try await environment.post("/x", "\"\(text)\"")
         #expect(answer.status == 500)
@@ -146,10 +146,10 @@ struct RuleTests {
     }
     let upstream = try numbered()
     try await withWorld(upstream) { world in
-      try await world.record(["api": upstream.origin]) { environment in
+      try await world.record(["api": upstream.origin]) { environment async throws in
         _ = try await environment.post("/up", body("one"), type: "multipart/form-data; boundary=one")
       }
-      let report = try await world.run(.replay) { environment in
+      let report = try await world.run(.replay) { environment async throws in
         let answer = try await environment.post("/up", body("two"), type: "multipart/form-data; boundary=two")
         #expect(answer.text == "/up: 0")
       }
