@@ -34,6 +34,21 @@ struct RuleTests {
     #expect(other.words.contains("expected next, in strict order"))
   }
 
+  @Test("cassette check reads the rules beside the cassette, too, and an export says that it leaves them out")
+  func besides() async throws {
+    #expect(try await run("record", "/a").status == 0)
+    let tape = folder.file("tape")
+    #expect(try await Diorama.run("cassette", "check", tape).text == "\(tape).har: ok, 1 interaction, 0 strings\n")
+    try folder.write(#"{"order": "strict"}"#, to: "rules.json")
+    let whole = try await Diorama.run("cassette", "check", tape)
+    #expect(whole.text == "\(tape).har: ok, 1 interaction, 0 strings, rules in \(folder.file("rules.json"))\n")
+    let export = try await Diorama.run("cassette", "export", tape, "--as", "har", "--to", folder.file("out.har"))
+    #expect(export.words.contains("not carried over: the rules in \(folder.file("rules.json"))"))
+    try folder.write(#"{"order": "strikt"}"#, to: "tape.rules.json")
+    expectOneLine(
+      try await Diorama.run("cassette", "check", tape), status: 65, naming: "\(tape).rules.json: $.order is 'strikt'")
+  }
+
   @Test("a rules file that is not there ends with 66, a broken one with 65, each in one line that names it")
   func wrong() async throws {
     expectOneLine(

@@ -1,3 +1,5 @@
+import Cassettes
+import EnvironmentService
 import Foundation
 import LaunchContract
 import Testing
@@ -36,7 +38,7 @@ struct MatchingRulesTests {
     let test = Settings(rules: [], order: .state).inside(suite)
     #expect(test.rules == [])
     let identity = TestIdentity(outsideOfTestsIn: "/tmp/Tests/Some.swift")
-    let world = try Settings(rules: Self.rules, order: .state).specification(for: identity, variables: [:])
+    let world = try Settings(mode: .mock, rules: Self.rules, order: .state).specification(for: identity, variables: [:])
     #expect(world.rules?.rules.count == 2)
     #expect(world.order?.rawValue == "state")
   }

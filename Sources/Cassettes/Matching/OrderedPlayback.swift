@@ -4,6 +4,9 @@ struct OrderedPlayback: Sendable {
   private let index: CassetteIndex
   private let uniquely: Bool
   private(set) var played: [Bool]
+  /// For each group how many have been played without a gap: a poll that was recorded a hundred thousand times is no
+  /// longer search each time.
+  private var begun: [Int32]
   /// How many of the sequence's movers have been played without a gap.
   private var front = 0
 
@@ -11,6 +14,7 @@ struct OrderedPlayback: Sendable {
     self.index = index
     self.uniquely = uniquely
     played = [Bool](repeating: false, count: index.interactionCount)
+    begun = [Int32](repeating: 0, count: index.groupCount)
   }
 
   /// The interaction to play, which counts as played then; nil for a miss.
@@ -29,22 +33,23 @@ struct OrderedPlayback: Sendable {
       }
     guard let choice, isPlayable(choice) else { return nil }
     mark(choice)
+    skipPlayed(in: group)
     return choice
   }
 
   private func nextInSequence(in group: Int) -> Int? {
-    for place in 0..<index.count(of: group) {
-      let interaction = index.interaction(place, of: group)
-      if !played[interaction] { return awaited(by: interaction) == nil ? interaction : nil }
-    }
-    return nil
+    let place = Int(begun[group])
+    guard place < index.count(of: group) else { return nil }
+    let interaction = index.interaction(place, of: group)
+    return awaited(by: interaction) == nil ? interaction : nil
   }
 
   /// The recordings of the latest state that has been reached count: the first that was not played, else the last again.
   private func nextInState(in group: Int) -> Int? {
     var state = -1
     var choice: Int?
-    for place in 0..<index.count(of: group) {
+    // Of those that have all been played the last is of the latest state.
+    for place in max(0, Int(begun[group]) - 1)..<index.count(of: group) {
       let interaction = index.interaction(place, of: group)
       let own = index.sequence?.state(of: interaction) ?? 0
       guard own >= state, awaited(by: interaction) == nil else { continue }
@@ -57,20 +62,23 @@ struct OrderedPlayback: Sendable {
   }
 
   private func nextOfAny(in group: Int, plain: MatchKey?) -> Int? {
-    var first: Int?
-    var exact: Int?
-    for place in 0..<index.count(of: group) {
-      let interaction = index.interaction(place, of: group)
-      let isExact = plain != nil && index.plainKey(of: interaction) == plain
-      if !played[interaction] {
-        if isExact { return interaction }
-        first = first ?? interaction
-      } else if isExact {
-        exact = interaction
-      }
+    let count = index.count(of: group)
+    let start = Int(begun[group])
+    let isExact = { (place: Int) in
+      plain != nil && index.plainKey(of: index.interaction(place, of: group)) == plain
     }
-    if let first { return first }
-    return uniquely ? nil : exact ?? index.interaction(index.count(of: group) - 1, of: group)
+    guard start < count else {
+      guard !uniquely else { return nil }
+      let place = plain == nil ? nil : (0..<count).last(where: isExact)
+      return index.interaction(place ?? count - 1, of: group)
+    }
+    let first = index.interaction(start, of: group)
+    guard plain != nil else { return first }
+    for place in start..<count where isExact(place) {
+      let interaction = index.interaction(place, of: group)
+      if !played[interaction] { return interaction }
+    }
+    return first
   }
 
   /// The interaction that has to be played before another one; nil where that may be played.
@@ -90,6 +98,11 @@ struct OrderedPlayback: Sendable {
   var expected: Int? {
     guard index.order == .strict, let sequence = index.sequence, front < sequence.movers.count else { return nil }
     return Int(sequence.movers[front])
+  }
+
+  private mutating func skipPlayed(in group: Int) {
+    let count = index.count(of: group)
+    while begun[group] < count, played[index.interaction(Int(begun[group]), of: group)] { begun[group] += 1 }
   }
 
   private mutating func mark(_ interaction: Int) {
@@ -114,6 +127,7 @@ struct OrderedPlayback: Sendable {
     }
     guard marked.allSatisfy({ $0 < played.count }) else { return false }
     for interaction in marked { mark(interaction) }
+    for group in begun.indices { skipPlayed(in: group) }
     return true
   }
 }

@@ -45,7 +45,9 @@ struct QueryItems {
   }
 
   /// The items without those of some names, and their values without what some patterns match.
-  func without(_ names: [Glob], _ patterns: [Pattern]) throws(Pattern.TooSlow) -> QueryItems {
+  func without(
+    _ names: [Glob], _ patterns: [Pattern], _ budget: PatternBudget
+  ) throws(Pattern.TooSlow) -> QueryItems {
     guard !names.isEmpty || !patterns.isEmpty else { return self }
     var kept: [Item] = []
     var changed: [UInt8] = []
@@ -55,7 +57,7 @@ struct QueryItems {
       var value: Range<Int>?
       if let range = item.value {
         let start = changed.count
-        changed += try patterns.removed(from: text[range]) ?? Array(text[range])
+        changed += try patterns.removed(from: text[range], budget) ?? Array(text[range])
         value = start..<changed.count
       }
       kept.append(Item(name: name, value: value))

@@ -35,22 +35,24 @@ struct ComparedRequest {
     let origin = book.upstreams.indices.contains(upstream) ? book.upstreams[upstream] : nil
     let criteria = other ?? book.criteria(method: method, upstream: origin?.name, path: path)
     self.criteria = criteria
+    let budget = PatternBudget()
     self.method = criteria.countsMethod ? method : nil
     let isWhole = criteria.countsScheme && criteria.countsHost
     self.upstream = isWhole ? upstream : nil
     scheme = !isWhole && criteria.countsScheme ? origin?.origin.scheme : nil
     host = !isWhole && criteria.countsHost ? origin?.origin.authority : nil
-    self.path = criteria.countsPath ? try criteria.patterns.removed(from: path) ?? path : nil
+    self.path = criteria.countsPath ? try criteria.patterns.removed(from: path, budget) ?? path : nil
     let items = bytes[mark...].dropFirst().withUnsafeBytes { QueryItems($0) }
-    query = criteria.countsQuery ? try items.without(criteria.ignoredQuery, criteria.patterns) : nil
+    query = criteria.countsQuery ? try items.without(criteria.ignoredQuery, criteria.patterns, budget) : nil
     var counted: [(name: String, values: [String])] = []
     for name in criteria.headers {
       var values: [String] = []
-      for value in headers.all(name) { values.append(try criteria.patterns.removed(from: value)) }
+      for value in headers.all(name) { values.append(try criteria.patterns.removed(from: value, budget)) }
       counted.append((name, values))
     }
     self.headers = counted
-    self.body = try BodyContent(body, type: headers["Content-Type"] ?? "", as: criteria.body)?.reduced(by: criteria)
+    self.body = try BodyContent(body, type: headers["Content-Type"] ?? "", as: criteria.body)?
+      .reduced(by: criteria, budget)
   }
 
   /// The same for all requests that count as the same.

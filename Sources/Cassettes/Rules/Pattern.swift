@@ -3,8 +3,7 @@ import LaunchContract
 
 /// A regular expression as ICU has them (`NSRegularExpression`), for leaving out what it matches.
 ///
-/// An expression such as `(a+)+$` can take for ever on some texts: after two seconds of processor time, not of waiting, the
-/// search is given up, which is an error.
+/// An expression such as `(a+)+$` can take for ever on some texts: ``PatternBudget`` says when that is given up.
 struct Pattern: Sendable {
   /// Thrown where a search was given up.
   struct TooSlow: Error, CustomStringConvertible {
@@ -14,8 +13,6 @@ struct Pattern: Sendable {
       "the pattern '\(pattern.prefix(80))' takes too long on some text; avoid repetitions inside of repetitions"
     }
   }
-
-  private static let limit = 2.0
 
   let text: String
   private let expression: NSRegularExpression
@@ -31,26 +28,23 @@ struct Pattern: Sendable {
   }
 
   /// The text without what the expression matches.
-  func removed(from text: String) throws(TooSlow) -> String {
+  ///
+  /// - Throws: ``TooSlow`` where the budget does not last.
+  func removed(from text: String, _ budget: PatternBudget) throws(TooSlow) -> String {
     guard !text.isEmpty else { return text }
     var found: [NSRange] = []
-    var calls = 0
-    var isTooSlow = false
-    let end = Self.processorTime + Self.limit
+    var search = PatternBudget.Search(budget)
     let units = Array(text.utf16)
     expression.enumerateMatches(
       in: text, options: .reportProgress, range: NSRange(location: 0, length: units.count)
     ) { match, _, stop in
       if let match {
         if match.range.length > 0 { found.append(match.range) }
-        return
+      } else if !search.mayGoOn() {
+        stop.pointee = true
       }
-      calls += 1
-      guard calls % 64 == 0, Self.processorTime > end else { return }
-      isTooSlow = true
-      stop.pointee = true
     }
-    guard !isTooSlow else { throw TooSlow(pattern: self.text) }
+    guard search.end() else { throw TooSlow(pattern: self.text) }
     guard !found.isEmpty else { return text }
     var kept: [UInt16] = []
     var index = 0
@@ -60,6 +54,44 @@ struct Pattern: Sendable {
     }
     kept += units[index...]
     return String(decoding: kept, as: UTF16.self)
+  }
+}
+
+/// How long patterns may be searched for in one request: two seconds of processor time, not of waiting, in all its texts.
+///
+/// Searches that are quick, as nearly all are, are not even measured. For one thread.
+final class PatternBudget {
+  private static let limit = 2.0
+
+  private var spent = 0.0
+
+  /// One search in one text.
+  struct Search {
+    private let budget: PatternBudget
+    private var calls = 0
+    private var start: Double?
+    private var isOver = false
+
+    init(_ budget: PatternBudget) {
+      self.budget = budget
+    }
+
+    /// Asked again and again while the search takes long.
+    mutating func mayGoOn() -> Bool {
+      calls += 1
+      guard calls % 64 == 1, !isOver else { return !isOver }
+      let now = PatternBudget.processorTime
+      let start = start ?? now
+      self.start = start
+      isOver = budget.spent + now - start > PatternBudget.limit
+      return !isOver
+    }
+
+    /// Counts what it has taken; false where that was too much.
+    mutating func end() -> Bool {
+      if let start { budget.spent += PatternBudget.processorTime - start }
+      return !isOver
+    }
   }
 
   /// Seconds that this thread has run.
@@ -72,16 +104,16 @@ struct Pattern: Sendable {
 
 extension [Pattern] {
   /// The text without what any of them matches, one after the other.
-  func removed(from text: String) throws(Pattern.TooSlow) -> String {
+  func removed(from text: String, _ budget: PatternBudget) throws(Pattern.TooSlow) -> String {
     var text = text
-    for pattern in self { text = try pattern.removed(from: text) }
+    for pattern in self { text = try pattern.removed(from: text, budget) }
     return text
   }
 
   /// The same of bytes; nil where nothing of them is left out, or they are no text.
-  func removed(from bytes: some Collection<UInt8>) throws(Pattern.TooSlow) -> [UInt8]? {
+  func removed(from bytes: some Collection<UInt8>, _ budget: PatternBudget) throws(Pattern.TooSlow) -> [UInt8]? {
     guard !isEmpty, let text = String(validating: bytes, as: UTF8.self) else { return nil }
-    let kept = try removed(from: text)
+    let kept = try removed(from: text, budget)
     return kept.utf8.count == bytes.count ? nil : [UInt8](kept.utf8)
   }
 }

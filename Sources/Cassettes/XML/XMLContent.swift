@@ -47,16 +47,19 @@ struct XMLContent {
     hash.append(number: events.count)
   }
 
-  /// The document with its texts and its attributes' values changed.
+  /// The document with its texts and its attributes' values changed; a text of which nothing is left is none.
   func mapTexts<Failure: Error>(_ change: (String) throws(Failure) -> String) throws(Failure) -> XMLContent {
     var content = self
-    for (index, event) in events.enumerated() {
+    content.events.removeAll(keepingCapacity: true)
+    for event in events {
       switch event {
       case .start(let name, var attributes):
         for number in attributes.indices { attributes[number].value = try change(attributes[number].value) }
-        content.events[index] = .start(name: name, attributes)
-      case .text(let text): content.events[index] = .text(try change(text))
-      case .end: break
+        content.events.append(.start(name: name, attributes))
+      case .text(let text):
+        let kept = try change(text)
+        if !kept.isEmpty { content.events.append(.text(kept)) }
+      case .end: content.events.append(.end)
       }
     }
     return content

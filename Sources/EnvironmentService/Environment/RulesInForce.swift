@@ -29,10 +29,8 @@ extension EnvironmentSpecification {
       }
       return .init(rules: rules, source: rulesFile ?? "the rules given")
     }
-    for path in cassette.map({ [$0.rules, $0.folderRules] }) ?? [] where FileManager.default.fileExists(atPath: path) {
-      return .init(rules: try Self.readRules(path), source: (path as NSString).lastPathComponent)
-    }
-    return .none
+    guard let path = cassette?.declaredRules else { return .none }
+    return .init(rules: try Self.readRules(path), source: (path as NSString).lastPathComponent)
   }
 
   /// Reads a rules file.
@@ -59,4 +57,9 @@ extension CassetteLocation {
   package var rules: String { base + ".rules.json" }
   /// What counts as the same request for all cassettes of the folder.
   package var folderRules: String { folder + "/rules.json" }
+
+  /// The file of rules that holds for this cassette where nothing else is asked for; nil where there is none.
+  package var declaredRules: String? {
+    [rules, folderRules].first { FileManager.default.fileExists(atPath: $0) }
+  }
 }
