@@ -26,6 +26,8 @@ package struct ProvisioningRequest: Codable, Sendable, Equatable {
   package var credentials: [Credential]?
   /// The trouble that the app's store is in.
   package var credentialFaults: [LaunchContract.Credentials.Fault]?
+  /// What is taken out of a recording beside what always is.
+  package var redact: RedactionRules?
   /// Names of free ports that are leased for the environment, for the app to bind.
   package var ports: [String]?
   /// Whose end is the environment's end.

@@ -8,6 +8,7 @@ import support
 FEW = {
     "httpbin_roundtrip": [],
     "misses": [],
+    "canary": [],
     "importers": [],
     "matching": [],
     "killed": ["--rounds", "6"],

@@ -1,4 +1,5 @@
 import Cassettes
+import ControlAPI
 import EnvironmentService
 import Foundation
 import HTTPMessages
@@ -32,6 +33,7 @@ struct EnvironmentOptions {
     .init("--default", "KEY=VALUE", "a user default for the app, likewise"),
     .init("--value", "KEY=VALUE", "a value of the app's own, likewise"),
     .init("--credential", "S/A=SOURCE", "for the app's in-memory store: SERVICE/ACCOUNT=env:VAR or =file:PATH"),
+    .init("--redact", "FILE", "redaction rules, beside those in PATH.redact.json and in redact.json"),
     .init("--play-uniquely", nil, "each interaction plays once; else the last of equal ones repeats"),
     .init("--rules", "FILE", "what counts as the same request\n(default: PATH.rules.json, else rules.json beside it)"),
     .init(
@@ -96,6 +98,9 @@ struct EnvironmentOptions {
     specification.values = try values("--value")
     specification.credentials = try options.all("--credential").map {
       try CredentialOption.read($0, variables: variables, command: command)
+    }
+    for path in options.all("--redact") {
+      specification.redaction = specification.redaction.adding(try RedactionFiles.read(path))
     }
     return specification
   }

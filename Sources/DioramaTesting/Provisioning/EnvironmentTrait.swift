@@ -79,6 +79,7 @@ extension Trait where Self == EnvironmentTrait {
   ///   - ports: names of free ports for the app to bind.
   ///   - rules: what counts as the same request; left out, what a rules file beside the cassette says, else the defaults.
   ///   - order: in which order interactions play; left out, what the rules say, else `request`.
+  ///   - redact: what is taken out of the recording beside what always is; files beside the cassette add to it.
   ///   - host: this process or a daemon; left out, what the variable `DIORAMA_DAEMON` says, else this process.
   /// - Returns: the trait.
   public static func environment(
@@ -88,12 +89,12 @@ extension Trait where Self == EnvironmentTrait {
     credentialFaults: [TestEnvironment.CredentialFault] = [],
     clock: TestEnvironment.ClockSettings? = nil, seed: String? = nil, cassette: String? = nil, ports: [String] = [],
     rules: TestEnvironment.MatchingRules? = nil, order: TestEnvironment.PlaybackOrder? = nil,
-    host: TestEnvironment.Host? = nil
+    redact: TestEnvironment.RedactionRules = TestEnvironment.RedactionRules(), host: TestEnvironment.Host? = nil
   ) -> Self {
     EnvironmentTrait(
       settings: Settings(
         mode: mode, upstreams: upstreams, toggles: toggles, values: values, defaults: defaults,
         credentials: credentials, credentialFaults: credentialFaults, clock: clock, seed: seed, cassette: cassette,
-        ports: ports, rules: rules, order: order, host: host))
+        ports: ports, rules: rules, order: order, redaction: redact, host: host))
   }
 }

@@ -18,6 +18,7 @@ struct Settings: Sendable {
   var ports: [String] = []
   var rules: TestEnvironment.MatchingRules?
   var order: TestEnvironment.PlaybackOrder?
+  var redaction = TestEnvironment.RedactionRules()
   var host: TestEnvironment.Host?
 
   /// These, with those of a suite around where these say nothing.
@@ -38,6 +39,7 @@ struct Settings: Sendable {
     all.ports = outer.ports.filter { !ports.contains($0) } + ports
     all.rules = rules ?? outer.rules
     all.order = order ?? outer.order
+    all.redaction = outer.redaction.adding(redaction)
     all.host = host ?? outer.host
     return all
   }
@@ -70,6 +72,7 @@ struct Settings: Sendable {
         throw DioramaTestingError(.usage, "upstream '\(name)': \(error)")
       }
     }
+    specification.redaction = redaction.rules
     if let clock { specification.clock = try clock.specification() }
     specification.toggles = try toggles.contractValues("toggle")
     specification.values = try values.contractValues("value")

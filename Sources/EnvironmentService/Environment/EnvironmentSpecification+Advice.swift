@@ -29,6 +29,14 @@ extension EnvironmentSpecification {
     }
   }
 
+  /// Where redaction rules are given.
+  var redactionAdvice: String {
+    switch caller {
+    case .command: "--redact"
+    case .test, .api: "redact"
+    }
+  }
+
   /// How to give the clock an instant.
   var startAdvice: String {
     switch caller {

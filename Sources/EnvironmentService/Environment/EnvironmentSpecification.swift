@@ -1,4 +1,5 @@
 package import Cassettes
+package import ControlAPI
 package import Foundation
 package import LaunchContract
 
@@ -68,6 +69,8 @@ package struct EnvironmentSpecification: Sendable, Codable {
   package var rulesFile: String?
   /// In which order interactions play; nil: what the rules say, else each request's repeats as recorded.
   package var order: PlaybackOrder?
+  /// What is taken out of recordings beside what always is; files beside the cassette add to it.
+  package var redaction = RedactionRules()
   /// A file for all journal entries as NDJSON.
   package var journalFile: String?
   /// Whether this is a continuous integration run, where `once` never records.

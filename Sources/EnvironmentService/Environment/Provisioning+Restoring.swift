@@ -31,7 +31,8 @@ extension Provisioning {
       var state = Environment.State(
         ledger: StringLedger(
           stored: strings, mode: progress.live.mode, seed: snapshot.seed, progress: progress.strings),
-        live: Live(try LiveWorld(restoring: progress.live), isRestored: true), redactor: Redactor(snapshot))
+        live: Live(try LiveWorld(restoring: progress.live), isRestored: true),
+        redactor: try specification.redactor(token: snapshot.token.revealed))
       state.journal = Journal(counts: progress.counts, last: snapshot.lastJournalNumber)
       state.requests = requests
       state.togglesRead = progress.togglesRead
@@ -40,7 +41,8 @@ extension Provisioning {
       var replay: Replay?
       if let stored, let location = specification.cassette {
         let opened = try stored.replay(
-          snapshot.upstreams, rules: try specification.rulesInForce(), order: specification.order)
+          snapshot.upstreams, rules: try specification.rulesInForce(), order: specification.order,
+          redactor: state.redactor)
         var playback = Playback(index: opened.index, uniquely: specification.playsUniquely)
         if let position = progress.playback, !playback.resume(position, of: opened) {
           notes.append(

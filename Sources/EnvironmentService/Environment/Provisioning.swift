@@ -37,9 +37,10 @@ package enum Provisioning {
         stored: stored?.strings ?? StringStoreFile(seed: seed, recording: nil, entries: [:]), mode: mode, seed: seed),
       live: Live(
         try LiveWorld(mode: mode, clock: clock, toggles: specification.toggles, values: specification.values)),
-      redactor: Redactor(specification, token: token))
+      redactor: try specification.redactor(token: token))
     if let stored {
-      let opened = try stored.replay(upstreams, rules: rules, order: specification.order)
+      let opened = try stored.replay(
+        upstreams, rules: rules, order: specification.order, redactor: state.redactor)
       if !opened.index.unassigned.isEmpty, mode == .replay {
         notes.append(
           "\(opened.index.unassigned.count) of \(stored.cassette.interactions.count) interactions belong to no declared "

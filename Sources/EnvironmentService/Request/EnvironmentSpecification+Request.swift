@@ -38,6 +38,10 @@ extension EnvironmentSpecification {
     try checkValues()
     credentials = try Self.credentials(request.credentials ?? [])
     credentialFaults = try Self.faults(request.credentialFaults ?? [])
+    if let rules = request.redact {
+      _ = try rules.compiled(from: "redact")
+      redaction = rules
+    }
     try Self.checkPorts(request.ports ?? [])
     try Self.checkLife(request)
   }

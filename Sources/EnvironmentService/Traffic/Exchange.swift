@@ -72,9 +72,12 @@ struct Exchange: Sendable {
       let bytes = try await held(outgoing.body, of: outgoing, upstream: index)
       outgoing.body = .bytes(addresses.requestBody(bytes, contentType: contentType, form: form) ?? bytes)
     }
+    // As it would be recorded: redacted is matched with redacted, while an upstream gets the real thing.
+    let isSought = environment.replay != nil || !environment.mode.mayReachNetwork
+    let sought = isSought ? environment.redactor.redact(outgoing) : outgoing
     var isRecorded = false
-    if case .bytes(let bytes) = outgoing.body, let replay = environment.replay {
-      let keys = try replay.keys(of: outgoing, upstream: index, body: bytes)
+    if case .bytes(let bytes) = sought.body, let replay = environment.replay {
+      let keys = try replay.keys(of: sought, upstream: index, body: bytes)
       if let index = environment.next(for: keys) {
         let isCoded = replay.isCoded(index, accepted: request.headers["Accept-Encoding"])
         return try replay.response(index, addresses: addresses, form: form, isCoded: isCoded)
@@ -82,7 +85,7 @@ struct Exchange: Sendable {
       isRecorded = environment.state.withLock { $0.playback?.contains(keys.key) ?? false }
     }
     guard environment.mode.mayReachNetwork, let client else {
-      throw await miss(outgoing, upstream: index, isRecorded: isRecorded)
+      throw await miss(sought, upstream: index, isRecorded: isRecorded)
     }
     return try await Forwarding(
       environment: environment, client: client, upstream: environment.upstreams[index], index: index, form: form,

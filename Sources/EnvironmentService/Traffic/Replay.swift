@@ -8,6 +8,7 @@ import LaunchContract
 /// share that replay the same.
 final class Replay: Sendable {
   let cassette: OpenCassette
+  /// The cassette's, their requests as they would be recorded now.
   let interactions: [Interaction]
   let index: CassetteIndex
   let maker: MatchKeyMaker
@@ -30,9 +31,10 @@ final class Replay: Sendable {
   var header: CassetteHeader { cassette.cassette.header }
   var location: CassetteLocation { cassette.location }
 
-  /// To be asked of ``OpenCassette/replay(_:rules:order:)``.
+  /// To be asked of ``OpenCassette/replay(_:rules:order:redactor:)``.
   init(
-    _ cassette: OpenCassette, upstreams: [CassetteHeader.Upstream], rules: MatchingRules.InForce, order: PlaybackOrder
+    _ cassette: OpenCassette, _ interactions: [Interaction], upstreams: [CassetteHeader.Upstream],
+    rules: MatchingRules.InForce, order: PlaybackOrder
   ) throws(EnvironmentError) {
     self.cassette = cassette
     self.upstreams = upstreams
@@ -43,7 +45,7 @@ final class Replay: Sendable {
     } catch {
       throw EnvironmentError(.usage, "rules: \(error.problem)")
     }
-    interactions = cassette.cassette.interactions
+    self.interactions = interactions
     let location = cassette.location
     let assignment = UpstreamAssignment(upstreams)
     self.assignment = assignment

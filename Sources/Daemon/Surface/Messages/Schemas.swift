@@ -6,7 +6,7 @@ enum Schemas {
   static let all: [String: Schema] = [
     "Health": health, "Problem": problem,
     "ProvisioningRequest": provisioningRequest, "MatchingRules": matchingRules, "MatchingRule": matchingRule,
-    "ClockSettings": clockSettings, "Credential": credential,
+    "RedactionRules": redactionRules, "ClockSettings": clockSettings, "Credential": credential,
     "CredentialFault": credentialFault, "Owner": owner,
     "ProvisionedEnvironment": provisionedEnvironment, "EnvironmentList": environmentList, "Contract": contract,
     "LaunchContract": launchContract,
