@@ -11,7 +11,9 @@ indirect enum BodyKind: Equatable {
     case "application/x-www-form-urlencoded": self = .unsaid(.form)
     case "multipart/form-data": self = .multipart
     case "application/json", "text/json", "application/ndjson", "application/x-ndjson", "application/jsonl",
-      "application/json-seq":
+      "application/json-seq",
+      // Each event's data is a document of its own.
+      "text/event-stream":
       self = .json
     case "text/html", "text/xml", "application/xml": self = .markup
     case let type where type.hasSuffix("+json"): self = .json

@@ -75,17 +75,12 @@ struct PatternScanner: Sendable {
     return output + whole.substring(from: copied)
   }
 
-  /// Where something is found, in UTF-16 units: apart from each other, in order.
+  /// Where something is found, in UTF-16 units: apart from each other, in order. Texts in base64 are looked into.
   func ranges(in text: String) -> [Range<Int>] {
     guard !rules.isEmpty else { return [] }
     let all = NSRange(location: 0, length: text.utf16.count)
-    var found: [Range<Int>] = []
-    for rule in rules {
-      for match in rule.expression.matches(in: text, range: all) where match.range.length > 0 {
-        let start = rule.keepsGroup ? match.range(at: 1).upperBound : match.range.location
-        if start < match.range.upperBound { found.append(start..<match.range.upperBound) }
-      }
-    }
+    var found = matches(in: text)
+    for inner in Base64Text.all(in: text) { found += matches(in: inner.text).map(inner.place) }
     guard !found.isEmpty else { return [] }
     let marks = (Self.marks?.expression.matches(in: text, range: all) ?? []).map { $0.range }
     found.removeAll { range in marks.contains { $0.location <= range.lowerBound && range.upperBound <= $0.upperBound } }
@@ -97,6 +92,20 @@ struct PatternScanner: Sendable {
         united.append(range)
       }
     }
+  }
+}
+
+extension PatternScanner {
+  private func matches(in text: String) -> [Range<Int>] {
+    let all = NSRange(location: 0, length: text.utf16.count)
+    var found: [Range<Int>] = []
+    for rule in rules {
+      for match in rule.expression.matches(in: text, range: all) where match.range.length > 0 {
+        let start = rule.keepsGroup ? match.range(at: 1).upperBound : match.range.location
+        if start < match.range.upperBound { found.append(start..<match.range.upperBound) }
+      }
+    }
+    return found
   }
 }
 

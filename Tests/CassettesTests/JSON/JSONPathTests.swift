@@ -13,8 +13,10 @@ struct JSONPathTests {
       ("$", ["$"]), ("$.user.name", ["$.user.name"]), ("$['user']['x y']", ["$.user.x y"]),
       ("$[\"user\"].ssn", ["$.user.ssn"]), ("$.items[1].pin", ["$.items.1.pin"]),
       ("$.items[*].pin", ["$.items.0.pin", "$.items.1.pin"]), ("$..ssn", ["$.user.ssn", "$.items.0.ssn"]),
-      ("$..[0].pin", ["$.items.0.pin"]), ("$.items..*", ["$.items.0", "$.items.0.pin", "$.items.0.ssn", "$.items.1", "$.items.1.pin"]),
-      ("$.user.*", ["$.user.name", "$.user.ssn", "$.user.x y"]), ("$['*']", ["$.*"]), ("$.nobody", []), ("$.items[7]", []),
+      ("$..[0].pin", ["$.items.0.pin"]),
+      ("$.items..*", ["$.items.0", "$.items.0.pin", "$.items.0.ssn", "$.items.1", "$.items.1.pin"]),
+      ("$.user.*", ["$.user.name", "$.user.ssn", "$.user.x y"]), ("$['*']", ["$.*"]), ("$.nobody", []),
+      ("$.items[7]", []),
       ("$.user[0]", []), ("$.items.pin", []),
     ])
   func places(path: String, expected: [String]) throws {

@@ -7,7 +7,8 @@ struct FormRedactionTests {
   @Test(
     "lose the values of named items, and what patterns find in decoded values",
     arguments: [
-      ("a=1&token=secret&b=2", "a=1&token=%3Credacted%3E&b=2"), ("Token=x&TOKEN=y", "Token=%3Credacted%3E&TOKEN=%3Credacted%3E"),
+      ("a=1&token=secret&b=2", "a=1&token=%3Credacted%3E&b=2"),
+      ("Token=x&TOKEN=y", "Token=%3Credacted%3E&TOKEN=%3Credacted%3E"),
       ("tok%65n=x", "tok%65n=%3Credacted%3E"), ("token&token=", "token&token="), ("", ""), ("&&", "&&"),
       ("mail=joe%40example.com&x=1", "mail=%3Credacted%3E&x=1"), ("m=to+joe@example.com", "m=to%20%3Credacted%3E"),
       ("token=%3Credacted%3E", "token=%3Credacted%3E"),

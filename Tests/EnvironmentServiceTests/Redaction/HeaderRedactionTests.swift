@@ -13,10 +13,12 @@ struct HeaderRedactionTests {
     "lose what is secret and keep what is not",
     arguments: [
       ("Authorization", "Bearer abc.def", "Bearer <redacted>"), ("authorization", "Basic dTpw", "Basic <redacted>"),
-      ("Authorization", "abc", "<redacted>"), ("Authorization", #"Digest username="u", response="r""#, "Digest <redacted>"),
+      ("Authorization", "abc", "<redacted>"),
+      ("Authorization", #"Digest username="u", response="r""#, "Digest <redacted>"),
       ("Cookie", "a=1; b=two; c=", "a=<redacted>; b=<redacted>; c="), ("Cookie", "bare", "<redacted>"),
       ("Set-Cookie", "sid=abc==; Path=/; HttpOnly; Secure", "sid=<redacted>; Path=/; HttpOnly; Secure"),
-      ("Set-Cookie", "sid=; Max-Age=0", "sid=; Max-Age=0"), ("X-API-KEY", "k", "<redacted>"), ("X-Amz-Security-Token", "t", "<redacted>"),
+      ("Set-Cookie", "sid=; Max-Age=0", "sid=; Max-Age=0"), ("X-API-KEY", "k", "<redacted>"),
+      ("X-Amz-Security-Token", "t", "<redacted>"),
       ("Accept", "text/html", "text/html"), ("Authorization", "", ""), ("Accept", "0123456789abcdef", "<redacted>"),
       ("Location", "/a?t=0123456789abcdef", "/a?t=%3Credacted%3E"),
     ])

@@ -23,16 +23,26 @@ struct JSONStreamTests {
   @Test(
     "loses what stands at a place, keeps its shape, and all else to the byte",
     arguments: [
-      (#"{"user" : {"password": "p\"w", "n": 0.00}, "z":[1,2]}"#, "$.user.password",
-        #"{"user" : {"password": "<redacted>", "n": 0.00}, "z":[1,2]}"#),
-      (#"{"a": [{"pin": 1234}, {"pin": -1.5e3}], "ok": true}"#, "$.a[*].pin", #"{"a": [{"pin": 0}, {"pin": 0}], "ok": true}"#),
-      (#"{"a": {"t": true, "f": false, "n": null, "s": "x", "l": [1, "y"]}}"#, "$.a",
-        #"{"a": {"t": false, "f": false, "n": null, "s": "<redacted>", "l": [0, "<redacted>"]}}"#),
-      (#"{"x": {"ssn": "1", "y": [{"ssn": 2}]}, "ssn": "3"}"#, "$..ssn",
-        #"{"x": {"ssn": "<redacted>", "y": [{"ssn": 0}]}, "ssn": "<redacted>"}"#),
+      (
+        #"{"user" : {"password": "p\"w", "n": 0.00}, "z":[1,2]}"#, "$.user.password",
+        #"{"user" : {"password": "<redacted>", "n": 0.00}, "z":[1,2]}"#
+      ),
+      (
+        #"{"a": [{"pin": 1234}, {"pin": -1.5e3}], "ok": true}"#, "$.a[*].pin",
+        #"{"a": [{"pin": 0}, {"pin": 0}], "ok": true}"#
+      ),
+      (
+        #"{"a": {"t": true, "f": false, "n": null, "s": "x", "l": [1, "y"]}}"#, "$.a",
+        #"{"a": {"t": false, "f": false, "n": null, "s": "<redacted>", "l": [0, "<redacted>"]}}"#
+      ),
+      (
+        #"{"x": {"ssn": "1", "y": [{"ssn": 2}]}, "ssn": "3"}"#, "$..ssn",
+        #"{"x": {"ssn": "<redacted>", "y": [{"ssn": 0}]}, "ssn": "<redacted>"}"#
+      ),
       (#"{"\u0073sn": "1", "naïve 🙂": "2"}"#, "$.ssn", #"{"\u0073sn": "<redacted>", "naïve 🙂": "2"}"#),
       (#"[["a", "b"], ["c"]]"#, "$[0][1]", #"[["a", "<redacted>"], ["c"]]"#),
-      (#""whole""#, "$", #""<redacted>""#), ("12", "$", "0"), ("{\"a\":1}\n{\"a\":2}\n", "$.a", "{\"a\":0}\n{\"a\":0}\n"),
+      (#""whole""#, "$", #""<redacted>""#), ("12", "$", "0"),
+      ("{\"a\":1}\n{\"a\":2}\n", "$.a", "{\"a\":0}\n{\"a\":0}\n"),
       (#"{"a": 1, "b": "}"}"#, "$.b", #"{"a": 1, "b": "<redacted>"}"#), (#"{"a": "#, "$.a", #"{"a": "#),
       (#"{"a": "cut sho"#, "$.a", #"{"a": "<redacted>"#), ("no JSON at all", "$.a", "no JSON at all"),
     ])

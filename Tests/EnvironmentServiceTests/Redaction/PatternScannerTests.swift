@@ -1,3 +1,4 @@
+import Foundation
 import Testing
 
 @testable import EnvironmentService
@@ -49,6 +50,24 @@ struct PatternScannerTests {
     var stream = PatternStream(scanner, .plain)
     let output = stream.push([0xFF, 0xFE] + Array("sk_live_A".utf8) + [0xFF], isLast: true)
     #expect(output == [0xFF, 0xFE] + Array("<redacted>".utf8) + [0xFF])
+  }
+
+  @Test("are found in texts in base64, at every alignment, and not in what is no text", arguments: 0..<6)
+  func base64(before: Int) throws {
+    let scanner = try PatternScanner(patterns: ["sk_live_[A-Za-z0-9]+", "[0-9]{3}"])
+    for isURL in [false, true] {
+      let text = Data(
+        "\(String(repeating: "ü", count: before / 2))\(String(repeating: "?", count: before % 2)):sk_live_Ab9:more".utf8
+      )
+      var base64 = text.base64EncodedString()
+      if isURL { base64 = base64.replacing("+", with: "-").replacing("/", with: "_").replacing("=", with: "") }
+      let redacted = try #require(scanner.redact(#"{"a": "\#(base64)", "b": 1}"#))
+      #expect(redacted.contains("<redacted>") && redacted.hasSuffix(#"", "b": 1}"#))
+      for hidden in ["c2tfbGl2ZV", "NrX2xpdmVf", "za19saXZlX"] { #expect(!redacted.contains(hidden)) }
+    }
+    let random = Data((0..<300).map { UInt8(truncatingIfNeeded: $0 &* 167 &+ before) }).base64EncodedString()
+      .replacing(/[0-9]/, with: "x")
+    #expect(scanner.redact(random) == nil)
   }
 
   @Test("that cannot be used are named")

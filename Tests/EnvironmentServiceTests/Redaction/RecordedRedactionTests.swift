@@ -77,12 +77,14 @@ struct RecordedRedactionTests {
 
   @Test("is none of what a rule names, and two that the rule makes alike replay in their order")
   func rules() async throws {
-    let rules = #"{"headers": ["X-Session"], "query": ["token"], "json": ["$.pin"], "form": ["pin"], "patterns": ["sk_[a-z]+"]}"#
+    let rules =
+      #"{"headers": ["X-Session"], "query": ["token"], "json": ["$.pin"], "form": ["pin"], "patterns": ["sk_[a-z]+"]}"#
     let upstream = try Self.echo()
     try await withWorld(upstream) { world in
       try world.write(rules, to: "c.redact.json")
       try await world.run(.record, ["api": upstream.origin]) { environment in
-        _ = try await environment.get("/a?token=canary&x=1", ["X-Session": "canary", "Referer": "http://x/?token=canary"])
+        _ = try await environment.get(
+          "/a?token=canary&x=1", ["X-Session": "canary", "Referer": "http://x/?token=canary"])
         _ = try await environment.post("/b", #"{"pin": 7777, "x": "sk_canary"}"#)
         _ = try await environment.post("/c", "pin=canary&x=1", type: "application/x-www-form-urlencoded")
       }

@@ -23,7 +23,8 @@ struct RedactionRulesTests {
     arguments: [
       (#"{"header": ["a"]}"#, "$.header: there is no such rule; there are headers, query, json, form, patterns, keep"),
       (#"{"keep": {"query": []}}"#, "$.keep.query: there is no such rule; there are headers, credentials"),
-      (#"{"json": "$.a"}"#, "$.json: it is a string, not an array"), (#"{"json": [1]}"#, "$.json.0: it is a whole number, not a string"),
+      (#"{"json": "$.a"}"#, "$.json: it is a string, not an array"),
+      (#"{"json": [1]}"#, "$.json.0: it is a whole number, not a string"),
       ("{", "not valid JSON"), ("[]", "it is an array"),
     ])
   func unknown(text: String, problem: String) {
@@ -34,8 +35,10 @@ struct RedactionRulesTests {
   @Test(
     "that cannot be used are refused, with their place",
     arguments: [
-      (#"{"json": ["$.a", "b"]}"#, "$.json[1]: 'b' is no JSON path"), (#"{"patterns": ["("]}"#, "$.patterns[0]: '(' is no regular"),
-      (#"{"patterns": ["a*"]}"#, "$.patterns[0]: it also finds nothing"), (#"{"headers": [""]}"#, "$.headers[0]: it is empty"),
+      (#"{"json": ["$.a", "b"]}"#, "$.json[1]: 'b' is no JSON path"),
+      (#"{"patterns": ["("]}"#, "$.patterns[0]: '(' is no regular"),
+      (#"{"patterns": ["a*"]}"#, "$.patterns[0]: it also finds nothing"),
+      (#"{"headers": [""]}"#, "$.headers[0]: it is empty"),
       (#"{"keep": {"headers": ["Accept"]}}"#, "$.keep.headers[0]: 'Accept' is not redacted by default"),
     ])
   func unusable(text: String, problem: String) throws {

@@ -47,7 +47,9 @@ struct SecretScannerTests {
 
   @Test("are found once: a mark stays as it is, also where a secret is a word in it")
   func marks() {
-    let redactor = SecretScanner([(Array("redacted".utf8), RedactionMark("clinic/redacted")), (Array("clinic".utf8), .plain)])
+    let redactor = SecretScanner([
+      (Array("redacted".utf8), RedactionMark("clinic/redacted")), (Array("clinic".utf8), .plain),
+    ])
     let once = redactor.redact("redacted clinic")
     #expect(once == "<redacted:clinic/redacted> <redacted>")
     #expect(redactor.redact(once) == once)
@@ -57,7 +59,9 @@ struct SecretScannerTests {
     }
   }
 
-  @Test("are found wherever a stream is cut", arguments: ["correct horse", "Y29ycmVjdCBob3JzZQ==", #"\u0063orrect\u0020horse"#])
+  @Test(
+    "are found wherever a stream is cut",
+    arguments: ["correct horse", "Y29ycmVjdCBob3JzZQ==", #"\u0063orrect\u0020horse"#])
   func cut(form: String) {
     let scanner = SecretScanner([(Array("correct horse".utf8), .plain)])
     let text = Array("before \(form) and \(form) after".utf8)
@@ -92,7 +96,9 @@ struct SecretScannerTests {
 
   @Test("that begin alike are told apart by the longest")
   func longest() {
-    let redactor = SecretScanner([(Array("token".utf8), .plain), (Array("token-of-another".utf8), RedactionMark("b/c d"))])
+    let redactor = SecretScanner([
+      (Array("token".utf8), .plain), (Array("token-of-another".utf8), RedactionMark("b/c d")),
+    ])
     #expect(redactor.redact("token-of-another token") == "<redacted:b/c_d> <redacted>")
   }
 }
