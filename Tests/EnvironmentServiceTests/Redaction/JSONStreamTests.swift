@@ -43,6 +43,10 @@ struct JSONStreamTests {
       (#"[["a", "b"], ["c"]]"#, "$[0][1]", #"[["a", "<redacted>"], ["c"]]"#),
       (#""whole""#, "$", #""<redacted>""#), ("12", "$", "0"),
       ("{\"a\":1}\n{\"a\":2}\n", "$.a", "{\"a\":0}\n{\"a\":0}\n"),
+      (
+        "event: x\ndata: {\"a\": 1}\n\ndata: [{\"a\": 2}]\n\n", "$..a",
+        "event: x\ndata: {\"a\": 0}\n\ndata: [{\"a\": 0}]\n\n"
+      ),
       (#"{"a": 1, "b": "}"}"#, "$.b", #"{"a": 1, "b": "<redacted>"}"#), (#"{"a": "#, "$.a", #"{"a": "#),
       (#"{"a": "cut sho"#, "$.a", #"{"a": "<redacted>"#), ("no JSON at all", "$.a", "no JSON at all"),
     ])
