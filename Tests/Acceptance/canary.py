@@ -13,7 +13,7 @@ import sys
 import threading
 import urllib.parse
 
-import brotli
+import brotlicffi as brotli
 
 import support
 

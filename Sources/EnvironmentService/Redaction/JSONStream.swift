@@ -73,7 +73,7 @@ struct JSONStream {
           }
           index += 1
         case .word(let isTaken):
-          if Self.endsWord(byte) {
+          if Self.endsWord(byte), !(byte == UInt8(ascii: ":") && isInMark) {
             endWord(isTaken, &output)
           } else {
             add(byte, isTaken, &output)
@@ -155,6 +155,9 @@ struct JSONStream {
     for (path, progress) in zip(paths, progress) where path.isAtEnd(progress) { return true }
     return false
   }
+
+  /// Whether the colon of a credential's mark may come.
+  private var isInMark: Bool { piece.contains(UInt8(ascii: "<")) && !piece.contains(UInt8(ascii: ">")) }
 
   private mutating func begin() {
     piece.removeAll(keepingCapacity: true)

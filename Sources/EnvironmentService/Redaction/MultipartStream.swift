@@ -29,7 +29,8 @@ struct MultipartStream {
     held = Array("\r\n".utf8)
   }
 
-  private var isAtStart = true
+  /// Bytes of that line break that have still to be taken away.
+  private var added = 2
 
   mutating func push(_ chunk: [UInt8], isLast: Bool = false) -> [UInt8] {
     held += chunk
@@ -72,9 +73,9 @@ struct MultipartStream {
       }
     }
     held.removeFirst(start)
-    guard isAtStart, output.count >= 2 else { return output }
-    isAtStart = false
-    output.removeFirst(2)
+    let ours = min(added, output.count)
+    added -= ours
+    output.removeFirst(ours)
     return output
   }
 

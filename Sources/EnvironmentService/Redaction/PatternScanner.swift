@@ -173,7 +173,7 @@ private struct DecodedText {
       steps += 1
     }
     if end > 0, bytes[end - 1] >= 0xC0 { end -= 1 } else { end = bytes.count }
-    if let text = String(validating: bytes[..<end], as: UTF8.self) ?? String(validating: bytes, as: UTF8.self) {
+    if let text = String(validating: bytes, as: UTF8.self) ?? String(validating: bytes[..<end], as: UTF8.self) {
       self.text = text
       isUTF8 = true
     } else {

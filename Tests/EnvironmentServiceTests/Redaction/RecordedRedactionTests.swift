@@ -97,11 +97,11 @@ struct RecordedRedactionTests {
       // The upstream says what it was asked in plain text: there only patterns and query items can be found.
       #expect(!text.contains("token=canary") && !text.contains("sk_canary"))
       let report = try await world.run(.replay) { environment in
-        #expect(try await environment.get("/a?token=other&x=1").status == 200)
-        #expect(try await environment.post("/b", #"{"x": "sk_zzz", "pin": 1}"#).status == 200)
-        #expect(
-          try await environment.post("/c", "x=1&pin=other", type: "application/x-www-form-urlencoded").status == 200)
-        #expect(try await environment.get("/a?token=other&x=2").status == 501)
+        let first = try await environment.get("/a?token=other&x=1")
+        let second = try await environment.post("/b", #"{"x": "sk_zzz", "pin": 1}"#)
+        let third = try await environment.post("/c", "x=1&pin=other", type: "application/x-www-form-urlencoded")
+        let miss = try await environment.get("/a?token=other&x=2")
+        #expect([first, second, third, miss].map(\.status) == [200, 200, 200, 501])
       }
       #expect(!"\(report)".contains("token=other"))
     }
@@ -116,7 +116,8 @@ struct RecordedRedactionTests {
       }
       try world.write(#"{"query": ["token"], "json": ["$.pin"]}"#, to: "redact.json")
       let report = try await world.run(.replay) { environment in
-        #expect(try await environment.post("/b?token=two", #"{"pin": 1}"#).status == 200)
+        let answer = try await environment.post("/b?token=two", #"{"pin": 1}"#)
+        #expect(answer.status == 200)
       }
       #expect(report.ok)
     }
@@ -146,7 +147,8 @@ struct RecordedRedactionTests {
         }
       }
       try await world.run(.record, ["api": upstream.origin], with: Self.credentials(Self.secret)) { environment in
-        #expect(try await send(environment, coded).body == coded)
+        let answer = try await send(environment, coded)
+        #expect(answer.body == coded)
       }
       let expected = content.replacing(Self.secret, with: "<redacted:s/a>")
       let interaction = try world.cassette().interactions[0]
