@@ -51,6 +51,9 @@ package enum Provisioning {
     }
     var recorder: CassetteRecorder?
     if mode.mayRecord, let location = specification.cassette {
+      notes += state.redactor.unseen.map {
+        "the credential \($0) is too short to be found in a recording; name where it stands, with \(specification.redactionAdvice)"
+      }
       let header = CassetteHeader(
         recordedAt: recordedAt, timeZone: clock.timeZone, locale: clock.locale,
         seed: seed, upstreams: upstreams)

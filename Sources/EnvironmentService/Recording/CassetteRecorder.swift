@@ -124,8 +124,8 @@ final class CassetteRecorder: Sendable {
     try append(PartialLine.string(entry, key: key, ordinal: ordinal)) { $0.strings += 1 }
   }
 
-  /// A place for a body that passes, without what `redactor` takes out of it.
-  func spool(_ redactor: sending BodyRedactor) -> BodySpool {
+  /// A place for a body, without what `redactor` takes out of it.
+  func spool(_ redactor: sending BodyRedactor? = nil) -> BodySpool {
     BodySpool(
       location: location,
       serial: state.withLock {

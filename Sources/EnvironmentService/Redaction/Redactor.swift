@@ -14,12 +14,15 @@ struct Redactor: Sendable {
   let rules: CompiledRules
   /// Whether requests may have to be changed before they are matched: by a rule, or by a credential.
   let changesRequests: Bool
+  /// Credentials that are too short to be found in a text.
+  let unseen: [String]
 
   init(_ credentials: [EnvironmentSpecification.Credential], token: String, rules: CompiledRules = .none) {
     let known = credentials.map { (name: "\($0.service)/\($0.account)", secret: $0.secret) }
       .filter { !rules.keptCredentials.contains($0.name) }
     secrets = SecretScanner(known.map { ($0.secret, RedactionMark($0.name)) } + [(Array(token.utf8), .plain)])
     self.rules = rules
+    unseen = known.filter { 1..<SecretScanner.shortest ~= $0.secret.count }.map(\.name)
     changesRequests =
       !known.isEmpty || rules.changesRequests || !rules.headers.isEmpty || !rules.keptHeaders.isEmpty
   }

@@ -2,21 +2,25 @@
 struct SecretNeedle: Sendable {
   /// A character, or a byte of what is no text, with the ways to write it beside percent-encoding.
   private struct Unit {
-    var bytes: [UInt8]
-    var others: [[UInt8]]
+    let bytes: [UInt8]
+    let others: [[UInt8]]
+    /// All forms by their beginnings.
+    let beginnings: [[UInt8]]
+    /// The most bytes that it takes.
+    let longest: Int
 
     /// Escapes of an escape's first character are looked for up to so many times: `%252F`, `\\\\u002f`.
     static let nesting = 3
 
-    /// All forms by their beginnings.
-    var forms: [[UInt8]] {
+    init(bytes: [UInt8], others: [[UInt8]] = []) {
+      self.bytes = bytes
+      self.others = others
       let digits = Array("0123456789abcdef".utf8)
       let percent = [[UInt8(ascii: "%"), digits[Int(bytes[0] >> 4)]], Array("%2".utf8)]
       let escapes = others.contains { $0[0] == UInt8(ascii: "\\") } ? [Array("\\\\".utf8)] : []
-      return [bytes] + percent + others + escapes
+      beginnings = [bytes] + percent + others + escapes
+      longest = max((3 + 2 * Self.nesting) * bytes.count, (others.map(\.count).max() ?? 0) + Self.nesting * 2)
     }
-    var firstBytes: Set<UInt8> { Set(forms.map { $0[0] }) }
-    var longest: Int { max((3 + 2 * Self.nesting) * bytes.count, (others.map(\.count).max() ?? 0) + Self.nesting * 2) }
   }
 
   /// The characters of ASCII, made once: the forms of an environment's token alone have hundreds, and each environment
@@ -32,7 +36,7 @@ struct SecretNeedle: Sendable {
     if let text = String(validating: secret, as: UTF8.self) {
       units = text.unicodeScalars.map { $0.isASCII ? Self.ascii[Int($0.value)] : Self.makeUnit($0) }
     } else {
-      units = secret.map { Unit(bytes: [$0], others: []) }
+      units = secret.map { Unit(bytes: [$0]) }
     }
   }
 
@@ -40,18 +44,19 @@ struct SecretNeedle: Sendable {
     Unit(bytes: Array(String(scalar).utf8), others: otherForms(of: scalar))
   }
 
-  /// The pairs of bytes with which one of its forms may begin, the first in the higher eight bits.
-  var firstPairs: Set<UInt16> {
-    guard let first = units.first else { return [] }
-    // What follows a form of one byte begins the next character.
-    let next = units.count > 1 ? units[1].firstBytes : Set(0...255)
-    var pairs = Set<UInt16>()
-    for form in first.forms {
-      for second in form.count > 1 ? Self.cases(form[1]) : Array(next) {
-        pairs.insert(UInt16(form[0]) << 8 | UInt16(second))
+  /// Takes each pair of bytes with which one of its forms may begin, some more than once.
+  func forEachFirstPair(_ body: (_ first: UInt8, _ second: UInt8) -> Void) {
+    guard let first = units.first else { return }
+    for form in first.beginnings {
+      if form.count > 1 {
+        for second in Self.cases(form[1]) { body(form[0], second) }
+      } else if units.count > 1 {
+        // What follows a form of one byte begins the next character.
+        for next in units[1].beginnings { body(form[0], next[0]) }
+      } else {
+        for second in UInt8.min...UInt8.max { body(form[0], second) }
       }
     }
-    return pairs
   }
 
   /// The most bytes that it takes in any form.

@@ -2,7 +2,7 @@
 ///
 /// One of less than four bytes is left alone: it would be found everywhere.
 struct SecretScanner: Sendable {
-  private static let shortest = 4
+  static let shortest = 4
 
   /// The longest first: one may begin with another.
   private let needles: [SecretNeedle]
@@ -29,9 +29,11 @@ struct SecretScanner: Sendable {
     var beginning = [[Int]](repeating: [], count: 256)
     var pairs = [UInt64](repeating: 0, count: 1024)
     for (index, needle) in needles.enumerated() {
-      let firstPairs = needle.firstPairs
-      for byte in Set(firstPairs.map { Int($0 >> 8) }) { beginning[byte].append(index) }
-      for pair in firstPairs { pairs[Int(pair >> 6)] |= 1 << UInt64(pair & 63) }
+      needle.forEachFirstPair { first, second in
+        if beginning[Int(first)].last != index { beginning[Int(first)].append(index) }
+        let pair = Int(first) << 8 | Int(second)
+        pairs[pair >> 6] |= 1 << UInt64(pair & 63)
+      }
     }
     self.needles = needles
     self.beginning = beginning

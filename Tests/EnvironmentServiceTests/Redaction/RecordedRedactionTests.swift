@@ -189,6 +189,23 @@ struct RecordedRedactionTests {
     }
   }
 
+  @Test("is told before it is recorded, where a credential is too short to be found")
+  func short() async throws {
+    let upstream = try Self.echo()
+    try await withWorld(upstream) { world in
+      for (secret, count) in [("abc", 1), ("abcd", 0), ("", 0)] {
+        let environment = try world.provision(.record, ["api": upstream.origin], Self.credentials(secret))
+        #expect(environment.notes.count == count)
+        #expect(environment.notes.allSatisfy { $0.contains("credential s/a is too short") && !$0.contains("abc") })
+        _ = await environment.end()
+      }
+      try world.write(#"{"keep": {"credentials": ["s/a"]}}"#, to: "redact.json")
+      let kept = try world.provision(.record, ["api": upstream.origin], Self.credentials("abc"))
+      #expect(kept.notes.isEmpty)
+      _ = await kept.end()
+    }
+  }
+
   @Test("is no string's key: that is refused before it is written")
   func key() async throws {
     let upstream = try Self.echo()
