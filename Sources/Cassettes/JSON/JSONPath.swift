@@ -1,168 +1,147 @@
 package import LaunchContract
 
-/// Places in a JSON value, in a subset of RFC 9535: `$`, `.name`, `['name']`, `[0]`, `.*`, `[*]`, and each of them after
-/// `..`, which looks at all depths.
+/// Places in a JSON value: the part of RFC 9535 that names them.
+///
+/// `$` and then any of `.name`, `['name']` (or in double quotes), `[n]` (from 0, or from -1 backwards), `.*` and `[*]`,
+/// each also after `..` for any depth: `..name`, `..['name']`, `..[n]`, `..*`. Slices, filters and lists are refused.
+///
+/// A value is walked from its root, step by step, whether it lies in memory or streams by:
 ///
 /// ```swift
-/// try JSONPath("$..ssn").places(in: value)  // [[.name("user"), .name("ssn")]]
+/// let path = try JSONPath("$..ssn")
+/// path.isAtEnd(path.enter(path.start, .name("ssn")))  // true
 /// ```
 package struct JSONPath: Sendable, Equatable, CustomStringConvertible {
-  /// One step down in a value.
-  package enum Step: Sendable, Equatable {
+  /// Where a value lies in the one that holds it.
+  package enum Child: Sendable {
     case name(String)
-    case index(Int)
+    /// The count is nil as long as it is not known.
+    case index(Int, of: Int?)
   }
 
-  /// How far a path has come at one place: bit n says that n of its segments lead here.
+  /// How far a path has come at one place: bit n says that n of its steps lead here.
   package struct Progress: Sendable {
     fileprivate var bits: UInt64
   }
 
-  struct Segment: Sendable, Equatable {
-    /// Nil: any.
-    var step: Step?
-    var isDescendant: Bool
+  enum Selector: Sendable, Equatable {
+    case name(String)
+    /// From 0; below that from the end.
+    case index(Int)
+    case any
+  }
+
+  struct Step: Sendable, Equatable {
+    var selector: Selector
+    /// Whether it may lie at any depth from here.
+    var isDeep: Bool
   }
 
   /// As it was written.
   package let description: String
-  private let segments: [Segment]
+  private let steps: [Step]
 
-  /// Reads a path.
-  ///
-  /// - Throws: ``JSONPathError``, for what is none, and for what the subset leaves out: slices, filters, several
-  ///   selectors, indices from the end.
-  package init(_ text: String) throws(JSONPathError) {
+  /// - Parameter text: as in `$.orders[*].sentAt`.
+  /// - Throws: `ContractError` with what is wrong.
+  package init(_ text: String) throws(ContractError) {
     var reader = JSONPathReader(text)
-    segments = try reader.segments()
+    steps = try reader.steps()
     description = text
+  }
+
+  /// Whether it means the value as a whole.
+  package var isWhole: Bool { steps.isEmpty }
+
+  /// Whether it can only be followed where arrays are known to their ends.
+  package var countsFromEnd: Bool {
+    steps.contains { if case .index(let index) = $0.selector { index < 0 } else { false } }
   }
 
   /// At the root.
   package var start: Progress { Progress(bits: 1) }
 
   /// One step further down.
-  package func enter(_ progress: Progress, _ step: Step) -> Progress {
+  ///
+  /// With plain loops: all that is recorded or matched under a rule passes here, and what is generic takes a lock of the
+  /// whole process in a debug build.
+  package func enter(_ progress: Progress, _ child: Child) -> Progress {
+    guard progress.bits != 0 else { return progress }
     var bits: UInt64 = 0
-    for (number, segment) in segments.enumerated() where progress.bits >> UInt64(number) & 1 == 1 {
-      if segment.isDescendant { bits |= 1 << UInt64(number) }
-      if segment.step == nil || segment.step == step { bits |= 1 << UInt64(number + 1) }
+    var number = 0
+    while number < steps.count {
+      if progress.bits >> UInt64(number) & 1 == 1 {
+        let step = steps[number]
+        if step.isDeep { bits |= 1 << UInt64(number) }
+        if step.selector.means(child) { bits |= 1 << UInt64(number + 1) }
+      }
+      number += 1
     }
     return Progress(bits: bits)
   }
 
   /// Whether a place is one of those that the path means.
-  package func isAtEnd(_ progress: Progress) -> Bool { progress.bits >> UInt64(segments.count) & 1 == 1 }
-
-  /// The places in a value, in its order.
-  package func places(in value: JSON) -> [[Step]] {
-    var found: [[Step]] = []
-    // A stack stands in for recursion, for which some threads have no room.
-    var open: [(value: JSON, steps: [Step], progress: Progress)] = [(value, [], start)]
-    while let (value, steps, progress) = open.popLast() {
-      if isAtEnd(progress) { found.append(steps) }
-      guard progress.bits != 0 else { continue }
-      switch value {
-      case .array(let elements):
-        for (index, element) in elements.enumerated().reversed() {
-          open.append((element, steps + [.index(index)], enter(progress, .index(index))))
-        }
-      case .object(let members):
-        for member in members.reversed() {
-          open.append((member.value, steps + [.name(member.key)], enter(progress, .name(member.key))))
-        }
-      default: break
-      }
-    }
-    return found
+  package func isAtEnd(_ progress: Progress) -> Bool {
+    progress.bits >> UInt64(steps.count) & 1 == 1
   }
 }
 
-/// Why a text is no JSON path.
-package struct JSONPathError: Error, Sendable, Equatable, CustomStringConvertible {
-  /// What is wrong, and what there is.
-  package let description: String
+extension JSONPath.Selector {
+  /// Names by bytes, as JSON's are compared.
+  fileprivate func means(_ child: JSONPath.Child) -> Bool {
+    switch (self, child) {
+    case (.any, _): true
+    case (.name(let name), .name(let other)): name.hasSameBytes(as: other)
+    case (.index(let index), .index(let other, let count)):
+      index == other || index < 0 && count.map { index == other - $0 } ?? false
+    default: false
+    }
+  }
 }
 
-private struct JSONPathReader {
-  /// As many as there are bits for.
-  private static let limit = 63
-  private let text: String
-  private var rest: Substring
-
-  init(_ text: String) {
-    self.text = text
-    rest = text[...]
+extension [JSONPath] {
+  /// The value without all that the paths mean. A path that means the whole leaves it as it is.
+  package func removed(from value: JSON) -> JSON {
+    isEmpty ? value : removed(from: value, map(\.start))
   }
 
-  mutating func segments() throws(JSONPathError) -> [JSONPath.Segment] {
-    guard take("$") else { throw failure("it does not begin with $") }
-    var segments: [JSONPath.Segment] = []
-    while !rest.isEmpty {
-      let isDescendant = take("..")
-      if take("[") {
-        segments.append(.init(step: try bracket(), isDescendant: isDescendant))
-      } else {
-        guard isDescendant || take(".") else { throw failure("'\(rest.prefix(10))' is neither .name nor [0]") }
-        segments.append(.init(step: try name(), isDescendant: isDescendant))
+  private func removed(from value: JSON, _ progress: [JSONPath.Progress]) -> JSON {
+    switch value {
+    case .object(let members):
+      var kept: [JSON.Member] = []
+      for member in members {
+        if let value = self.kept(member.value, .name(member.key), progress) {
+          kept.append(.init(member.key, value))
+        }
       }
-      guard segments.count <= Self.limit else { throw failure("it has more than \(Self.limit) steps") }
-    }
-    return segments
-  }
-
-  private mutating func take(_ word: String) -> Bool {
-    guard rest.hasPrefix(word) else { return false }
-    rest = rest.dropFirst(word.count)
-    return true
-  }
-
-  /// What follows a dot; nil for `*`.
-  private mutating func name() throws(JSONPathError) -> JSONPath.Step? {
-    if take("*") { return nil }
-    let name = rest.prefix { $0 == "_" || $0 == "-" || $0.isLetter || $0.isNumber || !$0.isASCII }
-    guard !name.isEmpty else { throw failure("a name is missing after a dot") }
-    rest = rest.dropFirst(name.count)
-    return .name(String(name))
-  }
-
-  /// What follows a bracket, up to the closing one; nil for `*`.
-  private mutating func bracket() throws(JSONPathError) -> JSONPath.Step? {
-    let step: JSONPath.Step?
-    if take("*") {
-      step = nil
-    } else if let quote = rest.first, quote == "'" || quote == "\"" {
-      rest = rest.dropFirst()
-      step = .name(try quoted(quote))
-    } else {
-      let digits = rest.prefix { ("0"..."9").contains($0) }
-      guard let index = Int(digits) else { throw failure("after [ come *, a number from 0, or a name in quotes") }
-      rest = rest.dropFirst(digits.count)
-      step = .index(index)
-    }
-    guard take("]") else { throw failure("a ] is missing; several selectors, slices and filters are not known here") }
-    return step
-  }
-
-  private mutating func quoted(_ quote: Character) throws(JSONPathError) -> String {
-    var name = ""
-    while let character = rest.popFirst() {
-      if character == quote { return name }
-      guard character == "\\" else {
-        name.append(character)
-        continue
+      return .object(kept)
+    case .array(let elements):
+      var kept: [JSON] = []
+      var index = 0
+      while index < elements.count {
+        if let value = self.kept(elements[index], .index(index, of: elements.count), progress) {
+          kept.append(value)
+        }
+        index += 1
       }
-      guard let escaped = rest.popFirst(), escaped == quote || escaped == "\\" else {
-        throw failure("after a backslash comes a quote or a backslash")
-      }
-      name.append(escaped)
+      return .array(kept)
+    default: return value
     }
-    throw failure("a name's closing quote is missing")
   }
 
-  private func failure(_ problem: String) -> JSONPathError {
-    JSONPathError(
-      description:
-        "'\(text.prefix(80))' is no JSON path: \(problem); write as in $.user.password, $..ssn, $.items[*].pin")
+  /// Nil for what goes.
+  private func kept(_ value: JSON, _ child: JSONPath.Child, _ progress: [JSONPath.Progress])
+    -> JSON?
+  {
+    var next: [JSONPath.Progress] = []
+    var leadsOn = false
+    var number = 0
+    while number < count {
+      let entered = self[number].enter(progress[number], child)
+      if self[number].isAtEnd(entered) { return nil }
+      leadsOn = leadsOn || entered.bits != 0
+      next.append(entered)
+      number += 1
+    }
+    return leadsOn ? removed(from: value, next) : value
   }
 }

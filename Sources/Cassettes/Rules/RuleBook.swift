@@ -35,7 +35,11 @@ package struct RuleBook: Sendable {
         Compiled(
           rule: rule, path: rule.path.map(Glob.init(path:)),
           json: try Self.compiled(rule.ignore.json, at: "\(place).json") { text throws(ContractError) in
-            try JSONPath(text)
+            let path = try JSONPath(text)
+            guard !path.isWhole else {
+              throw ContractError("'$' is the whole body; write \"compare\": {\"body\": \"none\"} for that")
+            }
+            return path
           },
           patterns: try Self.compiled(rule.ignore.pattern, at: "\(place).pattern") { text throws(ContractError) in
             try Pattern(text)

@@ -102,6 +102,9 @@ struct EnvironmentOptions {
     for path in options.all("--redact") {
       specification.redaction = specification.redaction.adding(try RedactionFiles.read(path))
     }
+    specification.secrecyOptions = ["--credential", "--redact"].flatMap { option in
+      options.all(option).map { "\(option) \($0)" }
+    }
     return specification
   }
 

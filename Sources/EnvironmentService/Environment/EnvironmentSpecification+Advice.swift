@@ -61,8 +61,9 @@ extension EnvironmentSpecification {
     case .command:
       let named = upstreams.map { " --upstream \($0.name)=\($0.url)" }.joined()
       let rules = (rulesFile.map { " --rules \($0)" } ?? "") + (order.map { " --order \($0.rawValue)" } ?? "")
-      return
-        "diorama run --mode \(mode.rawValue) --cassette \(cassette?.description ?? "PATH")\(named)\(rules) -- \(command)"
+      let secrecy = secrecyOptions.map { " \($0)" }.joined()
+      return "diorama run --mode \(mode.rawValue) --cassette \(cassette?.description ?? "PATH")"
+        + "\(named)\(rules)\(secrecy) -- \(command)"
     case .test:
       return "DIORAMA_MODE=\(mode.rawValue) swift test --filter '\(command)'"
     case .api:

@@ -71,6 +71,9 @@ package struct EnvironmentSpecification: Sendable, Codable {
   package var order: PlaybackOrder?
   /// What is taken out of recordings beside what always is; files beside the cassette add to it.
   package var redaction = RedactionRules()
+  /// What the command was given to keep secrets out, as it was written: advice repeats it, since a recording without it
+  /// would have them.
+  package var secrecyOptions: [String] = []
   /// A file for all journal entries as NDJSON.
   package var journalFile: String?
   /// Whether this is a continuous integration run, where `once` never records.

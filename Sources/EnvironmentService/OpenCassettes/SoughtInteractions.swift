@@ -18,17 +18,21 @@ struct SoughtInteractions {
     guard redactor.changesRequests || cassette.hasCodedRequests || byRules else { return }
     for index in interactions.indices {
       let recorded = interactions[index].request
-      var request = recorded
-      request.url = redactor.redactURL(recorded.url)
-      if byRules { request.headers = redactor.redact(recorded.headers) }
-      if recorded.body.length > 0 {
-        let body = try CassetteReader.bytes(of: recorded.body, in: cassette.location)
-        let redacted = redactor.redact(body, of: recorded.headers)
-        if redacted != body { request.body = .bytes(redacted) }
+      let url = redactor.redactURL(recorded.url)
+      if url != recorded.url { change { $0[index].request.url = url } }
+      if byRules {
+        let headers = redactor.redact(recorded.headers)
+        if headers != recorded.headers { change { $0[index].request.headers = headers } }
       }
-      guard request != recorded else { continue }
-      interactions[index].request = request
-      areAsRecorded = false
+      guard recorded.body.length > 0 else { continue }
+      let body = try CassetteReader.bytes(of: recorded.body, in: cassette.location)
+      let redacted = redactor.redact(body, of: recorded.headers)
+      if redacted != body { change { $0[index].request.body = .bytes(redacted) } }
     }
+  }
+
+  private mutating func change(_ body: (inout [Interaction]) -> Void) {
+    body(&interactions)
+    areAsRecorded = false
   }
 }

@@ -142,8 +142,8 @@ struct JSONStream {
     }
     guard !level.isTaken else { return ([], true) }
     guard !paths.isEmpty else { return ([], false) }
-    let step: JSONPath.Step = level.isObject ? .name(level.name ?? "") : .index(level.index)
-    let progress = zip(paths, level.progress).map { $0.enter($1, step) }
+    let child: JSONPath.Child = level.isObject ? .name(level.name ?? "") : .index(level.index, of: nil)
+    let progress = zip(paths, level.progress).map { $0.enter($1, child) }
     return (progress, isAtEnd(progress))
   }
 

@@ -1,5 +1,6 @@
 import Cassettes
 import ControlAPI
+import LaunchContract
 
 /// Rules, ready to be used.
 struct CompiledRules: Sendable {
@@ -62,10 +63,14 @@ extension RedactionRules {
           : "'\(patterns[error.number].prefix(80))' is no regular expression; write as in sk_live_[A-Za-z0-9]+")
     }
     for (number, text) in json.enumerated() {
-      do throws(JSONPathError) {
-        rules.json.append(try JSONPath(text))
+      do throws(ContractError) {
+        let path = try JSONPath(text)
+        guard !path.countsFromEnd else {
+          throw ContractError("'\(text)' counts from an end that a body has not come to when it is recorded; write [*]")
+        }
+        rules.json.append(path)
       } catch {
-        throw failure("json[\(number)]", error.description)
+        throw failure("json[\(number)]", error.problem)
       }
     }
     rules.headers = Set(headers.map { $0.lowercased() })

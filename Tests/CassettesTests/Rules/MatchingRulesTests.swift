@@ -31,6 +31,7 @@ struct MatchingRulesTests {
       (
         #"{"rules": [{"ignore": {"json": ["a"]}}]}"#, "$.rules[0].ignore.json[0]: 'a' is no JSON path: it begins with $"
       ),
+      (#"{"rules": [{"ignore": {"json": ["$"]}}]}"#, "$.rules[0].ignore.json[0]: '$' is the whole body; write"),
       (#"{"rules": [{"ignore": {"pattern": ["("]}}]}"#, "$.rules[0].ignore.pattern[0]: '(' is no regular expression"),
       (#"{"rules": [{"compare": {"body": "yaml"}}]}"#, "it can be auto, bytes, json, form, multipart, xml, none"),
       (#"{"rules": [{"compare": {"host": "no"}}]}"#, "$.rules[0].compare.host is to be true or false"),

@@ -35,6 +35,7 @@ struct RedactionRulesTests {
   @Test(
     "that cannot be used are refused, with their place",
     arguments: [
+      (#"{"json": ["$.a[-1]"]}"#, "$.json[0]: '$.a[-1]' counts from an end"),
       (#"{"json": ["$.a", "b"]}"#, "$.json[1]: 'b' is no JSON path"),
       (#"{"patterns": ["("]}"#, "$.patterns[0]: '(' is no regular"),
       (#"{"patterns": ["a*"]}"#, "$.patterns[0]: it also finds nothing"),
