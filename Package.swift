@@ -129,8 +129,8 @@ let package = Package(
     .testTarget(
       name: "DioramaTestingTests",
       dependencies: [
-        "DioramaTesting", "TestSupport", "EnvironmentService", "DaemonClient", "LaunchContract", "HTTPMessages",
-        "HTTPServer", "Clinic", "ClinicBackend", "DioramaCommand",
+        "DioramaTesting", "TestSupport", "Cassettes", "EnvironmentService", "DaemonClient", "LaunchContract",
+        "HTTPMessages", "HTTPServer", "Clinic", "ClinicBackend", "DioramaCommand",
       ]),
     .testTarget(
       name: "DioramaCommandTests",

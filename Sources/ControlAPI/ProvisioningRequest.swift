@@ -26,6 +26,8 @@ package struct ProvisioningRequest: Codable, Sendable, Equatable {
   package var credentials: [Credential]?
   /// The trouble that the app's store is in.
   package var credentialFaults: [LaunchContract.Credentials.Fault]?
+  /// What is taken out of a recording beside what always is.
+  package var redact: RedactionRules?
   /// Names of free ports that are leased for the environment, for the app to bind.
   package var ports: [String]?
   /// Whose end is the environment's end.
@@ -34,6 +36,10 @@ package struct ProvisioningRequest: Codable, Sendable, Equatable {
   package var ttlSeconds: Double?
   /// Whether each interaction is played once.
   package var playsUniquely: Bool?
+  /// What counts as the same request, as a rules file has it.
+  package var rules: ContractValue?
+  /// `strict`, `request` (the default), `state` or `free`.
+  package var order: String?
   /// What a person types to run the same again, for messages.
   package var command: String?
   /// Who asks, so that messages give advice in his words: `command`, `test` or `api` (the default).

@@ -9,7 +9,9 @@ import support
 FEW = {
     "httpbin_roundtrip": [],
     "misses": [],
+    "canary": [],
     "importers": [],
+    "matching": [],
     "killed": ["--rounds", "6"],
     "clinic": ["--rounds", "2", "--copies", "4"],
     "disk": [],

@@ -10,6 +10,12 @@ package struct CassetteIndex: Sendable {
   private let starts: [Int32]
   /// Interactions of no declared upstream, in order: they can never be played.
   package let unassigned: [Int]
+  /// In which order they play.
+  package let order: PlaybackOrder
+  /// What waits for what; nil where the order asks for none.
+  let sequence: RecordedSequence?
+  /// The key of each interaction without rules, where it is needed.
+  private let plainKeys: [MatchKey]
 
   /// Indexes a cassette for an environment.
   ///
@@ -17,12 +23,15 @@ package struct CassetteIndex: Sendable {
   ///   - interactions: in recorded order.
   ///   - upstreams: the environment's; an interaction belongs to one by name, else by its URL's origin.
   ///   - maker: the rules; keys looked up must be made by the same.
+  ///   - order: in which the interactions are to play.
   ///   - body: reads a recorded body.
-  /// - Throws: what `body` throws.
+  /// - Throws: what `body` throws; when a pattern of the rules takes too long.
   package init(
     _ interactions: [Interaction], upstreams: [CassetteHeader.Upstream], maker: MatchKeyMaker,
-    body: (RecordedBody) throws -> [UInt8]
+    order: PlaybackOrder = .request, body: (RecordedBody) throws -> [UInt8]
   ) throws {
+    let needsPlain = order == .free && maker.book != nil
+    var plainKeys: [MatchKey] = []
     let assignment = UpstreamAssignment(upstreams)
     var groups: [MatchKey: Int32] = [:]
     groups.reserveCapacity(interactions.count)
@@ -32,9 +41,12 @@ package struct CassetteIndex: Sendable {
     for (number, interaction) in interactions.enumerated() {
       guard let upstream = assignment.upstream(of: interaction) else {
         unassigned.append(number)
+        if needsPlain { plainKeys.append(MatchKey(high: 0, low: 0)) }
         continue
       }
-      let key = try maker.key(of: interaction.request, upstream: upstream, body: body)
+      let keys = try maker.keys(of: interaction.request, upstream: upstream, body: body)
+      let key = keys.key
+      if needsPlain { plainKeys.append(keys.plain) }
       let group = groups[key] ?? Int32(counts.count)
       if group == counts.count {
         groups[key] = group
@@ -57,7 +69,24 @@ package struct CassetteIndex: Sendable {
     self.members = members
     self.starts = starts
     self.unassigned = unassigned
+    self.order = order
+    self.plainKeys = plainKeys
+    sequence =
+      switch order {
+      case .strict: RecordedSequence(interactions) { groupOf[$0] >= 0 }
+      case .state:
+        RecordedSequence(interactions) { number in
+          groupOf[number] >= 0 && maker.changesState(interactions[number], assignment: assignment)
+        }
+      case .request, .free: nil
+      }
   }
+
+  /// How many interactions there are, those of no declared upstream among them.
+  var interactionCount: Int { members.count + unassigned.count }
+
+  /// The key of an interaction without rules; nil where nobody asks for it.
+  func plainKey(of interaction: Int) -> MatchKey? { plainKeys.isEmpty ? nil : plainKeys[interaction] }
 
   /// How many different requests there are.
   var groupCount: Int { starts.count - 1 }
@@ -102,31 +131,12 @@ package struct UpstreamAssignment: Sendable {
 }
 
 extension MatchKeyMaker {
-  /// The key of a recorded request.
-  ///
-  /// - Parameters:
-  ///   - request: what was recorded.
-  ///   - upstream: the index of the upstream that it belongs to.
-  ///   - body: reads its body.
-  /// - Returns: the key of any request that counts as the same.
-  /// - Throws: what `body` throws.
-  package func key(
-    of request: RecordedRequest, upstream: Int, body: (RecordedBody) throws -> [UInt8]
-  ) throws -> MatchKey {
-    var method = request.method
-    var target = RecordedURL(request.url).target
-    var contentType = request.headers["Content-Type"] ?? ""
-    let bytes = try body(request.body)
-    return method.withUTF8 { method in
-      target.withUTF8 { target in
-        contentType.withUTF8 { contentType in
-          bytes.withUnsafeBytes { bytes in
-            key(
-              method: UnsafeRawBufferPointer(method), upstream: upstream, target: UnsafeRawBufferPointer(target),
-              contentType: UnsafeRawBufferPointer(contentType), body: bytes)
-          }
-        }
-      }
-    }
+  /// Whether a recorded request moves the state.
+  fileprivate func changesState(_ interaction: Interaction, assignment: UpstreamAssignment) -> Bool {
+    let method = interaction.request.method
+    guard let book else { return Criteria.plain.changesState(method: method) }
+    let path = Array(RecordedURL(interaction.request.url).path.utf8).withUnsafeBytes { CanonicalPath.bytes(of: $0) }
+    let upstream = assignment.upstream(of: interaction).map { book.upstreams[$0].name }
+    return book.criteria(method: method, upstream: upstream, path: path).changesState(method: method)
   }
 }

@@ -1,3 +1,5 @@
+package import HTTPMessages
+
 /// The rules of what counts as the same request, as INTERFACE.md has them: method, upstream, path, query and body.
 ///
 /// - Method: as sent. Headers do not count.
@@ -5,11 +7,19 @@
 ///   `%2F`. Nothing else is touched, neither dot segments nor `//`: a server may tell them apart.
 /// - Query: items between `&`, decoded, `+` being a space; order counts among those of one name only. `a` and `a=`
 ///   differ; empty items, and an empty query, are none.
-/// - Body: JSON by value, forms as queries, else bytes; ``BodyContent`` has the details.
+/// - Body: JSON by value, forms as queries, multipart by parts, else bytes; ``BodyContent`` has the details.
+///
+/// With ``MatchingRules`` it is what they say, for the requests that they fit.
 package struct MatchKeyMaker: Sendable {
-  package init() {}
+  /// Nil without rules.
+  package let book: RuleBook?
 
-  /// The key of a request.
+  /// - Parameter book: rules; one without any is none.
+  package init(_ book: RuleBook? = nil) {
+    self.book = book?.isEmpty == true ? nil : book
+  }
+
+  /// The key of a request, where there are no rules.
   ///
   /// Allocates nothing where there is neither a query nor a body.
   ///
@@ -45,4 +55,63 @@ package struct MatchKeyMaker: Sendable {
     let (high, low) = hash.finish()
     return MatchKey(high: high, low: low)
   }
+
+  /// The keys of a request, by the rules.
+  ///
+  /// - Parameters:
+  ///   - method: as sent.
+  ///   - upstream: its index among the environment's.
+  ///   - target: in origin form, with the query.
+  ///   - headers: as sent.
+  ///   - body: without transfer coding and content coding.
+  /// - Returns: the keys.
+  /// - Throws: when a pattern takes too long.
+  package func keys(
+    method: String, upstream: Int, target: String, headers: Headers, body: [UInt8]
+  ) throws -> RequestKeys {
+    var method = method
+    var target = target
+    var contentType = headers["Content-Type"] ?? ""
+    let plain = method.withUTF8 { method in
+      target.withUTF8 { target in
+        contentType.withUTF8 { contentType in
+          body.withUnsafeBytes { body in
+            key(
+              method: UnsafeRawBufferPointer(method), upstream: upstream, target: UnsafeRawBufferPointer(target),
+              contentType: UnsafeRawBufferPointer(contentType), body: body)
+          }
+        }
+      }
+    }
+    guard let book else { return RequestKeys(key: plain, plain: plain) }
+    return try body.withUnsafeBytes { body in
+      let compared = try ComparedRequest(
+        method: method, upstream: upstream, target: target, headers: headers, body: body, by: book)
+      return RequestKeys(key: compared.criteria.applied.isEmpty ? plain : compared.key, plain: plain)
+    }
+  }
+
+  /// The keys of a recorded request.
+  ///
+  /// - Parameters:
+  ///   - request: what was recorded.
+  ///   - upstream: the index of the upstream that it belongs to.
+  ///   - body: reads its body.
+  /// - Returns: the keys of any request that counts as the same.
+  /// - Throws: what `body` throws; when a pattern takes too long.
+  package func keys(
+    of request: RecordedRequest, upstream: Int, body: (RecordedBody) throws -> [UInt8]
+  ) throws -> RequestKeys {
+    try keys(
+      method: request.method, upstream: upstream, target: RecordedURL(request.url).target, headers: request.headers,
+      body: try body(request.body))
+  }
+}
+
+/// By what a request is looked up.
+package struct RequestKeys: Sendable {
+  /// By the rules.
+  package let key: MatchKey
+  /// As if there were no rules: tells requests apart that only rules make equal.
+  package let plain: MatchKey
 }

@@ -6,6 +6,8 @@ package struct Playback: Sendable {
   private let uniquely: Bool
   /// How many of each group have been played.
   private var played: [Int32]
+  /// What has been played, in an order in which more counts than that.
+  private var ordered: OrderedPlayback?
 
   /// Begins at the beginning.
   ///
@@ -17,6 +19,7 @@ package struct Playback: Sendable {
     self.index = index
     self.uniquely = uniquely
     played = [Int32](repeating: 0, count: index.groupCount)
+    ordered = index.order == .request ? nil : OrderedPlayback(index: index, uniquely: uniquely)
   }
 
   /// The interaction to play for a request.
@@ -25,11 +28,15 @@ package struct Playback: Sendable {
   ///
   /// - Parameters:
   ///   - key: of the request.
+  ///   - plain: of the request without rules; nil where there are none.
   ///   - isPlayable: whether the caller can play this interaction; if not, it stays the next one.
   /// - Returns: an index into the interactions; nil for a miss.
   @inline(__always)
-  package mutating func next(for key: MatchKey, if isPlayable: (Int) -> Bool = { _ in true }) -> Int? {
+  package mutating func next(
+    for key: MatchKey, plain: MatchKey? = nil, if isPlayable: (Int) -> Bool = { _ in true }
+  ) -> Int? {
     guard let group = index.group(of: key) else { return nil }
+    guard ordered == nil else { return ordered?.next(in: group, plain: plain, if: isPlayable) }
     let count = index.count(of: group)
     let place = Int(played[group])
     guard place < count || !uniquely else { return nil }
@@ -41,6 +48,7 @@ package struct Playback: Sendable {
 
   /// How far it has come, to go on from there with the same cassette later: seven bits a byte, no zeros at the end.
   package var positions: [UInt8] {
+    if let ordered { return ordered.positions }
     var bytes: [UInt8] = []
     let end = (played.lastIndex { $0 != 0 } ?? -1) + 1
     for count in played[..<end] {
@@ -58,6 +66,7 @@ package struct Playback: Sendable {
   ///
   /// - Returns: whether it could: false where the positions are not of this cassette, and nothing has changed then.
   package mutating func resume(at positions: [UInt8]) -> Bool {
+    guard ordered == nil else { return ordered?.resume(at: positions) ?? false }
     var counts: [Int32] = []
     var count: UInt32 = 0
     var shift: UInt32 = 0
@@ -80,8 +89,18 @@ package struct Playback: Sendable {
     index.group(of: key) != nil
   }
 
+  /// The interaction that has to be played before another one; nil where the order does not ask for it.
+  package func awaited(by interaction: Int) -> Int? {
+    guard let ordered, !ordered.played[interaction] else { return nil }
+    return ordered.awaited(by: interaction)
+  }
+
+  /// The interaction that has to come next; nil where the order asks for none.
+  package var expected: Int? { ordered?.expected }
+
   /// The interactions that were never played, in recorded order; those of no declared upstream are among them.
   package var unused: [Int] {
+    if let ordered { return ordered.played.indices.filter { !ordered.played[$0] } }
     var unused = index.unassigned
     for group in 0..<index.groupCount {
       for place in Int(played[group])..<index.count(of: group) {

@@ -36,6 +36,35 @@ struct QueryItems {
     self.items = items
   }
 
+  /// - Parameters:
+  ///   - text: the bytes of all names and values.
+  ///   - items: in the order of their names.
+  private init(text: [UInt8], items: [Item]) {
+    self.text = text
+    self.items = items
+  }
+
+  /// The items without those of some names, and their values without what some patterns match.
+  func without(
+    _ names: [Glob], _ patterns: [Pattern], _ budget: PatternBudget
+  ) throws(Pattern.TooSlow) -> QueryItems {
+    guard !names.isEmpty || !patterns.isEmpty else { return self }
+    var kept: [Item] = []
+    var changed: [UInt8] = []
+    for item in items where !names.contains(where: { $0.matches(text[item.name]) }) {
+      let name = changed.count..<(changed.count + item.name.count)
+      changed += text[item.name]
+      var value: Range<Int>?
+      if let range = item.value {
+        let start = changed.count
+        changed += try patterns.removed(from: text[range], budget) ?? Array(text[range])
+        value = start..<changed.count
+      }
+      kept.append(Item(name: name, value: value))
+    }
+    return QueryItems(text: changed, items: kept)
+  }
+
   private static func decode(
     _ query: UnsafeRawBufferPointer, _ range: Range<Int>, into text: inout [UInt8]
   ) -> Range<Int> {

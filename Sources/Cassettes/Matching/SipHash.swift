@@ -98,3 +98,15 @@ struct SipHash {
     word << count | word >> (64 - count)
   }
 }
+
+extension SipHash {
+  /// Takes a text and its length.
+  mutating func append(text: String) {
+    var text = text
+    let count = text.withUTF8 { bytes in
+      append(UnsafeRawBufferPointer(bytes))
+      return bytes.count
+    }
+    append(number: count)
+  }
+}

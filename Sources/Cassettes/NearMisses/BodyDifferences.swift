@@ -2,59 +2,121 @@ import LaunchContract
 
 /// Where two bodies are not the same, in the terms of what they are.
 enum BodyDifferences {
-  /// A body and its `Content-Type`; good as long as their memory.
-  struct Side {
-    let bytes: UnsafeRawBufferPointer
-    let type: UnsafeRawBufferPointer?
-  }
-
-  static func between(_ recorded: Side, _ actual: Side) -> [Difference] {
-    switch (recorded.bytes.isEmpty, actual.bytes.isEmpty) {
+  /// A body, or a part of one; nil where it does not count.
+  ///
+  /// - Parameters:
+  ///   - recorded: the recorded one.
+  ///   - actual: that of the request.
+  ///   - place: what it is called.
+  /// - Returns: the differences.
+  static func between(_ recorded: BodyContent?, _ actual: BodyContent?, at place: String = "body") -> [Difference] {
+    guard let recorded, let actual else { return [] }
+    switch (recorded.isEmpty, actual.isEmpty) {
     case (true, true): return []
-    case (false, true): return [whole(Preview.body(recorded.bytes), nil)]
-    case (true, false): return [whole(nil, Preview.body(actual.bytes))]
+    case (false, true): return [Difference(.body, place, recorded: recorded.preview, actual: nil)]
+    case (true, false): return [Difference(.body, place, recorded: nil, actual: actual.preview)]
     case (false, false): break
     }
-    let left = BodyContent(recorded.bytes, contentType: recorded.type)
-    let right = BodyContent(actual.bytes, contentType: actual.type)
-    switch (left, right) {
+    switch (recorded, actual) {
     case (.json(let recorded), .json(let actual)):
-      return JSONDifferences(recorded: recorded, actual: actual).differences
+      return JSONDifferences(recorded: recorded, actual: actual, at: place).differences
     case (.form(let recorded), .form(let actual)):
-      return recorded.differences(from: actual, kind: .body, noun: "form item")
-    case (.bytes(let recorded), .bytes(let actual)): return between(recorded, actual)
-    default: return [whole(left.title + Preview.body(recorded.bytes), right.title + Preview.body(actual.bytes))]
+      let noun = place == "body" ? "form item" : "\(place) form item"
+      return recorded.differences(from: actual, kind: .body, noun: noun)
+    case (.multipart(let recorded), .multipart(let actual)): return parts(recorded.parts, actual.parts)
+    case (.xml(let recorded), .xml(let actual)):
+      return XMLDifferences(recorded: recorded.events, actual: actual.events, at: place).differences
+    default: break
     }
+    if let recorded = recorded.plainBytes, let actual = actual.plainBytes {
+      return recorded.withUnsafeBytes { recorded in
+        actual.withUnsafeBytes { between(recorded, $0, at: place) }
+      }
+    }
+    return [
+      Difference(
+        .body, place, recorded: recorded.title + recorded.preview, actual: actual.title + actual.preview)
+    ]
   }
 
-  private static func whole(_ recorded: String?, _ actual: String?) -> Difference {
-    Difference(.body, "body", recorded: recorded, actual: actual)
+  /// Part by part, in order.
+  private static func parts(_ recorded: [Multipart.Part], _ actual: [Multipart.Part]) -> [Difference] {
+    var differences: [Difference] = []
+    for number in 0..<max(recorded.count, actual.count) {
+      let left = number < recorded.count ? recorded[number] : nil
+      let right = number < actual.count ? actual[number] : nil
+      let name = Preview.shortened((left ?? right)?.name ?? "", to: Preview.usual)
+      let place = "part \(number + 1)" + (name.isEmpty ? "" : " `\(Preview.oneLine(name))`")
+      guard let left, let right else {
+        differences.append(
+          Difference(.body, place, recorded: left?.content.preview, actual: right?.content.preview))
+        continue
+      }
+      for (what, one, other) in [
+        ("name", left.name, right.name), ("file name", left.fileName, right.fileName),
+        ("content type", left.type, right.type),
+      ] where one != other {
+        differences.append(Difference(.body, "\(place) \(what)", recorded: one, actual: other))
+      }
+      differences += between(left.content, right.content, at: place)
+    }
+    return differences
   }
 
   /// The first byte that differs, and the lengths where they do.
-  private static func between(_ recorded: UnsafeRawBufferPointer, _ actual: UnsafeRawBufferPointer) -> [Difference] {
+  private static func between(
+    _ recorded: UnsafeRawBufferPointer, _ actual: UnsafeRawBufferPointer, at place: String
+  ) -> [Difference] {
     let shorter = min(recorded.count, actual.count)
     var differences: [Difference] = []
     if let index = (0..<shorter).first(where: { recorded[$0] != actual[$0] }) {
       differences.append(
         Difference(
-          .body, "body byte \(index)", recorded: Preview.byte(recorded[index]), actual: Preview.byte(actual[index])))
+          .body, "\(place) byte \(index)", recorded: Preview.byte(recorded[index]), actual: Preview.byte(actual[index]))
+      )
     }
     if recorded.count != actual.count {
       differences.append(
-        Difference(.body, "body length", recorded: "\(recorded.count) bytes", actual: "\(actual.count) bytes"))
+        Difference(.body, "\(place) length", recorded: "\(recorded.count) bytes", actual: "\(actual.count) bytes"))
     }
     return differences
   }
 }
 
 extension BodyContent {
+  fileprivate var isEmpty: Bool { plainBytes?.isEmpty ?? false }
+
+  /// What is compared byte by byte.
+  fileprivate var plainBytes: [UInt8]? {
+    switch self {
+    case .bytes(let bytes): Array(bytes)
+    case .kept(let bytes): bytes
+    default: nil
+    }
+  }
+
   /// What it is, before its beginning.
   fileprivate var title: String {
     switch self {
-    case .bytes: ""
+    case .bytes, .kept: ""
     case .json: "the JSON "
     case .form: "the form "
+    case .multipart: "multipart of "
+    case .xml: "the XML "
+    }
+  }
+
+  /// Its beginning, or what there is of it, in a sentence.
+  fileprivate var preview: String {
+    switch self {
+    case .bytes(let bytes): return Preview.body(bytes)
+    case .kept(let bytes): return bytes.withUnsafeBytes { Preview.body($0) }
+    case .json(let value): return value.encoded().withUnsafeBytes { Preview.body($0) }
+    case .form(let items): return Array(items.written.utf8).withUnsafeBytes { Preview.body($0) }
+    case .multipart(let multipart): return "\(multipart.parts.count) parts"
+    case .xml(let content):
+      guard case .start(let name, _) = content.events.first else { return "" }
+      return "`<\(XMLDifferences.local(name))>`"
     }
   }
 }
@@ -88,6 +150,13 @@ extension QueryItems {
       }
     }
     return differences
+  }
+
+  /// As a person would write them.
+  fileprivate var written: String {
+    items.map { item in
+      Self.string(Array(text[item.name])) + (item.value.map { "=" + Self.string(Array(text[$0])) } ?? "")
+    }.joined(separator: "&")
   }
 
   /// The values of each name, in order; nil for an item without `=`.

@@ -2,7 +2,11 @@
 package struct Difference: Sendable, Equatable, CustomStringConvertible {
   /// What part of the request it is about.
   package enum Kind: String, Sendable {
-    case method, upstream, path, query, body
+    case method, upstream, path, query, header, body
+    /// Other rules fit the recorded request.
+    case rules
+    /// It is not its turn: ``location`` says why.
+    case order
     /// There is none: the request is recorded, but every recording of it has been played.
     case exhausted
   }
@@ -28,12 +32,16 @@ package struct Difference: Sendable, Equatable, CustomStringConvertible {
   /// The request is recorded, and used up.
   static let exhausted = Difference(.exhausted, "request", recorded: nil, actual: nil)
 
+  /// The request is recorded, but it is not its turn.
+  static func order(_ reason: String) -> Difference { Difference(.order, reason, recorded: nil, actual: nil) }
+
   /// One line as a person would say it, such as ``query item `page`: recorded `1`, got `2` ``.
   package var description: String {
     switch (recorded, actual) {
     case (let recorded?, let actual?): "\(location): recorded \(quoted(recorded)), got \(quoted(actual))"
     case (let recorded?, nil): "\(location): recorded \(quoted(recorded)), missing in the request"
     case (nil, let actual?): "\(location): not recorded, got \(quoted(actual))"
+    case (nil, nil) where kind == .order: location
     case (nil, nil): "the request is recorded, but every recording of it has been played"
     }
   }
@@ -41,9 +49,9 @@ package struct Difference: Sendable, Equatable, CustomStringConvertible {
   private func quoted(_ value: String) -> String {
     let text = Preview.oneLine(Preview.shortened(value, to: Preview.usual))
     switch kind {
-    case .path, .query, .upstream: return "`\(text)`"
-    case .body where location.hasPrefix("form item"): return "`\(text)`"
-    case .method, .body, .exhausted: return text
+    case .path, .query, .header, .upstream: return "`\(text)`"
+    case .body where location.contains("form item"): return "`\(text)`"
+    case .method, .body, .rules, .order, .exhausted: return text
     }
   }
 }

@@ -17,8 +17,12 @@ struct JSONDifferences {
     let path: String
   }
 
+  /// What the value is called.
+  private let place: String
+
   /// Compares as matching does: members in any order, numbers by value.
-  init(recorded: JSON, actual: JSON) {
+  init(recorded: JSON, actual: JSON, at place: String = "body") {
+    self.place = place
     pairs = [Pair(recorded: recorded, actual: actual, path: "$")]
     while let pair = pairs.popLast(), differences.count < Self.most {
       guard let recorded = pair.recorded, let actual = pair.actual else {
@@ -80,7 +84,7 @@ struct JSONDifferences {
   private mutating func add(_ pair: Pair) {
     differences.append(
       Difference(
-        .body, "body \(pair.path)", recorded: pair.recorded.map(Self.text), actual: pair.actual.map(Self.text)))
+        .body, "\(place) \(pair.path)", recorded: pair.recorded.map(Self.text), actual: pair.actual.map(Self.text)))
   }
 
   private static func text(_ value: JSON) -> String {

@@ -1,9 +1,13 @@
+package import HTTPMessages
+
 /// A recorded request that is nearly the one asked for, and in what it differs.
 package struct NearMiss: Sendable {
   /// The interaction's index.
   package let index: Int
   /// At least one.
   package let differences: [Difference]
+  /// The rules by which it was compared, as a person reads them.
+  package let rules: [String]
 }
 
 /// Finds the recorded requests nearest to one that has no answer, to say why.
@@ -16,21 +20,30 @@ package struct NearMiss: Sendable {
 ///   - method: of the request.
 ///   - target: in origin form, with the query.
 ///   - upstreamName: the upstream that it is for.
-///   - contentType: the value of its `Content-Type`.
+///   - headers: of the request.
 ///   - body: its body, without content coding.
 ///   - interactions: the cassette's.
 ///   - names: the upstream of an interaction.
+///   - book: the rules of what counts.
+///   - expected: the interaction that has to come next; it is named first. Nil where the order asks for none.
+///   - awaited: the interaction that has to be played before another one.
 ///   - limit: the most to return.
 ///   - readBody: reads a recorded body; where it throws, that is the difference.
 /// - Returns: the nearest, none where nothing has much in common with the request. A request that is recorded comes
 ///   with the difference `exhausted`, since it was asked about all the same.
 package func nearMisses(
-  method: String, target: String, upstreamName: String?, contentType: String?, body: [UInt8],
-  in interactions: [Interaction], names: (Interaction) -> String?, limit: Int = 3,
+  method: String, target: String, upstreamName: String?, headers: Headers, body: [UInt8],
+  in interactions: [Interaction], names: (Interaction) -> String?, book: RuleBook? = nil, expected: Int? = nil,
+  awaited: (Int) -> Int? = { _ in nil }, limit: Int = 3,
   body readBody: (RecordedBody) throws -> [UInt8]
 ) -> [NearMiss] {
   let sought = SoughtRequest(
-    method: method, target: target, upstreamName: upstreamName, contentType: contentType, body: body)
+    method: method, target: target, upstreamName: upstreamName, headers: headers, body: body,
+    book: book ?? .empty)
+  let rules = sought.criteria.applied.map(sought.book.title)
+  let title = { (index: Int) in
+    "interaction \(index), \(interactions[index].request.method) \(interactions[index].request.url)"
+  }
   var nearest = Nearest(capacity: max(limit, 40))
   for (index, interaction) in interactions.enumerated() {
     guard let nearness = Nearness(sought, interaction, index: index, name: names(interaction)) else { continue }
@@ -43,8 +56,13 @@ package func nearMisses(
     let interaction = interactions[nearness.index]
     budget -= interaction.request.body.length + body.count
     var differences = sought.differences(from: interaction, name: names(interaction), readBody: readBody)
-    if differences.isEmpty { differences = [.exhausted] }
-    found.append((nearness, NearMiss(index: nearness.index, differences: differences)))
+    if differences.isEmpty {
+      let other = awaited(nearness.index)
+      differences = [
+        other.map { Difference.order("recorded only after \(title($0)), which has not been replayed") } ?? .exhausted
+      ]
+    }
+    found.append((nearness, NearMiss(index: nearness.index, differences: differences, rules: rules)))
   }
   found.sort { left, right in
     left.nearness.tier == right.nearness.tier
@@ -52,6 +70,14 @@ package func nearMisses(
       : left.nearness.tier.rawValue < right.nearness.tier.rawValue
   }
   var misses: [NearMiss] = []
+  if let expected, interactions.indices.contains(expected) {
+    let differences = sought.differences(
+      from: interactions[expected], name: names(interactions[expected]), readBody: readBody)
+    misses.append(
+      NearMiss(
+        index: expected, differences: [.order("expected next, in strict order")] + differences, rules: rules))
+    found.removeAll { $0.miss.index == expected }
+  }
   for (_, miss) in found where misses.count < limit {
     if !misses.contains(where: { $0.differences == miss.differences }) { misses.append(miss) }
   }
@@ -61,7 +87,7 @@ package func nearMisses(
 /// Within a tier: a request that is recorded first; then the fewest differences, but of paths that are only similar the
 /// most similar.
 private func rank(_ nearness: Nearness, _ miss: NearMiss) -> (Double, Double, Int) {
-  let isExhausted = miss.differences.first?.kind == .exhausted
+  let isExhausted = [.exhausted, .order].contains(miss.differences.first?.kind)
   let count = isExhausted ? 0 : Double(miss.differences.count)
   return nearness.tier == .similarPath ? (nearness.cost, count, miss.index) : (count, nearness.cost, miss.index)
 }

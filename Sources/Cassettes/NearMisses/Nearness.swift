@@ -19,13 +19,15 @@ struct Nearness: Comparable {
   /// Looks at a recorded request; nil when there is nothing in common.
   init?(_ sought: SoughtRequest, _ interaction: Interaction, index: Int, name: String?) {
     let request = interaction.request
-    let isSameMethod = request.method == sought.method
+    let isSameMethod = !sought.criteria.countsMethod || request.method == sought.method
     let isSameUpstream = name == sought.upstreamName
     var url = request.url
     let (similarity, queryCost) = url.withUTF8 { url in
       let bytes = UnsafeRawBufferPointer(url)
       let (path, query) = Self.split(bytes)
-      let similarity = Self.similarity(of: UnsafeRawBufferPointer(rebasing: bytes[path]), to: sought)
+      let similarity =
+        sought.criteria.countsPath
+        ? Self.similarity(of: UnsafeRawBufferPointer(rebasing: bytes[path]), to: sought) : 1
       let isNear = similarity >= 0.5
       return (similarity, isNear ? Self.queryCost(UnsafeRawBufferPointer(rebasing: bytes[query]), sought) : 0)
     }

@@ -11,56 +11,97 @@ extension SoughtRequest {
   func differences(
     from interaction: Interaction, name: String?, readBody: (RecordedBody) throws -> [UInt8]
   ) -> [Difference] {
-    let request = interaction.request
-    var differences: [Difference] = []
-    if request.method != method {
-      differences.append(Difference(.method, "method", recorded: request.method, actual: method))
-    }
-    if name != upstreamName {
-      differences.append(Difference(.upstream, "upstream", recorded: name, actual: upstreamName))
-    }
-    let url = RecordedURL(request.url)
-    differences += pathDifferences(Array(url.path.utf8))
-    let recordedQuery = Array((url.query ?? "").utf8).withUnsafeBytes { QueryItems($0) }
-    let actualQuery = query.withUnsafeBytes { QueryItems($0) }
-    differences += recordedQuery.differences(from: actualQuery, kind: .query, noun: "query item")
     do {
-      let recorded = try readBody(request.body)
-      differences += bodyDifferences(recorded, recordedType: request.headers["Content-Type"])
+      let recordedBody = try readBody(interaction.request.body)
+      return try recordedBody.withUnsafeBytes { recordedBody in
+        try body.withUnsafeBytes { body in
+          try differences(
+            from: compared(interaction.request, name: name, body: recordedBody), of: interaction, name: name,
+            actual: compared(body: body))
+        }
+      }
     } catch {
-      differences.append(Difference(.body, "body", recorded: "what cannot be read (\(error))", actual: "a body"))
+      // The parts that are at hand say something all the same.
+      let empty = UnsafeRawBufferPointer(start: nil, count: 0)
+      let rest = try? differences(
+        from: compared(interaction.request, name: name, body: empty), of: interaction, name: name,
+        actual: compared(body: empty))
+      return (rest ?? []) + [Difference(.body, "body", recorded: "what cannot be read (\(error))", actual: "a body")]
+    }
+  }
+
+  /// This request, reduced to what counts.
+  private func compared(body: UnsafeRawBufferPointer) throws -> ComparedRequest {
+    try ComparedRequest(
+      method: method, upstream: index(of: upstreamName), target: target, headers: headers, body: body, by: book)
+  }
+
+  /// A recorded one, reduced to what counts of this.
+  private func compared(
+    _ request: RecordedRequest, name: String?, body: UnsafeRawBufferPointer
+  ) throws -> ComparedRequest {
+    try ComparedRequest(
+      method: request.method, upstream: index(of: name), target: RecordedURL(request.url).target,
+      headers: request.headers, body: body, by: book, criteria: criteria)
+  }
+
+  private func index(of name: String?) -> Int {
+    book.upstreams.firstIndex { $0.name == name } ?? -1
+  }
+
+  private func differences(
+    from recorded: ComparedRequest, of interaction: Interaction, name: String?, actual: ComparedRequest
+  ) throws -> [Difference] {
+    var differences: [Difference] = []
+    if recorded.method != actual.method {
+      differences.append(Difference(.method, "method", recorded: recorded.method, actual: actual.method))
+    }
+    let isElsewhere =
+      actual.upstream == nil
+      ? recorded.scheme != actual.scheme || recorded.host != actual.host : name != upstreamName
+    if isElsewhere { differences.append(Difference(.upstream, "upstream", recorded: name, actual: upstreamName)) }
+    if let one = recorded.path, let other = actual.path { differences += Self.pathDifferences(one, other) }
+    if let one = recorded.query, let other = actual.query {
+      differences += one.differences(from: other, kind: .query, noun: "query item")
+    }
+    for (one, other) in zip(recorded.headers, actual.headers) where one.values != other.values {
+      differences.append(
+        Difference(
+          .header, "header `\(one.name)`", recorded: one.values.isEmpty ? nil : one.values.joined(separator: ", "),
+          actual: other.values.isEmpty ? nil : other.values.joined(separator: ", ")))
+    }
+    differences += BodyDifferences.between(recorded.body, actual.body)
+    let own = book.criteria(
+      method: interaction.request.method, upstream: name, path: canonicalPath(of: interaction.request)
+    ).applied
+    if differences.isEmpty, own != criteria.applied {
+      differences.append(
+        Difference(.rules, "rules that apply", recorded: Self.numbers(own), actual: Self.numbers(criteria.applied)))
     }
     return differences
   }
 
+  private func canonicalPath(of request: RecordedRequest) -> [UInt8] {
+    Array(RecordedURL(request.url).path.utf8).withUnsafeBytes { CanonicalPath.bytes(of: $0) }
+  }
+
+  private static func numbers(_ rules: [Int]) -> String {
+    rules.isEmpty ? "none" : rules.map { "\($0 + 1)" }.joined(separator: ", ")
+  }
+
   /// By segments where there are as many of them and most are the same, else the path as a whole.
-  private func pathDifferences(_ recordedPath: [UInt8]) -> [Difference] {
-    let recorded = recordedPath.withUnsafeBytes { CanonicalPath.bytes(of: $0) }
-    guard recorded != canonicalPath else { return [] }
+  private static func pathDifferences(_ recorded: [UInt8], _ actual: [UInt8]) -> [Difference] {
+    guard recorded != actual else { return [] }
     let slash = UInt8(ascii: "/")
     let left = recorded.split(separator: slash, omittingEmptySubsequences: false)
-    let right = canonicalPath.split(separator: slash, omittingEmptySubsequences: false)
+    let right = actual.split(separator: slash, omittingEmptySubsequences: false)
     let changed = zip(left, right).enumerated().filter { !$1.0.elementsEqual($1.1) }
     guard left.count == right.count, changed.count * 2 <= left.count else {
-      return [Difference(.path, "path", recorded: Self.text(recorded), actual: Self.text(canonicalPath))]
+      return [Difference(.path, "path", recorded: Self.text(recorded), actual: Self.text(actual))]
     }
     return changed.map { number, pair in
       Difference(
         .path, "path segment \(number)", recorded: Self.text(Array(pair.0)), actual: Self.text(Array(pair.1)))
-    }
-  }
-
-  private func bodyDifferences(_ recorded: [UInt8], recordedType: String?) -> [Difference] {
-    guard recorded != body || recordedType != contentType else { return [] }
-    return recorded.withUnsafeBytes { recorded in
-      body.withUnsafeBytes { body in
-        Array((recordedType ?? "").utf8).withUnsafeBytes { recordedType in
-          Array((contentType ?? "").utf8).withUnsafeBytes { contentType in
-            BodyDifferences.between(
-              .init(bytes: recorded, type: recordedType), .init(bytes: body, type: contentType))
-          }
-        }
-      }
     }
   }
 

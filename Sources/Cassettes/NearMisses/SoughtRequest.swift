@@ -1,8 +1,14 @@
+import HTTPMessages
+
 /// A request for which the recorded ones nearest to it are sought, prepared for being compared with many.
 struct SoughtRequest {
   let method: String
+  let target: String
   let upstreamName: String?
-  let contentType: String?
+  let headers: Headers
+  /// The rules, and what counts by them.
+  let book: RuleBook
+  let criteria: Criteria
   let body: [UInt8]
   /// The path as sent, and as it is compared.
   let path: [UInt8]
@@ -12,16 +18,21 @@ struct SoughtRequest {
   let queryHashes: [UInt64]
   let bodyWords: WordFilter
 
-  init(method: String, target: String, upstreamName: String?, contentType: String?, body: [UInt8]) {
+  init(
+    method: String, target: String, upstreamName: String?, headers: Headers, body: [UInt8], book: RuleBook
+  ) {
     self.method = method
+    self.target = String(target.prefix { $0 != "#" })
     self.upstreamName = upstreamName
-    self.contentType = contentType
+    self.headers = headers
+    self.book = book
     self.body = body
     let target = Array(target.utf8.prefix { $0 != UInt8(ascii: "#") })
     let mark = target.firstIndex(of: UInt8(ascii: "?")) ?? target.count
     path = mark == 0 ? [UInt8(ascii: "/")] : Array(target[..<mark])
     query = Array(target[mark...].dropFirst())
     canonicalPath = path.withUnsafeBytes { CanonicalPath.bytes(of: $0) }
+    criteria = book.criteria(method: method, upstream: upstreamName, path: canonicalPath)
     var hashes: [UInt64] = []
     query.withUnsafeBytes { query in
       Words.forEach(in: query, isDelimiter: { $0 == UInt8(ascii: "&") }) { hashes.append($0) }

@@ -20,6 +20,8 @@ enum CassetteCheck {
           let contents = try CassetteVerifier.verify(location)
           result.interactions = contents.interactions
           result.strings = contents.strings
+          result.rules = location.declaredRules
+          if let path = location.declaredRules { _ = try EnvironmentSpecification.readRules(path) }
           result.unfinished = try CassetteSealer.unfinished(location)
         }
       } catch let error as EnvironmentError {
@@ -37,6 +39,8 @@ enum CassetteCheck {
     var cassette: String
     var interactions: Int?
     var strings: Int?
+    /// The file of rules that holds for it.
+    var rules: String?
     /// Interactions taken over from an unfinished recording.
     var recovered: Int?
     /// Interactions of an unfinished recording that is still there.
@@ -46,7 +50,8 @@ enum CassetteCheck {
     func write(to terminal: Terminal) {
       if let recovered { print("\(cassette): took up \(counted(recovered, "interaction")) of an unfinished recording") }
       if let problem { return terminal.error(problem) }
-      print("\(cassette): ok, \(counted(interactions ?? 0, "interaction")), \(counted(strings ?? 0, "string"))")
+      let rules = rules.map { ", rules in \($0)" } ?? ""
+      print("\(cassette): ok, \(counted(interactions ?? 0, "interaction")), \(counted(strings ?? 0, "string"))\(rules)")
       if let unfinished {
         terminal.line(
           "beside it is an unfinished recording of \(counted(unfinished, "interaction")); --recover makes it the cassette"
@@ -63,7 +68,8 @@ enum CassetteCheck {
   private static let help = """
     usage: diorama cassette check [--recover] [--json] PATH …
 
-    Reads a cassette whole: HAR, string store, bodies. Ends with 65 when something is broken, 66 when nothing is there.
+    Reads a cassette whole: HAR, string store, bodies, and the rules that hold for it. Ends with 65 when something is broken,
+    66 when nothing is there.
 
     \(Options.describe(table))
     """

@@ -36,6 +36,7 @@ enum CassetteExport {
     }
     product.losses += (stored.cassette.skipped + stored.cassette.incomplete.map { "\($0): its body was not saved" })
       .map { Loss(places: [], text: $0) }
+    if let rules = location.declaredRules { product.losses.append(Loss(places: [], text: "the rules in \(rules)")) }
     try WholeFiles.write(product.files, isReplacing: options.has("--force"))
 
     for loss in product.losses { terminal.line("not carried over: \(loss.line(("interaction", "interactions")))") }

@@ -1,4 +1,5 @@
 import Cassettes
+import ControlAPI
 import EnvironmentService
 import Foundation
 import HTTPMessages
@@ -32,7 +33,18 @@ struct EnvironmentOptions {
     .init("--default", "KEY=VALUE", "a user default for the app, likewise"),
     .init("--value", "KEY=VALUE", "a value of the app's own, likewise"),
     .init("--credential", "S/A=SOURCE", "for the app's in-memory store: SERVICE/ACCOUNT=env:VAR or =file:PATH"),
+    .init("--redact", "FILE", "redaction rules, beside those in PATH.redact.json and in redact.json"),
     .init("--play-uniquely", nil, "each interaction plays once; else the last of equal ones repeats"),
+    .init("--rules", "FILE", "what counts as the same request\n(default: PATH.rules.json, else rules.json beside it)"),
+    .init(
+      "--order", "ORDER",
+      """
+      strict   the next interaction of all must be the one asked for
+      request  repeats of one request as recorded (default)
+      state    a request is answered as it was after the same changes
+               (POST, PUT, …)
+      free     in any order
+      """),
   ]
 
   private let options: Options
@@ -62,6 +74,11 @@ struct EnvironmentOptions {
     specification.isContinuousIntegration = !(variables["CI"] ?? "").isEmpty
     specification.seed = options.value("--seed")
     specification.playsUniquely = options.has("--play-uniquely")
+    if let path = options.value("--rules") {
+      specification.rules = try EnvironmentSpecification.readRules(path)
+      specification.rulesFile = path
+    }
+    specification.order = try order()
     for text in options.all("--upstream") {
       let (name, url) = try pair(text, option: "--upstream", command: command)
       do {
@@ -82,6 +99,12 @@ struct EnvironmentOptions {
     specification.credentials = try options.all("--credential").map {
       try CredentialOption.read($0, variables: variables, command: command)
     }
+    for path in options.all("--redact") {
+      specification.redaction = specification.redaction.adding(try RedactionFiles.read(path))
+    }
+    specification.secrecyOptions = ["--credential", "--redact"].flatMap { option in
+      options.all(option).map { "\(option) \($0)" }
+    }
     return specification
   }
 
@@ -93,6 +116,17 @@ struct EnvironmentOptions {
           + names.joined(separator: ", "), command: command)
     }
     return mode
+  }
+
+  private func order() throws(UsageError) -> PlaybackOrder? {
+    guard let text = options.value("--order") else { return nil }
+    guard let order = PlaybackOrder(rawValue: text) else {
+      let names = PlaybackOrder.allCases.map(\.rawValue)
+      throw UsageError(
+        "there is no order '\(text)'" + suggestion(for: text, among: names) + "; choose from "
+          + names.joined(separator: ", "), command: command)
+    }
+    return order
   }
 
   /// The values of an option that takes `NAME=VALUE`, where VALUE is JSON or a bare word.

@@ -77,6 +77,9 @@ extension Trait where Self == EnvironmentTrait {
   ///   - cassette: its path, with or without `.har`; a relative one begins at the folder of the test's file. Left out,
   ///     `Cassettes/<suite>/<test>`. A parameterised test has a folder there, with a cassette for each case.
   ///   - ports: names of free ports for the app to bind.
+  ///   - rules: what counts as the same request; left out, what a rules file beside the cassette says, else the defaults.
+  ///   - order: in which order interactions play; left out, what the rules say, else `request`.
+  ///   - redact: what is taken out of the recording beside what always is; files beside the cassette add to it.
   ///   - host: this process or a daemon; left out, what the variable `DIORAMA_DAEMON` says, else this process.
   /// - Returns: the trait.
   public static func environment(
@@ -85,12 +88,13 @@ extension Trait where Self == EnvironmentTrait {
     defaults: [String: TestEnvironment.Value] = [:], credentials: [TestEnvironment.Credential] = [],
     credentialFaults: [TestEnvironment.CredentialFault] = [],
     clock: TestEnvironment.ClockSettings? = nil, seed: String? = nil, cassette: String? = nil, ports: [String] = [],
-    host: TestEnvironment.Host? = nil
+    rules: TestEnvironment.MatchingRules? = nil, order: TestEnvironment.PlaybackOrder? = nil,
+    redact: TestEnvironment.RedactionRules = TestEnvironment.RedactionRules(), host: TestEnvironment.Host? = nil
   ) -> Self {
     EnvironmentTrait(
       settings: Settings(
         mode: mode, upstreams: upstreams, toggles: toggles, values: values, defaults: defaults,
         credentials: credentials, credentialFaults: credentialFaults, clock: clock, seed: seed, cassette: cassette,
-        ports: ports, host: host))
+        ports: ports, rules: rules, order: order, redaction: redact, host: host))
   }
 }

@@ -30,6 +30,9 @@ extension TestEnvironment {
   ///   - cassette: its path, with or without `.har`; a relative one begins at the folder of `file`. Nil:
   ///     `Cassettes/<class>/<test>`.
   ///   - ports: names of free ports for the app to bind.
+  ///   - rules: what counts as the same request; nil: what a rules file beside the cassette says, else the defaults.
+  ///   - order: in which order interactions play; nil: what the rules say, else `request`.
+  ///   - redact: what is taken out of the recording beside what always is; files beside the cassette add to it.
   ///   - host: this process or a daemon; nil: what the variable `DIORAMA_DAEMON` says, else this process.
   ///   - file: the test's file; left out, the caller's.
   ///   - line: where failures are shown; left out, the caller's line.
@@ -39,13 +42,14 @@ extension TestEnvironment {
     for testCase: XCTestCase, mode: Mode = .once, upstreams: [String: String] = [:], toggles: [String: Value] = [:],
     values: [String: Value] = [:], defaults: [String: Value] = [:], credentials: [Credential] = [],
     credentialFaults: [CredentialFault] = [], clock: ClockSettings? = nil, seed: String? = nil, cassette: String? = nil,
-    ports: [String] = [], host: Host? = nil,
+    ports: [String] = [], rules: MatchingRules? = nil, order: PlaybackOrder? = nil,
+    redact: RedactionRules = RedactionRules(), host: Host? = nil,
     file: StaticString = #filePath, line: UInt = #line
   ) async throws -> TestEnvironment {
     let settings = Settings(
       mode: mode, upstreams: upstreams, toggles: toggles, values: values, defaults: defaults, credentials: credentials,
       credentialFaults: credentialFaults, clock: clock, seed: seed, cassette: cassette, ports: ports,
-      host: host)
+      rules: rules, order: order, redaction: redact, host: host)
     let reporter = Reporter.xctest(file: file, line: line)
     let environment = try await make(
       settings, for: TestIdentity(testCase, file: "\(file)"), reporter: reporter)
@@ -90,6 +94,9 @@ extension TestEnvironment {
   ///   - cassette: its path, with or without `.har`; a relative one begins at the folder of the test's file. Nil:
   ///     `Cassettes/<suite>/<test>`, with a further `/<case>` where there are cases.
   ///   - ports: names of free ports for the app to bind.
+  ///   - rules: what counts as the same request; nil: what a rules file beside the cassette says, else the defaults.
+  ///   - order: in which order interactions play; nil: what the rules say, else `request`.
+  ///   - redact: what is taken out of the recording beside what always is; files beside the cassette add to it.
   ///   - host: this process or a daemon; nil: what the variable `DIORAMA_DAEMON` says, else this process.
   ///   - sourceLocation: where failures are shown; left out, the caller's.
   /// - Returns: the environment.
@@ -98,13 +105,14 @@ extension TestEnvironment {
     case name: String? = nil, mode: Mode = .once, upstreams: [String: String] = [:], toggles: [String: Value] = [:],
     values: [String: Value] = [:], defaults: [String: Value] = [:], credentials: [Credential] = [],
     credentialFaults: [CredentialFault] = [], clock: ClockSettings? = nil, seed: String? = nil, cassette: String? = nil,
-    ports: [String] = [], host: Host? = nil,
+    ports: [String] = [], rules: MatchingRules? = nil, order: PlaybackOrder? = nil,
+    redact: RedactionRules = RedactionRules(), host: Host? = nil,
     sourceLocation: SourceLocation = #_sourceLocation
   ) async throws -> TestEnvironment {
     let settings = Settings(
       mode: mode, upstreams: upstreams, toggles: toggles, values: values, defaults: defaults, credentials: credentials,
       credentialFaults: credentialFaults, clock: clock, seed: seed, cassette: cassette, ports: ports,
-      host: host)
+      rules: rules, order: order, redaction: redact, host: host)
     let identity =
       Test.current.map { TestIdentity($0, case: Test.Case.current, named: name) }
       ?? TestIdentity(outsideOfTestsIn: sourceLocation.filePath)

@@ -16,6 +16,9 @@ struct Settings: Sendable {
   var seed: String?
   var cassette: String?
   var ports: [String] = []
+  var rules: TestEnvironment.MatchingRules?
+  var order: TestEnvironment.PlaybackOrder?
+  var redaction = TestEnvironment.RedactionRules()
   var host: TestEnvironment.Host?
 
   /// These, with those of a suite around where these say nothing.
@@ -34,6 +37,9 @@ struct Settings: Sendable {
     all.seed = seed ?? outer.seed
     all.cassette = cassette ?? outer.cassette
     all.ports = outer.ports.filter { !ports.contains($0) } + ports
+    all.rules = rules ?? outer.rules
+    all.order = order ?? outer.order
+    all.redaction = outer.redaction.adding(redaction)
     all.host = host ?? outer.host
     return all
   }
@@ -54,6 +60,8 @@ struct Settings: Sendable {
     specification.command = identity.filter
     specification.isContinuousIntegration = !(variables["CI"] ?? "").isEmpty
     specification.seed = seed
+    specification.rules = rules?.rules
+    specification.order = order.map { PlaybackOrder($0) }
     if specification.mode.needsCassette {
       specification.cassette = CassetteLocation(try identity.cassette(named: cassette))
     }
@@ -64,6 +72,7 @@ struct Settings: Sendable {
         throw DioramaTestingError(.usage, "upstream '\(name)': \(error)")
       }
     }
+    specification.redaction = redaction.rules
     if let clock { specification.clock = try clock.specification() }
     specification.toggles = try toggles.contractValues("toggle")
     specification.values = try values.contractValues("value")

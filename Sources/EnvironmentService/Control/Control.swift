@@ -49,6 +49,12 @@ struct Control: Sendable {
   /// One value: the next of its key for a program that does not count, or the very one that an app has come to.
   private func strings(_ request: StringRequest) throws -> Response {
     let parameters = request.parameters
+    // Keys stand in the string store as they are.
+    guard environment.recorder == nil || environment.redactor.secrets.redact(request.key) == request.key else {
+      throw Problem(
+        status: 400, title: "A key must not tell a secret",
+        detail: "the key '\(environment.redactor.redact(request.key))' would be recorded; name the value otherwise")
+    }
     let outcome = try environment.state.withLock { state -> (StringLedger.Answer, Int) in
       let ordinal = request.ordinal ?? state.ledger.nextOrdinal(of: request.key)
       let answer: StringLedger.Answer

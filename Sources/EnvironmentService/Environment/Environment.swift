@@ -37,6 +37,8 @@ package final class Environment: Sendable {
   let addresses: AddressMap
   let replay: Replay?
   let recorder: CassetteRecorder?
+  /// Takes what is secret out of all that is kept.
+  let redactor: Redactor
   let state: Guarded<State>
   let exchanges = DispatchGroup()
   /// The mode in which it was provisioned.
@@ -67,8 +69,8 @@ package final class Environment: Sendable {
     var unmatchedSize = 0
     var failures: [String] = []
     var requests = 0
-    /// Takes known secrets out of what is kept.
-    var redactor: Redactor
+    /// The environment's, for what is done under the lock.
+    let redactor: Redactor
     /// Set when the end begins: what comes on connections that are still open is answered 503.
     var isOver = false
   }
@@ -129,6 +131,7 @@ package final class Environment: Sendable {
     notes = plan.notes
     replay = plan.replay
     recorder = plan.recorder
+    redactor = plan.state.redactor
     provisionedMode = plan.mode
     createdAt = plan.createdAt
     let age = max(0, Date().timeIntervalSince(plan.createdAt))

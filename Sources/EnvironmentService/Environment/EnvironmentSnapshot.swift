@@ -51,6 +51,8 @@ package struct EnvironmentSnapshot: Sendable, Codable {
     /// The recording id, and how many interactions it has: in another cassette the positions mean nothing.
     var recording: String?
     var interactions: Int
+    /// What tells the rules and the order apart: with others the positions mean nothing. Nil for none.
+    var rules: String?
     var positions: Data
   }
 

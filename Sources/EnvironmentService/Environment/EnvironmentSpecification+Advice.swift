@@ -1,3 +1,5 @@
+import Cassettes
+
 extension EnvironmentSpecification {
   /// Who asked for the environment: messages say what to do next in his words.
   package enum Caller: String, Sendable, Codable, CaseIterable {
@@ -27,6 +29,14 @@ extension EnvironmentSpecification {
     }
   }
 
+  /// Where redaction rules are given.
+  var redactionAdvice: String {
+    switch caller {
+    case .command: "--redact"
+    case .test, .api: "redact"
+    }
+  }
+
   /// How to give the clock an instant.
   var startAdvice: String {
     switch caller {
@@ -50,7 +60,10 @@ extension EnvironmentSpecification {
     switch caller {
     case .command:
       let named = upstreams.map { " --upstream \($0.name)=\($0.url)" }.joined()
-      return "diorama run --mode \(mode.rawValue) --cassette \(cassette?.description ?? "PATH")\(named) -- \(command)"
+      let rules = (rulesFile.map { " --rules \($0)" } ?? "") + (order.map { " --order \($0.rawValue)" } ?? "")
+      let secrecy = secrecyOptions.map { " \($0)" }.joined()
+      return "diorama run --mode \(mode.rawValue) --cassette \(cassette?.description ?? "PATH")"
+        + "\(named)\(rules)\(secrecy) -- \(command)"
     case .test:
       return "DIORAMA_MODE=\(mode.rawValue) swift test --filter '\(command)'"
     case .api:

@@ -1,4 +1,5 @@
 package import Cassettes
+package import ControlAPI
 package import Foundation
 package import LaunchContract
 
@@ -62,6 +63,17 @@ package struct EnvironmentSpecification: Sendable, Codable {
   package var ports: [String: UInt16] = [:]
   /// Whether each interaction is played once (Vinyl's `playTracksUniquely`); else the last of equal ones repeats.
   package var playsUniquely = false
+  /// What counts as the same request; nil: what is declared beside the cassette, else as INTERFACE.md has it.
+  package var rules: MatchingRules?
+  /// The file from which ``rules`` were read, as it was given; nil where they were not.
+  package var rulesFile: String?
+  /// In which order interactions play; nil: what the rules say, else each request's repeats as recorded.
+  package var order: PlaybackOrder?
+  /// What is taken out of recordings beside what always is; files beside the cassette add to it.
+  package var redaction = RedactionRules()
+  /// What the command was given to keep secrets out, as it was written: advice repeats it, since a recording without it
+  /// would have them.
+  package var secrecyOptions: [String] = []
   /// A file for all journal entries as NDJSON.
   package var journalFile: String?
   /// Whether this is a continuous integration run, where `once` never records.

@@ -33,7 +33,8 @@ extension Environment.State {
       playback: replay.flatMap { replay in
         playback.map {
           .init(
-            recording: replay.header.recording, interactions: replay.interactions.count, positions: Data($0.positions))
+            recording: replay.header.recording, interactions: replay.interactions.count,
+            rules: replay.rulesFingerprint, positions: Data($0.positions))
         }
       }, counts: journal.counts, requests: requests)
   }

@@ -31,7 +31,8 @@ extension Provisioning {
       var state = Environment.State(
         ledger: StringLedger(
           stored: strings, mode: progress.live.mode, seed: snapshot.seed, progress: progress.strings),
-        live: Live(try LiveWorld(restoring: progress.live), isRestored: true), redactor: Redactor(snapshot))
+        live: Live(try LiveWorld(restoring: progress.live), isRestored: true),
+        redactor: try specification.redactor(token: snapshot.token.revealed))
       state.journal = Journal(counts: progress.counts, last: snapshot.lastJournalNumber)
       state.requests = requests
       state.togglesRead = progress.togglesRead
@@ -39,10 +40,13 @@ extension Provisioning {
       for unmatched in progress.unmatched { state.addUnmatched(unmatched) }
       var replay: Replay?
       if let stored, let location = specification.cassette {
-        let opened = try stored.replay(snapshot.upstreams)
+        let opened = try stored.replay(
+          snapshot.upstreams, rules: try specification.rulesInForce(), order: specification.order,
+          redactor: state.redactor)
         var playback = Playback(index: opened.index, uniquely: specification.playsUniquely)
         if let position = progress.playback, !playback.resume(position, of: opened) {
-          notes.append("\(location.har) is another one than before the restart; it plays from its beginning")
+          notes.append(
+            "\(location.har) or its rules are others than before the restart; it plays from its beginning")
         }
         state.playback = playback
         replay = opened
@@ -63,7 +67,7 @@ extension Playback {
   /// Goes on where the same cassette had come to.
   fileprivate mutating func resume(_ position: EnvironmentSnapshot.PlaybackPosition, of replay: Replay) -> Bool {
     position.recording == replay.header.recording && position.interactions == replay.interactions.count
-      && resume(at: [UInt8](position.positions))
+      && position.rules == replay.rulesFingerprint && resume(at: [UInt8](position.positions))
   }
 }
 

@@ -12,6 +12,7 @@ package enum Provisioning {
     let token = hosting.token ?? randomToken()
     let mode = try resolve(specification)
     try specification.checkValues()
+    let rules = try specification.rulesInForce()
     var stored: OpenCassette?
     var notes: [String] = []
     if let location = specification.cassette {
@@ -36,9 +37,10 @@ package enum Provisioning {
         stored: stored?.strings ?? StringStoreFile(seed: seed, recording: nil, entries: [:]), mode: mode, seed: seed),
       live: Live(
         try LiveWorld(mode: mode, clock: clock, toggles: specification.toggles, values: specification.values)),
-      redactor: Redactor(specification, token: token))
+      redactor: try specification.redactor(token: token))
     if let stored {
-      let opened = try stored.replay(upstreams)
+      let opened = try stored.replay(
+        upstreams, rules: rules, order: specification.order, redactor: state.redactor)
       if !opened.index.unassigned.isEmpty, mode == .replay {
         notes.append(
           "\(opened.index.unassigned.count) of \(stored.cassette.interactions.count) interactions belong to no declared "
@@ -49,6 +51,9 @@ package enum Provisioning {
     }
     var recorder: CassetteRecorder?
     if mode.mayRecord, let location = specification.cassette {
+      notes += state.redactor.unseen.map {
+        "the credential \($0) is too short to be found in a recording; name where it stands, with \(specification.redactionAdvice)"
+      }
       let header = CassetteHeader(
         recordedAt: recordedAt, timeZone: clock.timeZone, locale: clock.locale,
         seed: seed, upstreams: upstreams)

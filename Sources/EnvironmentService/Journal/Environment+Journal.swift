@@ -76,7 +76,7 @@ extension Environment.State {
   ) {
     let entry = journal.add(
       kind, status: status,
-      detail: .init(method: redactor.redact(method), url: redactor.redact(url), text: text.map(redactor.redact)))
+      detail: .init(method: redactor.redact(method), url: redactor.redactURL(url), text: text.map(redactor.redact)))
     journalFile?.write(entry.spelledOut(replay, redactor), isUrgent: true)
   }
 }

@@ -23,7 +23,7 @@ extension Environment {
       + requests.unmatched + requests.failed
     let unused = (mode == .replay ? playback?.unused ?? [] : []).map { index in
       let request = replay?.interactions[index].request
-      return Report.Unused(method: request?.method ?? "", url: redactor.redact(request?.url ?? ""), index: index)
+      return Report.Unused(method: request?.method ?? "", url: redactor.redactURL(request?.url ?? ""), index: index)
     }
     let held = (mode.mayReachNetwork || requests.unmatched == 0) && ledger.missing.isEmpty
     return Report(
@@ -38,7 +38,7 @@ extension Environment {
         read: togglesRead.mapValues { $0.redacted(redactor) },
         unread: world.toggleNames.filter { togglesRead[$0] == nil }.sorted()),
       durationSeconds: (seconds * 1000).rounded() / 1000, failures: failures, recording: recording(),
-      advice: mode != .mock && unmatched.contains { $0.refusal == nil } ? recordAdvice : nil,
+      advice: mode != .mock && unmatched.contains { $0.refusal == nil } ? redactor.redact(recordAdvice) : nil,
       ok: held && failures.isEmpty)
   }
 

@@ -132,7 +132,7 @@ extension Journal.Entry {
       number: number, time: RFC3339.format(Date(timeIntervalSince1970: time)), kind: kind.name,
       method: detail?.method ?? request?.method ?? "",
       // What has come is redacted already; what is recorded may be of a time before it was known as a secret.
-      url: detail?.url ?? request.map { redactor.redact($0.url) } ?? "",
+      url: detail?.url ?? request.map { redactor.redactURL($0.url) } ?? "",
       status: Int(status), interaction: interaction >= 0 ? Int(interaction) : nil, detail: detail?.text)
   }
 }

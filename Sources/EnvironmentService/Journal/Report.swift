@@ -32,6 +32,8 @@ package struct Report: Codable, Sendable {
     package var method: String
     package var url: String
     package var differences: [String]
+    /// The rules by which it was compared, as a person reads them; nil without any.
+    package var rules: [String]?
   }
 
   /// A request that nothing answered.

@@ -36,6 +36,7 @@ package struct ReportText {
       for nearest in unmatched.nearest.prefix(2) {
         lines.append("  nearest: interaction \(nearest.index), \(nearest.method) \(nearest.url)")
         for difference in nearest.differences.prefix(5) { lines.append("    \(difference)") }
+        for rule in (nearest.rules ?? []).prefix(3) { lines.append("    compared by \(rule)") }
       }
     }
     rest(of: report.unmatched.count, "unmatched requests", &lines)

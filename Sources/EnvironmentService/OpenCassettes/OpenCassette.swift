@@ -7,6 +7,10 @@ import HTTPMessages
 final class OpenCassette: Sendable {
   private struct Known {
     weak var replay: Replay?
+    /// Whether it is for who has neither rules nor credentials to take out of requests.
+    var isPlain: Bool
+    /// Whether its requests are to the byte those of the file.
+    var isAsRecorded: Bool
   }
 
   let location: CassetteLocation
@@ -17,6 +21,8 @@ final class OpenCassette: Sendable {
   private let stamps: [(path: String, stamp: FileStamp?)]
   /// Whether another reading could give something else without showing in `stamps`.
   private let isSettled: Bool
+  /// Whether bodies of requests may be coded, as they are in others' files: ours are decoded.
+  let hasCodedRequests: Bool
   private let replays = Guarded<[Known]>([])
 
   /// Reads it.
@@ -33,6 +39,7 @@ final class OpenCassette: Sendable {
     let bodies = try cassette.measureBodies(in: location)
     self.location = location
     self.cassette = cassette
+    hasCodedRequests = cassette.interactions.contains { $0.request.headers["Content-Encoding"] != nil }
     strings = stored.strings
     self.stamps = stamps + Self.stamps(of: bodies)
     isSettled = self.stamps.allSatisfy { $0.stamp?.isSettled(at: now) ?? true }
@@ -45,16 +52,35 @@ final class OpenCassette: Sendable {
   /// Whether reading it anew would give the same, as far as anybody can tell.
   var isUnchanged: Bool { isSettled && stamps.allSatisfy { FileStamp($0.path) == $0.stamp } }
 
-  /// The cassette ready to answer for these upstreams, made at most once for all that have the same.
+  /// The cassette ready to answer for these upstreams, shared with all that have the same, with the same rules and in the
+  /// same order, where nothing is taken out of its requests: keys are made of what is left of them, by the rules.
   ///
-  /// - Throws: an ``EnvironmentError`` for a body that cannot be read.
-  func replay(_ upstreams: [CassetteHeader.Upstream]) throws(EnvironmentError) -> Replay {
-    let known = replays.withLock { $0.compactMap(\.replay) }
-    if let same = known.first(where: { $0.upstreams == upstreams }) { return same }
-    let replay = try Replay(self, upstreams: upstreams)
+  /// - Parameters:
+  ///   - upstreams: for which it answers.
+  ///   - rules: what counts as the same request.
+  ///   - order: in which interactions play; nil: what the rules say.
+  ///   - redactor: what it takes out of requests it takes out before they are matched, of recorded ones as of those that
+  ///     come.
+  /// - Returns: one that others may share, unless the redactor takes something out of a recorded request.
+  /// - Throws: an ``EnvironmentError`` for a body that cannot be read, or rules that are broken.
+  func replay(
+    _ upstreams: [CassetteHeader.Upstream], rules: MatchingRules.InForce = .none, order: PlaybackOrder? = nil,
+    redactor: Redactor
+  ) throws(EnvironmentError) -> Replay {
+    let order = order ?? rules.rules.order ?? .request
+    func known(_ isMeant: (Known) -> Bool) -> Replay? {
+      replays.withLock { $0.filter(isMeant).compactMap(\.replay) }
+        .first { $0.upstreams == upstreams && $0.rules == rules && $0.index.order == order }
+    }
+    let isPlain = !redactor.changesRequests
+    if isPlain, let same = known(\.isPlain) { return same }
+    let sought = try SoughtInteractions(self, redactor, byRules: !rules.rules.rules.isEmpty)
+    if !isPlain, sought.areAsRecorded, let same = known(\.isAsRecorded) { return same }
+    let replay = try Replay(self, sought.interactions, upstreams: upstreams, rules: rules, order: order)
+    guard isPlain || sought.areAsRecorded else { return replay }
     replays.withLock { known in
       known.removeAll { $0.replay == nil }
-      known.append(Known(replay: replay))
+      known.append(Known(replay: replay, isPlain: isPlain, isAsRecorded: sought.areAsRecorded))
     }
     return replay
   }

@@ -8,7 +8,8 @@ import HTTPMessages
   import Glibc
 #endif
 
-/// Takes a body while it passes: in memory up to 256 KiB, above that in a file named by its content.
+/// Takes a body while it passes: in memory up to 256 KiB, above that in a file named by its content. What is secret in it
+/// never reaches the file: it is taken out before, as the body passes.
 final class BodySpool: Sendable {
   /// Bodies above so many bytes go to a file of their own (INTERFACE: 256 KiB).
   static let inlineLimit = 256 * 1024
@@ -16,6 +17,7 @@ final class BodySpool: Sendable {
   private static let incoming = ".incoming-"
 
   private struct State {
+    var redactor: BodyRedactor?
     var bytes: [UInt8] = []
     var file: Spilled?
   }
@@ -27,14 +29,16 @@ final class BodySpool: Sendable {
     var digest: ContentDigest
   }
 
-  private let state = Guarded(State())
+  private let state: Guarded<State>
   private let location: CassetteLocation
   private let serial: Int
 
   /// - Parameters:
   ///   - location: the cassette that is recorded.
   ///   - serial: a number that no other spool of this recording has.
-  init(location: CassetteLocation, serial: Int) {
+  ///   - redactor: takes out of the body what is secret.
+  init(location: CassetteLocation, serial: Int, redactor: sending BodyRedactor? = nil) {
+    state = Guarded(State(redactor: redactor))
     self.location = location
     self.serial = serial
   }
@@ -44,25 +48,30 @@ final class BodySpool: Sendable {
   /// Adds bytes.
   func append(_ chunk: [UInt8]) throws {
     try state.withLock { state in
-      if state.file == nil {
-        state.bytes += chunk
-        guard state.bytes.count > Self.inlineLimit else { return }
-        try FileWriting.createFolder(location.bodies, for: location.har)
-        let path = "\(location.bodies)/\(Self.incoming)\(getpid())-\(serial)"
-        let descriptor = try FileWriting.open(path, O_WRONLY | O_CREAT | O_TRUNC)
-        state.file = Spilled(descriptor: descriptor, path: path, digest: try ContentDigest())
-        let bytes = state.bytes
-        state.bytes = []
-        try Self.spill(bytes, to: &state.file)
-      } else {
-        try Self.spill(chunk, to: &state.file)
-      }
+      try keep(state.redactor?.push(chunk) ?? chunk, &state)
     }
   }
+
+  private func keep(_ chunk: [UInt8], _ state: inout State) throws {
+    guard state.file == nil else { return try Self.spill(chunk, to: &state.file) }
+    state.bytes += chunk
+    guard state.bytes.count > Self.inlineLimit else { return }
+    try FileWriting.createFolder(location.bodies, for: location.har)
+    let path = "\(location.bodies)/\(Self.incoming)\(getpid())-\(serial)"
+    let descriptor = try FileWriting.open(path, O_WRONLY | O_CREAT | O_TRUNC)
+    state.file = Spilled(descriptor: descriptor, path: path, digest: try ContentDigest())
+    let bytes = state.bytes
+    state.bytes = []
+    try Self.spill(bytes, to: &state.file)
+  }
+
+  /// Whether anything was taken out of the body, once it is finished.
+  var hasRedacted: Bool { state.withLock { $0.redactor?.hasFound ?? false } }
 
   /// The body, whole. A file has its final name by then, and has been written, not yet synchronised.
   func finish(mediaType: String?) throws -> RecordedBody {
     try state.withLock { state in
+      if let rest = state.redactor?.finish(), !rest.isEmpty { try keep(rest, &state) }
       guard let file = state.file.take() else { return .bytes(state.bytes) }
       close(file.descriptor)
       let name = file.digest.finish() + "." + Self.ending(of: mediaType)

@@ -124,14 +124,14 @@ final class CassetteRecorder: Sendable {
     try append(PartialLine.string(entry, key: key, ordinal: ordinal)) { $0.strings += 1 }
   }
 
-  /// A place for a body that passes.
-  func spool() -> BodySpool {
+  /// A place for a body, without what `redactor` takes out of it.
+  func spool(_ redactor: sending BodyRedactor? = nil) -> BodySpool {
     BodySpool(
       location: location,
       serial: state.withLock {
         $0.spools += 1
         return $0.spools
-      })
+      }, redactor: redactor)
   }
 
   /// Ends recording and seals what was acknowledged; nobody else can begin before that is done.

@@ -1,86 +1,148 @@
+import Cassettes
+import ControlAPI
+import HTTPMessages
 import LaunchContract
 
-/// Takes the secrets that an environment knows out of texts that are kept: its own token, and its credentials.
+/// Takes secrets out of all that is kept: cassettes, journals, reports, messages.
 ///
-/// They are found as they are, percent-encoded (in whole or in part), as JSON writes them in a string, and in base64,
-/// also in the middle of something longer. One of less than four bytes is left alone: it would be found everywhere.
+/// It knows the environment's own token and credentials, and finds them wherever they stand: as they are, percent-encoded
+/// (in whole or in part), as JSON, XML and HTML write them, and in base64, also in the middle of something longer. It knows
+/// the header fields that carry secrets, and the user's own rules. What it returns stays the same when it comes again, so
+/// that requests can be matched redacted with redacted.
 struct Redactor: Sendable {
-  /// What stands in a secret's place.
-  static let mark = "<secret>"
-  private static let shortest = 4
+  let secrets: SecretScanner
+  let rules: CompiledRules
+  /// Whether requests may have to be changed before they are matched: by a rule, or by a credential.
+  let changesRequests: Bool
+  /// Credentials that are too short to be found in a text.
+  let unseen: [String]
 
-  /// The longest first: one may begin with another.
-  private let needles: [SecretNeedle]
-  /// Which of them a byte may begin.
-  private let beginning: [[Int]]
-
-  init(_ specification: EnvironmentSpecification, token: String) {
-    self.init(specification.credentials.map(\.secret) + [Array(token.utf8)])
+  init(_ credentials: [EnvironmentSpecification.Credential], token: String, rules: CompiledRules = .none) {
+    let known = credentials.map { (name: "\($0.service)/\($0.account)", secret: $0.secret) }
+      .filter { !rules.keptCredentials.contains($0.name) }
+    secrets = SecretScanner(known.map { ($0.secret, RedactionMark($0.name)) } + [(Array(token.utf8), .plain)])
+    self.rules = rules
+    unseen = known.filter { 1..<SecretScanner.shortest ~= $0.secret.count }.map(\.name)
+    changesRequests =
+      !known.isEmpty || rules.changesRequests || !rules.headers.isEmpty || !rules.keptHeaders.isEmpty
   }
 
-  init(_ snapshot: EnvironmentSnapshot) {
-    self.init(snapshot.specification, token: snapshot.token.revealed)
+  /// A text that is kept, with marks in the places of what is secret.
+  func redact(_ text: String) -> String { redact(text, .plain) }
+
+  private func redact(_ text: String, _ spelling: RedactionMark.Spelling) -> String {
+    let clean = secrets.redact(text, spelling)
+    return rules.patterns.redact(clean, spelling) ?? clean
   }
 
-  init(_ secrets: [[UInt8]]) {
-    needles = secrets.filter { $0.count >= Self.shortest }
-      .flatMap { [$0] + Base64Forms.all(of: $0) }
-      .sorted { $0.count > $1.count }
-      .map(SecretNeedle.init)
-    var beginning = [[Int]](repeating: [], count: 256)
-    for (index, needle) in needles.enumerated() {
-      for byte in needle.firstBytes { beginning[Int(byte)].append(index) }
+  /// A URL, or a request's target: what goes from the query goes by name, marks are percent-encoded.
+  func redactURL(_ url: String) -> String {
+    guard let start = Self.targetStart(of: url) else { return redact(url, .percent) }
+    let target = secrets.redact(String(url[start...]), .percent)
+    guard rules.changesRequests else { return url[..<start] + target }
+    let parts = target.split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false)
+    let path = rules.patterns.redact(String(parts[0]), .percent) ?? String(parts[0])
+    guard parts.count == 2 else { return url[..<start] + path }
+    let items = Array(parts[1].utf8).split(separator: UInt8(ascii: "&"), omittingEmptySubsequences: false).map { item in
+      String(
+        decoding: FormItem.redact(item, names: rules.query, patterns: rules.patterns) ?? Array(item), as: UTF8.self)
     }
-    self.beginning = beginning
+    let query = items.joined(separator: "&")
+    return url[..<start] + path + "?" + (rules.patterns.redact(query, .percent) ?? query)
   }
 
-  /// The text, with a mark in the place of each secret.
-  func redact(_ text: String) -> String {
-    var text = text
-    return text.withUTF8 { bytes -> String? in
-      var output: [UInt8]?
-      var copied = 0
-      var position = 0
-      while position < bytes.count {
-        guard let end = end(in: bytes, from: position) else {
-          position += 1
-          continue
+  /// Where path and query begin; nil where that cannot be told.
+  private static func targetStart(of url: String) -> String.Index? {
+    if url.hasPrefix("/") { return url.startIndex }
+    guard let scheme = url.firstRange(of: "://") else { return nil }
+    return url[scheme.upperBound...].firstIndex { $0 == "/" || $0 == "?" } ?? url.endIndex
+  }
+
+  /// Header fields as they are kept.
+  func redact(_ headers: Headers) -> Headers {
+    var result = headers
+    for number in result.fields.indices {
+      let field = result.fields[number]
+      let name = field.name.lowercased()
+      var value = field.value
+      if rules.headers.contains(name) {
+        if !value.isEmpty { value = RedactionMark.plain.text }
+      } else {
+        if HeaderRedaction.defaultNames.contains(name), !rules.keptHeaders.contains(name) {
+          value = HeaderRedaction.redact(value, of: name)
         }
-        output = (output ?? []) + bytes[copied..<position] + Self.mark.utf8
-        position = end
-        copied = end
+        value = redact(value, HeaderRedaction.addresses.contains(name) ? .percent : .plain)
       }
-      return output.map { String(decoding: $0 + bytes[copied...], as: UTF8.self) }
-    } ?? text
+      result.fields[number].value = value
+    }
+    return result
   }
 
-  /// The end of the secret that begins at a position.
-  private func end(in bytes: UnsafeBufferPointer<UInt8>, from position: Int) -> Int? {
-    let candidates = beginning[Int(bytes[position])]
-    var index = 0
-    while index < candidates.count {
-      if let end = needles[candidates[index]].end(in: bytes, from: position) { return end }
-      index += 1
-    }
-    return nil
+  /// Header fields of a message whose body is another one now.
+  func redact(_ headers: Headers, ofChanged isChanged: Bool, length: Int) -> Headers {
+    var result = redact(headers)
+    guard isChanged else { return result }
+    result.fields.removeAll { HeaderRedaction.digests.contains($0.name.lowercased()) }
+    if result["Content-Length"] != nil, result["Content-Encoding"] == nil { result.set("Content-Length", "\(length)") }
+    return result
+  }
+
+  /// What takes secrets out of a body that is recorded.
+  ///
+  /// - Parameters:
+  ///   - headers: of the message.
+  ///   - isDecoded: whether it comes without its content coding.
+  /// - Returns: a new one, for one body.
+  func body(_ headers: Headers, isDecoded: Bool) -> BodyRedactor {
+    BodyRedactor(
+      self, contentType: headers["Content-Type"], codings: isDecoded ? nil : ContentCodings(of: headers))
+  }
+
+  /// A request's body as it is matched: decoded, and without what is secret.
+  func redact(_ body: [UInt8], of headers: Headers) -> [UInt8] {
+    guard !body.isEmpty else { return body }
+    // Whole or not at all: what is recorded is decoded already.
+    let decoded = ContentCodings(of: headers).flatMap { try? $0.decode(body, limit: Exchange.matchLimit) } ?? body
+    var stream = self.body(headers, isDecoded: true)
+    return stream.push(decoded) + stream.finish()
+  }
+
+  /// A request as it is matched: as it would be recorded.
+  func redact(_ request: Request) -> Request {
+    var redacted = request
+    redacted.target = redactURL(request.target)
+    redacted.headers = redact(request.headers)
+    if case .bytes(let bytes) = request.body { redacted.body = .bytes(redact(bytes, of: request.headers)) }
+    return redacted
+  }
+}
+
+extension ContentCodings {
+  /// Those of a message; nil where it has none, or one that we do not know.
+  init?(of headers: Headers) {
+    let values = headers.all("Content-Encoding")
+    guard !values.isEmpty else { return nil }
+    self.init(header: values.joined(separator: ", "))
   }
 }
 
 extension Report.Unmatched {
   func redacted(_ redactor: Redactor) -> Self {
     Self(
-      method: redactor.redact(method), url: redactor.redact(url),
+      method: redactor.redact(method), url: redactor.redactURL(url),
       nearest: nearest.map {
         .init(
-          index: $0.index, method: $0.method, url: redactor.redact($0.url),
-          differences: $0.differences.map(redactor.redact))
+          index: $0.index, method: $0.method, url: redactor.redactURL($0.url),
+          differences: $0.differences.map(redactor.redact), rules: $0.rules?.map(redactor.redact))
       }, refusal: refusal.map(redactor.redact))
   }
 
   /// About what it takes in memory.
   var size: Int {
     nearest.reduce(100 + method.utf8.count + url.utf8.count + (refusal?.utf8.count ?? 0)) { size, nearest in
-      nearest.differences.reduce(size + 100 + nearest.url.utf8.count) { $0 + 16 + $1.utf8.count }
+      (nearest.differences + (nearest.rules ?? [])).reduce(size + 100 + nearest.url.utf8.count) {
+        $0 + 16 + $1.utf8.count
+      }
     }
   }
 }

@@ -2,8 +2,25 @@
 struct SecretNeedle: Sendable {
   /// A character, or a byte of what is no text, with the ways to write it beside percent-encoding.
   private struct Unit {
-    var bytes: [UInt8]
-    var others: [[UInt8]]
+    let bytes: [UInt8]
+    let others: [[UInt8]]
+    /// All forms by their beginnings.
+    let beginnings: [[UInt8]]
+    /// The most bytes that it takes.
+    let longest: Int
+
+    /// Escapes of an escape's first character are looked for up to so many times: `%252F`, `\\\\u002f`.
+    static let nesting = 3
+
+    init(bytes: [UInt8], others: [[UInt8]] = []) {
+      self.bytes = bytes
+      self.others = others
+      let digits = Array("0123456789abcdef".utf8)
+      let percent = [[UInt8(ascii: "%"), digits[Int(bytes[0] >> 4)]], Array("%2".utf8)]
+      let escapes = others.contains { $0[0] == UInt8(ascii: "\\") } ? [Array("\\\\".utf8)] : []
+      beginnings = [bytes] + percent + others + escapes
+      longest = max((3 + 2 * Self.nesting) * bytes.count, (others.map(\.count).max() ?? 0) + Self.nesting * 2)
+    }
   }
 
   /// The characters of ASCII, made once: the forms of an environment's token alone have hundreds, and each environment
@@ -11,12 +28,15 @@ struct SecretNeedle: Sendable {
   private static let ascii = (UInt8(0)..<128).map { makeUnit(Unicode.Scalar($0)) }
 
   private let units: [Unit]
+  /// What takes its place; nil for a mark, which stays as it is.
+  let mark: RedactionMark?
 
-  init(_ secret: [UInt8]) {
+  init(_ secret: [UInt8], mark: RedactionMark?) {
+    self.mark = mark
     if let text = String(validating: secret, as: UTF8.self) {
       units = text.unicodeScalars.map { $0.isASCII ? Self.ascii[Int($0.value)] : Self.makeUnit($0) }
     } else {
-      units = secret.map { Unit(bytes: [$0], others: []) }
+      units = secret.map { Unit(bytes: [$0]) }
     }
   }
 
@@ -24,10 +44,32 @@ struct SecretNeedle: Sendable {
     Unit(bytes: Array(String(scalar).utf8), others: otherForms(of: scalar))
   }
 
-  /// The bytes with which one of its forms may begin.
-  var firstBytes: Set<UInt8> {
-    guard let first = units.first else { return [] }
-    return Set([first.bytes[0], UInt8(ascii: "%")] + first.others.map { $0[0] })
+  /// Takes each pair of bytes with which one of its forms may begin, some more than once.
+  func forEachFirstPair(_ body: (_ first: UInt8, _ second: UInt8) -> Void) {
+    guard let first = units.first else { return }
+    for form in first.beginnings {
+      if form.count > 1 {
+        for second in Self.cases(form[1]) { body(form[0], second) }
+      } else if units.count > 1 {
+        // What follows a form of one byte begins the next character.
+        for next in units[1].beginnings { body(form[0], next[0]) }
+      } else {
+        for second in UInt8.min...UInt8.max { body(form[0], second) }
+      }
+    }
+  }
+
+  /// The most bytes that it takes in any form.
+  var longest: Int { units.reduce(0) { $0 + $1.longest } }
+
+  /// Whether it could be a JSON number, or a part of one.
+  var isNumeric: Bool {
+    let digits = "0123456789+-.eE".utf8
+    return !units.isEmpty && units.allSatisfy { $0.bytes.count == 1 && digits.contains($0.bytes[0]) }
+  }
+
+  private static func cases(_ byte: UInt8) -> [UInt8] {
+    0x61...0x7A ~= byte | 0x20 ? [byte | 0x20, byte & 0xDF] : [byte]
   }
 
   /// The end of the secret that begins at a position; nil where none does.
@@ -58,13 +100,27 @@ struct SecretNeedle: Sendable {
   ) {
     guard place < text.count else { return }
     if has(text, unit.bytes, at: place, ignoringCase: false) { add(place + unit.bytes.count, to: &ends) }
-    if text[place] == UInt8(ascii: "%"), hasPercentEncoded(text, unit.bytes, at: place) {
-      add(place + 3 * unit.bytes.count, to: &ends)
+    if text[place] == UInt8(ascii: "%") {
+      // `%25` is a percent sign, and the beginning of what is encoded twice: each depth is an end of its own.
+      var depth = 0
+      while depth <= Unit.nesting {
+        if let end = percentEncoded(text, unit.bytes, from: place, depth: depth) { add(end, to: &ends) }
+        depth += 1
+      }
     }
+    let backslash = UInt8(ascii: "\\")
     var index = 0
     while index < unit.others.count {
       let form = unit.others[index]
       if has(text, form, at: place, ignoringCase: form.count > 2) { add(place + form.count, to: &ends) }
+      // JSON in a JSON string: its backslashes are escaped in turn.
+      if form[0] == backslash, text[place] == backslash {
+        var start = place + 1
+        while start < text.count, start - place <= Unit.nesting * 2, text[start] == backslash {
+          if has(text, form, at: start, ignoringCase: form.count > 2) { add(start + form.count, to: &ends) }
+          start += 1
+        }
+      }
       index += 1
     }
   }
@@ -91,23 +147,31 @@ struct SecretNeedle: Sendable {
     return true
   }
 
-  private static func hasPercentEncoded(
-    _ text: UnsafeBufferPointer<UInt8>, _ bytes: [UInt8], at place: Int
-  ) -> Bool {
-    guard place + 3 * bytes.count <= text.count else { return false }
+  /// The end of the bytes in percent-encoding, its percent signs encoded so many times in turn: `%2F`, `%252F`.
+  private static func percentEncoded(
+    _ text: UnsafeBufferPointer<UInt8>, _ bytes: [UInt8], from start: Int, depth: Int
+  ) -> Int? {
+    let length = 3 + 2 * depth
+    guard start + length * bytes.count <= text.count else { return nil }
+    var place = start
     var index = 0
     while index < bytes.count {
-      guard percentEncoded(text, at: place + 3 * index) == bytes[index] else { return false }
+      guard text[place] == UInt8(ascii: "%") else { return nil }
+      var nested = 0
+      while nested < depth {
+        guard text[place + 1 + 2 * nested] == UInt8(ascii: "2"), text[place + 2 + 2 * nested] == UInt8(ascii: "5")
+        else {
+          return nil
+        }
+        nested += 1
+      }
+      guard let high = digit(text[place + length - 2]), let low = digit(text[place + length - 1]),
+        high << 4 | low == bytes[index]
+      else { return nil }
+      place += length
       index += 1
     }
-    return true
-  }
-
-  private static func percentEncoded(_ text: UnsafeBufferPointer<UInt8>, at place: Int) -> UInt8? {
-    guard text[place] == UInt8(ascii: "%"), let high = digit(text[place + 1]), let low = digit(text[place + 2]) else {
-      return nil
-    }
-    return high << 4 | low
+    return place
   }
 
   private static func digit(_ byte: UInt8) -> UInt8? {
@@ -118,13 +182,18 @@ struct SecretNeedle: Sendable {
     }
   }
 
-  /// As forms write a space, and as JSON writes a character in a string: `\n`, and `\u000a` in lower case.
+  /// As forms write a space, as XML and HTML write what marks them up, and as JSON writes a character in a string: `\n`,
+  /// and `\u000a` in lower case.
   private static func otherForms(of scalar: Unicode.Scalar) -> [[UInt8]] {
     var forms: [[UInt8]] = []
     let short: [Unicode.Scalar: String] = [
       "\"": "\\\"", "\\": "\\\\", "/": "\\/", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\u{8}": "\\b", "\u{C}": "\\f",
     ]
     if scalar == " " { forms.append([UInt8(ascii: "+")]) }
+    let entities: [Unicode.Scalar: [String]] = [
+      "&": ["&amp;"], "<": ["&lt;"], ">": ["&gt;"], "\"": ["&quot;", "&#34;"], "'": ["&apos;", "&#39;", "&#x27;"],
+    ]
+    forms += (entities[scalar] ?? []).map { Array($0.utf8) }
     if let text = short[scalar] { forms.append(Array(text.utf8)) }
     let escaped = UTF16.encode(scalar).map { units in
       units.map { unit in

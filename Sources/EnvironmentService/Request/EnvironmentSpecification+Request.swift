@@ -22,6 +22,8 @@ extension EnvironmentSpecification {
       command = text
     }
     playsUniquely = request.playsUniquely ?? false
+    rules = try Self.rules(request.rules)
+    if let text = request.order { order = try RequestLimits.word(text, "order", PlaybackOrder.self) }
     if let path = request.cassette { cassette = try Self.location(path) }
     if name.isEmpty { name = cassette?.name ?? "environment" }
     if let seed = request.seed {
@@ -36,6 +38,10 @@ extension EnvironmentSpecification {
     try checkValues()
     credentials = try Self.credentials(request.credentials ?? [])
     credentialFaults = try Self.faults(request.credentialFaults ?? [])
+    if let rules = request.redact {
+      _ = try rules.compiled(from: "redact")
+      redaction = rules
+    }
     try Self.checkPorts(request.ports ?? [])
     try Self.checkLife(request)
   }
@@ -60,6 +66,18 @@ extension EnvironmentSpecification {
       throw RequestLimits.usage("cassette", "its name has \(location.name.utf8.count) bytes, more than 200")
     }
     return location
+  }
+
+  /// - Throws: an ``EnvironmentError`` of kind `usage`.
+  private static func rules(_ value: ContractValue?) throws(EnvironmentError) -> MatchingRules? {
+    guard let value else { return nil }
+    do throws(ContractError) {
+      let rules = try MatchingRules(value)
+      _ = try RuleBook(rules, upstreams: [])
+      return rules
+    } catch {
+      throw RequestLimits.usage("rules", error.problem)
+    }
   }
 
   private static func upstreams(_ request: [String: String]) throws(EnvironmentError) -> [CassetteHeader.Upstream] {

@@ -41,8 +41,11 @@ extension ProvisioningRequest {
           secret: Secret(Data($0.secret).base64EncodedString()))
       }.nonEmpty
     credentialFaults = specification.credentialFaults.nonEmpty
+    redact = specification.redaction.isEmpty ? nil : specification.redaction
     self.ports = ports.nonEmpty
     playsUniquely = specification.playsUniquely ? true : nil
+    rules = specification.rules?.document
+    order = specification.order?.rawValue
     command = specification.command
     caller = specification.caller == .test ? "test" : "command"
   }

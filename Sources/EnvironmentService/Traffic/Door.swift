@@ -68,6 +68,8 @@ final class Door: RequestHandler {
 
   func answer(_ request: borrowing RequestView) -> PreparedResponse? {
     guard let upstream, let environment = environment.load(), let replay = environment.replay else { return nil }
+    // By rules more may count than is at hand here.
+    guard replay.maker.book == nil else { return nil }
     let target = request.target
     let body = request.body
     guard target.first == UInt8(ascii: "/") else { return nil }

@@ -72,15 +72,20 @@ struct Exchange: Sendable {
       let bytes = try await held(outgoing.body, of: outgoing, upstream: index)
       outgoing.body = .bytes(addresses.requestBody(bytes, contentType: contentType, form: form) ?? bytes)
     }
-    if case .bytes(let bytes) = outgoing.body, let replay = environment.replay {
-      let key = replay.maker.key(of: outgoing, upstream: index, body: bytes)
-      if let index = environment.next(for: key) {
+    // As it would be recorded: redacted is matched with redacted, while an upstream gets the real thing.
+    let isSought = environment.replay != nil || !environment.mode.mayReachNetwork
+    let sought = isSought ? environment.redactor.redact(outgoing) : outgoing
+    var isRecorded = false
+    if case .bytes(let bytes) = sought.body, let replay = environment.replay {
+      let keys = try replay.keys(of: sought, upstream: index, body: bytes)
+      if let index = environment.next(for: keys) {
         let isCoded = replay.isCoded(index, accepted: request.headers["Accept-Encoding"])
         return try replay.response(index, addresses: addresses, form: form, isCoded: isCoded)
       }
+      isRecorded = environment.state.withLock { $0.playback?.contains(keys.key) ?? false }
     }
     guard environment.mode.mayReachNetwork, let client else {
-      throw await miss(outgoing, upstream: index, contentType: contentType)
+      throw await miss(sought, upstream: index, isRecorded: isRecorded)
     }
     return try await Forwarding(
       environment: environment, client: client, upstream: environment.upstreams[index], index: index, form: form,
@@ -104,18 +109,20 @@ struct Exchange: Sendable {
     }
   }
 
-  /// The refusal of a request that is not recorded: what is nearest, what differs, what would record it.
-  private func miss(_ request: Request, upstream index: Int, contentType: String?) async -> Problem {
+  /// The refusal of a request that is not recorded, or not at this point: what is nearest, what differs, what would
+  /// record it.
+  private func miss(_ request: Request, upstream index: Int, isRecorded: Bool) async -> Problem {
     let upstream = environment.upstreams[index]
     let url = upstream.origin.description + request.target
     let body: [UInt8] = if case .bytes(let bytes) = request.body { bytes } else { [] }
     let nearest =
       environment.replay?.nearest(
-        to: request, upstream: upstream.name, contentType: contentType, body: body) ?? []
+        to: request, upstream: upstream.name, body: body, playback: environment.state.withLock { $0.playback }) ?? []
     let advice = environment.specification.recordAdvice(upstreams: environment.upstreams)
     var detail = "\(request.method) \(url) "
     switch (environment.mode, environment.specification.cassette) {
     case (.mock, _): detail += "has no stub"
+    case (_, let cassette?) where isRecorded: detail += "is recorded in \(cassette.har), but not to be played now"
     case (_, let cassette?): detail += "is not in \(cassette.har)"
     case (_, nil): detail += "is not recorded"
     }

@@ -48,7 +48,7 @@ struct Forwarding: Sendable {
   private func send(_ request: Request) async throws -> Exchanged {
     let startedAt = Date()
     let clock = ContinuousClock.now
-    let spool = environment.recorder?.spool()
+    let spool = environment.recorder?.spool(environment.redactor.body(request.headers, isDecoded: false))
     var sent = request
     var upload: Task<Void, any Error>?
     switch request.body {
@@ -97,7 +97,7 @@ struct Forwarding: Sendable {
         let rewritten = rewriter.push(decoded) + rewriter.finish()
         if rewritten != decoded { body = try codings?.encode(rewritten) ?? rewritten }
       }
-      let spool = environment.recorder?.spool()
+      let spool = responseSpool(response)
       try spool?.append(decoded)
       try await record(exchanged, responseBody: spool, isAsSent: isAsSent)
       answer.body = isChunked ? .stream(BytePipe(holding: body), length: nil) : .bytes(body)
@@ -150,7 +150,7 @@ struct Forwarding: Sendable {
     // What came before anything of it could be decoded; nil once something could.
     var undecoded: [UInt8]? = decoder == nil ? nil : []
     var isAsSent = false
-    let spool = environment.recorder?.spool()
+    let spool = responseSpool(exchanged.response)
     // Told at once, also while the upstream says nothing: it must not be kept busy for an app that has gone.
     target.onAbandoned { source.abandon() }
     do {
@@ -221,17 +221,27 @@ struct Forwarding: Sendable {
     responseHeaders.removeHopByHop()
     // Kept although it belongs to the connection: replay sends in chunks what came in chunks.
     if isChunked { responseHeaders.append("Transfer-Encoding", "chunked") }
+    let redactor = environment.redactor
+    let requestContent = try requestBody.finish(mediaType: request.headers["Content-Type"])
+    let content = try responseBody.finish(mediaType: response.headers["Content-Type"])
     let interaction = Interaction(
-      upstream: upstream.name, startedAt: RFC3339.format(exchanged.startedAt),
+      upstream: upstream.name, startedAt: exchanged.startedAt.inMicroseconds,
       milliseconds: Double(((ContinuousClock.now - exchanged.clock) / .microseconds(1)).rounded()) / 1000,
       request: RecordedRequest(
-        method: request.method, url: url(request), headers: requestHeaders,
-        body: try requestBody.finish(mediaType: request.headers["Content-Type"])),
+        method: request.method, url: redactor.redactURL(url(request)),
+        headers: redactor.redact(
+          requestHeaders, ofChanged: requestBody.hasRedacted, length: requestContent.length),
+        body: requestContent),
       response: RecordedResponse(
-        status: response.status, reason: response.reason, headers: responseHeaders,
-        body: try responseBody.finish(mediaType: response.headers["Content-Type"]), isBodyAsSent: isAsSent))
+        status: response.status, reason: redactor.redact(response.reason),
+        headers: redactor.redact(responseHeaders, ofChanged: responseBody.hasRedacted, length: content.length),
+        body: content, isBodyAsSent: isAsSent))
     try recorder.append(interaction, number: number)
     note(.recorded, status: response.status, request)
+  }
+
+  private func responseSpool(_ response: Response) -> BodySpool? {
+    environment.recorder?.spool(environment.redactor.body(response.headers, isDecoded: true))
   }
 
   private func url(_ request: Request) -> String { upstream.origin.description + request.target }
@@ -258,5 +268,15 @@ struct Forwarding: Sendable {
         throw error
       }
     }
+  }
+}
+
+extension Date {
+  /// RFC 3339 with six digits: whether one interaction had begun before another one had ended is to be told afterwards.
+  fileprivate var inMicroseconds: String {
+    let microseconds = Int((timeIntervalSince1970 * 1_000_000).rounded(.down))
+    let (milliseconds, rest) = microseconds.quotientAndRemainder(dividingBy: 1000)
+    let text = RFC3339.format(Date(timeIntervalSince1970: Double(milliseconds) / 1000))
+    return "\(text.dropLast())\(String(rest + 1000).dropFirst())Z"
   }
 }

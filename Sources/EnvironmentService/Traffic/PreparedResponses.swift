@@ -34,22 +34,22 @@ enum Hit {
 }
 
 extension Environment {
-  /// Plays the next interaction for a key: moves its cursor, writes the journal.
+  /// Plays the next interaction for a request: moves its cursor, writes the journal.
   ///
-  /// - Parameter key: of the request.
+  /// - Parameter keys: of the request.
   /// - Returns: the interaction's index; nil for a miss.
-  func next(for key: MatchKey) -> Int? {
+  func next(for keys: RequestKeys) -> Int? {
     guard let replay else { return nil }
-    let index = state.withLock { state in state.play(key, replay: replay) { _ in true } }
+    let index = state.withLock { state in state.play(keys.key, keys.plain, replay: replay) { _ in true } }
     if index != nil { news.added(self) }
     return index
   }
 
-  /// As ``next(for:)``, for who can only send what is at hand: a body in a file is left for one that can stream it.
+  /// As ``next(for:)`` without rules, for who can only send what is at hand: a body in a file is left for one that can stream it.
   func nextPrepared(for key: MatchKey) -> Hit? {
     guard let replay else { return nil }
     let hit = state.withLock { state -> Hit? in
-      guard let index = state.play(key, replay: replay, if: replay.isInline) else { return nil }
+      guard let index = state.play(key, nil, replay: replay, if: replay.isInline) else { return nil }
       // What was coded on the wire depends on what this app accepts.
       if let response = state.prepared[index, false], replay.codings(of: index) == nil { return .ready(response) }
       return .toPrepare(index)
@@ -76,8 +76,10 @@ extension Environment {
 }
 
 extension Environment.State {
-  fileprivate mutating func play(_ key: MatchKey, replay: Replay, if isPlayable: (Int) -> Bool) -> Int? {
-    guard !isOver, let index = playback?.next(for: key, if: isPlayable) else { return nil }
+  fileprivate mutating func play(
+    _ key: MatchKey, _ plain: MatchKey?, replay: Replay, if isPlayable: (Int) -> Bool
+  ) -> Int? {
+    guard !isOver, let index = playback?.next(for: key, plain: plain, if: isPlayable) else { return nil }
     requests += 1
     let entry = journal.add(.replayed, status: replay.interactions[index].response.status, interaction: index)
     if let journalFile { journalFile.write(entry.spelledOut(replay, redactor), isUrgent: false) }

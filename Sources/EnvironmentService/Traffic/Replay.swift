@@ -2,16 +2,22 @@ import Cassettes
 import Foundation
 import HTTPMessages
 import HTTPServer
+import LaunchContract
 
 /// An opened cassette, ready to answer for some upstreams: what never changes while it plays, and what all environments
 /// share that replay the same.
 final class Replay: Sendable {
   let cassette: OpenCassette
+  /// The cassette's, their requests as they would be recorded now.
   let interactions: [Interaction]
   let index: CassetteIndex
-  let maker = MatchKeyMaker()
+  let maker: MatchKeyMaker
   /// For whom it answers.
   let upstreams: [CassetteHeader.Upstream]
+  /// What the keys are made by.
+  let rules: MatchingRules.InForce
+  /// Tells whether positions in another replay mean the same here: nil for no rules and no order of one's own.
+  let rulesFingerprint: String?
   /// The upstream of each interaction, or -1.
   private let assigned: [Int32]
   private let assignment: UpstreamAssignment
@@ -25,11 +31,21 @@ final class Replay: Sendable {
   var header: CassetteHeader { cassette.cassette.header }
   var location: CassetteLocation { cassette.location }
 
-  /// To be asked of ``OpenCassette/replay(_:)``.
-  init(_ cassette: OpenCassette, upstreams: [CassetteHeader.Upstream]) throws(EnvironmentError) {
+  /// To be asked of ``OpenCassette/replay(_:rules:order:redactor:)``.
+  init(
+    _ cassette: OpenCassette, _ interactions: [Interaction], upstreams: [CassetteHeader.Upstream],
+    rules: MatchingRules.InForce, order: PlaybackOrder
+  ) throws(EnvironmentError) {
     self.cassette = cassette
     self.upstreams = upstreams
-    interactions = cassette.cassette.interactions
+    self.rules = rules
+    rulesFingerprint = MatchingRules(rules: rules.rules.rules, order: order).fingerprint
+    do throws(ContractError) {
+      maker = MatchKeyMaker(try RuleBook(rules.rules, upstreams: upstreams, source: rules.source))
+    } catch {
+      throw EnvironmentError(.usage, "rules: \(error.problem)")
+    }
+    self.interactions = interactions
     let location = cassette.location
     let assignment = UpstreamAssignment(upstreams)
     self.assignment = assignment
@@ -37,7 +53,7 @@ final class Replay: Sendable {
     formerOrigins = Self.formerOrigins(interactions, of: upstreams, assigned: assigned)
     do {
       let requests = Self.rebased(interactions, upstreams: upstreams, formerOrigins: formerOrigins)
-      index = try CassetteIndex(requests, upstreams: upstreams, maker: maker) {
+      index = try CassetteIndex(requests, upstreams: upstreams, maker: maker, order: order) {
         try CassetteReader.bytes(of: $0, in: location)
       }
     } catch let error as EnvironmentError {
@@ -87,6 +103,23 @@ final class Replay: Sendable {
     }
   }
 
+  /// By what a request is looked up.
+  ///
+  /// - Parameters:
+  ///   - request: in the upstream's terms.
+  ///   - upstream: its index.
+  ///   - body: of the request.
+  /// - Returns: the keys.
+  /// - Throws: an ``EnvironmentError`` where a rule cannot be applied to it.
+  func keys(of request: Request, upstream: Int, body: [UInt8]) throws(EnvironmentError) -> RequestKeys {
+    do {
+      return try maker.keys(
+        method: request.method, upstream: upstream, target: request.target, headers: request.headers, body: body)
+    } catch {
+      throw EnvironmentError(.broken, "\(request.method) \(request.target) cannot be looked up: \(error)")
+    }
+  }
+
   /// The upstream that answered an interaction.
   func upstream(of index: Int) -> Int { Int(assigned[index]) }
 
@@ -121,16 +154,26 @@ final class Replay: Sendable {
   }
 
   /// The recorded interactions nearest to a request that is not recorded.
-  func nearest(to request: Request, upstream: String, contentType: String?, body: [UInt8]) -> [Report.Nearest] {
+  ///
+  /// - Parameters:
+  ///   - request: in the upstream's terms.
+  ///   - upstream: its name.
+  ///   - body: of the request.
+  ///   - playback: how far the cassette has been played.
+  /// - Returns: the nearest, the best first.
+  func nearest(
+    to request: Request, upstream: String, body: [UInt8], playback: Playback?
+  ) -> [Report.Nearest] {
     nearMisses(
-      method: request.method, target: request.target, upstreamName: upstream, contentType: contentType, body: body,
+      method: request.method, target: request.target, upstreamName: upstream, headers: request.headers, body: body,
       in: interactions, names: { [assignment, upstreams] in assignment.upstream(of: $0).map { upstreams[$0].name } },
+      book: maker.book, expected: playback?.expected, awaited: { playback?.awaited(by: $0) },
       body: { [location] in try CassetteReader.bytes(of: $0, in: location) }
     ).map { miss in
       let recorded = interactions[miss.index].request
       return Report.Nearest(
         index: miss.index, method: recorded.method, url: recorded.url,
-        differences: miss.differences.map(\.description))
+        differences: miss.differences.map(\.description), rules: miss.rules.isEmpty ? nil : miss.rules)
     }
   }
 
@@ -263,25 +306,5 @@ extension RecordedResponse {
   /// Whether the body was sent in chunks.
   var isChunked: Bool {
     headers["Transfer-Encoding"]?.lowercased().contains("chunked") ?? false
-  }
-}
-
-extension MatchKeyMaker {
-  /// The key of a request that is no longer borrowed bytes.
-  func key(of request: Request, upstream: Int, body: [UInt8]) -> MatchKey {
-    var method = request.method
-    var target = request.target
-    var contentType = request.headers["Content-Type"] ?? ""
-    return method.withUTF8 { method in
-      target.withUTF8 { target in
-        contentType.withUTF8 { contentType in
-          body.withUnsafeBytes { body in
-            key(
-              method: UnsafeRawBufferPointer(method), upstream: upstream, target: UnsafeRawBufferPointer(target),
-              contentType: contentType.isEmpty ? nil : UnsafeRawBufferPointer(contentType), body: body)
-          }
-        }
-      }
-    }
   }
 }

@@ -13,7 +13,8 @@ struct NearMissTests {
     _ asked: Asked, upstream: String? = "api", in interactions: [Interaction], limit: Int = 3
   ) -> [NearMiss] {
     nearMisses(
-      method: asked.method, target: asked.target, upstreamName: upstream, contentType: asked.type,
+      method: asked.method, target: asked.target, upstreamName: upstream,
+      headers: asked.type.map { ["Content-Type": $0] } ?? [:],
       body: Array(asked.body.utf8), in: interactions, names: { $0.upstream }, limit: limit, body: inlineBody)
   }
 
@@ -199,7 +200,8 @@ struct NearMissTests {
       let place = generator.upTo(count - 1)
       changed[place] ^= 1 << UInt8(generator.upTo(7))
       let found = nearMisses(
-        method: "PUT", target: "/blob", upstreamName: "api", contentType: "image/png", body: changed, in: [interaction],
+        method: "PUT", target: "/blob", upstreamName: "api", headers: ["Content-Type": "image/png"], body: changed,
+        in: [interaction],
         names: { $0.upstream }, body: inlineBody)
       #expect(found.first?.differences.map(\.location) == ["body byte \(place)"])
     }

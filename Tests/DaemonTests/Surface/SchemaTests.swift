@@ -10,8 +10,13 @@ struct SchemaTests {
     "says of what does not fit which member it is, and what is wrong with it",
     arguments: [
       (#"[]"#, "it is an array, not an object"),
-      (#"{"togles": {}}"#, "togles: there is no such member; the nearest are toggles, caller, mode"),
+      (#"{"togles": {}}"#, "togles: there is no such member; the nearest are toggles, rules, caller"),
       (#"{"mode": "live"}"#, "mode: it is none of proxy, record, extend, replay, once, mock"),
+      (#"{"order": "any"}"#, "order: it is none of strict, request, state, free"),
+      (
+        #"{"rules": {"rules": [{"ignore": {"jsn": []}}]}}"#,
+        "rules.rules.0.ignore.jsn: there is no such member; the nearest are json, form, query"
+      ),
       (#"{"seed": null}"#, "seed: it is null, not a string"),
       (#"{"seed": "a", "seed": "b"}"#, "seed: the member is there twice"),
       (#"{"owner": {}}"#, "owner: 'pid' is missing"),
@@ -55,7 +60,9 @@ struct SchemaTests {
     "takes what fits",
     arguments: [
       #"{}"#, #"{"toggles": {"a": null, "b": [{"c": 1e300}]}, "clock": {"start": "2018-10-08T10:00:00.25+01:00"}}"#,
+      #"{"redact": {"headers": ["X-S"], "json": ["$..pin"], "keep": {"credentials": ["s/a"]}}}"#, #"{"redact": {}}"#,
       #"{"credentials": [{"service": "s", "account": "a", "secret": "aGk="}], "ttlSeconds": 0.5, "playsUniquely": true}"#,
+      #"{"rules": {"rules": [{"path": "/a/**", "ignore": {"json": ["$.t"]}, "compare": {"body": "xml"}}]}, "order": "state"}"#,
       #"{"cassette": "/a/..b/c..", "upstreams": {"api": "https://dev.api1.com"}, "owner": {"pid": 10.0}}"#,
     ])
   func fits(json: String) throws {

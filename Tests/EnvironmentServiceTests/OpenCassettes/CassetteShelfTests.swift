@@ -71,12 +71,12 @@ struct CassetteShelfTests {
     try await Self.withCassette { world in
       let shelf = CassetteShelf { FileStamp.now() + Self.hour }
       var cassette: OpenCassette? = try shelf.open(world.location())
-      var replay = try cassette?.replay([])
+      var replay = try cassette?.replay([], redactor: Redactor([], token: ""))
       weak let seen = cassette
       weak let seenReplay = replay
       cassette = nil
       #expect(seen != nil, "the replay needs it")
-      #expect(try shelf.open(world.location()).replay([]) === replay)
+      #expect(try shelf.open(world.location()).replay([], redactor: Redactor([], token: "")) === replay)
       replay = nil
       #expect(seenReplay == nil)
       #expect(seen == nil)

@@ -64,6 +64,32 @@ struct SharedCassetteTests {
     }
   }
 
+  @Test("share it unless one has something to take out of its requests: who has finds them by what is left of them")
+  func redaction() async throws {
+    let upstream = try numbered()
+    try await Self.withWorld(upstream) { world in
+      try await world.record(["api": upstream.origin]) { _ = try await $0.get("/a?user=hunter2") }
+      func provision(_ secret: String?) throws -> Environment {
+        try world.provision(.replay) { specification in
+          guard let secret else { return }
+          specification.credentials = [.init(service: "s", account: "a", secret: Array(secret.utf8))]
+        }
+      }
+      let plain = try provision(nil)
+      let absent = try provision("not in it")
+      let present = try provision("hunter2")
+      #expect(plain.replay === absent.replay)
+      #expect(plain.replay !== present.replay)
+      #expect(plain.replay?.cassette === present.replay?.cassette)
+      for environment in [plain, absent, present] {
+        #expect(try await environment.get("/a?user=hunter2").status == 200)
+      }
+      #expect(try await present.get("/a?user=%3Credacted:s%2Fa%3E").status == 200)
+      #expect(try await plain.get("/a?user=%3Credacted:s%2Fa%3E").status == 501)
+      for environment in [plain, absent, present] { _ = await environment.end() }
+    }
+  }
+
   @Test("send the same answer, unless the upstream's address is in it: that is each one's own endpoint")
   func answers() async throws {
     let upstream = try TestUpstream { request in

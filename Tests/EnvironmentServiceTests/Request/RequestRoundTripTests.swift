@@ -24,7 +24,12 @@ struct RequestRoundTripTests {
     world.values = ["location": .string("51.5,-0.1")]
     world.credentials = [.init(service: "clinic", account: "token", group: "team", secret: [0, 255, 10])]
     world.credentialFaults = [.init("failWrite", nth: 2, error: "cancelled")]
+    world.redaction.json = ["$..pin"]
     world.playsUniquely = true
+    world.rules = try MatchingRules.read(
+      Array(#"{"rules": [{"path": "/a/**", "ignore": {"json": ["$.t"]}, "compare": {"body": "json"}}]}"#.utf8),
+      name: "r")
+    world.order = .state
     world.command = "Tests.Booking/books"
     world.caller = .test
     let sent = try JSONEncoder().encode(try ProvisioningRequest(world, ports: ["debug"]))
@@ -38,6 +43,8 @@ struct RequestRoundTripTests {
     #expect(there.clock.timeZone == "Europe/London" && there.clock.locale == "en_GB")
     #expect(there.toggles == world.toggles && there.defaults == world.defaults && there.values == world.values)
     #expect(there.contractCredentials == world.contractCredentials)
+    #expect(there.rules == world.rules && there.order == .state)
+    #expect(there.redaction == world.redaction)
     #expect(there.playsUniquely && there.command == world.command)
     #expect(there.caller == EnvironmentSpecification.Caller.test)
   }

@@ -34,6 +34,7 @@ struct AddressTests {
       for mode in [Mode.record, .replay] {
         try await world.run(mode, ["api": upstream.origin]) { environment async throws in
           let own = "http://127.0.0.1:\(environment.upstreams[0].port)"
+          let cookies = mode == .replay ? ["a=<redacted>;", "b=<redacted>; Path=/"] : ["a=1;", "b=2; Path=/"]
           let segment = "http://127.0.0.1:\(environment.mainPort)/\(authority)"
           let answer = try await environment.post("/a?back=\(own)/home", #"{"callback": "\#(own)/done"}"#)
           #expect(answer.status == 201)
@@ -43,14 +44,14 @@ struct AddressTests {
           #expect(answer.headers["Location"] == "\(own)/made/1")
           #expect(answer.headers["Link"] == "<\(own)/page/2>; rel=\"next\", </page/3>; rel=last")
           #expect(answer.headers.all("Set-Cookie").count == 2)
-          #expect(answer.headers.all("Set-Cookie")[0].hasPrefix("a=1;"))
-          #expect(answer.headers.all("Set-Cookie")[1] == "b=2; Path=/")
+          #expect(answer.headers.all("Set-Cookie")[0].hasPrefix(cookies[0]))
+          #expect(answer.headers.all("Set-Cookie")[1] == cookies[1])
 
           let main = try await ask(environment.mainPort, request("GET", "/\(authority)/b"))
           #expect(try main.json["next"]?.string == "\(segment)/page/2")
           #expect(main.headers["Location"] == "\(segment)/made/1")
           #expect(main.headers["Link"] == "<\(segment)/page/2>; rel=\"next\", </\(authority)/page/3>; rel=last")
-          #expect(main.headers.all("Set-Cookie")[1] == "b=2; Path=/\(authority)/")
+          #expect(main.headers.all("Set-Cookie")[1] == "\(cookies[1])\(authority)/")
 
           let absolute = try await ask(environment.mainPort, request("GET", "http://\(authority)/c"))
           #expect(try absolute.json["next"]?.string == "http://\(authority)/page/2")

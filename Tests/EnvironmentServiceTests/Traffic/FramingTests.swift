@@ -173,8 +173,10 @@ struct FramingTests {
         try await world.run(mode, ["api": upstream.origin]) { environment async throws in
           let answer = try await environment.get("/")
           let fields = answer.headers.fields.filter { ["set-cookie", "x-one"].contains($0.name.lowercased()) }
-          #expect(fields.map(\.value) == ["z=1", "1", "a=2; Path=/", "z=3", "2"])
-          #expect(answer.headers.all("Set-Cookie") == ["z=1", "a=2; Path=/", "z=3"])
+          let values = mode == .replay ? ["<redacted>", "<redacted>", "<redacted>"] : ["1", "2", "3"]
+          let cookies = ["z=\(values[0])", "a=\(values[1]); Path=/", "z=\(values[2])"]
+          #expect(fields.map(\.value) == [cookies[0], "1", cookies[1], cookies[2], "2"])
+          #expect(answer.headers.all("Set-Cookie") == cookies)
         }
       }
     }

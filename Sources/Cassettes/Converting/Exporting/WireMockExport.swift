@@ -81,6 +81,7 @@ package enum WireMockExport {
     switch kind(of: bytes, request.headers["Content-Type"] ?? "") {
     case .json: return .object([.init("equalToJson", .string(String(decoding: bytes, as: UTF8.self)))])
     case .form: losses.add("its form is matched byte for byte", at: index)
+    case .multipart: losses.add("its multipart body is matched byte for byte, with its boundary", at: index)
     case .bytes: break
     }
     // WireMock decodes by the charset before it compares.
@@ -90,7 +91,7 @@ package enum WireMockExport {
     return .object([.init("binaryEqualTo", .string(HAR.Base64.encode(bytes)))])
   }
 
-  private enum Kind { case json, form, bytes }
+  private enum Kind { case json, form, multipart, bytes }
 
   /// How Diorama compares a body.
   private static func kind(of bytes: [UInt8], _ contentType: String) -> Kind {
@@ -100,7 +101,9 @@ package enum WireMockExport {
         switch BodyContent(bytes, contentType: UnsafeRawBufferPointer(type)) {
         case .json: .json
         case .form: .form
-        case .bytes: .bytes
+        case .multipart: .multipart
+        // The others only come by a rule.
+        case .bytes, .kept, .xml: .bytes
         }
       }
     }

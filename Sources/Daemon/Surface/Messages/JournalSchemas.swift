@@ -64,6 +64,7 @@ extension Schemas {
         of: .record([
           .required("index", .count), .required("method", .words), .required("url", .words),
           .required("differences", .list(of: .words)),
+          .optional("rules", .list(of: .words), "The rules by which it was compared."),
         ]))),
     .optional("refusal", .words, "Why it could not even be looked for."),
   ])

@@ -21,14 +21,39 @@ extension Schemas {
         "credentialFaults", .array(of: .reference("CredentialFault"), atMost: Limits.credentials),
         "The trouble that the app's store is in."),
       .optional(
+        "redact", .reference("RedactionRules"), "What is taken out of a recording beside what always is."),
+      .optional(
         "ports", .array(of: .line(1...200), atMost: Limits.things),
         "Names of free ports that are leased for the environment, for the app to bind."),
       .optional("owner", .reference("Owner"), "Whose end is the environment's end."),
       .optional("ttlSeconds", timeToLive, "It ends after so many seconds; after 3600 where no owner is given."),
       .optional("playsUniquely", .boolean, "Whether each interaction is played once."),
+      .optional(
+        "rules", .reference("MatchingRules"),
+        "What counts as the same request; by default the rules file beside the cassette."),
+      .optional(
+        "order", playbackOrder, "In which order interactions play; by default what the rules say, else request."),
       .optional("command", .line(1...4096), "What a person types to run the same again, for messages."),
       .optional("caller", .word("command", "test", "api"), "Who asks: messages give advice in his words."),
     ])
+
+  static let redactionRules = Schema.record(
+    "What is taken out of a recording beside credentials and the header fields that carry them.",
+    [
+      .optional("headers", rules, "Header fields whose whole value goes."),
+      .optional("query", rules, "Items of a URL's query whose value goes."),
+      .optional("json", rules, "Places in JSON bodies, such as $.user.password, $..ssn, $.items[*].pin."),
+      .optional("form", rules, "Fields of urlencoded and multipart forms."),
+      .optional("patterns", rules, "Regular expressions for what goes wherever it stands."),
+      .optional(
+        "keep",
+        .record([
+          .optional("headers", rules, "Header fields that would be redacted without being named."),
+          .optional("credentials", rules, "SERVICE/ACCOUNT of credentials that are no secrets."),
+        ]), "Defaults that do not hold."),
+    ])
+
+  private static let rules = Schema.array(of: .line(1...4096), atMost: Limits.credentials)
 
   static let clockSettings = Schema.record(
     "How time runs.",

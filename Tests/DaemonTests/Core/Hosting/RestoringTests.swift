@@ -79,6 +79,50 @@ struct RestoringTests {
     await second.stop()
   }
 
+  @Test("goes on in the middle of a strict playback, by the rules that it was asked for")
+  func strict() async throws {
+    let client = try HTTPClient(.init())
+    let cassettes = try ScratchFolder()
+    let har = Self.har("x", "y", "x", "z")
+    try Data(har.utf8).write(to: URL(fileURLWithPath: cassettes.path + "/one.har"))
+    let first = try TestHost()
+    var request = ProvisioningRequest.mock
+    request.mode = "replay"
+    request.cassette = cassettes.path + "/one"
+    request.order = "strict"
+    request.rules = .object(["rules": .array([.object(["ignore": .object(["query": .array([.string("_")])])])])])
+    let before = try await first.host.provision(request)
+    let origin = try #require(before.endpoints["api"])
+    func get(_ target: String) async -> Int? { await status(of: origin, target, client: client) }
+    #expect(await get("/x?_=1") == 200)
+    #expect(await get("/z?_=1") == 501)
+    #expect(await get("/y?_=1") == 200)
+    try await until { first.host.journal.written == 3 }
+
+    let second = try TestHost(store: try await first.die(), folder: first.folder)
+    try await second.host.restore()
+    #expect(await get("/z?_=2") == 501)
+    #expect(await get("/x?_=2") == 200)
+    #expect(await get("/x?_=2") == 501)
+    #expect(await get("/z?_=2") == 200)
+    let report = try await second.host.end(before.id)
+    #expect(report.requests.replayed == 4)
+    #expect(report.requests.unmatched == 3)
+    #expect(report.unused.isEmpty)
+    await second.stop()
+  }
+
+  /// A cassette that answers these paths.
+  private static func har(_ paths: String...) -> String {
+    let entries = paths.enumerated().map { number, path in
+      Self.har.split(separator: "\n").dropFirst().joined().dropLast(3)
+        .replacingOccurrences(of: "09:00:00Z", with: "09:00:0\(number * 2)Z")
+        .replacingOccurrences(of: "/x", with: "/\(path)")
+    }
+    return #"{"log": {"version": "1.2", "creator": {"name": "a test", "version": "1"}, "entries": ["#
+      + entries.joined(separator: ",") + "]}}"
+  }
+
   /// A cassette that answers `/x`.
   private static let har = """
     {"log": {"version": "1.2", "creator": {"name": "a test", "version": "1"}, "entries": [

@@ -92,9 +92,9 @@ extension ProvisioningRequest {
 /// Asks once.
 ///
 /// - Returns: the status; nil where nobody answers.
-func status(of url: String, client: HTTPClient) async -> Int? {
+func status(of url: String, _ target: String = "/x", client: HTTPClient) async -> Int? {
   guard let origin = try? Origin(parsing: url) else { return nil }
-  let response = try? await client.send(Request(method: "GET", target: "/x"), to: origin)
+  let response = try? await client.send(Request(method: "GET", target: target), to: origin)
   _ = try? await response?.body.collect(upTo: 1 << 20)
   return response?.status
 }

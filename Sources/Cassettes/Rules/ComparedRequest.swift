@@ -1,0 +1,86 @@
+import HTTPMessages
+
+/// A request reduced to what counts of it by the rules. What is nil does not count.
+///
+/// Good as long as the memory of its body.
+struct ComparedRequest {
+  let criteria: Criteria
+  let method: String?
+  /// The upstream's index; nil where only a part of its origin counts, or nothing.
+  let upstream: Int?
+  let scheme: String?
+  let host: String?
+  let path: [UInt8]?
+  let query: QueryItems?
+  /// Values in order, by the names that count.
+  let headers: [(name: String, values: [String])]
+  let body: BodyContent?
+
+  /// - Parameters:
+  ///   - method: as sent.
+  ///   - upstream: its index among the environment's.
+  ///   - target: in origin form, with the query.
+  ///   - headers: as sent.
+  ///   - body: without transfer coding and content coding.
+  ///   - book: the rules.
+  ///   - other: what counts of another request with which this one is compared; nil for its own.
+  /// - Throws: `Pattern.TooSlow`.
+  init(
+    method: String, upstream: Int, target: String, headers: Headers, body: UnsafeRawBufferPointer, by book: RuleBook,
+    criteria other: Criteria? = nil
+  ) throws(Pattern.TooSlow) {
+    let bytes = Array(target.utf8)
+    let mark = bytes.firstIndex(of: UInt8(ascii: "?")) ?? bytes.count
+    let path = bytes[..<mark].withUnsafeBytes { CanonicalPath.bytes(of: $0) }
+    let origin = book.upstreams.indices.contains(upstream) ? book.upstreams[upstream] : nil
+    let criteria = other ?? book.criteria(method: method, upstream: origin?.name, path: path)
+    self.criteria = criteria
+    let budget = PatternBudget()
+    self.method = criteria.countsMethod ? method : nil
+    let isWhole = criteria.countsScheme && criteria.countsHost
+    self.upstream = isWhole ? upstream : nil
+    scheme = !isWhole && criteria.countsScheme ? origin?.origin.scheme : nil
+    host = !isWhole && criteria.countsHost ? origin?.origin.authority : nil
+    self.path = criteria.countsPath ? try criteria.patterns.removed(from: path, budget) ?? path : nil
+    let items = bytes[mark...].dropFirst().withUnsafeBytes { QueryItems($0) }
+    query = criteria.countsQuery ? try items.without(criteria.ignoredQuery, criteria.patterns, budget) : nil
+    var counted: [(name: String, values: [String])] = []
+    for name in criteria.headers {
+      var values: [String] = []
+      for value in headers.all(name) { values.append(try criteria.patterns.removed(from: value, budget)) }
+      counted.append((name, values))
+    }
+    self.headers = counted
+    self.body = try BodyContent(body, type: headers["Content-Type"] ?? "", as: criteria.body)?
+      .reduced(by: criteria, budget)
+  }
+
+  /// The same for all requests that count as the same.
+  var key: MatchKey {
+    var hash = SipHash()
+    // Every part is followed by its length or its number: read from the end, no two requests give the same bytes.
+    for text in [method, scheme, host] {
+      if let text { hash.append(text: text) }
+      hash.append(text == nil ? 0 : 1)
+    }
+    hash.append(number: upstream ?? -1)
+    if let path {
+      path.withUnsafeBytes { hash.append($0) }
+      hash.append(number: path.count)
+    }
+    hash.append(path == nil ? 0 : 1)
+    query?.append(to: &hash)
+    hash.append(query == nil ? 0 : 1)
+    for (_, values) in headers {
+      for value in values { hash.append(text: value) }
+      hash.append(number: values.count)
+    }
+    body?.append(to: &hash)
+    hash.append(body == nil ? 0 : 1)
+    // Under other rules a request is another one.
+    for rule in criteria.applied { hash.append(number: rule) }
+    hash.append(number: criteria.applied.count)
+    let (high, low) = hash.finish()
+    return MatchKey(high: high, low: low)
+  }
+}

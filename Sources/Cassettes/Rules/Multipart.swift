@@ -1,0 +1,161 @@
+import HTTPMessages
+
+/// The parts of a multipart body (RFC 2046, 5.1), by which it is compared whatever its boundary.
+///
+/// Of a part count its name and file name (RFC 7578), its content type and its content; preamble, epilogue and other
+/// headers do not.
+struct Multipart {
+  /// One part.
+  struct Part {
+    var name: String?
+    var fileName: String?
+    var type: String?
+    var content: BodyContent
+  }
+
+  var parts: [Part]
+
+  /// Bodies in bodies are looked into so deep.
+  private static let deepest = 8
+
+  /// Nil where the bytes are not what the type says.
+  init?(_ body: UnsafeRawBufferPointer, contentType: String, depth: Int = 0) {
+    guard depth < Self.deepest else { return nil }
+    let boundary = HeaderParameters(contentType)["boundary"] ?? Self.guessed(body)
+    guard let boundary, !boundary.isEmpty, boundary.utf8.count <= 1000, !boundary.utf8.contains(where: { $0 < 0x20 })
+    else {
+      return nil
+    }
+    let delimiters = Self.delimiters(of: body, Array("--\(boundary)".utf8))
+    guard let last = delimiters.last, last.isClosing else { return nil }
+    parts = []
+    for (delimiter, next) in zip(delimiters, delimiters.dropFirst()) {
+      var end = next.start
+      // The line end before a delimiter belongs to it.
+      if end > delimiter.end, body[end - 1] == UInt8(ascii: "\n") { end -= 1 }
+      if end > delimiter.end, body[end - 1] == UInt8(ascii: "\r") { end -= 1 }
+      parts.append(Self.part(UnsafeRawBufferPointer(rebasing: body[delimiter.end..<max(end, delimiter.end)]), depth))
+    }
+  }
+
+  /// A line that begins with the boundary.
+  private struct Delimiter {
+    let start: Int
+    /// After its line end.
+    let end: Int
+    let isClosing: Bool
+  }
+
+  private static func delimiters(of body: UnsafeRawBufferPointer, _ mark: [UInt8]) -> [Delimiter] {
+    var delimiters: [Delimiter] = []
+    var start = 0
+    while start < body.count {
+      let rest = UnsafeRawBufferPointer(rebasing: body[start...])
+      let lineEnd = rest.offset(of: UInt8(ascii: "\n")).map { start + $0 + 1 } ?? body.count
+      if rest.count >= mark.count, rest.prefix(mark.count).elementsEqual(mark) {
+        var tail = body[(start + mark.count)..<lineEnd]
+        while let byte = tail.last, byte <= 0x20 { tail = tail.dropLast() }
+        let isClosing = tail.elementsEqual("--".utf8)
+        if isClosing || tail.isEmpty {
+          delimiters.append(Delimiter(start: start, end: lineEnd, isClosing: isClosing))
+          if isClosing { break }
+        }
+      }
+      start = lineEnd
+    }
+    return delimiters
+  }
+
+  /// The boundary of a body whose type does not tell it: its first line.
+  private static func guessed(_ body: UnsafeRawBufferPointer) -> String? {
+    let line = body.prefix(1000).prefix { $0 > 0x20 }
+    return line.starts(with: "--".utf8) ? String(decoding: line.dropFirst(2), as: UTF8.self) : nil
+  }
+
+  private static func part(_ bytes: UnsafeRawBufferPointer, _ depth: Int) -> Part {
+    var headers = Headers()
+    var start = 0
+    while start < bytes.count {
+      let rest = UnsafeRawBufferPointer(rebasing: bytes[start...])
+      let length = rest.offset(of: UInt8(ascii: "\n")) ?? rest.count
+      var line = rest.prefix(length)
+      if line.last == UInt8(ascii: "\r") { line = line.dropLast() }
+      start = min(bytes.count, start + length + 1)
+      guard !line.isEmpty else { break }
+      let colon = line.firstIndex(of: UInt8(ascii: ":")) ?? line.endIndex
+      let value = String(decoding: line[colon...].dropFirst(), as: UTF8.self)
+      headers.append(
+        String(decoding: line[..<colon], as: UTF8.self), value.trimmed)
+    }
+    let content = UnsafeRawBufferPointer(rebasing: bytes[start...])
+    let disposition = HeaderParameters(headers["Content-Disposition"] ?? "")
+    let type = headers["Content-Type"]
+    // A boundary inside is as random as that outside.
+    let isMultipart = type?.lowercased().hasPrefix("multipart/") ?? false
+    return Part(
+      name: disposition["name"], fileName: disposition["filename*"] ?? disposition["filename"],
+      type: isMultipart ? type.map { String($0.prefix { $0 != ";" }).trimmed } : type,
+      content: BodyContent(content, type: type ?? "", depth: depth + 1))
+  }
+}
+
+extension Multipart {
+  /// Adds all parts and their number to a hash.
+  func append(to hash: inout SipHash) {
+    for part in parts {
+      for text in [part.name, part.fileName, part.type] {
+        if let text { hash.append(text: text) }
+        hash.append(text == nil ? 0 : 1)
+      }
+      part.content.append(to: &hash)
+    }
+    hash.append(number: parts.count)
+  }
+}
+
+/// The parameters of a header value such as `form-data; name="a"` (RFC 9110, 5.6.6), by lower-case names.
+struct HeaderParameters {
+  private var values: [String: String] = [:]
+
+  init(_ value: String) {
+    var rest = value.utf8.drop { $0 != UInt8(ascii: ";") }
+    while !rest.isEmpty {
+      rest = rest.drop { $0 == UInt8(ascii: ";") || $0 == 0x20 || $0 == 0x09 }
+      let name = rest.prefix { $0 != UInt8(ascii: "=") && $0 != UInt8(ascii: ";") }
+      rest = rest[name.endIndex...]
+      guard rest.first == UInt8(ascii: "=") else { continue }
+      rest = rest.dropFirst()
+      var text: [UInt8] = []
+      if rest.first == UInt8(ascii: "\"") {
+        rest = rest.dropFirst()
+        // Browsers do not escape a backslash, and write a quote as %22: only `\"` is an escape.
+        while let byte = rest.popFirst(), byte != UInt8(ascii: "\"") {
+          if byte == UInt8(ascii: "\\"), rest.first == UInt8(ascii: "\""), let quote = rest.popFirst() {
+            text.append(quote)
+          } else {
+            text.append(byte)
+          }
+        }
+        rest = rest.drop { $0 != UInt8(ascii: ";") }
+      } else {
+        let word = rest.prefix { $0 != UInt8(ascii: ";") }
+        text = Array(String(Substring(word)).trimmed.utf8)
+        rest = rest[word.endIndex...]
+      }
+      let key = String(decoding: name.map(\.asciiLowercased), as: UTF8.self).trimmed
+      values[key] = values[key] ?? String(decoding: text, as: UTF8.self)
+    }
+  }
+
+  subscript(_ name: String) -> String? { values[name] }
+}
+
+extension String {
+  /// Without spaces and tabs at both ends.
+  var trimmed: String {
+    var bytes = self[...].utf8
+    while let last = bytes.last, last == 0x20 || last == 0x09 { bytes.removeLast() }
+    while let first = bytes.first, first == 0x20 || first == 0x09 { bytes.removeFirst() }
+    return String(Substring(bytes))
+  }
+}

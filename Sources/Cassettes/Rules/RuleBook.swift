@@ -1,0 +1,145 @@
+package import LaunchContract
+
+/// Rules, ready to be applied.
+package struct RuleBook: Sendable {
+  private struct Compiled: Sendable {
+    let rule: MatchingRules.Rule
+    let path: Glob?
+    let json: [JSONPath]
+    let patterns: [Pattern]
+    let query: [Glob]
+    let form: [Glob]
+    let headers: [Glob]
+  }
+
+  private let rules: [Compiled]
+  /// The environment's.
+  let upstreams: [CassetteHeader.Upstream]
+  /// Where the rules stand, for messages.
+  private let source: String
+
+  /// - Parameters:
+  ///   - rules: to apply.
+  ///   - upstreams: the environment's.
+  ///   - source: what a person calls the place where the rules stand, such as `login.rules.json`; empty for none.
+  /// - Throws: `ContractError` that names the first rule at fault.
+  package init(
+    _ rules: MatchingRules, upstreams: [CassetteHeader.Upstream], source: String = ""
+  ) throws(ContractError) {
+    self.upstreams = upstreams
+    self.source = source
+    var compiled: [Compiled] = []
+    for (index, rule) in rules.rules.enumerated() {
+      let place = "$.rules[\(index)].ignore"
+      compiled.append(
+        Compiled(
+          rule: rule, path: rule.path.map(Glob.init(path:)),
+          json: try Self.compiled(rule.ignore.json, at: "\(place).json") { text throws(ContractError) in
+            let path = try JSONPath(text)
+            guard !path.isWhole else {
+              throw ContractError("'$' is the whole body; write \"compare\": {\"body\": \"none\"} for that")
+            }
+            return path
+          },
+          patterns: try Self.compiled(rule.ignore.pattern, at: "\(place).pattern") { text throws(ContractError) in
+            try Pattern(text)
+          },
+          query: rule.ignore.query.map { Glob(name: $0) }, form: rule.ignore.form.map { Glob(name: $0) },
+          headers: rule.ignore.headers.map { Glob(name: $0, ignoringCase: true) }))
+    }
+    self.rules = compiled
+  }
+
+  private static func compiled<Value>(
+    _ texts: [String], at place: String, _ make: (String) throws(ContractError) -> Value
+  ) throws(ContractError) -> [Value] {
+    var values: [Value] = []
+    for (index, text) in texts.enumerated() {
+      do throws(ContractError) {
+        values.append(try make(text))
+      } catch {
+        throw ContractError("\(place)[\(index)]: \(error.problem)")
+      }
+    }
+    return values
+  }
+
+  /// Whether there are none.
+  var isEmpty: Bool { rules.isEmpty }
+
+  /// INTERFACE.md's own.
+  static let empty = RuleBook()
+
+  private init() {
+    rules = []
+    upstreams = []
+    source = ""
+  }
+
+  /// What counts of a request.
+  ///
+  /// - Parameters:
+  ///   - method: as sent.
+  ///   - upstream: its name.
+  ///   - path: as it is compared.
+  /// - Returns: the criteria.
+  func criteria(method: String, upstream: String?, path: [UInt8]) -> Criteria {
+    var criteria = Criteria()
+    for (index, compiled) in rules.enumerated() {
+      let rule = compiled.rule
+      guard rule.upstream == nil || rule.upstream == upstream, rule.method == nil || rule.method == method,
+        compiled.path?.matches(path) ?? true
+      else { continue }
+      criteria.applied.append(index)
+      let compare = rule.compare
+      criteria.countsMethod = compare.method ?? criteria.countsMethod
+      criteria.countsScheme = compare.scheme ?? criteria.countsScheme
+      criteria.countsHost = compare.host ?? criteria.countsHost
+      criteria.countsPath = compare.path ?? criteria.countsPath
+      criteria.countsQuery = compare.query ?? criteria.countsQuery
+      criteria.body = compare.body ?? criteria.body
+      criteria.headers.removeAll { name in compiled.headers.contains { $0.matches(Array(name.utf8)) } }
+      criteria.headers += compare.headers.map { $0.lowercased() }
+      criteria.ignoredQuery += compiled.query
+      criteria.ignoredForm += compiled.form
+      criteria.ignoredJSON += compiled.json
+      criteria.patterns += compiled.patterns
+      criteria.changesState = rule.changesState ?? criteria.changesState
+    }
+    criteria.headers = Set(criteria.headers).sorted()
+    return criteria
+  }
+
+  /// A rule as a person reads it: which it is, for what requests, and what it does.
+  func title(of index: Int) -> String {
+    let rule = rules[index].rule
+    let scope = [rule.upstream, rule.method, rule.path].compactMap(\.self).joined(separator: " ")
+    var does: [String] = []
+    for (what, names) in [
+      ("header", rule.ignore.headers), ("query item", rule.ignore.query), ("JSON", rule.ignore.json),
+      ("form item", rule.ignore.form), ("pattern", rule.ignore.pattern),
+    ] where !names.isEmpty { does.append("ignores \(what) \(names.joined(separator: ", "))") }
+    for (what, counts) in [
+      ("method", rule.compare.method), ("scheme", rule.compare.scheme), ("host", rule.compare.host),
+      ("path", rule.compare.path), ("query", rule.compare.query),
+    ] {
+      if let counts { does.append("\(counts ? "compares" : "ignores") the \(what)") }
+    }
+    if !rule.compare.headers.isEmpty { does.append("compares \(rule.compare.headers.joined(separator: ", "))") }
+    switch rule.compare.body {
+    case nil: break
+    case MatchingRules.BodyKind.none?: does.append("ignores the body")
+    case let kind?: does.append("compares the body as \(kind.rawValue)")
+    }
+    let place = source.isEmpty ? "" : " of \(source)"
+    let title = "rule \(index + 1)\(place)" + (scope.isEmpty ? "" : " (\(scope))")
+    return Preview.oneLine(Preview.shortened("\(title): \(does.joined(separator: "; "))", to: 300))
+  }
+}
+
+extension Criteria {
+  /// Whether a request moves the state.
+  func changesState(method: String) -> Bool {
+    changesState ?? !["GET", "HEAD", "OPTIONS", "TRACE"].contains(method)
+  }
+}

@@ -1,0 +1,67 @@
+import ControlAPI
+
+extension TestEnvironment {
+  /// What is taken out of a recording beside what always is: credentials that the test gives, wherever they stand, and the
+  /// values of `Authorization`, `Cookie`, `Set-Cookie` and the usual headers of API keys.
+  ///
+  /// What is saved is redacted; the app gets the real thing. In replay a request is redacted before it is matched, so that
+  /// another secret finds the same recording. `NAME.redact.json` beside the cassette and `redact.json` in its folder hold
+  /// the same members, and all rules add up.
+  ///
+  /// ```swift
+  /// .environment(redact: .init(query: ["token"], json: ["$.user.password", "$..ssn"], patterns: ["sk_live_[A-Za-z0-9]+"]))
+  /// ```
+  ///
+  /// Decoding refuses a member that it does not know: a rule with a typing error would redact nothing.
+  public struct RedactionRules: Codable, Equatable, Sendable {
+    /// Defaults that do not hold.
+    public struct Keep: Equatable, Sendable {
+      fileprivate let headers: [String]
+      fileprivate let credentials: [String]
+
+      /// - Parameters:
+      ///   - headers: header fields that would be redacted without being named.
+      ///   - credentials: credentials that are no secrets, as `SERVICE/ACCOUNT`, such as a user's name.
+      public init(headers: [String] = [], credentials: [String] = []) {
+        self.headers = headers
+        self.credentials = credentials
+      }
+    }
+
+    let rules: ControlAPI.RedactionRules
+
+    /// - Parameters:
+    ///   - headers: header fields whose whole value goes; in any case of letters.
+    ///   - query: items of a URL's query whose value goes, in the request's and in URLs in headers and text; in any case.
+    ///   - json: places in JSON bodies, as JSON paths (RFC 9535) of names, indices, `*` and `..`: `$.user.password`, `$..ssn`,
+    ///     `$.items[*].pin`. A string becomes a mark, a number 0, a Boolean `false`, so that an app still reads it.
+    ///   - form: fields of form bodies, urlencoded and multipart; in any case.
+    ///   - patterns: regular expressions for what goes wherever it stands.
+    ///   - keep: defaults that do not hold.
+    public init(
+      headers: [String] = [], query: [String] = [], json: [String] = [], form: [String] = [], patterns: [String] = [],
+      keep: Keep = Keep()
+    ) {
+      var rules = ControlAPI.RedactionRules()
+      rules.headers = headers
+      rules.query = query
+      rules.json = json
+      rules.form = form
+      rules.patterns = patterns
+      rules.keep = .init(headers: keep.headers, credentials: keep.credentials)
+      self.init(rules)
+    }
+
+    init(_ rules: ControlAPI.RedactionRules) { self.rules = rules }
+
+    /// Reads rules as a file has them.
+    ///
+    /// - Throws: for a member that is not known, or of another type.
+    public init(from decoder: any Decoder) throws { rules = try ControlAPI.RedactionRules(from: decoder) }
+
+    /// Writes rules as a file has them.
+    public func encode(to encoder: any Encoder) throws { try rules.encode(to: encoder) }
+
+    func adding(_ others: Self) -> Self { Self(rules.adding(others.rules)) }
+  }
+}

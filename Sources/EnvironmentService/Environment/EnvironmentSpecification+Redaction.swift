@@ -1,0 +1,16 @@
+import ControlAPI
+
+extension EnvironmentSpecification {
+  /// What takes secrets out of all that is kept of the environment: the credentials, the rules that were given, and those
+  /// in files beside the cassette.
+  ///
+  /// - Throws: an ``EnvironmentError`` of kind `usage` naming the first rule that cannot be used; `inputOutput` for a file
+  ///   that cannot be read.
+  func redactor(token: String) throws(EnvironmentError) -> Redactor {
+    var rules = redaction
+    // Told apart: each error names where its rule stands.
+    _ = try rules.compiled(from: redactionAdvice)
+    if let cassette { rules = rules.adding(try RedactionFiles.beside(cassette)) }
+    return Redactor(credentials, token: token, rules: try rules.compiled(from: redactionAdvice))
+  }
+}

@@ -1,0 +1,65 @@
+package import Cassettes
+import Foundation
+import LaunchContract
+
+extension MatchingRules {
+  /// Rules, and what a person calls the place where they stand.
+  struct InForce: Sendable, Equatable {
+    var rules: MatchingRules
+    /// Such as `cassettes/login.rules.json`.
+    var source: String
+
+    /// INTERFACE.md's own.
+    static let none = Self(rules: MatchingRules(), source: "")
+  }
+}
+
+extension EnvironmentSpecification {
+  /// The rules that count: those that were asked for; else those beside the cassette, `NAME.rules.json`; else those of
+  /// its folder, `rules.json`. The nearest alone counts, nothing is put together.
+  ///
+  /// - Throws: an ``EnvironmentError`` for rules that cannot be read, whatever the mode: who has declared some is told at
+  ///   once that they are broken.
+  func rulesInForce() throws(EnvironmentError) -> MatchingRules.InForce {
+    if let rules {
+      do throws(ContractError) {
+        _ = try RuleBook(rules, upstreams: [])
+      } catch {
+        throw EnvironmentError(.usage, "rules: \(error.problem)")
+      }
+      return .init(rules: rules, source: rulesFile ?? "the rules given")
+    }
+    guard let path = cassette?.declaredRules else { return .none }
+    return .init(rules: try Self.readRules(path), source: (path as NSString).lastPathComponent)
+  }
+
+  /// Reads a rules file.
+  ///
+  /// - Throws: an ``EnvironmentError`` that says what is wrong at which JSON path.
+  package static func readRules(_ path: String) throws(EnvironmentError) -> MatchingRules {
+    let data: Data
+    do {
+      data = try Data(contentsOf: URL(fileURLWithPath: path))
+    } catch {
+      let kind: EnvironmentError.Kind = FileManager.default.fileExists(atPath: path) ? .inputOutput : .noCassette
+      throw EnvironmentError(kind, "cannot read the rules \(path): \(error.systemReason); name a file of rules")
+    }
+    do throws(CassetteError) {
+      return try MatchingRules.read([UInt8](data), name: path)
+    } catch {
+      throw EnvironmentError(.broken, error.description)
+    }
+  }
+}
+
+extension CassetteLocation {
+  /// What counts as the same request for this cassette.
+  package var rules: String { base + ".rules.json" }
+  /// What counts as the same request for all cassettes of the folder.
+  package var folderRules: String { folder + "/rules.json" }
+
+  /// The file of rules that holds for this cassette where nothing else is asked for; nil where there is none.
+  package var declaredRules: String? {
+    [rules, folderRules].first { FileManager.default.fileExists(atPath: $0) }
+  }
+}

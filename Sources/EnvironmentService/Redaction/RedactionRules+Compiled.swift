@@ -1,0 +1,83 @@
+import Cassettes
+import ControlAPI
+import LaunchContract
+
+/// Rules, ready to be used.
+struct CompiledRules: Sendable {
+  /// Header fields whose whole value goes, in lower case.
+  var headers: Set<String> = []
+  /// Defaults that stay, in lower case.
+  var keptHeaders: Set<String> = []
+  /// Credentials that are no secrets.
+  var keptCredentials: Set<String> = []
+  var query: Set<String> = []
+  var form: Set<String> = []
+  var json: [JSONPath] = []
+  /// The patterns, and query items in texts.
+  var patterns: PatternScanner
+
+  static let none = CompiledRules(patterns: .none)
+
+  /// Whether what counts when requests are matched is changed by a rule.
+  var changesRequests: Bool { !query.isEmpty || !form.isEmpty || !json.isEmpty || !patterns.isEmpty }
+}
+
+extension RedactionRules {
+  /// The most rules of one kind, and bytes of one of them.
+  static let limit = 1000
+  static let textLimit = 4096
+
+  /// - Parameter source: where the rules stand, for the error: a member, a file.
+  /// - Returns: the rules, ready to be used.
+  /// - Throws: an ``EnvironmentError`` of kind `usage` naming the first rule that cannot be used.
+  func compiled(from source: String) throws(EnvironmentError) -> CompiledRules {
+    func failure(_ place: String, _ problem: String) -> EnvironmentError {
+      EnvironmentError(.usage, "\(source): $.\(place): \(problem)")
+    }
+    let lists = [
+      ("headers", headers), ("query", query), ("json", json), ("form", form), ("patterns", patterns),
+      ("keep.headers", keep.headers), ("keep.credentials", keep.credentials),
+    ]
+    for (name, list) in lists {
+      guard list.count <= Self.limit else { throw failure(name, "\(list.count) rules are more than \(Self.limit)") }
+      for (number, text) in list.enumerated() {
+        guard !text.isEmpty else {
+          throw failure("\(name)[\(number)]", "it is empty; take it out, or say what it means")
+        }
+        guard text.utf8.count <= Self.textLimit else {
+          throw failure("\(name)[\(number)]", "it has \(text.utf8.count) bytes, more than \(Self.textLimit)")
+        }
+      }
+    }
+    for (number, name) in keep.headers.enumerated() where !HeaderRedaction.defaultNames.contains(name.lowercased()) {
+      throw failure("keep.headers[\(number)]", "'\(name)' is not redacted by default; take it out")
+    }
+    var rules = CompiledRules(patterns: .none)
+    do throws(PatternScanner.Invalid) {
+      rules.patterns = try PatternScanner(patterns: patterns, query: query)
+    } catch {
+      throw failure(
+        "patterns[\(error.number)]",
+        error.isEmpty
+          ? "it also finds nothing at all, everywhere; write + for *"
+          : "'\(patterns[error.number].prefix(80))' is no regular expression; write as in sk_live_[A-Za-z0-9]+")
+    }
+    for (number, text) in json.enumerated() {
+      do throws(ContractError) {
+        let path = try JSONPath(text)
+        guard !path.countsFromEnd else {
+          throw ContractError("'\(text)' counts from an end that a body has not come to when it is recorded; write [*]")
+        }
+        rules.json.append(path)
+      } catch {
+        throw failure("json[\(number)]", error.problem)
+      }
+    }
+    rules.headers = Set(headers.map { $0.lowercased() })
+    rules.keptHeaders = Set(keep.headers.map { $0.lowercased() })
+    rules.keptCredentials = Set(keep.credentials)
+    rules.query = Set(query.map { $0.lowercased() })
+    rules.form = Set(form.map { $0.lowercased() })
+    return rules
+  }
+}

@@ -1,0 +1,50 @@
+import Foundation
+import LaunchContract
+import Testing
+
+@testable import Cassettes
+
+@Suite("A rules file")
+struct MatchingRulesTests {
+  private static let all = #"""
+    {"order":"state","rules":[{"changesState":false,"compare":{"body":"xml","headers":["Accept"],"host":false,"method":true,"path":true,"query":false,"scheme":false},"ignore":{"form":["csrf"],"headers":["X-*"],"json":["$.a"],"pattern":["\\d+"],"query":["_"]},"method":"POST","note":"why","path":"/a/**","upstream":"api"}]}
+    """#
+
+  @Test("is read and written with all that it can say")
+  func roundTrip() throws {
+    let read = try rules(Self.all)
+    #expect(read.rules.first?.compare.host == false)
+    #expect(read.rules.first?.ignore.form == ["csrf"])
+    #expect(String(decoding: try ContractJSON.encode(read), as: UTF8.self) == Self.all)
+    #expect(try JSONDecoder().decode(MatchingRules.self, from: Data(Self.all.utf8)) == read)
+    #expect(try rules("{}") == MatchingRules())
+  }
+
+  @Test(
+    "that is wrong is refused with the place and what is allowed there",
+    arguments: [
+      ("[]", "$ is to be an object"),
+      ("{\"rule\": []}", "$ has no member 'rule', did you mean 'rules'? It can have rules, order"),
+      (#"{"rules": [{"ignore": {"jsn": []}}]}"#, "$.rules[0].ignore has no member 'jsn', did you mean 'json'?"),
+      (#"{"rules": [{"ignore": {"json": "$.a"}}]}"#, "$.rules[0].ignore.json is to be an array"),
+      (#"{"rules": [{"ignore": {"json": [1]}}]}"#, "$.rules[0].ignore.json[0] is to be a text"),
+      (
+        #"{"rules": [{"ignore": {"json": ["a"]}}]}"#, "$.rules[0].ignore.json[0]: 'a' is no JSON path: it begins with $"
+      ),
+      (#"{"rules": [{"ignore": {"json": ["$"]}}]}"#, "$.rules[0].ignore.json[0]: '$' is the whole body; write"),
+      (#"{"rules": [{"ignore": {"pattern": ["("]}}]}"#, "$.rules[0].ignore.pattern[0]: '(' is no regular expression"),
+      (#"{"rules": [{"compare": {"body": "yaml"}}]}"#, "it can be auto, bytes, json, form, multipart, xml, none"),
+      (#"{"rules": [{"compare": {"host": "no"}}]}"#, "$.rules[0].compare.host is to be true or false"),
+      (#"{"order": "any"}"#, "$.order is 'any'; it can be strict, request, state, free"),
+      (#"{"rules": [{"path": "/a"}]}"#, "$.rules[0] changes nothing; give it ignore, compare or changesState"),
+      (#"{"rules": [], "rules": []}"#, "$ has 'rules' twice"),
+      (#"{"rules": ["#, "r.json: it is no JSON"),
+    ])
+  func refused(json: String, problem: String) {
+    #expect {
+      _ = try rules(json)
+    } throws: { error in
+      "\(error)".contains(problem) && !"\(error)".contains("\n")
+    }
+  }
+}

@@ -1,0 +1,67 @@
+import Testing
+
+@testable import Cassettes
+
+@Suite("XML bodies")
+struct XMLTests {
+  private static let rule = #"{"rules": [{"compare": {"body": "xml"}}]}"#
+
+  private func areSame(_ one: String, _ other: String, _ rule: String? = XMLTests.rule) throws -> Bool {
+    try CassettesTests.areSame(Sent("POST", type: "text/xml", one), Sent("POST", type: "text/xml", other), rule)
+  }
+
+  @Test(
+    "are the same by structure",
+    arguments: [
+      ("<a x='1' y=\"2\"/>", "<a  y='2'\n x='1' ></a >"),
+      ("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<a>\n  <b>1</b>\n</a>\n", "<a><b>1</b></a>"),
+      ("<s:a xmlns:s='urn:x'><s:b/></s:a>", "<a xmlns='urn:x'><t:b xmlns:t='urn:x'/></a>"),
+      ("<a>x &amp; &#x79;<![CDATA[<z>]]></a>", "<a><!-- c -->x &#38; y&lt;z&gt;<?p i?></a>"),
+      ("<a p:x='1' xmlns:p='u'/>", "<a xmlns:q='u' q:x='1'/>"),
+      ("<a>l1\r\nl2</a>", "<a>l1\nl2</a>"),
+      ("\u{FEFF}<a/>", "<a/>"),
+    ])
+  func same(one: String, other: String) throws {
+    #expect(try areSame(one, other))
+    #expect(try !areSame(one, other, nil))
+  }
+
+  @Test(
+    "differ by elements, text, attributes, name spaces and order",
+    arguments: [
+      ("<a/>", "<b/>"), ("<a>1</a>", "<a>2</a>"), ("<a x='1'/>", "<a x='2'/>"), ("<a x='1'/>", "<a y='1'/>"),
+      ("<a xmlns='u'/>", "<a xmlns='v'/>"), ("<a xmlns='u'/>", "<a/>"), ("<a><b/><c/></a>", "<a><c/><b/></a>"),
+      ("<a><b/></a>", "<a><b/><b/></a>"), ("<a> 1</a>", "<a>1</a>"), ("<a x='1'/>", "<a xmlns:p='u' p:x='1'/>"),
+      ("<a><b>1</b></a>", "<a>1<b/></a>"), ("<a><![CDATA[ ]]></a>", "<a></a>"),
+    ])
+  func differ(one: String, other: String) throws {
+    #expect(try !areSame(one, other))
+  }
+
+  @Test(
+    "that are not well formed, or have a document type, are none",
+    arguments: [
+      "", "x", "<", "<a", "<a>", "</a>", "<a></b>", "<a/><b/>", "<a/>x", "x<a/>", "<a x=1/>", "<a x='1' x='2'/>",
+      "<p:a/>", "<a>&nbsp;</a>", "<a>&#xFFFFFFFF;</a>", "<a>&", "<a x='<'/>",
+      "<!DOCTYPE a [<!ENTITY e 'x'>]><a>&e;</a>",
+      "<!-- <a/>", "<a><![CDATA[</a>", "<?xml encoding='utf-16'?><a/>", "<>", "< a/>", "<a x='1'y='2'/>", "<a/",
+      "<![CDATA[x]]>",
+    ])
+  func broken(text: String) throws {
+    #expect(Array(text.utf8).withUnsafeBytes { XMLContent($0) } == nil)
+    #expect(try areSame(text, text))
+  }
+
+  @Test("lose what a pattern matches of texts and attributes")
+  func patterns() throws {
+    let rule = #"{"rules": [{"compare": {"body": "xml"}, "ignore": {"pattern": ["\\d+"]}}]}"#
+    #expect(try areSame("<a t='12'>x3</a>", "<a t='4'>x567</a>", rule))
+    #expect(try !areSame("<a1/>", "<a2/>", rule))
+  }
+
+  @Test("may be as deep as they like")
+  func deep() throws {
+    let text = String(repeating: "<a>", count: 20_000) + String(repeating: "</a>", count: 20_000)
+    #expect(try areSame(text, text + "\n"))
+  }
+}

@@ -1,0 +1,63 @@
+import Foundation
+import TestSupport
+import Testing
+
+@Suite("Rules and order by diorama run", .timeLimit(.minutes(5)))
+struct RuleTests {
+  private let folder: Folder
+  private let upstream: Upstream
+
+  init() throws {
+    folder = try Folder()
+    upstream = try Upstream()
+  }
+
+  private func run(_ mode: String, _ paths: String..., options: [String] = []) async throws -> Child.Outcome {
+    let command = Program.get("/x").dropLast() + paths
+    return try await Diorama.run(
+      ["run", "--cassette", folder.file("tape"), "--mode", mode, "--upstream", "api=\(upstream.url)"] + options + ["--"]
+        + command)
+  }
+
+  @Test("--rules names a file, which is in the command that would record what is missing, too")
+  func rules() async throws {
+    #expect(try await run("record", "/a?t=1").status == 0)
+    try folder.write(#"{"rules": [{"ignore": {"query": ["t"]}}]}"#, to: "some.json")
+    let file = folder.file("some.json")
+    let same = try await run("replay", "/a?t=2", options: ["--rules", file])
+    #expect(same.status == 0, "\(same.words)")
+    #expect(same.text == "200 /a?t=1 1\n")
+    let other = try await run("replay", "/b", options: ["--rules", file, "--order", "strict"])
+    #expect(other.status == 3)
+    #expect(other.words.contains("--rules \(file) --order strict -- "))
+    #expect(other.words.contains("compared by rule 1 of \(file): ignores query item t"))
+    #expect(other.words.contains("expected next, in strict order"))
+  }
+
+  @Test("cassette check reads the rules beside the cassette, too, and an export says that it leaves them out")
+  func besides() async throws {
+    #expect(try await run("record", "/a").status == 0)
+    let tape = folder.file("tape")
+    #expect(try await Diorama.run("cassette", "check", tape).text == "\(tape).har: ok, 1 interaction, 0 strings\n")
+    try folder.write(#"{"order": "strict"}"#, to: "rules.json")
+    let whole = try await Diorama.run("cassette", "check", tape)
+    #expect(whole.text == "\(tape).har: ok, 1 interaction, 0 strings, rules in \(folder.file("rules.json"))\n")
+    let export = try await Diorama.run("cassette", "export", tape, "--as", "har", "--to", folder.file("out.har"))
+    #expect(export.words.contains("not carried over: the rules in \(folder.file("rules.json"))"))
+    try folder.write(#"{"order": "strikt"}"#, to: "tape.rules.json")
+    expectOneLine(
+      try await Diorama.run("cassette", "check", tape), status: 65, naming: "\(tape).rules.json: $.order is 'strikt'")
+  }
+
+  @Test("a rules file that is not there ends with 66, a broken one with 65, each in one line that names it")
+  func wrong() async throws {
+    expectOneLine(
+      try await run("record", "/a", options: ["--rules", folder.file("none.json")]), status: 66,
+      naming: folder.file("none.json"))
+    try folder.write(#"{"rules": [{"ignore": {"query": "t"}}]}"#, to: "some.json")
+    expectOneLine(
+      try await run("record", "/a", options: ["--rules", folder.file("some.json")]), status: 65,
+      naming: "$.rules[0].ignore.query")
+    #expect(upstream.calls == 0)
+  }
+}

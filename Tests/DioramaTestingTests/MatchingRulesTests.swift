@@ -1,0 +1,59 @@
+import Cassettes
+import EnvironmentService
+import Foundation
+import LaunchContract
+import Testing
+
+@testable import DioramaTesting
+
+@Suite("Rules in Swift")
+struct MatchingRulesTests {
+  private static let rules: TestEnvironment.MatchingRules = [
+    .rule(ignoringQuery: ["_"], json: ["$.sentAt"]),
+    .rule(upstream: "api", path: "/search/**", comparingHeaders: ["Accept-Language"], body: .nothing),
+  ]
+
+  @Test("say what a rules file says")
+  func file() throws {
+    let json = String(decoding: try ContractJSON.encode(Self.rules), as: UTF8.self)
+    #expect(
+      json
+        == #"{"rules":[{"ignore":{"json":["$.sentAt"],"query":["_"]}},{"compare":{"body":"none","headers":["Accept-Language"]},"path":"/search/**","upstream":"api"}]}"#
+    )
+    #expect(try JSONDecoder().decode(TestEnvironment.MatchingRules.self, from: Data(json.utf8)) == Self.rules)
+  }
+
+  @Test("that are not known are refused where they are read, with what is allowed")
+  func strict() {
+    #expect {
+      _ = try JSONDecoder().decode(TestEnvironment.MatchingRules.self, from: Data(#"{"rulez": []}"#.utf8))
+    } throws: { "\($0)".contains("$ has no member 'rulez', did you mean 'rules'?") }
+  }
+
+  @Test("of a test outrank its suite's, and so does its order")
+  func settings() throws {
+    let suite = Settings(rules: Self.rules, order: .strict)
+    #expect(Settings().inside(suite).rules == Self.rules)
+    #expect(Settings().inside(suite).order == .strict)
+    let test = Settings(rules: [], order: .state).inside(suite)
+    #expect(test.rules == [])
+    let identity = TestIdentity(outsideOfTestsIn: "/tmp/Tests/Some.swift")
+    let world = try Settings(mode: .mock, rules: Self.rules, order: .state).specification(for: identity, variables: [:])
+    #expect(world.rules?.rules.count == 2)
+    #expect(world.order?.rawValue == "state")
+  }
+
+  @Test("hold for the environment of a test")
+  func environment() async throws {
+    let environment = try await TestEnvironment.provision(mode: .mock, rules: Self.rules, order: .free)
+    await environment.end()
+  }
+
+  @Test("that are broken are one error when the environment is provisioned")
+  func broken() async throws {
+    let error = await #expect(throws: DioramaTestingError.self) {
+      _ = try await TestEnvironment.provision(mode: .mock, rules: [.rule(json: ["sentAt"])])
+    }
+    #expect(error?.description.contains("$.rules[0].ignore.json[0]: 'sentAt' is no JSON path") == true)
+  }
+}

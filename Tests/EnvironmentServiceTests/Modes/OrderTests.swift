@@ -1,0 +1,144 @@
+import Cassettes
+import Foundation
+import HTTPMessages
+import LaunchContract
+import TestSupport
+import Testing
+
+@testable import EnvironmentService
+
+@Suite("The order of replay")
+struct OrderTests {
+  /// Records a cart that is looked at, filled, looked at.
+  private func withCart(_ body: (World) async throws -> Void) async throws {
+    let upstream = try numbered()
+    try await withWorld(upstream) { world in
+      try await world.record(["api": upstream.origin]) { environment async throws in
+        _ = try await environment.get("/cart")
+        _ = try await environment.post("/cart", "{}")
+        _ = try await environment.get("/cart")
+      }
+      try await body(world)
+    }
+  }
+
+  @Test("strict: another request than the next one is a miss that names the one expected")
+  func strict() async throws {
+    try await withCart { world in
+      let report = try await world.run(.replay, with: { $0.order = .strict }) { environment async throws in
+        let early = try await environment.post("/cart", "{}")
+        #expect(early.status == 501)
+        let nearest = try #require(try early.json["nearest"]?.array)
+        #expect(nearest.first?["index"]?.int == 0)
+        #expect(nearest.first?["differences"]?.array?.first?.string == "expected next, in strict order")
+        let own = try #require(nearest.first { $0["index"]?.int == 1 })
+        #expect(
+          own["differences"]?.array?.first?.string?.hasPrefix("recorded only after interaction 0, GET http://") == true)
+        #expect(try await environment.get("/cart").text == "/cart: 0")
+        #expect(try await environment.get("/cart").status == 501)
+        #expect(try await environment.post("/cart", "{}").text == "/cart: 1")
+        #expect(try await environment.get("/cart").text == "/cart: 2")
+        #expect(try await environment.get("/cart").status == 501)
+      }
+      #expect(report.requests.unmatched == 3)
+      #expect(report.unused.isEmpty)
+      #expect(!report.ok)
+    }
+  }
+
+  @Test("strict: requests that were made at the same time may come in any order")
+  func overlapping() async throws {
+    let first = Event()
+    let both = Event()
+    let upstream = try TestUpstream { request in
+      // Each waits for the other: they overlap, however slow the machine is.
+      if request.target == "/slow" {
+        first.happen()
+        try await both.wait()
+      } else {
+        try await first.wait()
+        both.happen()
+      }
+      return text(request.target)
+    }
+    try await withWorld(upstream) { world in
+      try await world.record(["api": upstream.origin]) { environment async throws in
+        async let slow = environment.get("/slow")
+        async let fast = environment.get("/fast")
+        _ = try await (slow, fast)
+      }
+      for order in [["/slow", "/fast"], ["/fast", "/slow"]] {
+        let report = try await world.run(.replay, with: { $0.order = .strict }) { environment async throws in
+          for target in order { #expect(try await environment.get(target).text == target) }
+        }
+        #expect(report.ok)
+      }
+    }
+  }
+
+  @Test("state: a GET answers differently after the POST, as recorded, and not before")
+  func state() async throws {
+    try await withCart { world in
+      let report = try await world.run(.replay, with: { $0.order = .state }) { environment async throws in
+        for expected in ["/cart: 0", "/cart: 0", "/cart: 0"] {
+          #expect(try await environment.get("/cart").text == expected)
+        }
+        #expect(try await environment.post("/cart", "{}").text == "/cart: 1")
+        for _ in 0..<2 { #expect(try await environment.get("/cart").text == "/cart: 2") }
+      }
+      #expect(report.ok)
+      #expect(report.requests.replayed == 6)
+    }
+  }
+
+  @Test("is declared beside the cassette, too, and what is asked for outranks it")
+  func declared() async throws {
+    try await withCart { world in
+      try world.write(#"{"order": "state"}"#, to: "c.rules.json")
+      try await world.run(.replay) { environment async throws in
+        for _ in 0..<2 { #expect(try await environment.get("/cart").text == "/cart: 0") }
+      }
+      try await world.run(.replay, with: { $0.order = .request }) { environment async throws in
+        #expect(try await environment.get("/cart").text == "/cart: 0")
+        #expect(try await environment.get("/cart").text == "/cart: 2")
+      }
+    }
+  }
+
+  @Test("goes on after a restart where it had come to", arguments: [PlaybackOrder.strict, .state])
+  func restored(order: PlaybackOrder) async throws {
+    try await withCart { world in
+      try await world.twoLives(.replay) {
+        $0.order = order
+      } before: { environment async throws in
+        #expect(try await environment.get("/cart").text == "/cart: 0")
+        #expect(try await environment.post("/cart", "{}").text == "/cart: 1")
+      } after: { environment async throws in
+        #expect(try await environment.get("/cart").text == "/cart: 2")
+      }
+    }
+  }
+
+  @Test("begins again after a restart with other rules, and says so")
+  func restoredWithOthers() async throws {
+    try await withCart { world in
+      try await world.twoLives(.replay) { environment async throws in
+        #expect(try await environment.get("/cart").text == "/cart: 0")
+        try world.write(#"{"rules": [{"compare": {"query": false}}]}"#, to: "rules.json")
+      } after: { environment async throws in
+        #expect(try await environment.get("/cart").text == "/cart: 0")
+        #expect(environment.notes.contains { $0.contains("its rules are others than before the restart") })
+      }
+    }
+  }
+
+  @Test("of interactions that begin in the same millisecond is kept: their times have six digits")
+  func microseconds() async throws {
+    try await withCart { world in
+      for interaction in try world.cassette().interactions {
+        let fraction = interaction.startedAt.split(separator: ".").last ?? ""
+        #expect(fraction.count == 7 && fraction.hasSuffix("Z"), "\(interaction.startedAt)")
+      }
+    }
+  }
+}

@@ -1,0 +1,62 @@
+import Testing
+
+@testable import EnvironmentService
+
+@Suite("Forms and queries that are redacted")
+struct FormRedactionTests {
+  @Test(
+    "lose the values of named items, and what patterns find in decoded values",
+    arguments: [
+      ("a=1&token=secret&b=2", "a=1&token=%3Credacted%3E&b=2"),
+      ("Token=x&TOKEN=y", "Token=%3Credacted%3E&TOKEN=%3Credacted%3E"),
+      ("tok%65n=x", "tok%65n=%3Credacted%3E"), ("token&token=", "token&token="), ("", ""), ("&&", "&&"),
+      ("mail=joe%40example.com&x=1", "mail=%3Credacted%3E&x=1"), ("m=to+joe@example.com", "m=to%20%3Credacted%3E"),
+      ("token=%3Credacted%3E", "token=%3Credacted%3E"),
+    ])
+  func items(form: String, expected: String) throws {
+    let patterns = try PatternScanner(patterns: ["[a-z]+@example\\.com"])
+    let bytes = Array(form.utf8)
+    for cut in 0...bytes.count {
+      var stream = FormStream(names: ["token"], patterns: patterns)
+      let output = stream.push(Array(bytes[..<cut])) + stream.push(Array(bytes[cut...]), isLast: true)
+      #expect(String(decoding: output, as: UTF8.self) == expected, "cut at \(cut)")
+    }
+  }
+
+  @Test("do not hold a long item")
+  func long() {
+    let long = String(repeating: "v", count: 300_000)
+    var stream = FormStream(names: ["token"], patterns: .none)
+    let output = stream.push(Array("token=\(long)&b=\(long)&c=1".utf8), isLast: true)
+    #expect(String(decoding: output, as: UTF8.self) == "token=%3Credacted%3E&b=\(long)&c=1")
+  }
+
+  private static let parts =
+    "--B\r\nContent-Disposition: form-data; name=\"a\"\r\n\r\n1\r\n--B\r\nContent-Disposition: form-data; name=\"PIN\"; "
+    + "filename=\"f\"\r\nContent-Type: text/plain\r\n\r\nsec\r\nret--B\r\n--B\r\n"
+    + "Content-Disposition: form-data; name=\"b\"\r\n\r\n--\r\n--B--\r\nend"
+
+  @Test("lose the content of a multipart form's parts by name, wherever chunks are cut")
+  func multipart() throws {
+    let bytes = Array(Self.parts.utf8)
+    let expected = Self.parts.replacing("sec\r\nret--B\r\n", with: "<redacted>\r\n")
+    for cut in 0...bytes.count {
+      var stream = try #require(MultipartStream(contentType: "multipart/form-data; boundary=\"B\"", names: ["pin"]))
+      let output = stream.push(Array(bytes[..<cut])) + stream.push(Array(bytes[cut...]), isLast: true)
+      #expect(String(decoding: output, as: UTF8.self) == expected, "cut at \(cut)")
+      #expect(stream.hasFound)
+    }
+  }
+
+  @Test("are left alone where nothing is named, and where there is no boundary")
+  func others() throws {
+    var stream = try #require(MultipartStream(contentType: "multipart/form-data; boundary=B", names: ["x"]))
+    #expect(stream.push(Array(Self.parts.utf8), isLast: true) == Array(Self.parts.utf8))
+    #expect(!stream.hasFound)
+    #expect(MultipartStream(contentType: "multipart/form-data", names: ["x"]) == nil)
+    for text in ["", "--", "--B", "x", "--B\r\n", "--B\r\nContent-Disposition: form-data; name=x"] {
+      var stream = try #require(MultipartStream(contentType: "multipart/form-data; boundary=B", names: ["x"]))
+      #expect(stream.push(Array(text.utf8), isLast: true) == Array(text.utf8))
+    }
+  }
+}
