@@ -30,6 +30,7 @@ package struct RuleBook: Sendable {
     self.source = source
     var compiled: [Compiled] = []
     for (index, rule) in rules.rules.enumerated() {
+      try Self.checkScope(of: rule, at: "$.rules[\(index)]")
       let place = "$.rules[\(index)].ignore"
       compiled.append(
         Compiled(
@@ -48,6 +49,25 @@ package struct RuleBook: Sendable {
           headers: rule.ignore.headers.map { Glob(name: $0, ignoringCase: true) }))
     }
     self.rules = compiled
+  }
+
+  /// A rule that no request ever fits is a mistake.
+  private static func checkScope(of rule: MatchingRules.Rule, at place: String) throws(ContractError) {
+    if let path = rule.path {
+      guard path.hasPrefix("/") || path.hasPrefix("*") else {
+        throw ContractError(
+          "\(place).path is '\(path.prefix(80))', and every path begins with /; begin it with / or **")
+      }
+      guard !path.utf8.contains(UInt8(ascii: "?")), !path.utf8.contains(UInt8(ascii: "#")) else {
+        throw ContractError(
+          "\(place).path is '\(path.prefix(80))', and a path ends before ? and #; leave query items out with ignore.query"
+        )
+      }
+    }
+    if let method = rule.method, method != method.uppercased() {
+      throw ContractError(
+        "\(place).method is '\(method.prefix(80))'; methods are sent in capitals: \(method.uppercased())")
+    }
   }
 
   private static func compiled<Value>(

@@ -27,6 +27,7 @@ package enum Provisioning {
     }
     let recorded = stored?.cassette.header
     let upstreams = try upstreams(specification, mode: mode, stored: stored?.cassette)
+    notes += rules.notes(for: upstreams)
     let clock = try clock(specification, mode: mode, recorded: recorded)
     let seed = specification.seed ?? recorded?.seed ?? stored?.strings.seed ?? randomSeed()
     let recordedAt = recorded?.recordedAt ?? (mode.mayRecord ? clock.start ?? clock.provisioned : nil)

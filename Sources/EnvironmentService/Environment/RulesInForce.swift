@@ -8,9 +8,22 @@ extension MatchingRules {
     var rules: MatchingRules
     /// Such as `cassettes/login.rules.json`.
     var source: String
+    /// Whether they hold for other cassettes, too.
+    var isShared = false
 
     /// INTERFACE.md's own.
     static let none = Self(rules: MatchingRules(), source: "")
+
+    /// What a person should know of rules that no request fits here. Shared ones may mean other cassettes' upstreams.
+    func notes(for upstreams: [CassetteHeader.Upstream]) -> [String] {
+      guard !isShared else { return [] }
+      let names = upstreams.map(\.name)
+      return rules.rules.enumerated().compactMap { number, rule in
+        guard let name = rule.upstream, !names.contains(name) else { return nil }
+        let near = EditDistance.nearest(to: name, among: names).first.map { "; did you mean '\($0)'?" } ?? ""
+        return "rule \(number + 1) of \(source) is for the upstream '\(name)', which is not here" + near
+      }
+    }
   }
 }
 
@@ -30,7 +43,9 @@ extension EnvironmentSpecification {
       return .init(rules: rules, source: rulesFile ?? "the rules given")
     }
     guard let path = cassette?.declaredRules else { return .none }
-    return .init(rules: try Self.readRules(path), source: (path as NSString).lastPathComponent)
+    return .init(
+      rules: try Self.readRules(path), source: (path as NSString).lastPathComponent,
+      isShared: path == cassette?.folderRules)
   }
 
   /// Reads a rules file.

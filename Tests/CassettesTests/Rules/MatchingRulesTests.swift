@@ -37,6 +37,12 @@ struct MatchingRulesTests {
       (#"{"rules": [{"compare": {"host": "no"}}]}"#, "$.rules[0].compare.host is to be true or false"),
       (#"{"order": "any"}"#, "$.order is 'any'; it can be strict, request, state, free"),
       (#"{"rules": [{"path": "/a"}]}"#, "$.rules[0] changes nothing; give it ignore, compare or changesState"),
+      (
+        #"{"rules": [{"path": "a/*", "changesState": true}]}"#,
+        "$.rules[0].path is 'a/*', and every path begins with /; begin it with / or **"
+      ),
+      (#"{"rules": [{"path": "/a?b=*", "changesState": true}]}"#, "leave query items out with ignore.query"),
+      (#"{"rules": [{"method": "get", "changesState": true}]}"#, "methods are sent in capitals: GET"),
       (#"{"rules": [], "rules": []}"#, "$ has 'rules' twice"),
       (#"{"rules": ["#, "r.json: it is no JSON"),
     ])

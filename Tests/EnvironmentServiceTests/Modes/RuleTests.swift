@@ -73,6 +73,22 @@ struct RuleTests {
     }
   }
 
+  @Test("for an upstream that is not there are noted, but for a folder's, which may mean other cassettes'")
+  func strangers() async throws {
+    try await withBooking { world in
+      let json = #"{"rules": [{"changesState": true}, {"upstream": "apii", "ignore": {"query": ["_"]}}]}"#
+      try world.write(json, to: "rules.json")
+      try await world.run(.replay) { #expect($0.notes.isEmpty) }
+      try world.write(json, to: "c.rules.json")
+      try await world.run(.replay) { environment async throws in
+        #expect(
+          environment.notes == [
+            "rule 2 of c.rules.json is for the upstream 'apii', which is not here; did you mean 'api'?"
+          ])
+      }
+    }
+  }
+
   @Test("that cannot be read are told by the file's name")
   func unreadable() async throws {
     try await withWorld { world in

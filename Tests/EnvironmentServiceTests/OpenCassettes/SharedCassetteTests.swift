@@ -1,3 +1,4 @@
+import Cassettes
 import Foundation
 import HTTPMessages
 import HTTPServer
@@ -46,6 +47,29 @@ struct SharedCassetteTests {
       #expect(await first.end().report.requests.replayed == 3)
       #expect(try await second.get("/a").text == "/a: 2")
       #expect(await second.end().report.requests.replayed == 4)
+    }
+  }
+
+  @Test("by other rules or in another order share what was read, and neither keys nor places")
+  func rules() async throws {
+    let upstream = try numbered()
+    try await Self.withWorld(upstream) { world in
+      try await world.record(["api": upstream.origin]) { environment in
+        for target in ["/a?n=1", "/b"] { _ = try await environment.get(target) }
+      }
+      let rules = MatchingRules(rules: [.init(ignore: .init(query: ["n"]))])
+      let plain = try world.provision(.replay)
+      let ruled = try world.provision(.replay) { $0.rules = rules }
+      let strict = try world.provision(.replay) { $0.order = .strict }
+      let same = try world.provision(.replay) { $0.rules = rules }
+      #expect(ruled.replay === same.replay)
+      #expect(ruled.replay?.cassette === plain.replay?.cassette)
+      #expect(plain.replay !== ruled.replay && plain.replay !== strict.replay && ruled.replay !== strict.replay)
+      for (environment, target, status) in [
+        (plain, "/a?n=2", 501), (ruled, "/a?n=2", 200), (same, "/a?n=3", 200), (strict, "/b", 501), (plain, "/b", 200),
+        (strict, "/a?n=1", 200), (strict, "/b", 200), (strict, "/b", 501), (plain, "/b", 200),
+      ] { #expect(try await environment.get(target).status == status) }
+      for environment in [plain, ruled, strict, same] { _ = await environment.end() }
     }
   }
 
