@@ -15,6 +15,7 @@ struct Settings: Sendable {
   var clock: TestEnvironment.ClockSettings?
   var seed: String?
   var cassette: String?
+  var policies: TestEnvironment.Policies?
   var ports: [String] = []
   var host: TestEnvironment.Host?
 
@@ -33,6 +34,7 @@ struct Settings: Sendable {
     all.clock = clock ?? outer.clock
     all.seed = seed ?? outer.seed
     all.cassette = cassette ?? outer.cassette
+    all.policies = policies ?? outer.policies
     all.ports = outer.ports.filter { !ports.contains($0) } + ports
     all.host = host ?? outer.host
     return all
@@ -64,6 +66,7 @@ struct Settings: Sendable {
         throw DioramaTestingError(.usage, "upstream '\(name)': \(error)")
       }
     }
+    if let policies { specification.policies = policies.specification }
     if let clock { specification.clock = try clock.specification() }
     specification.toggles = try toggles.contractValues("toggle")
     specification.values = try values.contractValues("value")

@@ -43,6 +43,7 @@ extension ProvisioningRequest {
     credentialFaults = specification.credentialFaults.nonEmpty
     self.ports = ports.nonEmpty
     playsUniquely = specification.playsUniquely ? true : nil
+    policies = specification.policies.flatMap { PolicySettings($0) }
     command = specification.command
     caller = specification.caller == .test ? "test" : "command"
   }
@@ -55,6 +56,19 @@ extension ClockSettings {
       kind: clock.kind, start: clock.start.map(RFC3339.format), rate: clock.rate == 1 ? nil : clock.rate,
       timeZone: clock.timeZone, locale: clock.locale)
     if self == ClockSettings() { return nil }
+  }
+}
+
+extension PolicySettings {
+  /// Nil where all is as it would be without.
+  fileprivate init?(_ policies: CassettePolicies) {
+    let usual = CassettePolicies()
+    self.init(
+      expiresAfterDays: policies.expiresAfterDays,
+      expired: policies.expired == usual.expired ? nil : policies.expired.rawValue,
+      recordsAnewAfterDays: policies.recordsAnewAfterDays,
+      unused: policies.unused == usual.unused ? nil : policies.unused.rawValue)
+    if self == PolicySettings() { return nil }
   }
 }
 

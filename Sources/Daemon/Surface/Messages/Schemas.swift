@@ -5,7 +5,8 @@ enum Schemas {
   /// By their names in the document, in which each refers to others.
   static let all: [String: Schema] = [
     "Health": health, "Problem": problem,
-    "ProvisioningRequest": provisioningRequest, "ClockSettings": clockSettings, "Credential": credential,
+    "ProvisioningRequest": provisioningRequest, "ClockSettings": clockSettings, "PolicySettings": policySettings,
+    "Credential": credential,
     "CredentialFault": credentialFault, "Owner": owner,
     "ProvisionedEnvironment": provisionedEnvironment, "EnvironmentList": environmentList, "Contract": contract,
     "LaunchContract": launchContract,
