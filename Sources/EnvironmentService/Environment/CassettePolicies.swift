@@ -1,4 +1,4 @@
-package import Foundation
+import Foundation
 import LaunchContract
 
 /// What is to become of a recording that has grown old, and of interactions that a replay leaves unused.

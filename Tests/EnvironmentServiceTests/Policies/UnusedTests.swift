@@ -58,7 +58,7 @@ struct UnusedTests {
       #expect(try CassettePruner.remove(unused, from: world.location()) == 3)
       #expect(try world.read("c.strings.json") == strings)
       #expect(!world.exists("c.har.partial") && !world.exists("c.har.new"))
-      let report = try await world.run(.replay) { environment in
+      let report = try await world.run(.replay) { environment async throws in
         for (target, answer) in [("/a", "/a: 0"), ("/c", "/c: 2"), ("/a", "/a: 3")] {
           #expect(try await environment.get(target).text == answer)
         }
