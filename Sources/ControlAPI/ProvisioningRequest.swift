@@ -40,6 +40,8 @@ package struct ProvisioningRequest: Codable, Sendable, Equatable {
   package var rules: ContractValue?
   /// `strict`, `request` (the default), `state` or `free`.
   package var order: String?
+  /// What is to become of an old recording, and of interactions that are not used.
+  package var policies: PolicySettings?
   /// What a person types to run the same again, for messages.
   package var command: String?
   /// Who asks, so that messages give advice in his words: `command`, `test` or `api` (the default).
@@ -69,6 +71,27 @@ package struct ClockSettings: Codable, Sendable, Equatable {
     self.rate = rate
     self.timeZone = timeZone
     self.locale = locale
+  }
+}
+
+/// What is to become of an old recording, and of interactions that are not used: the members of `policies`.
+package struct PolicySettings: Codable, Sendable, Equatable {
+  /// Days after which a recording that is replayed has expired.
+  package var expiresAfterDays: Double?
+  /// What then: `fail` (the default) or `warn`.
+  package var expired: String?
+  /// Days after which `once` records anew.
+  package var recordsAnewAfterDays: Double?
+  /// What about interactions that a replay has not used: `warn` (the default) or `fail`.
+  package var unused: String?
+
+  package init(
+    expiresAfterDays: Double? = nil, expired: String? = nil, recordsAnewAfterDays: Double? = nil, unused: String? = nil
+  ) {
+    self.expiresAfterDays = expiresAfterDays
+    self.expired = expired
+    self.recordsAnewAfterDays = recordsAnewAfterDays
+    self.unused = unused
   }
 }
 

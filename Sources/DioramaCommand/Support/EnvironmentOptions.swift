@@ -34,6 +34,10 @@ struct EnvironmentOptions {
     .init("--value", "KEY=VALUE", "a value of the app's own, likewise"),
     .init("--credential", "S/A=SOURCE", "for the app's in-memory store: SERVICE/ACCOUNT=env:VAR or =file:PATH"),
     .init("--redact", "FILE", "redaction rules, beside those in PATH.redact.json and in redact.json"),
+    .init("--expires-after", "DAYS", "a recording older than that is not replayed"),
+    .init("--expired", "warn|fail", "what to do with one that has expired (default: fail)"),
+    .init("--record-anew-after", "DAYS", "mode once records one older than that anew; never where CI is set"),
+    .init("--unused", "warn|fail", "what about interactions that a replay has not used (default: warn)"),
     .init("--play-uniquely", nil, "each interaction plays once; else the last of equal ones repeats"),
     .init("--rules", "FILE", "what counts as the same request\n(default: PATH.rules.json, else rules.json beside it)"),
     .init(
@@ -93,6 +97,7 @@ struct EnvironmentOptions {
     specification.clock.start = clock.start
     specification.clock.timeZone = clock.timeZone
     specification.clock.locale = clock.locale
+    specification.policies = try policies()
     specification.toggles = try values("--toggle")
     specification.defaults = try values("--default")
     specification.values = try values("--value")
@@ -106,6 +111,35 @@ struct EnvironmentOptions {
       options.all(option).map { "\(option) \($0)" }
     }
     return specification
+  }
+
+  /// What is to become of an old recording, and of interactions that are not used.
+  private func policies() throws(UsageError) -> CassettePolicies? {
+    var policies = CassettePolicies()
+    policies.expiresAfterDays = try days("--expires-after")
+    policies.recordsAnewAfterDays = try days("--record-anew-after")
+    if let severity = try severity("--expired") { policies.expired = severity }
+    if let severity = try severity("--unused") { policies.unused = severity }
+    if options.value("--expired") != nil, policies.expiresAfterDays == nil {
+      throw UsageError("--expired needs --expires-after DAYS", command: command)
+    }
+    return policies == CassettePolicies() ? nil : policies
+  }
+
+  private func days(_ option: String) throws(UsageError) -> Double? {
+    guard let text = options.value(option) else { return nil }
+    guard let days = Double(text), CassettePolicies.days.contains(days) else {
+      throw UsageError("\(option) takes days, such as 30 or 0.5, not '\(text)'", command: command)
+    }
+    return days
+  }
+
+  private func severity(_ option: String) throws(UsageError) -> CassettePolicies.Severity? {
+    guard let text = options.value(option) else { return nil }
+    guard let severity = CassettePolicies.Severity(rawValue: text) else {
+      throw UsageError("\(option) takes warn or fail, not '\(text)'", command: command)
+    }
+    return severity
   }
 
   func mode(_ text: String) throws(UsageError) -> Mode {

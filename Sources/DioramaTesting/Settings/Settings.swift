@@ -15,6 +15,7 @@ struct Settings: Sendable {
   var clock: TestEnvironment.ClockSettings?
   var seed: String?
   var cassette: String?
+  var policies: TestEnvironment.Policies?
   var ports: [String] = []
   var rules: TestEnvironment.MatchingRules?
   var order: TestEnvironment.PlaybackOrder?
@@ -36,6 +37,7 @@ struct Settings: Sendable {
     all.clock = clock ?? outer.clock
     all.seed = seed ?? outer.seed
     all.cassette = cassette ?? outer.cassette
+    all.policies = policies ?? outer.policies
     all.ports = outer.ports.filter { !ports.contains($0) } + ports
     all.rules = rules ?? outer.rules
     all.order = order ?? outer.order
@@ -73,6 +75,7 @@ struct Settings: Sendable {
       }
     }
     specification.redaction = redaction.rules
+    if let policies { specification.policies = policies.specification }
     if let clock { specification.clock = try clock.specification() }
     specification.toggles = try toggles.contractValues("toggle")
     specification.values = try values.contractValues("value")

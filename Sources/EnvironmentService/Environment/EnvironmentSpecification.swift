@@ -74,6 +74,8 @@ package struct EnvironmentSpecification: Sendable, Codable {
   /// What the command was given to keep secrets out, as it was written: advice repeats it, since a recording without it
   /// would have them.
   package var secrecyOptions: [String] = []
+  /// What is to become of an old recording, and of interactions that are not used.
+  package var policies: CassettePolicies?
   /// A file for all journal entries as NDJSON.
   package var journalFile: String?
   /// Whether this is a continuous integration run, where `once` never records.

@@ -10,23 +10,36 @@ package enum Provisioning {
     shelf: CassetteShelf = CassetteShelf()
   ) throws(EnvironmentError) -> Environment.Plan {
     let token = hosting.token ?? randomToken()
-    let mode = try resolve(specification)
+    var mode = try resolve(specification)
     try specification.checkValues()
     let rules = try specification.rulesInForce()
+    try specification.policies?.check()
     var stored: OpenCassette?
     var notes: [String] = []
+    var former: [CassetteHeader.Upstream] = []
     if let location = specification.cassette {
       try CassetteReader.checkIsFile(location)
+      if mode.replays, location.exists {
+        let known = try shelf.open(location)
+        let (recordsAnew, note) = try specification.verdict(
+          in: mode, recordedAt: known.cassette.header.recordedAt, now: Date(),
+          upstreams: known.cassette.knownUpstreams.map { ($0.name, $0.origin.description) })
+        if let note { notes.append(note) }
+        if recordsAnew {
+          mode = .record
+          former = known.cassette.knownUpstreams
+        }
+        stored = recordsAnew ? nil : known
+      }
       if mode.mayRecord,
         let note = try UnfinishedRecording.takeUp(location, before: mode == .extend ? .extend : .record)
       {
         notes.append(note)
       }
       if mode == .replay, !location.exists { throw specification.missing(location) }
-      if mode.replays, location.exists { stored = try shelf.open(location) }
     }
     let recorded = stored?.cassette.header
-    let upstreams = try upstreams(specification, mode: mode, stored: stored?.cassette)
+    let upstreams = try upstreams(specification, mode: mode, stored: stored?.cassette, former: former)
     notes += rules.notes(for: upstreams)
     let clock = try clock(specification, mode: mode, recorded: recorded)
     let seed = specification.seed ?? recorded?.seed ?? stored?.strings.seed ?? randomSeed()
@@ -81,10 +94,11 @@ package enum Provisioning {
   }
 
   private static func upstreams(
-    _ specification: EnvironmentSpecification, mode: Mode, stored: Cassette?
+    _ specification: EnvironmentSpecification, mode: Mode, stored: Cassette?, former: [CassetteHeader.Upstream]
   ) throws(EnvironmentError) -> [CassetteHeader.Upstream] {
     var upstreams = specification.upstreams
     if upstreams.isEmpty, mode.replays, let stored { upstreams = stored.knownUpstreams }
+    if upstreams.isEmpty { upstreams = former }
     if upstreams.isEmpty, mode.mayReachNetwork {
       throw EnvironmentError(
         .noUpstream, "mode \(mode.rawValue) needs a backend to reach; name it with \(specification.upstreamAdvice())")

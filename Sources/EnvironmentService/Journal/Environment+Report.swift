@@ -7,7 +7,7 @@ extension Environment {
   /// What the journal adds up to so far.
   package func report() -> Report {
     let seconds = (ContinuousClock.now - started) / .seconds(1)
-    let (journal, unmatched, ledger, togglesRead, failures, playback, world, redactor) = state.withLock {
+    let (journal, unmatched, ledger, togglesRead, failed, playback, world, redactor) = state.withLock {
       ($0.journal, $0.unmatched, $0.ledger, $0.togglesRead, $0.failures, $0.playback, $0.live.world, $0.redactor)
     }
     let mode = world.mode
@@ -24,6 +24,12 @@ extension Environment {
     let unused = (mode == .replay ? playback?.unused ?? [] : []).map { index in
       let request = replay?.interactions[index].request
       return Report.Unused(method: request?.method ?? "", url: redactor.redactURL(request?.url ?? ""), index: index)
+    }
+    var failures = failed
+    if specification.policies?.unused == .fail, !unused.isEmpty {
+      failures.append(
+        "\(counted(unused.count, "interaction")) of the cassette unused: "
+          + "ask for what was recorded, record it anew, or take it out with diorama cassette prune")
     }
     let held = (mode.mayReachNetwork || requests.unmatched == 0) && ledger.missing.isEmpty
     return Report(

@@ -170,6 +170,29 @@ package enum CassetteSealer {
     try FileWriting.synchronizeFolder(target.folder)
   }
 
+  /// Writes a cassette again with other interactions, of those that it has; bodies that none of them needs go.
+  static func rewrite(
+    _ location: CassetteLocation, header: CassetteHeader, interactions: [Interaction]
+  ) throws(EnvironmentError) {
+    let new = location.har + ".new"
+    var bodies = Set<String>()
+    do throws(EnvironmentError) {
+      var output = try BufferedFile(new)
+      try output.write(HAR.prologue(header))
+      for (index, interaction) in interactions.enumerated() {
+        try output.write(HAR.entry(placing(interaction, from: location, in: location, &bodies), isFirst: index == 0))
+      }
+      try output.write(HAR.epilogue())
+      try output.finish()
+      try FileWriting.rename(new, to: location.har)
+    } catch {
+      unlink(new)
+      throw error
+    }
+    try FileWriting.synchronizeFolder(location.folder)
+    removeUnusedBodies(of: location, keeping: bodies)
+  }
+
   /// An interaction whose bodies lie in the folder of `target`. Files of another tool stay where that has put them.
   private static func placing(
     _ interaction: Interaction, from location: CassetteLocation, in target: CassetteLocation,

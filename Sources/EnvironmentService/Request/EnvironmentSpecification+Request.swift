@@ -42,6 +42,7 @@ extension EnvironmentSpecification {
       _ = try rules.compiled(from: "redact")
       redaction = rules
     }
+    if let settings = request.policies { policies = try CassettePolicies(settings) }
     try Self.checkPorts(request.ports ?? [])
     try Self.checkLife(request)
   }
@@ -124,6 +125,18 @@ extension EnvironmentSpecification {
     if let seconds = request.ttlSeconds, !RequestLimits.lifetime.contains(seconds) {
       throw RequestLimits.usage("ttlSeconds", "\(seconds) is not between 0.1 and 2592000, thirty days")
     }
+  }
+}
+
+extension CassettePolicies {
+  /// - Throws: an ``EnvironmentError`` of kind `usage` that names the member at fault.
+  init(_ settings: PolicySettings) throws(EnvironmentError) {
+    self.init()
+    expiresAfterDays = settings.expiresAfterDays
+    recordsAnewAfterDays = settings.recordsAnewAfterDays
+    if let word = settings.expired { expired = try RequestLimits.word(word, "policies.expired", Severity.self) }
+    if let word = settings.unused { unused = try RequestLimits.word(word, "policies.unused", Severity.self) }
+    try check()
   }
 }
 

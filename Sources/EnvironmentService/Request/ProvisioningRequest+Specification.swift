@@ -46,6 +46,7 @@ extension ProvisioningRequest {
     playsUniquely = specification.playsUniquely ? true : nil
     rules = specification.rules?.document
     order = specification.order?.rawValue
+    policies = specification.policies.flatMap { PolicySettings($0) }
     command = specification.command
     caller = specification.caller == .test ? "test" : "command"
   }
@@ -58,6 +59,19 @@ extension ClockSettings {
       kind: clock.kind, start: clock.start.map(RFC3339.format), rate: clock.rate == 1 ? nil : clock.rate,
       timeZone: clock.timeZone, locale: clock.locale)
     if self == ClockSettings() { return nil }
+  }
+}
+
+extension PolicySettings {
+  /// Nil where all is as it would be without.
+  fileprivate init?(_ policies: CassettePolicies) {
+    let usual = CassettePolicies()
+    self.init(
+      expiresAfterDays: policies.expiresAfterDays,
+      expired: policies.expired == usual.expired ? nil : policies.expired.rawValue,
+      recordsAnewAfterDays: policies.recordsAnewAfterDays,
+      unused: policies.unused == usual.unused ? nil : policies.unused.rawValue)
+    if self == PolicySettings() { return nil }
   }
 }
 

@@ -30,6 +30,12 @@ struct RequestRoundTripTests {
       Array(#"{"rules": [{"path": "/a/**", "ignore": {"json": ["$.t"]}, "compare": {"body": "json"}}]}"#.utf8),
       name: "r")
     world.order = .state
+    var policies = CassettePolicies()
+    policies.expiresAfterDays = 30.5
+    policies.expired = .warn
+    policies.recordsAnewAfterDays = 20
+    policies.unused = .fail
+    world.policies = policies
     world.command = "Tests.Booking/books"
     world.caller = .test
     let sent = try JSONEncoder().encode(try ProvisioningRequest(world, ports: ["debug"]))
@@ -45,6 +51,7 @@ struct RequestRoundTripTests {
     #expect(there.contractCredentials == world.contractCredentials)
     #expect(there.rules == world.rules && there.order == .state)
     #expect(there.redaction == world.redaction)
+    #expect(there.policies == policies)
     #expect(there.playsUniquely && there.command == world.command)
     #expect(there.caller == EnvironmentSpecification.Caller.test)
   }

@@ -33,6 +33,8 @@ extension Schemas {
         "What counts as the same request; by default the rules file beside the cassette."),
       .optional(
         "order", playbackOrder, "In which order interactions play; by default what the rules say, else request."),
+      .optional(
+        "policies", .reference("PolicySettings"), "What becomes of an old recording, and of unused interactions."),
       .optional("command", .line(1...4096), "What a person types to run the same again, for messages."),
       .optional("caller", .word("command", "test", "api"), "Who asks: messages give advice in his words."),
     ])
@@ -64,6 +66,18 @@ extension Schemas {
       .optional("timeZone", .line(1...200), "An IANA name such as Europe/London."),
       .optional("locale", .line(1...200), "Such as en_GB."),
     ])
+
+  static let policySettings = Schema.record(
+    "What is to become of an old recording, and of interactions that are not used.",
+    [
+      .optional(
+        "expiresAfterDays", .number(0.01...36_525), "Days after which a recording that is replayed has expired."),
+      .optional("expired", severity, "What then; fail where it is left out."),
+      .optional("recordsAnewAfterDays", .number(0.01...36_525), "Days after which mode once records anew."),
+      .optional("unused", severity, "What about interactions that a replay has not used; warn where it is left out."),
+    ])
+
+  private static let severity = Schema.word("warn", "fail")
 
   static let clockKind = Schema.word("system", "frozen", "ticking", "scaled", "manual")
 

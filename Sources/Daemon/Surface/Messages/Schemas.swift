@@ -7,6 +7,7 @@ enum Schemas {
     "Health": health, "Problem": problem,
     "ProvisioningRequest": provisioningRequest, "MatchingRules": matchingRules, "MatchingRule": matchingRule,
     "RedactionRules": redactionRules, "ClockSettings": clockSettings, "Credential": credential,
+    "PolicySettings": policySettings,
     "CredentialFault": credentialFault, "Owner": owner,
     "ProvisionedEnvironment": provisionedEnvironment, "EnvironmentList": environmentList, "Contract": contract,
     "LaunchContract": launchContract,

@@ -1,0 +1,87 @@
+import Cassettes
+import EnvironmentService
+import Foundation
+import LaunchContract
+
+/// `diorama cassette prune`: takes interactions out of a cassette that no test has used.
+enum CassettePrune {
+  static func run(_ arguments: [String], terminal: Terminal) throws -> Int32 {
+    let options = try Options(arguments, table: table, command: command)
+    if options.has("--help") {
+      try Output.write(help)
+      return 0
+    }
+    let locations = try CassetteCommand.locations(options, command: command)
+    guard locations.count == 1, let location = locations.first else {
+      throw UsageError("prune takes one cassette at a time", command: command)
+    }
+    let files = options.all("--report")
+    guard !files.isEmpty else {
+      throw UsageError(
+        "say with --report what the tests have used: the report of each test that replays it, as of diorama run --report",
+        command: command)
+    }
+    let usages = try files.map { file in
+      CassettePruner.Usage(file: file, report: try read(file))
+    }
+    let cassette = try CassetteReader.read(location).cassette
+    let unused = try CassettePruner.unused(of: cassette, in: location, accordingTo: usages)
+    var result = Result(cassette: location.har, removed: [], interactions: cassette.interactions.count)
+    for index in unused {
+      let request = cassette.interactions[index].request
+      result.removed.append(.init(method: request.method, url: request.url, index: index))
+    }
+    result.isDone = !options.has("--dry-run")
+    if result.isDone, !unused.isEmpty {
+      result.interactions = try CassettePruner.remove(unused, from: location)
+    } else {
+      result.interactions -= unused.count
+    }
+    try options.has("--json") ? Output.write(json: result) : Output.write(result.text)
+    return 0
+  }
+
+  private static func read(_ file: String) throws -> Report {
+    let bytes = try WholeFiles.read(file)
+    do {
+      return try JSONDecoder().decode(Report.self, from: Data(bytes))
+    } catch {
+      throw EnvironmentError(
+        .broken,
+        "\(file) is no report; give the file that diorama run --report has written, or that of env report --json")
+    }
+  }
+
+  private struct Result: Encodable {
+    var cassette: String
+    var removed: [Report.Unused]
+    /// Those that are left.
+    var interactions: Int
+    /// False after `--dry-run`.
+    var isDone = true
+
+    var text: String {
+      let verb = isDone ? "removed" : "would remove"
+      return removed.map { "\(verb): interaction \($0.index), \($0.method) \($0.url)\n" }.joined()
+        + "\(cassette): \(verb) \(counted(removed.count, "interaction")), \(interactions) left\n"
+    }
+  }
+
+  static let command = "cassette prune"
+
+  private static let table: [Options.Option] = [
+    .init("--report", "FILE", "a report of a replay, repeatable: of each test that uses the cassette"),
+    .init("--dry-run", nil, "only say what would be removed"),
+    .init("--json", nil, "what became of it, as JSON"),
+  ]
+
+  private static let help = """
+    usage: diorama cassette prune PATH --report FILE … [options]
+
+    Removes the interactions that are unused in every report, and the bodies that only they had. Give the reports of all tests that
+    replay the cassette: what a test that is not among them needs would be gone. Reports of another recording, and of a test that
+    failed, are refused (65), and nothing is changed.
+
+    \(Options.describe(table))
+    """
+}

@@ -1,0 +1,45 @@
+import EnvironmentService
+
+extension TestEnvironment {
+  /// What is to become of a recording that has grown old, and of interactions that a replay leaves unused.
+  ///
+  /// Say it once, on a suite; a test's own policies take the place of the suite's. Age is counted from the recording
+  /// date to now, both of the real world, in days.
+  ///
+  /// ```swift
+  /// @Suite(.environment(policies: .init(expiresAfterDays: 30, expired: .warn, unused: .fail)))
+  /// struct BookingTests { … }
+  /// ```
+  public struct Policies: Sendable, Equatable {
+    /// What to do about something that need not be wrong.
+    public enum Severity: String, CaseIterable, Sendable {
+      /// Say so on standard error; the test goes on.
+      case warn
+      /// Fail the test.
+      case fail
+    }
+
+    let specification: CassettePolicies
+
+    /// Policies; what is left out is as it is without any.
+    ///
+    /// - Parameters:
+    ///   - expiresAfterDays: days after which a recording that is replayed has expired, 0.01 to 36525; nil: it never
+    ///     does. Another number fails the test when the environment is provisioned.
+    ///   - expired: what then: the test fails before it begins, or it is said.
+    ///   - recordsAnewAfterDays: days after which mode `once` records anew; nil: never. Mode `replay` never does, and
+    ///     neither does `once` where the variable `CI` is set: they say that it is time to.
+    ///   - unused: what about interactions that a replay has not used.
+    public init(
+      expiresAfterDays: Double? = nil, expired: Severity = .fail, recordsAnewAfterDays: Double? = nil,
+      unused: Severity = .warn
+    ) {
+      var policies = CassettePolicies()
+      policies.expiresAfterDays = expiresAfterDays
+      policies.expired = expired == .fail ? .fail : .warn
+      policies.recordsAnewAfterDays = recordsAnewAfterDays
+      policies.unused = unused == .fail ? .fail : .warn
+      specification = policies
+    }
+  }
+}

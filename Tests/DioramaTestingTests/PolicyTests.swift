@@ -1,0 +1,25 @@
+import Foundation
+import TestSupport
+import Testing
+
+@testable import DioramaTesting
+
+@Suite("What a test says of old recordings and unused interactions")
+struct PolicyTests {
+  @Test("reaches the environment, and a test's own takes the place of its suite's")
+  func settings() throws {
+    let suite = Settings(policies: .init(expiresAfterDays: 30, expired: .warn, unused: .fail))
+    let inherited = try Settings().inside(suite).specification(for: identity, variables: [:])
+    #expect(inherited.policies?.expiresAfterDays == 30)
+    #expect(inherited.policies?.expired == .warn && inherited.policies?.unused == .fail)
+    let own = try Settings(policies: .init(recordsAnewAfterDays: 7)).inside(suite)
+      .specification(for: identity, variables: [:])
+    #expect(own.policies?.expiresAfterDays == nil && own.policies?.recordsAnewAfterDays == 7)
+    #expect(own.policies?.expired == .fail && own.policies?.unused == .warn)
+    #expect(try Settings().specification(for: identity, variables: [:]).policies == nil)
+  }
+
+  private var identity: TestIdentity {
+    TestIdentity(module: "A", suites: ["S"], function: "f()", caseName: nil, file: #filePath)
+  }
+}

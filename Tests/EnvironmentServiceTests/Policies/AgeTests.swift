@@ -1,0 +1,130 @@
+import Cassettes
+import Foundation
+import HTTPMessages
+import LaunchContract
+import TestSupport
+import Testing
+
+@testable import EnvironmentService
+
+@Suite("A recording that has grown old")
+struct AgeTests {
+  /// A cassette that says that it was recorded so many days ago.
+  private static func withOldRecording(
+    days: Double = 45, _ body: (World, TestUpstream) async throws -> Void
+  ) async throws {
+    let upstream = try numbered()
+    try await withWorld(upstream) { world in
+      let start = Date().addingTimeInterval(-days * 86_400)
+      try await world.run(.record, ["api": upstream.origin], with: { $0.clock.start = start }) { environment in
+        _ = try await environment.get("/a")
+      }
+      try await body(world, upstream)
+    }
+  }
+
+  private static func policies(_ change: (inout CassettePolicies) -> Void) -> CassettePolicies {
+    var policies = CassettePolicies()
+    change(&policies)
+    return policies
+  }
+
+  @Test(
+    "is not replayed once it has expired: the error says how old it is, and how to record it anew",
+    arguments: [
+      Mode.replay, .once, .extend,
+    ])
+  func expired(mode: Mode) async throws {
+    try await Self.withOldRecording { world, upstream in
+      let before = try world.read("c.har")
+      let error = #expect(throws: EnvironmentError.self) {
+        try world.provision(mode) { $0.policies = Self.policies { $0.expiresAfterDays = 30 } }
+      }
+      #expect(error?.kind == .broken)
+      let message = error?.message ?? ""
+      #expect(message.contains("c.har was recorded 45 days ago ("))
+      #expect(message.contains("expires after 30 days; record it anew: diorama run --mode record"))
+      #expect(message.contains("--upstream api=\(upstream.origin)"))
+      #expect(try world.read("c.har") == before)
+    }
+  }
+
+  @Test("replays with a word of warning where that is the policy, and without one while it is young enough")
+  func warned() async throws {
+    try await Self.withOldRecording { world, _ in
+      for (limit, isSaid) in [(30.0, true), (46, false)] {
+        let environment = try world.provision(.replay) {
+          $0.policies = Self.policies {
+            $0.expiresAfterDays = limit
+            $0.expired = .warn
+          }
+        }
+        #expect(try await environment.get("/a").text == "/a: 0")
+        #expect(environment.notes.contains { $0.contains("was recorded 45 days ago") } == isSaid)
+        #expect(await environment.end().report.ok)
+      }
+    }
+  }
+
+  @Test("is recorded anew by `once`, from the backends of the cassette, and that is said")
+  func anew() async throws {
+    try await Self.withOldRecording { world, _ in
+      let environment = try world.provision(.once) { $0.policies = Self.policies { $0.recordsAnewAfterDays = 30 } }
+      #expect(environment.mode == .record)
+      #expect(environment.notes.contains { $0.hasSuffix("more than 30 days: recording it anew") })
+      #expect(try await environment.get("/a").text == "/a: 1")
+      #expect(try await environment.end().sealed.get() != nil)
+      let report = try await world.run(.once, with: { $0.policies = Self.policies { $0.recordsAnewAfterDays = 30 } }) {
+        environment async throws in
+        #expect(try await environment.get("/a").text == "/a: 1")
+      }
+      #expect(report.mode == "replay")
+    }
+  }
+
+  @Test(
+    "never goes live where nobody asked for that: in mode replay, and where CI is set, it is only said",
+    arguments: [
+      (Mode.replay, false), (.once, true), (.replay, true),
+    ])
+  func neverLive(mode: Mode, isContinuousIntegration: Bool) async throws {
+    try await Self.withOldRecording { world, _ in
+      let environment = try world.provision(mode) {
+        $0.policies = Self.policies { $0.recordsAnewAfterDays = 30 }
+        $0.isContinuousIntegration = isContinuousIntegration
+      }
+      #expect(environment.mode == .replay)
+      #expect(environment.notes.contains { $0.contains("more than 30 days; record it anew: ") })
+      #expect(try await environment.get("/a").text == "/a: 0")
+      _ = await environment.end()
+    }
+  }
+
+  @Test("of which nobody knows the age has expired, too")
+  func unknown() async throws {
+    let upstream = try numbered()
+    try await withWorld(upstream) { world in
+      try world.write(#"{"log":{"version":"1.2","creator":{"name":"t","version":"1"},"entries":[]}}"#, to: "c.har")
+      let error = #expect(throws: EnvironmentError.self) {
+        try world.provision(.replay, ["api": upstream.origin]) {
+          $0.policies = Self.policies { $0.expiresAfterDays = 30 }
+        }
+      }
+      #expect(error?.message.contains("does not say when it was recorded") == true)
+    }
+  }
+
+  @Test("a number of days that is none is refused, by its name", arguments: [0, -1, .nan, .infinity, 40_000])
+  func refused(days: Double) async throws {
+    let upstream = try numbered()
+    try await withWorld(upstream) { world in
+      let error = #expect(throws: EnvironmentError.self) {
+        try world.provision(.once, ["api": upstream.origin]) {
+          $0.policies = Self.policies { $0.expiresAfterDays = days }
+        }
+      }
+      #expect(error?.kind == .usage)
+      #expect(error?.message.hasPrefix("policies.expiresAfterDays: ") == true)
+    }
+  }
+}

@@ -1,0 +1,104 @@
+import Cassettes
+import Foundation
+import HTTPMessages
+import TestSupport
+import Testing
+
+@testable import EnvironmentService
+
+@Suite("Interactions that no test uses")
+struct UnusedTests {
+  /// A cassette with `/a`, `/b`, `/c` and `/a`.
+  private static func withRecording(_ body: (World) async throws -> Void) async throws {
+    let upstream = try numbered()
+    try await withWorld(upstream) { world in
+      try await world.record(["api": upstream.origin]) { environment in
+        for target in ["/a", "/b", "/c", "/a"] { _ = try await environment.get(target) }
+      }
+      try await body(world)
+    }
+  }
+
+  private static func replay(_ world: World, _ targets: [String]) async throws -> CassettePruner.Usage {
+    let report = try await world.run(.replay) { environment in
+      for target in targets { _ = try await environment.get(target) }
+    }
+    return CassettePruner.Usage(file: "report.json", report: report)
+  }
+
+  private static func unused(_ world: World, _ usages: [CassettePruner.Usage]) throws -> [Int] {
+    try CassettePruner.unused(
+      of: CassetteReader.read(world.location()).cassette, in: world.location(), accordingTo: usages)
+  }
+
+  @Test("fail a replay where that is the policy, and are only listed where it is not")
+  func failing() async throws {
+    try await Self.withRecording { world in
+      var policies = CassettePolicies()
+      policies.unused = .fail
+      let report = try await world.run(.replay, with: { $0.policies = policies }) { _ = try await $0.get("/a") }
+      #expect(!report.ok)
+      #expect(report.failures.contains { $0.hasPrefix("3 interactions of the cassette unused: ") })
+      let usual = try await world.run(.replay) { _ = try await $0.get("/a") }
+      #expect(usual.ok && usual.unused.map(\.index) == [1, 2, 3])
+      let all = try await world.run(.replay, with: { $0.policies = policies }) { environment in
+        for target in ["/a", "/b", "/c", "/a"] { _ = try await environment.get(target) }
+      }
+      #expect(all.ok)
+    }
+  }
+
+  @Test("are those that every test has left unused; they go, the rest replays as before")
+  func pruned() async throws {
+    try await Self.withRecording { world in
+      let usages = [try await Self.replay(world, ["/a", "/a"]), try await Self.replay(world, ["/c"])]
+      let unused = try Self.unused(world, usages)
+      #expect(unused == [1])
+      let strings = try world.read("c.strings.json")
+      #expect(try CassettePruner.remove(unused, from: world.location()) == 3)
+      #expect(try world.read("c.strings.json") == strings)
+      #expect(!world.exists("c.har.partial") && !world.exists("c.har.new"))
+      let report = try await world.run(.replay) { environment async throws in
+        for (target, answer) in [("/a", "/a: 0"), ("/c", "/c: 2"), ("/a", "/a: 3")] {
+          #expect(try await environment.get(target).text == answer)
+        }
+        #expect(try await environment.get("/b").status == 501)
+      }
+      #expect(report.unused.isEmpty)
+    }
+  }
+
+  @Test("are not told by a report of another recording, cassette or mode, or of a test that failed")
+  func refused() async throws {
+    try await Self.withRecording { world in
+      let usage = try await Self.replay(world, ["/a"])
+      func problem(_ change: (inout Report) -> Void) -> String {
+        var changed = usage
+        change(&changed.report)
+        do {
+          return "\(try Self.unused(world, [usage, changed]))"
+        } catch {
+          return "\(error)"
+        }
+      }
+      #expect(problem { $0.mode = "extend" } == "report.json is of mode extend; only a replay tells what is not used")
+      #expect(problem { $0.cassette = "/other.har" }.hasPrefix("report.json is of /other.har, not of "))
+      #expect(problem { $0.ok = false }.hasPrefix("report.json is of a replay that was not ok"))
+      #expect(problem { $0.recordedAt = "2018-10-08T09:00:00Z" }.hasPrefix("report.json is of another recording than "))
+      #expect(problem { $0.unused[0].url += "x" }.hasPrefix("report.json is of another recording than "))
+      #expect(problem { _ in } == "[1, 2, 3]")
+    }
+  }
+
+  @Test("stay while the cassette is being recorded, and while an unfinished recording lies beside it")
+  func recording() async throws {
+    try await Self.withRecording { world in
+      let before = try world.read("c.har")
+      try world.write("", to: "c.har.partial")
+      let error = #expect(throws: EnvironmentError.self) { try CassettePruner.remove([0], from: world.location()) }
+      #expect(error?.kind == .cannotWrite)
+      #expect(error?.message.contains("diorama cassette check --recover") == true)
+      #expect(try world.read("c.har") == before)
+    }
+  }
+}
