@@ -12,6 +12,7 @@ FEW = {
     "canary": [],
     "importers": [],
     "matching": [],
+    "drift": [],
     "killed": ["--rounds", "6"],
     "clinic": ["--rounds", "2", "--copies", "4"],
     "disk": [],
