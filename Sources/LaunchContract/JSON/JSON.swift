@@ -124,6 +124,6 @@ extension JSON.Member {
 extension String {
   /// Whether both have the same Unicode scalars.
   package func hasSameBytes(as other: String) -> Bool {
-    utf8.elementsEqual(other.utf8)
+    utf8.count == other.utf8.count && utf8.elementsEqual(other.utf8)
   }
 }

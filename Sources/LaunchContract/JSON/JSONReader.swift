@@ -41,7 +41,11 @@ package struct JSONReader {
   }
 
   /// Reads the value that comes next, whole.
-  package mutating func value() throws(JSONError) -> JSON {
+  ///
+  /// - Parameter isUnneeded: whether a member is left out, however deep it lies: it is checked, and never made.
+  /// - Returns: the value.
+  /// - Throws: ``JSONError`` at the first thing that is no JSON, the same whatever is left out.
+  package mutating func value(omitting isUnneeded: ((String) -> Bool)? = nil) throws(JSONError) -> JSON {
     // Objects and arrays that are still open, innermost last: no recursion, since the threads of C libraries may have
     // little stack.
     var open: [Container] = []
@@ -54,6 +58,11 @@ package struct JSONReader {
       }
       if open[last].isObject {
         if let key = try nextKey(&open[last].progress) {
+          if let isUnneeded, isUnneeded(key) {
+            try skip()
+            next = nil
+            continue
+          }
           open[last].key = key
           next = try scalar(orOpen: &open)
         } else {
@@ -63,6 +72,22 @@ package struct JSONReader {
         next =
           try nextElement(&open[last].progress)
           ? try scalar(orOpen: &open) : .array(open.removeLast().elements)
+      }
+    }
+  }
+
+  /// Reads past the value that comes next, as carefully as ``value(omitting:)``.
+  package mutating func skip() throws(JSONError) {
+    var open: [Container] = []
+    _ = try scalar(orOpen: &open)
+    while let last = open.indices.last {
+      let hasMore =
+        open[last].isObject
+        ? try nextKey(&open[last].progress) != nil : try nextElement(&open[last].progress)
+      if hasMore {
+        _ = try scalar(orOpen: &open)
+      } else {
+        open.removeLast()
       }
     }
   }
