@@ -27,12 +27,7 @@ enum CassetteCommand {
     }
   }
 
-  private static let verbs = ["show", "check", "prune", "import", "export"]
-||||||| base
-  private static let verbs = ["show", "check", "import", "export"]
-=======
-  private static let verbs = ["show", "check", "diff", "import", "export"]
->>>>>>> theirs
+  private static let verbs = ["show", "check", "diff", "prune", "import", "export"]
 
   /// The cassettes that a verb is to work on.
   static func locations(_ options: Options, command: String) throws(UsageError) -> [CassetteLocation] {
@@ -43,16 +38,15 @@ enum CassetteCommand {
 
   private static let help = """
     usage: diorama cassette show|check PATH …
-      check   whether it can be replayed; with --recover: take up an unfinished recording;
-              with --live or --openapi: whether the backends, or a document, still agree with it
-      diff    what became of a cassette: shape apart from values
            diorama cassette diff OLD NEW
+           diorama cassette prune PATH --report FILE …
            diorama cassette import FILE … --to PATH
            diorama cassette export PATH --to FILE|FOLDER --as har|wiremock
 
       show    what a cassette holds, one interaction a line
-<<<<<<< ours
-      check   whether it can be replayed; with --recover: take up an unfinished recording
+      check   whether it can be replayed; with --recover: take up an unfinished recording;
+              with --live or --openapi: whether the backends, or a document, still agree with it
+      diff    what became of a cassette: shape apart from values
       prune   take out what no test has used, according to their reports
       import  make a cassette of a HAR, or of what Vinyl, DVR, VCR or vcrpy have recorded
       export  write a cassette as a HAR for other tools, or as stub mappings for WireMock
