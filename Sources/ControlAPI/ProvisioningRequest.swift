@@ -34,6 +34,8 @@ package struct ProvisioningRequest: Codable, Sendable, Equatable {
   package var ttlSeconds: Double?
   /// Whether each interaction is played once.
   package var playsUniquely: Bool?
+  /// When the parts of recorded streams leave: `instant` (the default), `recorded`, `scaled:FACTOR` or `timeline`.
+  package var streams: String?
   /// What a person types to run the same again, for messages.
   package var command: String?
   /// Who asks, so that messages give advice in his words: `command`, `test` or `api` (the default).

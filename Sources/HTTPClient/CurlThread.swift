@@ -232,6 +232,7 @@ final class CurlThread: @unchecked Sendable {
         // The upstream may have ended the connection meanwhile, which curl only sees when it goes on.
         check(transfer.resume(sending: true), transfer)
       } else if let bytes = easy.bytesMoved, bytes == transfer.activity.bytes {
+        if transfer.mayBeSilent { continue }
         guard now - transfer.activity.since >= settings.stallNanoseconds else { continue }
         end(transfer, UpstreamError.stalled(transfer.origin, after: settings.stallNanoseconds))
       } else {

@@ -19,7 +19,7 @@ package final class HTTPClient: Sendable {
     package var connectSeconds: Double
     /// Seconds without a byte either way that end a transfer with `.timedOut`.
     ///
-    /// A transfer that waits for our side (a slow reader of the response, a slow writer of the request) is not the
+    /// Server-sent events may be as far apart as they like. A transfer that waits for our side (a slow reader of the response, a slow writer of the request) is not the
     /// upstream's fault and goes on.
     package var stallSeconds: Double
     /// The path of a PEM file with the authorities to trust.

@@ -9,6 +9,7 @@ import support
 FEW = {
     "httpbin_roundtrip": [],
     "misses": [],
+    "streams": [],
     "importers": [],
     "killed": ["--rounds", "6"],
     "clinic": ["--rounds", "2", "--copies", "4"],

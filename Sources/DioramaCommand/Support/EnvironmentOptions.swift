@@ -32,6 +32,15 @@ struct EnvironmentOptions {
     .init("--default", "KEY=VALUE", "a user default for the app, likewise"),
     .init("--value", "KEY=VALUE", "a value of the app's own, likewise"),
     .init("--credential", "S/A=SOURCE", "for the app's in-memory store: SERVICE/ACCOUNT=env:VAR or =file:PATH"),
+    .init(
+      "--streams", "PACE",
+      """
+      when the parts of recorded streams leave in replay:
+      instant        one after the other, without waiting (default)
+      recorded       as far apart as they came
+      scaled:FACTOR  so many times as fast
+      timeline       as the environment's clock goes on, or is moved
+      """),
     .init("--play-uniquely", nil, "each interaction plays once; else the last of equal ones repeats"),
   ]
 
@@ -62,6 +71,12 @@ struct EnvironmentOptions {
     specification.isContinuousIntegration = !(variables["CI"] ?? "").isEmpty
     specification.seed = options.value("--seed")
     specification.playsUniquely = options.has("--play-uniquely")
+    specification.streams = try options.value("--streams").map { text throws(UsageError) in
+      guard let pace = StreamPace(rawValue: text) else {
+        throw UsageError("--streams: " + StreamPace.problem(with: text), command: command)
+      }
+      return pace
+    }
     for text in options.all("--upstream") {
       let (name, url) = try pair(text, option: "--upstream", command: command)
       do {

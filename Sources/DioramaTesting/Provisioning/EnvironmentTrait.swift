@@ -76,6 +76,7 @@ extension Trait where Self == EnvironmentTrait {
   ///   - seed: what random values are derived from; left out, as recorded, else random.
   ///   - cassette: its path, with or without `.har`; a relative one begins at the folder of the test's file. Left out,
   ///     `Cassettes/<suite>/<test>`. A parameterised test has a folder there, with a cassette for each case.
+  ///   - streams: when the parts of recorded streams leave; left out, one after the other, without waiting.
   ///   - ports: names of free ports for the app to bind.
   ///   - host: this process or a daemon; left out, what the variable `DIORAMA_DAEMON` says, else this process.
   /// - Returns: the trait.
@@ -84,13 +85,14 @@ extension Trait where Self == EnvironmentTrait {
     toggles: [String: TestEnvironment.Value] = [:], values: [String: TestEnvironment.Value] = [:],
     defaults: [String: TestEnvironment.Value] = [:], credentials: [TestEnvironment.Credential] = [],
     credentialFaults: [TestEnvironment.CredentialFault] = [],
-    clock: TestEnvironment.ClockSettings? = nil, seed: String? = nil, cassette: String? = nil, ports: [String] = [],
+    clock: TestEnvironment.ClockSettings? = nil, seed: String? = nil, cassette: String? = nil,
+    streams: TestEnvironment.StreamPace? = nil, ports: [String] = [],
     host: TestEnvironment.Host? = nil
   ) -> Self {
     EnvironmentTrait(
       settings: Settings(
         mode: mode, upstreams: upstreams, toggles: toggles, values: values, defaults: defaults,
         credentials: credentials, credentialFaults: credentialFaults, clock: clock, seed: seed, cassette: cassette,
-        ports: ports, host: host))
+        streams: streams, ports: ports, host: host))
   }
 }

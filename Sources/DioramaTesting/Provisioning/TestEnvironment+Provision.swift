@@ -29,6 +29,7 @@ extension TestEnvironment {
   ///   - seed: what random values are derived from; nil: as recorded, else random.
   ///   - cassette: its path, with or without `.har`; a relative one begins at the folder of `file`. Nil:
   ///     `Cassettes/<class>/<test>`.
+  ///   - streams: when the parts of recorded streams leave; nil: one after the other, without waiting.
   ///   - ports: names of free ports for the app to bind.
   ///   - host: this process or a daemon; nil: what the variable `DIORAMA_DAEMON` says, else this process.
   ///   - file: the test's file; left out, the caller's.
@@ -39,13 +40,13 @@ extension TestEnvironment {
     for testCase: XCTestCase, mode: Mode = .once, upstreams: [String: String] = [:], toggles: [String: Value] = [:],
     values: [String: Value] = [:], defaults: [String: Value] = [:], credentials: [Credential] = [],
     credentialFaults: [CredentialFault] = [], clock: ClockSettings? = nil, seed: String? = nil, cassette: String? = nil,
-    ports: [String] = [], host: Host? = nil,
+    streams: StreamPace? = nil, ports: [String] = [], host: Host? = nil,
     file: StaticString = #filePath, line: UInt = #line
   ) async throws -> TestEnvironment {
     let settings = Settings(
       mode: mode, upstreams: upstreams, toggles: toggles, values: values, defaults: defaults, credentials: credentials,
-      credentialFaults: credentialFaults, clock: clock, seed: seed, cassette: cassette, ports: ports,
-      host: host)
+      credentialFaults: credentialFaults, clock: clock, seed: seed, cassette: cassette, streams: streams,
+      ports: ports, host: host)
     let reporter = Reporter.xctest(file: file, line: line)
     let environment = try await make(
       settings, for: TestIdentity(testCase, file: "\(file)"), reporter: reporter)
@@ -89,6 +90,7 @@ extension TestEnvironment {
   ///   - seed: what random values are derived from; nil: as recorded, else random.
   ///   - cassette: its path, with or without `.har`; a relative one begins at the folder of the test's file. Nil:
   ///     `Cassettes/<suite>/<test>`, with a further `/<case>` where there are cases.
+  ///   - streams: when the parts of recorded streams leave; nil: one after the other, without waiting.
   ///   - ports: names of free ports for the app to bind.
   ///   - host: this process or a daemon; nil: what the variable `DIORAMA_DAEMON` says, else this process.
   ///   - sourceLocation: where failures are shown; left out, the caller's.
@@ -98,13 +100,13 @@ extension TestEnvironment {
     case name: String? = nil, mode: Mode = .once, upstreams: [String: String] = [:], toggles: [String: Value] = [:],
     values: [String: Value] = [:], defaults: [String: Value] = [:], credentials: [Credential] = [],
     credentialFaults: [CredentialFault] = [], clock: ClockSettings? = nil, seed: String? = nil, cassette: String? = nil,
-    ports: [String] = [], host: Host? = nil,
+    streams: StreamPace? = nil, ports: [String] = [], host: Host? = nil,
     sourceLocation: SourceLocation = #_sourceLocation
   ) async throws -> TestEnvironment {
     let settings = Settings(
       mode: mode, upstreams: upstreams, toggles: toggles, values: values, defaults: defaults, credentials: credentials,
-      credentialFaults: credentialFaults, clock: clock, seed: seed, cassette: cassette, ports: ports,
-      host: host)
+      credentialFaults: credentialFaults, clock: clock, seed: seed, cassette: cassette, streams: streams,
+      ports: ports, host: host)
     let identity =
       Test.current.map { TestIdentity($0, case: Test.Case.current, named: name) }
       ?? TestIdentity(outsideOfTestsIn: sourceLocation.filePath)

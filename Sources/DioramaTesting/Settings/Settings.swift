@@ -15,6 +15,7 @@ struct Settings: Sendable {
   var clock: TestEnvironment.ClockSettings?
   var seed: String?
   var cassette: String?
+  var streams: TestEnvironment.StreamPace?
   var ports: [String] = []
   var host: TestEnvironment.Host?
 
@@ -33,6 +34,7 @@ struct Settings: Sendable {
     all.clock = clock ?? outer.clock
     all.seed = seed ?? outer.seed
     all.cassette = cassette ?? outer.cassette
+    all.streams = streams ?? outer.streams
     all.ports = outer.ports.filter { !ports.contains($0) } + ports
     all.host = host ?? outer.host
     return all
@@ -54,6 +56,7 @@ struct Settings: Sendable {
     specification.command = identity.filter
     specification.isContinuousIntegration = !(variables["CI"] ?? "").isEmpty
     specification.seed = seed
+    specification.streams = try streams?.pace()
     if specification.mode.needsCassette {
       specification.cassette = CassetteLocation(try identity.cassette(named: cassette))
     }

@@ -39,6 +39,8 @@ package final class Environment: Sendable {
   let recorder: CassetteRecorder?
   let state: Guarded<State>
   let exchanges = DispatchGroup()
+  /// Ended by the end, which does not wait for them.
+  let streams = RunningStreams()
   /// The mode in which it was provisioned.
   let provisionedMode: Mode
   /// When it was provisioned.
@@ -200,6 +202,7 @@ package final class Environment: Sendable {
       return listeners
     }
     for listener in listeners { listener.close() }
+    streams.end()
     await waitForExchanges(grace)
     let sealed = seal(keepingEmpty: keepingEmptyRecording)
     let lost = state.withLock { state in

@@ -62,6 +62,8 @@ package struct EnvironmentSpecification: Sendable, Codable {
   package var ports: [String: UInt16] = [:]
   /// Whether each interaction is played once (Vinyl's `playTracksUniquely`); else the last of equal ones repeats.
   package var playsUniquely = false
+  /// When the parts of recorded streams leave; nil: `instant`.
+  package var streams: StreamPace?
   /// A file for all journal entries as NDJSON.
   package var journalFile: String?
   /// Whether this is a continuous integration run, where `once` never records.

@@ -18,6 +18,7 @@ final class BodySpool: Sendable {
   private struct State {
     var bytes: [UInt8] = []
     var file: Spilled?
+    var clock: BodyClock?
   }
 
   private struct Spilled {
@@ -41,9 +42,18 @@ final class BodySpool: Sendable {
 
   deinit { discard() }
 
+  /// Measures from now on when its bytes come.
+  func measure(_ kind: StreamKind?) {
+    state.withLock { $0.clock = BodyClock(kind) }
+  }
+
+  /// When its parts came; empty where nobody measured, or where it is of no interest.
+  var parts: [BodyPart] { state.withLock { $0.clock?.parts ?? [] } }
+
   /// Adds bytes.
   func append(_ chunk: [UInt8]) throws {
     try state.withLock { state in
+      state.clock?.take(chunk)
       if state.file == nil {
         state.bytes += chunk
         guard state.bytes.count > Self.inlineLimit else { return }

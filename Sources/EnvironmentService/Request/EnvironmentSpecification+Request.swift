@@ -22,6 +22,12 @@ extension EnvironmentSpecification {
       command = text
     }
     playsUniquely = request.playsUniquely ?? false
+    if let text = request.streams {
+      guard let pace = StreamPace(rawValue: text) else {
+        throw RequestLimits.usage("streams", StreamPace.problem(with: text))
+      }
+      streams = pace
+    }
     if let path = request.cassette { cassette = try Self.location(path) }
     if name.isEmpty { name = cassette?.name ?? "environment" }
     if let seed = request.seed {

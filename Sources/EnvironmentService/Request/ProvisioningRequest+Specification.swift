@@ -43,6 +43,7 @@ extension ProvisioningRequest {
     credentialFaults = specification.credentialFaults.nonEmpty
     self.ports = ports.nonEmpty
     playsUniquely = specification.playsUniquely ? true : nil
+    streams = specification.streams?.rawValue
     command = specification.command
     caller = specification.caller == .test ? "test" : "command"
   }

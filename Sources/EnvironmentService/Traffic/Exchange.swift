@@ -76,6 +76,7 @@ struct Exchange: Sendable {
       let key = replay.maker.key(of: outgoing, upstream: index, body: bytes)
       if let index = environment.next(for: key) {
         let isCoded = replay.isCoded(index, accepted: request.headers["Accept-Encoding"])
+        if let streamed = try environment.streamed(index, form: form, isCoded: isCoded) { return streamed }
         return try replay.response(index, addresses: addresses, form: form, isCoded: isCoded)
       }
     }

@@ -90,9 +90,10 @@ final class Replay: Sendable {
   /// The upstream that answered an interaction.
   func upstream(of index: Int) -> Int { Int(assigned[index]) }
 
-  /// Whether a response's body is at hand, and not in a file.
+  /// Whether a response's body is at hand and goes out in one: it is not in a file, and is no stream.
   func isInline(_ index: Int) -> Bool {
-    if case .bytes = interactions[index].response.body { true } else { false }
+    if interactions[index].response.isStreamed { return false }
+    return if case .bytes = interactions[index].response.body { true } else { false }
   }
 
   /// A response in full: its body from the cassette, or streamed from its file.
@@ -186,7 +187,7 @@ final class Replay: Sendable {
 
   /// What makes upstreams' addresses in a body the endpoints'. Nil for a part of a text, whose place in the whole is
   /// counted in the upstream's bytes, and for what could not be read when it was recorded.
-  private func rewriter(of index: Int, addresses: AddressMap, form: AddressMap.Form) -> BodyRewriter? {
+  func rewriter(of index: Int, addresses: AddressMap, form: AddressMap.Form) -> BodyRewriter? {
     let response = interactions[index].response
     guard response.status != 206, !response.isBodyAsSent else { return nil }
     return addresses.responseBodyRewriter(

@@ -25,6 +25,7 @@ struct RequestRoundTripTests {
     world.credentials = [.init(service: "clinic", account: "token", group: "team", secret: [0, 255, 10])]
     world.credentialFaults = [.init("failWrite", nth: 2, error: "cancelled")]
     world.playsUniquely = true
+    world.streams = .scaled(2.5)
     world.command = "Tests.Booking/books"
     world.caller = .test
     let sent = try JSONEncoder().encode(try ProvisioningRequest(world, ports: ["debug"]))
@@ -38,6 +39,7 @@ struct RequestRoundTripTests {
     #expect(there.clock.timeZone == "Europe/London" && there.clock.locale == "en_GB")
     #expect(there.toggles == world.toggles && there.defaults == world.defaults && there.values == world.values)
     #expect(there.contractCredentials == world.contractCredentials)
+    #expect(there.streams == .scaled(2.5))
     #expect(there.playsUniquely && there.command == world.command)
     #expect(there.caller == EnvironmentSpecification.Caller.test)
   }

@@ -110,6 +110,7 @@ package enum WireMockExport {
     _ interaction: Interaction, _ origin: Origin?, at index: Int, _ losses: inout Losses
   ) -> JSON {
     let response = interaction.response
+    if response.isStreamed { losses.add("its body came in parts, and leaves WireMock in one", at: index) }
     var members: [JSON.Member] = [.init("status", .number("\(response.status)"))]
     if !response.reason.isEmpty { members.append(.init("statusMessage", .string(response.reason))) }
     let headers = headers(of: interaction, at: index, &losses)
