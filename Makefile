@@ -36,7 +36,7 @@ demo: ready ## Records an app's world, stops its backend, replays it eight times
 test: ready ## Runs the unit tests, then the acceptance scripts with few rounds
 	@Config/bootstrap test
 	@Config/httpbin
-	@Config/venv openfeature portpicker importers
+	@Config/venv openfeature portpicker importers websockets
 	@echo "make: building diorama and its tests (the first time takes some minutes)"
 	@$(SWIFT) build --build-tests
 	@echo "make: running the tests"
@@ -57,7 +57,7 @@ test-address: ready ## Runs the unit tests under the address sanitizer
 
 soak: ready bench-build ## Puts promises to the test 10,000 times, runs the acceptance scripts in full, holds the benchmarks to their limits
 	@Config/httpbin
-	@Config/venv openfeature portpicker importers
+	@Config/venv openfeature portpicker importers websockets
 	@echo "make: building diorama and its tests"
 	@$(SWIFT) build --build-tests
 	@echo "make: putting the clock's promises to the test, 10,000 times each"

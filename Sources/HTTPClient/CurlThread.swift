@@ -280,7 +280,7 @@ final class CurlThread: @unchecked Sendable {
 /// Once for the process, and for good: curl has no counterpart that is safe beside other users of it.
 private let curlIsReady = curl_global_init(Int(CURL_GLOBAL_DEFAULT)) == CURLE_OK
 
-private func monotonicNanoseconds() -> UInt64 {
+func monotonicNanoseconds() -> UInt64 {
   var now = timespec()
   clock_gettime(CLOCK_MONOTONIC, &now)
   return UInt64(now.tv_sec) * 1_000_000_000 + UInt64(now.tv_nsec)

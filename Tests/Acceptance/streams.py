@@ -1,5 +1,6 @@
 """Streams of a real server are recorded as they come and replayed without it, event by event: at once, in recorded or in
-scaled time, and by the environment's clock. A recording that is killed in the middle of a stream is recovered.
+scaled time, and by the environment's clock. A recording that is killed in the middle of a stream is recovered. WebSockets
+of a real server and a real client, both of Python, are recorded and replayed, over TLS too.
 
     streams.py
 """
@@ -37,6 +38,50 @@ while count < most:
     if not chunk: print(json.dumps("end")); sys.exit()
     print(json.dumps([time.monotonic() - started, chunk.decode("latin-1")]), flush=True)
     count += 1
+"""
+
+
+# A server of WebSockets that greets, answers in capitals or backwards, pings, and closes with a code of its own.
+CHAT = """
+import ssl, sys
+from websockets.sync.server import serve
+def talk(socket):
+    socket.send("hello")
+    for message in socket:
+        if message == "bye": return socket.close(4000, "as you wish")
+        if message == "ping me": socket.ping().wait()
+        socket.send(message.upper() if isinstance(message, str) else message[::-1])
+context = None
+if len(sys.argv) > 1:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(*sys.argv[1:])
+with serve(talk, "127.0.0.1", 0, ssl=context, subprotocols=["chat"], max_size=None) as server:
+    print(f"listening on {server.socket.getsockname()[1]}", flush=True)
+    server.serve_forever()
+"""
+
+# The app: says what it is told to and prints what it hears, the end included.
+TALK = """
+import json, os, sys
+from websockets.sync.client import connect
+from websockets.exceptions import ConnectionClosed, InvalidStatus
+url = os.environ["DIORAMA_ENDPOINT_CHAT"].replace("http", "ws", 1) + "/chat?room=1"
+heard = []
+try:
+    with connect(url, subprotocols=["chat"], proxy=None, max_size=None) as socket:
+        heard.append(socket.subprotocol)
+        heard.append(socket.recv(60))
+        for said in sys.argv[1:]:
+            socket.ping().wait(60)
+            socket.send(bytes(range(256)) * 1000 if said == "bytes" else said)
+            answer = socket.recv(60)
+            heard.append(answer if isinstance(answer, str) else ["bytes", len(answer), answer[:4].hex()])
+        if sys.argv[-1] != "leave": socket.send("bye"); socket.recv(60)
+except ConnectionClosed as error:
+    heard.append([error.rcvd.code, error.rcvd.reason] if error.rcvd else "cut")
+except InvalidStatus as error:
+    heard.append(error.response.status_code)
+print(json.dumps(heard))
 """
 
 
@@ -104,7 +149,7 @@ def events(checks, folder, board):
 
 
 def replays(checks, cassette):
-    for options, least in [([], 0), (["--streams", "scaled:10"], PAUSE / 5), (["--streams", "recorded"], PAUSE * 1.8)]:
+    for options, least in [([], 0), (["--streams", "scaled:10"], PAUSE / 10), (["--streams", "recorded"], PAUSE * 1.8)]:
         run = support.Run("replay", cassette, app("/events"), options=options)
         chunks, times, end = listened(run)
         name = " ".join(options) or "without an option"
@@ -197,6 +242,57 @@ connection.close()
     checks.that([url.rsplit("/", 1)[1] for url in urls] == ["plain"], "with what had come whole", urls)
 
 
+def talk(mode, cassette, said, upstreams=(), **more):
+    run = support.Run(mode, cassette, [support.python("websockets"), "-c", TALK, *said], upstreams, **more)
+    return run, json.loads(run.output) if run.output.strip() else None
+
+
+def web_sockets(checks, folder):
+    cassette = folder / "chat"
+    said = ["na\u00efve \U0001f642", "ping me", "bytes"]
+    heard = ["chat", "hello", "NA\u00cfVE \U0001f642", "PING ME", ["bytes", 256_000, "fffefdfc"], [4000, "as you wish"]]
+    with support.Program([support.python("websockets"), "-c", CHAT]) as chat:
+        run, told = talk("record", cassette, said, {"chat": chat.url})
+        checks.that(run.status == 0 and told == heard, "a WebSocket passes while it is recorded", f"{told}, {run}")
+        run, told = talk("record", folder / "left", ["leave"], {"chat": chat.url})
+        checks.that(told == ["chat", "hello", "LEAVE"], "so does one that the app closes", f"{told}, {run}")
+    (entry,) = support.har(cassette)
+    checks.that(entry["_resourceType"] == "websocket", "it is in the HAR as Chrome writes it")
+    messages = [(message["type"], message["opcode"]) for message in entry["_webSocketMessages"]]
+    wanted = [("receive", 1), ("send", 1), ("receive", 1), ("send", 1), ("receive", 1), ("send", 2), ("receive", 2), ("send", 1), ("receive", 8)]
+    checks.that(messages == wanted, "message by message, in order", messages)
+    for options in ([], ["--streams", "recorded"]):
+        run, told = talk("replay", cassette, said, options=options)
+        checks.that(run.status == 0 and told == heard, f"it is replayed without the server {options}", f"{told}, {run}")
+    run, told = talk("replay", folder / "left", ["leave"])
+    checks.that(run.status == 0 and told == ["chat", "hello", "LEAVE"], "so is the one that the app closed", f"{told}, {run}")
+    run, told = talk("replay", cassette, ["native"])
+    checks.that(run.status == 3 and told and told[-1][0] == 1008, "another message is a miss: closed with 1008", f"{told}, {run}")
+    checks.that("message 1 is 'native' and not" in run.words, "and the report says how it differs", run.words)
+    traces = {json.dumps(talk("replay", cassette, said)[1]) for _ in range(10)}
+    checks.that(traces == {json.dumps(heard)}, "ten replays are one and the same", traces)
+
+
+def secure_web_sockets(checks, folder):
+    key, certificate = folder / "key.pem", folder / "certificate.pem"
+    made = support.finish(
+        ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=localhost"]
+        + ["-addext", "subjectAltName=DNS:localhost", "-keyout", key, "-out", certificate]
+    )
+    if not checks.that(made.returncode == 0, "openssl makes a certificate", made.stderr):
+        return
+    with support.Program([support.python("websockets"), "-c", CHAT, str(certificate), str(key)]) as chat:
+        run, told = talk(
+            "record", folder / "secure", ["a"], {"chat": f"https://localhost:{chat.port}"},
+            prefix=["env", f"CURL_CA_BUNDLE={certificate}"],
+        )
+        checks.that(told == ["chat", "hello", "A", [4000, "as you wish"]], "a WebSocket over TLS is recorded", f"{told}, {run}")
+        url = support.har(folder / "secure")[0]["request"]["url"]
+        checks.that(url.startswith("wss://localhost:"), "under its own address", url)
+    run, told = talk("replay", folder / "secure", ["a"])
+    checks.that(run.status == 0 and told[-1] == [4000, "as you wish"], "and replayed", f"{told}, {run}")
+
+
 def main():
     checks = support.Checks("streams")
     board = Board()
@@ -207,6 +303,8 @@ def main():
         board.stop()
         replays(checks, cassette)
         by_the_clock(checks, folder, cassette)
+        web_sockets(checks, folder)
+        secure_web_sockets(checks, folder)
     checks.end()
 
 

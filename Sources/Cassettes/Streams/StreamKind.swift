@@ -5,8 +5,9 @@ package enum StreamKind: Sendable {
   /// One JSON value a line.
   case lines
 
+  /// Nil for any other type.
+  ///
   /// - Parameter contentType: The `Content-Type` of the response.
-  /// - Returns: nil for any other type.
   package init?(contentType: String?) {
     let type = (contentType ?? "").prefix { $0 != ";" }.lowercased().filter { $0 != " " && $0 != "\t" }
     switch type {

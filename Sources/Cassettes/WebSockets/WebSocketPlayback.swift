@@ -33,6 +33,9 @@ package struct WebSocketPlayback: Sendable {
     self.start = start
   }
 
+  /// Whether all has come to its turn.
+  package var isOver: Bool { next == frames.count }
+
   /// What is due before the app has said anything.
   package mutating func begin() -> [Due] { due(since: start) }
 

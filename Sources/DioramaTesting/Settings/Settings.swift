@@ -56,7 +56,7 @@ struct Settings: Sendable {
     specification.command = identity.filter
     specification.isContinuousIntegration = !(variables["CI"] ?? "").isEmpty
     specification.seed = seed
-    specification.streams = try streams?.pace()
+    if let streams { specification.streams = try StreamPace(streams) }
     if specification.mode.needsCassette {
       specification.cassette = CassetteLocation(try identity.cassette(named: cassette))
     }

@@ -24,19 +24,22 @@ extension TestEnvironment {
     /// When the environment's clock has gone on, or was moved, as far as it took when they came; while it stands, nothing
     /// comes.
     case timeline
+  }
+}
 
-    func pace() throws(DioramaTestingError) -> EnvironmentService.StreamPace {
-      switch self {
-      case .instant: return .instant
-      case .recorded: return .recorded
-      case .timeline: return .timeline
-      case .scaled(let factor):
-        guard EnvironmentService.StreamPace.factors.contains(factor) else {
-          throw DioramaTestingError(
-            .usage, "streams: .scaled(by: \(factor)) needs a factor from 0.001 to 1000000, such as 10")
-        }
-        return .scaled(factor)
+// In a place of its own: inside of `TestEnvironment` the name means the type above.
+extension StreamPace {
+  init(_ pace: TestEnvironment.StreamPace) throws(DioramaTestingError) {
+    switch pace {
+    case .instant: self = .instant
+    case .recorded: self = .recorded
+    case .timeline: self = .timeline
+    case .scaled(let factor):
+      guard Self.factors.contains(factor) else {
+        throw DioramaTestingError(
+          .usage, "streams: .scaled(by: \(factor)) needs a factor from 0.001 to 1000000, such as 10")
       }
+      self = .scaled(factor)
     }
   }
 }

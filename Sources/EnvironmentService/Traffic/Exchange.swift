@@ -61,6 +61,9 @@ struct Exchange: Sendable {
       method: request.method, target: addresses.requestTarget(target, form: form),
       headers: addresses.requestHeaders(request.headers, upstream: index, form: form), body: request.body)
 
+    let isWebSocket = WebSocketHandshake.isAsked(by: request)
+    if isWebSocket { outgoing.method = RecordedRequest.webSocketMethod }
+
     // The body has to be at hand to be matched, or to have endpoint URLs in it made the upstream's.
     if !environment.mode.replays, TextualType.mayComeFromApp(contentType), request.body.length == nil {
       outgoing.body = try await request.body.held(upTo: Self.rewriteLimit)
@@ -76,12 +79,19 @@ struct Exchange: Sendable {
       let key = replay.maker.key(of: outgoing, upstream: index, body: bytes)
       if let index = environment.next(for: key) {
         let isCoded = replay.isCoded(index, accepted: request.headers["Accept-Encoding"])
+        if let socket = environment.webSocket(index, for: request, form: form) { return socket }
         if let streamed = try environment.streamed(index, form: form, isCoded: isCoded) { return streamed }
         return try replay.response(index, addresses: addresses, form: form, isCoded: isCoded)
       }
     }
     guard environment.mode.mayReachNetwork, let client else {
       throw await miss(outgoing, upstream: index, contentType: contentType)
+    }
+    if isWebSocket {
+      return try await WebSocketForwarding(
+        environment: environment, client: client, upstream: environment.upstreams[index], index: index, form: form,
+        number: number
+      ).forward(outgoing)
     }
     return try await Forwarding(
       environment: environment, client: client, upstream: environment.upstreams[index], index: index, form: form,

@@ -155,7 +155,8 @@ struct Forwarding: Sendable {
     let spool = environment.recorder?.spool()
     // Told at once, also while the upstream says nothing: it must not be kept busy for an app that has gone.
     target.onAbandoned { source.abandon() }
-    spool?.measure(stream)
+    // What has a length is a whole, however slowly it came.
+    if stream != nil || exchanged.response.body.length == nil { spool?.measure(stream) }
     var broken: (any Error)?
     // A stream may have no end of its own: what came of it until somebody left is worth keeping.
     let running = stream.map { _ in environment.streams.begin { source.abandon() } }

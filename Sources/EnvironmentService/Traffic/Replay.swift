@@ -19,6 +19,8 @@ final class Replay: Sendable {
   let formerOrigins: [[Origin]]
   /// Whether any response was coded on the wire.
   private let isCodedAnywhere: Bool
+  /// Whether any interaction began a WebSocket.
+  let hasWebSockets: Bool
   /// Responses in which nothing had to be changed for the app: the same at any endpoint.
   private let common = Guarded(PreparedResponses())
 
@@ -45,6 +47,7 @@ final class Replay: Sendable {
     } catch {
       throw EnvironmentError(.broken, "\(location.har): \(error)")
     }
+    hasWebSockets = interactions.contains { $0.webSocket != nil }
     isCodedAnywhere = interactions.contains { $0.response.headers["Content-Encoding"] != nil }
   }
 
@@ -92,7 +95,7 @@ final class Replay: Sendable {
 
   /// Whether a response's body is at hand and goes out in one: it is not in a file, and is no stream.
   func isInline(_ index: Int) -> Bool {
-    if interactions[index].response.isStreamed { return false }
+    if interactions[index].response.isStreamed || interactions[index].webSocket != nil { return false }
     return if case .bytes = interactions[index].response.body { true } else { false }
   }
 

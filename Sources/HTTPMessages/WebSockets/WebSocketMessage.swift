@@ -43,6 +43,7 @@ package struct WebSocketMessage: Sendable, Equatable {
   /// The message as one frame.
   ///
   /// - Parameter mask: what a client masks with, any number for each frame; nil for a server's.
+  /// - Returns: its bytes.
   package func frame(mask: UInt32? = nil) -> [UInt8] {
     var frame = [0x80 | kind.rawValue]
     let flag: UInt8 = mask == nil ? 0 : 0x80

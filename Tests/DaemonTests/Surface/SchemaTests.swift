@@ -55,7 +55,7 @@ struct SchemaTests {
     "takes what fits",
     arguments: [
       #"{}"#, #"{"toggles": {"a": null, "b": [{"c": 1e300}]}, "clock": {"start": "2018-10-08T10:00:00.25+01:00"}}"#,
-      #"{"credentials": [{"service": "s", "account": "a", "secret": "aGk="}], "ttlSeconds": 0.5, "playsUniquely": true}"#,
+      #"{"credentials": [{"service": "s", "account": "a", "secret": "aGk="}], "ttlSeconds": 0.5, "playsUniquely": true, "streams": "scaled:2.5"}"#,
       #"{"cassette": "/a/..b/c..", "upstreams": {"api": "https://dev.api1.com"}, "owner": {"pid": 10.0}}"#,
     ])
   func fits(json: String) throws {

@@ -28,7 +28,8 @@ extension Schemas {
       .optional("playsUniquely", .boolean, "Whether each interaction is played once."),
       .optional(
         "streams", .line(1...100),
-        "When the parts of recorded streams leave: instant (where it is left out), recorded, scaled:FACTOR or timeline."),
+        "When the parts of recorded streams leave: instant (where it is left out), recorded, scaled:FACTOR or timeline."
+      ),
       .optional("command", .line(1...4096), "What a person types to run the same again, for messages."),
       .optional("caller", .word("command", "test", "api"), "Who asks: messages give advice in his words."),
     ])
