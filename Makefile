@@ -38,7 +38,7 @@ demo: ready ## Records an app's world, stops its backend, replays it eight times
 test: ready ## Runs the unit tests, then the acceptance scripts with few rounds
 	@Config/bootstrap test
 	@Config/httpbin
-	@Config/venv openfeature portpicker importers
+	@Config/venv openfeature portpicker importers websockets
 	@echo "make: building diorama and its tests (the first time takes some minutes)"
 	@$(SWIFT) build --build-tests
 	@echo "make: running the tests"
@@ -62,7 +62,7 @@ fuzz: ready ## Throws mutated bytes at each parser with libFuzzer; FUZZ_SECONDS=
 
 soak: ready bench-build ## Puts promises to the test 10,000 times, runs the acceptance scripts in full, holds the benchmarks to their limits
 	@Config/httpbin
-	@Config/venv openfeature portpicker importers
+	@Config/venv openfeature portpicker importers websockets
 	@echo "make: building diorama and its tests"
 	@$(SWIFT) build --build-tests
 	@echo "make: putting the clock's promises to the test, 10,000 times each"

@@ -90,6 +90,12 @@ static inline int64_t curl_get_offset(CURL *easy, CURLINFO info) {
   return curl_easy_getinfo(easy, info, &value) == CURLE_OK ? (int64_t)value : -1;
 }
 
+// The socket of a connection without a transfer; -1 where there is none.
+static inline curl_socket_t curl_get_socket(CURL *easy) {
+  curl_socket_t value = CURL_SOCKET_BAD;
+  return curl_easy_getinfo(easy, CURLINFO_ACTIVESOCKET, &value) == CURLE_OK ? value : CURL_SOCKET_BAD;
+}
+
 // -1 where curl has no answer.
 static inline long curl_get_long(CURL *easy, CURLINFO info) {
   long value = -1;

@@ -25,7 +25,7 @@ static inline struct MHD_Daemon *diorama_daemon_start(
   MHD_AccessHandlerCallback handler, MHD_RequestCompletedCallback completed, MHD_NotifyConnectionCallback notify,
   diorama_target_callback target, void *context, unsigned int connections, size_t pool, unsigned int idle_seconds) {
   return MHD_start_daemon(
-    MHD_USE_EPOLL_INTERNAL_THREAD | MHD_USE_NO_LISTEN_SOCKET | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ITC
+    MHD_USE_EPOLL_INTERNAL_THREAD | MHD_USE_NO_LISTEN_SOCKET | MHD_ALLOW_SUSPEND_RESUME | MHD_ALLOW_UPGRADE | MHD_USE_ITC
       | MHD_USE_SUPPRESS_DATE_NO_CLOCK,
     0, NULL, NULL, handler, context,
     MHD_OPTION_CONNECTION_LIMIT, connections,
@@ -77,6 +77,12 @@ static inline size_t diorama_connection_head_size(struct MHD_Connection *connect
 // The answer ends with the connection and says so (`Connection: close`), even on HTTP/1.1.
 static inline enum MHD_Result diorama_response_closes(struct MHD_Response *response) {
   return MHD_set_response_options(response, MHD_RF_HTTP_1_0_COMPATIBLE_STRICT, MHD_RO_END);
+}
+
+// Gives an upgraded connection back, which closes its socket. The manual: "the application must not close() sock
+// directly".
+static inline enum MHD_Result diorama_upgrade_close(struct MHD_UpgradeResponseHandle *handle) {
+  return MHD_upgrade_action(handle, MHD_UPGRADE_ACTION_CLOSE);
 }
 
 // Values of the header as integers: Swift imports neither casts in macros nor these

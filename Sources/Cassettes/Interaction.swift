@@ -13,15 +13,19 @@ package struct Interaction: Sendable {
   package var request: RecordedRequest
   /// What was answered.
   package var response: RecordedResponse
+  /// The messages of the WebSocket that it began; nil for any other exchange.
+  package var webSocket: [WebSocketFrame]?
 
   package init(
-    upstream: String?, startedAt: String, milliseconds: Double, request: RecordedRequest, response: RecordedResponse
+    upstream: String?, startedAt: String, milliseconds: Double, request: RecordedRequest, response: RecordedResponse,
+    webSocket: [WebSocketFrame]? = nil
   ) {
     self.upstream = upstream
     self.startedAt = startedAt
     self.milliseconds = milliseconds
     self.request = request
     self.response = response
+    self.webSocket = webSocket
   }
 }
 
@@ -57,13 +61,22 @@ package struct RecordedResponse: Sendable {
   package var body: RecordedBody
   /// Whether the body is kept as it came on the wire, since it could not be decoded as `Content-Encoding` says.
   package var isBodyAsSent: Bool
+  /// When the body's parts came, for one that came as a stream or with pauses; empty for any other.
+  package var parts: [BodyPart]
+  /// How the body came to its end.
+  package var end: BodyEnd
 
-  package init(status: Int, reason: String, headers: Headers, body: RecordedBody, isBodyAsSent: Bool = false) {
+  package init(
+    status: Int, reason: String, headers: Headers, body: RecordedBody, isBodyAsSent: Bool = false,
+    parts: [BodyPart] = [], end: BodyEnd = .whole
+  ) {
     self.status = status
     self.reason = reason
     self.headers = headers
     self.body = body
     self.isBodyAsSent = isBodyAsSent
+    self.parts = parts
+    self.end = end
   }
 }
 

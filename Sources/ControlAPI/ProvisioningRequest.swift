@@ -42,6 +42,8 @@ package struct ProvisioningRequest: Codable, Sendable, Equatable {
   package var order: String?
   /// What is to become of an old recording, and of interactions that are not used.
   package var policies: PolicySettings?
+  /// When the parts of recorded streams leave: `instant` (the default), `recorded`, `scaled:FACTOR` or `timeline`.
+  package var streams: String?
   /// What a person types to run the same again, for messages.
   package var command: String?
   /// Who asks, so that messages give advice in his words: `command`, `test` or `api` (the default).

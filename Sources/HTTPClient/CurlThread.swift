@@ -232,6 +232,7 @@ final class CurlThread: @unchecked Sendable {
         // The upstream may have ended the connection meanwhile, which curl only sees when it goes on.
         check(transfer.resume(sending: true), transfer)
       } else if let bytes = easy.bytesMoved, bytes == transfer.activity.bytes {
+        if transfer.mayBeSilent { continue }
         guard now - transfer.activity.since >= settings.stallNanoseconds else { continue }
         end(transfer, UpstreamError.stalled(transfer.origin, after: settings.stallNanoseconds))
       } else {
@@ -279,7 +280,7 @@ final class CurlThread: @unchecked Sendable {
 /// Once for the process, and for good: curl has no counterpart that is safe beside other users of it.
 private let curlIsReady = curl_global_init(Int(CURL_GLOBAL_DEFAULT)) == CURLE_OK
 
-private func monotonicNanoseconds() -> UInt64 {
+func monotonicNanoseconds() -> UInt64 {
   var now = timespec()
   clock_gettime(CLOCK_MONOTONIC, &now)
   return UInt64(now.tv_sec) * 1_000_000_000 + UInt64(now.tv_nsec)

@@ -51,6 +51,15 @@ final class EasyHandle {
     try check(transfer.origin)
   }
 
+  /// Sets everything for a connection without a transfer: TCP, proxy and TLS, and nothing is sent.
+  func prepareConnection(to origin: Origin) throws {
+    set(CURLOPT_PROXY, settings.proxy(for: origin.scheme))
+    set(CURLOPT_HTTPPROXYTUNNEL, 1)
+    set(CURLOPT_URL, origin.description)
+    set(CURLOPT_CONNECT_ONLY, 1)
+    try check(origin)
+  }
+
   /// Lets go of the transfer and its memory.
   func release() {
     transfer = nil

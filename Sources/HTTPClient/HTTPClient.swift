@@ -1,3 +1,4 @@
+import Dispatch
 package import HTTPMessages
 
 /// Sends requests to upstreams as they stand: nothing is added, decoded or followed.
@@ -19,7 +20,7 @@ package final class HTTPClient: Sendable {
     package var connectSeconds: Double
     /// Seconds without a byte either way that end a transfer with `.timedOut`.
     ///
-    /// A transfer that waits for our side (a slow reader of the response, a slow writer of the request) is not the
+    /// Server-sent events may be as far apart as they like. A transfer that waits for our side (a slow reader of the response, a slow writer of the request) is not the
     /// upstream's fault and goes on.
     package var stallSeconds: Double
     /// The path of a PEM file with the authorities to trust.
@@ -51,12 +52,14 @@ package final class HTTPClient: Sendable {
   }
 
   private let thread: CurlThread
+  private let settings: Settings
 
   /// Starts the client's thread.
   ///
   /// - Throws: ``UpstreamError`` of kind `.other` when the machine has no descriptor or thread left.
   package init(_ configuration: Configuration = .init()) throws {
-    thread = try CurlThread(Settings(configuration))
+    settings = Settings(configuration)
+    thread = try CurlThread(settings)
     try thread.start()
   }
 
@@ -86,6 +89,27 @@ package final class HTTPClient: Sendable {
       }
     } onCancel: {
       thread.post(.cancel(transfer))
+    }
+  }
+
+  /// Asks an upstream to let a connection leave HTTP, as a WebSocket does.
+  ///
+  /// The connection is one of its own. A thread waits for its beginning, and none after that.
+  ///
+  /// - Parameters:
+  ///   - request: as for ``send(_:to:)``, without a body; `Connection` and `Upgrade` are added.
+  ///   - token: for `Upgrade`, such as `websocket`.
+  ///   - origin: where to.
+  /// - Returns: the head of the answer; and the connection, where its status is 101.
+  /// - Throws: ``UpstreamError``.
+  package func upgrade(_ request: Request, to token: String, at origin: Origin) async throws -> (
+    Response, UpgradedConnection?
+  ) {
+    let settings = settings
+    return try await withCheckedThrowingContinuation { continuation in
+      DispatchQueue.global().async {
+        continuation.resume(with: Result { try UpgradedConnection.open(request, to: token, at: origin, settings) })
+      }
     }
   }
 

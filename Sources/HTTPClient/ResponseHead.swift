@@ -32,6 +32,11 @@ struct ResponseHead {
     return false
   }
 
+  /// Whether the body is a row of server-sent events.
+  var isEventStream: Bool {
+    (headers["Content-Type"] ?? "").prefix { $0 != ";" && $0 != " " }.lowercased() == "text/event-stream"
+  }
+
   /// The body's length by the head alone; nil when only the end of the stream tells.
   var length: Int? {
     guard headers["Transfer-Encoding"] == nil, let text = headers["Content-Length"] else { return nil }

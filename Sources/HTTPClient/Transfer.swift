@@ -99,6 +99,9 @@ final class Transfer: @unchecked Sendable {
   /// Whether our side is the one that is waited for.
   var isPaused: Bool { isReceivingPaused || isSendingPaused }
 
+  /// Whether it is a stream of events, which come when there is something to tell.
+  var mayBeSilent: Bool { pipe != nil && head.isEventStream }
+
   /// Whether the response's stream is held by nobody but this transfer.
   var isForgotten: Bool { pipe != nil && isKnownUniquelyReferenced(&pipe) }
 

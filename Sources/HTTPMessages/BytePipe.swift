@@ -76,10 +76,14 @@ package final class BytePipe: Sendable {
 
   private let state = Guarded(State())
   private let capacity: Int
+  private let keepsChunks: Bool
 
-  /// - Parameter capacity: bytes held before the writer has to wait. One chunk more than that may be held.
-  package init(capacity: Int = 65_536) {
+  /// - Parameters:
+  ///   - capacity: bytes held before the writer has to wait. One chunk more than that may be held.
+  ///   - keepsChunks: whether what is written in two pieces is never taken in one.
+  package init(capacity: Int = 65_536, keepsChunks: Bool = false) {
     self.capacity = capacity
+    self.keepsChunks = keepsChunks
   }
 
   /// A stream of bytes that are all at hand.
@@ -206,6 +210,7 @@ package final class BytePipe: Sendable {
         state.consumed += part.count
         state.buffered -= part.count
         if state.consumed == chunk.count { state.dropFirst() }
+        if keepsChunks { break }
       }
       wake = roomMade(&state)
       return .bytes(count)

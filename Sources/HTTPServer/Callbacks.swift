@@ -28,6 +28,18 @@ enum Callbacks {
     }
   }
 
+  /// What ``WireResponse/Content/upgrade`` leads to, once the head of the answer has been sent.
+  static let upgraded: MHD_UpgradeHandler = { _, _, context, bytes, count, socket, handle in
+    guard let handle else { return }
+    guard let context else {
+      _ = diorama_upgrade_close(handle)
+      return
+    }
+    Unmanaged<Connection>.fromOpaque(context)._withUnsafeGuaranteedRef {
+      $0.upgraded(received: [UInt8](UnsafeRawBufferPointer(start: bytes, count: count)), socket, handle)
+    }
+  }
+
   private static let completed: MHD_RequestCompletedCallback = { _, _, context, reason in
     guard let context = context?.pointee else { return }
     Unmanaged<Connection>.fromOpaque(context)._withUnsafeGuaranteedRef {

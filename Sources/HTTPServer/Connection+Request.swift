@@ -182,6 +182,11 @@ extension Connection {
   private func send(_ raw: OpaquePointer, _ outcome: Result<Response, any Error>, of exchange: Exchange) -> MHD_Result {
     do {
       let response = try outcome.get()
+      if let upgrade = response.upgrade {
+        let wire = try WireResponse(headers: response.headers, content: .upgrade)
+        exchange.sends(upgrade)
+        return MHD_queue_response(raw, 101, wire.pointer)
+      }
       let status = try PreparedResponse.checked(response.status)
       let content = content(of: response, in: exchange)
       let wire = try WireResponse(headers: response.headers, content: content)

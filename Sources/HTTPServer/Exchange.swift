@@ -11,6 +11,7 @@ final class Exchange: Sendable {
     var task: Task<Void, Never>?
     var outcome: Result<Response, any Error>?
     var stream: ResponseStream?
+    var upgrade: (@Sendable (Duplex) -> Void)?
     var isOver = false
   }
 
@@ -75,10 +76,23 @@ final class Exchange: Sendable {
     if isLate { stream.end(complete: false) }
   }
 
+  /// The answer lets the connection leave HTTP.
+  func sends(_ upgrade: @escaping @Sendable (Duplex) -> Void) {
+    state.withLock { state in
+      if !state.isOver { state.upgrade = upgrade }
+    }
+  }
+
+  /// What becomes of the connection after that, once.
+  func takeUpgrade() -> (@Sendable (Duplex) -> Void)? {
+    state.withLock { $0.upgrade.take() }
+  }
+
   /// The end: of the answer, or of the connection before that.
   func end(complete: Bool) {
     let (task, outcome, stream) = state.withLock { state in
       state.isOver = true
+      state.upgrade = nil
       return (state.task.take(), state.outcome.take(), state.stream.take())
     }
     upload?.onWritable(nil)

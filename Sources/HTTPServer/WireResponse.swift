@@ -14,6 +14,8 @@ struct WireResponse: ~Copyable {
     case none(contentLength: Int?)
     /// What a pipe brings.
     case stream(ResponseStream)
+    /// The connection leaves HTTP; its ``Connection`` says what for.
+    case upgrade
   }
 
   let pointer: OpaquePointer
@@ -23,7 +25,10 @@ struct WireResponse: ~Copyable {
   /// - Throws: ``ServerError`` for a header field that cannot be sent.
   init(headers: Headers, content: Content) throws(ServerError) {
     var headers = headers
+    let upgrade = headers["Upgrade"]
     headers.removeHopByHop()
+    // libmicrohttpd adds `Connection: Upgrade` by itself.
+    if case .upgrade = content, let upgrade { headers.append("Upgrade", upgrade) }
     headers.remove("Content-Length")
     guard let pointer = Self.create(content) else {
       throw ServerError(what: "no memory for the response", where: "response", next: "use a stream for a large body")
@@ -63,6 +68,7 @@ struct WireResponse: ~Copyable {
       let response = MHD_create_response_from_callback(size, 1, { _, _, _, _ in diorama_reader_error() }, nil, nil)
       if length == nil, let response { _ = diorama_response_closes(response) }
       return response
+    case .upgrade: return MHD_create_response_for_upgrade(Callbacks.upgraded, nil)
     case .stream(let stream):
       let size = stream.length.map { UInt64(max(0, $0)) } ?? diorama_size_unknown()
       let context = Unmanaged.passRetained(stream)

@@ -10,6 +10,7 @@ FEW = {
     "httpbin_roundtrip": [],
     "misses": [],
     "canary": [],
+    "streams": [],
     "importers": [],
     "matching": [],
     "drift": [],

@@ -42,6 +42,8 @@ struct UsageTests {
     .init("run --mode mock --clock scaled:fast -- true", "scaled:60"),
     .init("run --mode mock --clock scaled:inf -- true", "scaled:60"),
     .init("run --mode mock --clock scaled:1e7 -- true", "scaled:60"),
+    .init("run --mode mock --streams recordet -- true", "'recordet'", "did you mean 'recorded'?"),
+    .init("run --mode mock --streams scaled:0 -- true", "scaled:10"),
     .init("run --mode mock --clock frozen:2 -- true", "frozen:2"),
     .init("run --mode mock --start yesterday -- true", "'yesterday'", "2018-10-08T09:00:00Z"),
     .init("run --mode mock --start 2018-02-30T09:00:00Z -- true", "2018-02-30"),

@@ -156,6 +156,20 @@ struct FailureTests {
     }
   }
 
+  @Test("does not time out between two events of a stream")
+  func silentStream() async throws {
+    try await withUpstream(.init(stallSeconds: 0.3, environment: [:])) { connection in
+      _ = try connection.readHead()
+      try connection.write("HTTP/1.1 200 OK\r\nContent-Type: text/event-stream; charset=utf-8\r\n\r\ndata: a\n\n")
+      // The upstream says nothing by itself, for far longer than any other may.
+      usleep(1_500_000)
+      try connection.write("data: b\n\n")
+    } _: { client, upstream in
+      let response = try await client.send(Request(method: "GET", target: "/"), to: upstream.origin)
+      #expect(try await response.body.collect(upTo: 100) == Array("data: a\n\ndata: b\n\n".utf8))
+    }
+  }
+
   @Test("times out when it does not take the request")
   func deaf() async throws {
     let gate = Gate()

@@ -37,6 +37,17 @@ struct BytePipeTests {
     #expect(try await all == bytes)
   }
 
+  @Test("gives what was written in two pieces in one, unless it is to keep them apart", arguments: [false, true])
+  func pieces(keepsChunks: Bool) async throws {
+    let pipe = BytePipe(keepsChunks: keepsChunks)
+    try await pipe.write([1, 2, 3])
+    try await pipe.write([4, 5])
+    pipe.finish()
+    #expect(take(pipe, 2).1 == [1, 2])
+    #expect(take(pipe).1 == (keepsChunks ? [3] : [3, 4, 5]))
+    #expect(take(pipe).1 == (keepsChunks ? [4, 5] : []))
+  }
+
   @Test("makes the writer wait while the pipe is full")
   func backPressure() async throws {
     let pipe = BytePipe(capacity: 4)

@@ -198,6 +198,20 @@ package final class RawClient: @unchecked Sendable {
     return answer
   }
 
+  /// The next chunk of a chunked answer whose head has been read; nil at its end.
+  package func receiveChunk() throws -> [UInt8]? {
+    guard let size = Int(try takeLine(), radix: 16) else { throw Failure(description: "a chunk without a size") }
+    let chunk = try take(size)
+    _ = try takeLine()
+    return size == 0 ? nil : chunk
+  }
+
+  /// Whether bytes have come that nobody has read, or the end has.
+  package var hasMore: Bool {
+    var byte: UInt8 = 0
+    return !buffer.isEmpty || recv(descriptor, &byte, 1, Int32(MSG_PEEK | MSG_DONTWAIT)) >= 0
+  }
+
   package func exchange(_ request: String) throws -> Answer {
     try send(request)
     return try receiveAnswer(toHead: request.hasPrefix("HEAD"))

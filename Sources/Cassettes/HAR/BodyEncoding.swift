@@ -5,7 +5,7 @@ extension HAR {
   static let unknownType = "x-unknown"
 
   /// `response.content`.
-  static func content(_ body: RecordedBody, mimeType: String?, isAsSent: Bool = false) -> JSON {
+  static func content(_ body: RecordedBody, mimeType: String?, notes: JSON? = nil) -> JSON {
     var members: [JSON.Member] = [
       .init("size", .number("\(body.length)")), .init("mimeType", .string(mimeType ?? unknownType)),
     ]
@@ -19,7 +19,7 @@ extension HAR {
         members += [.init("text", .string(Base64.encode(bytes))), .init("encoding", .string("base64"))]
       }
     }
-    if isAsSent { members.append(.init("_diorama", .object([.init("asSent", .bool(true))]))) }
+    if let notes { members.append(.init("_diorama", notes)) }
     return .object(members)
   }
 

@@ -41,26 +41,29 @@ extension HAR {
       guard entry.object != nil else { throw failure("it is not an object") }
       let request = try member("request", of: entry, "")
       let url = withoutFragment(try text("url", of: request, "request."))
-      if let reason = reasonToSkip(url: url, entry: entry) { return .skipped(reason) }
+      let frames = try webSocket(entry)
+      if frames == nil, let reason = reasonToSkip(url: url, entry: entry) { return .skipped(reason) }
       let response = try member("response", of: entry, "")
       let status = try status(of: response)
       if status <= 0 { return .skipped("status \(status): the request failed or was blocked") }
-      if status == 101 { return .skipped("status 101: the connection left HTTP") }
-      guard 200...999 ~= status else { return .skipped("status \(status) is not a final response's") }
+      if status == 101, frames == nil { return .skipped("status 101: the connection left HTTP") }
+      guard 200...999 ~= status || frames != nil else { return .skipped("status \(status) is not a final response's") }
       let method = try text("method", of: request, "request.")
       let content = response["content"] ?? .null
       let body = try responseBody(content)
+      let asked = RecordedRequest(
+        method: method, url: url, headers: headers(of: request, typedBy: request["postData"]),
+        body: try requestBody(request["postData"] ?? .null, bodySize: request["bodySize"]?.int))
       let interaction = Interaction(
         upstream: entry["_diorama"]?["upstream"]?.string,
         startedAt: entry["startedDateTime"]?.string ?? "",
         milliseconds: max(0, entry["time"]?.double ?? 0),
-        request: RecordedRequest(
-          method: method, url: url, headers: headers(of: request, typedBy: request["postData"]),
-          body: try requestBody(request["postData"] ?? .null, bodySize: request["bodySize"]?.int)),
+        request: frames == nil ? asked : webSocketRequest(asked),
         response: RecordedResponse(
           status: status, reason: response["statusText"]?.string ?? "",
           headers: headers(of: response, typedBy: content), body: body,
-          isBodyAsSent: content["_diorama"]?["asSent"]?.bool ?? false))
+          isBodyAsSent: content["_diorama"]?["asSent"]?.bool ?? false, parts: try parts(content), end: end(content)),
+        webSocket: frames)
       let hasNoBodyByRule = method == "HEAD" || status == 204 || status == 304
       let wasLost = body.length == 0 && content["text"]?.string == nil && content["size"]?.int ?? 0 > 0
       return .interaction(interaction, isIncomplete: wasLost && !hasNoBodyByRule)

@@ -14,12 +14,14 @@ extension HAR {
     members += [
       .init("startedDateTime", .string(interaction.startedAt)),
       .init("time", time),
-      .init("request", encode(interaction.request)),
+      .init(
+        "request", encode(interaction.webSocket == nil ? interaction.request : webSocketRequest(interaction.request))),
       .init("response", encode(interaction.response)),
       .init("cache", .object([])),
       // The sum has to be `time`; where it went is not known.
       .init("timings", .object([.init("send", .number("0")), .init("wait", time), .init("receive", .number("0"))])),
     ]
+    if let frames = interaction.webSocket { members += webSocketMembers(frames) }
     return .object(members)
   }
 
@@ -48,7 +50,7 @@ extension HAR {
       .init("cookies", responseCookies(response.headers)),
       .init("headers", encode(response.headers)),
       .init(
-        "content", content(response.body, mimeType: response.headers["Content-Type"], isAsSent: response.isBodyAsSent)),
+        "content", content(response.body, mimeType: response.headers["Content-Type"], notes: contentNotes(response))),
       .init("redirectURL", .string(response.headers["Location"] ?? "")),
       .init("headersSize", .number("-1")),
       .init("bodySize", .number("-1")),

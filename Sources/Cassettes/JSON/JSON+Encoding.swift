@@ -7,7 +7,8 @@ extension JSON {
     case compact
     /// On one line, with a space after each colon and comma.
     case line
-    /// Each element and member on a line of its own, indented by two spaces a level.
+    /// Each element and member on a line of its own, indented by two spaces a level; but an array of nothing but numbers
+    /// is one line.
     case pretty
   }
 
@@ -27,14 +28,16 @@ extension JSON {
     while let container = open.last {
       let depth = level + open.count
       guard container.next < container.count else {
-        if style == .pretty, container.count > 0 { Self.newLine(depth - 1, into: &output) }
+        if style == .pretty, !container.isFlat, container.count > 0 { Self.newLine(depth - 1, into: &output) }
         output.append(UInt8(ascii: container.isObject ? "}" : "]"))
         open.removeLast()
         continue
       }
       if container.next > 0 { output.append(UInt8(ascii: ",")) }
-      if style == .pretty { Self.newLine(depth, into: &output) }
-      if style == .line, container.next > 0 { output.append(UInt8(ascii: " ")) }
+      if style == .pretty, !container.isFlat { Self.newLine(depth, into: &output) }
+      if style == .line || (style == .pretty && container.isFlat), container.next > 0 {
+        output.append(UInt8(ascii: " "))
+      }
       open[open.count - 1].next += 1
       guard container.isObject else {
         container.elements[container.next].begin(into: &output, &open)
@@ -54,6 +57,8 @@ extension JSON {
     var elements: [JSON] = []
     var members: [Member] = []
     var next = 0
+    /// Whether it stays on one line in any style.
+    var isFlat = false
 
     var count: Int { isObject ? members.count : elements.count }
   }
@@ -67,7 +72,13 @@ extension JSON {
     case .string(let text): Self.encode(text, into: &output)
     case .array(let elements):
       output.append(UInt8(ascii: "["))
-      open.append(Container(elements: elements))
+      var isFlat = true
+      for element in elements {
+        if case .number = element { continue }
+        isFlat = false
+        break
+      }
+      open.append(Container(elements: elements, isFlat: isFlat))
     case .object(let members):
       output.append(UInt8(ascii: "{"))
       open.append(Container(isObject: true, members: members))

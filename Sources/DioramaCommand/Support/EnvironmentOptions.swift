@@ -38,6 +38,15 @@ struct EnvironmentOptions {
     .init("--expired", "warn|fail", "what to do with one that has expired (default: fail)"),
     .init("--record-anew-after", "DAYS", "mode once records one older than that anew; never where CI is set"),
     .init("--unused", "warn|fail", "what about interactions that a replay has not used (default: warn)"),
+    .init(
+      "--streams", "PACE",
+      """
+      when the parts of recorded streams leave in replay:
+      instant        one after the other, without waiting (default)
+      recorded       as far apart as they came
+      scaled:FACTOR  so many times as fast
+      timeline       as the environment's clock goes on, or is moved
+      """),
     .init("--play-uniquely", nil, "each interaction plays once; else the last of equal ones repeats"),
     .init("--rules", "FILE", "what counts as the same request\n(default: PATH.rules.json, else rules.json beside it)"),
     .init(
@@ -83,6 +92,12 @@ struct EnvironmentOptions {
       specification.rulesFile = path
     }
     specification.order = try order()
+    specification.streams = try options.value("--streams").map { text throws(UsageError) in
+      guard let pace = StreamPace(rawValue: text) else {
+        throw UsageError("--streams: " + StreamPace.problem(with: text), command: command)
+      }
+      return pace
+    }
     for text in options.all("--upstream") {
       let (name, url) = try pair(text, option: "--upstream", command: command)
       do {

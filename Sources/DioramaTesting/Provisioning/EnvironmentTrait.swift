@@ -77,6 +77,7 @@ extension Trait where Self == EnvironmentTrait {
   ///   - cassette: its path, with or without `.har`; a relative one begins at the folder of the test's file. Left out,
   ///     `Cassettes/<suite>/<test>`. A parameterised test has a folder there, with a cassette for each case.
   ///   - policies: what is to become of an old recording, and of interactions that are not used.
+  ///   - streams: when the parts of recorded streams leave; left out, one after the other, without waiting.
   ///   - ports: names of free ports for the app to bind.
   ///   - rules: what counts as the same request; left out, what a rules file beside the cassette says, else the defaults.
   ///   - order: in which order interactions play; left out, what the rules say, else `request`.
@@ -89,7 +90,7 @@ extension Trait where Self == EnvironmentTrait {
     defaults: [String: TestEnvironment.Value] = [:], credentials: [TestEnvironment.Credential] = [],
     credentialFaults: [TestEnvironment.CredentialFault] = [],
     clock: TestEnvironment.ClockSettings? = nil, seed: String? = nil, cassette: String? = nil,
-    policies: TestEnvironment.Policies? = nil, ports: [String] = [],
+    policies: TestEnvironment.Policies? = nil, streams: TestEnvironment.StreamPace? = nil, ports: [String] = [],
     rules: TestEnvironment.MatchingRules? = nil, order: TestEnvironment.PlaybackOrder? = nil,
     redact: TestEnvironment.RedactionRules = TestEnvironment.RedactionRules(), host: TestEnvironment.Host? = nil
   ) -> Self {
@@ -97,6 +98,6 @@ extension Trait where Self == EnvironmentTrait {
       settings: Settings(
         mode: mode, upstreams: upstreams, toggles: toggles, values: values, defaults: defaults,
         credentials: credentials, credentialFaults: credentialFaults, clock: clock, seed: seed, cassette: cassette,
-        policies: policies, ports: ports, rules: rules, order: order, redaction: redact, host: host))
+        policies: policies, streams: streams, ports: ports, rules: rules, order: order, redaction: redact, host: host))
   }
 }

@@ -30,6 +30,7 @@ extension TestEnvironment {
   ///   - cassette: its path, with or without `.har`; a relative one begins at the folder of `file`. Nil:
   ///     `Cassettes/<class>/<test>`.
   ///   - policies: what is to become of an old recording, and of interactions that are not used.
+  ///   - streams: when the parts of recorded streams leave; nil: one after the other, without waiting.
   ///   - ports: names of free ports for the app to bind.
   ///   - rules: what counts as the same request; nil: what a rules file beside the cassette says, else the defaults.
   ///   - order: in which order interactions play; nil: what the rules say, else `request`.
@@ -43,13 +44,15 @@ extension TestEnvironment {
     for testCase: XCTestCase, mode: Mode = .once, upstreams: [String: String] = [:], toggles: [String: Value] = [:],
     values: [String: Value] = [:], defaults: [String: Value] = [:], credentials: [Credential] = [],
     credentialFaults: [CredentialFault] = [], clock: ClockSettings? = nil, seed: String? = nil, cassette: String? = nil,
-    policies: Policies? = nil, ports: [String] = [], rules: MatchingRules? = nil, order: PlaybackOrder? = nil,
+    policies: Policies? = nil, streams: StreamPace? = nil, ports: [String] = [], rules: MatchingRules? = nil,
+    order: PlaybackOrder? = nil,
     redact: RedactionRules = RedactionRules(), host: Host? = nil,
     file: StaticString = #filePath, line: UInt = #line
   ) async throws -> TestEnvironment {
     let settings = Settings(
       mode: mode, upstreams: upstreams, toggles: toggles, values: values, defaults: defaults, credentials: credentials,
       credentialFaults: credentialFaults, clock: clock, seed: seed, cassette: cassette, policies: policies,
+      streams: streams,
       ports: ports,
       rules: rules, order: order, redaction: redact, host: host)
     let reporter = Reporter.xctest(file: file, line: line)
@@ -96,6 +99,7 @@ extension TestEnvironment {
   ///   - cassette: its path, with or without `.har`; a relative one begins at the folder of the test's file. Nil:
   ///     `Cassettes/<suite>/<test>`, with a further `/<case>` where there are cases.
   ///   - policies: what is to become of an old recording, and of interactions that are not used.
+  ///   - streams: when the parts of recorded streams leave; nil: one after the other, without waiting.
   ///   - ports: names of free ports for the app to bind.
   ///   - rules: what counts as the same request; nil: what a rules file beside the cassette says, else the defaults.
   ///   - order: in which order interactions play; nil: what the rules say, else `request`.
@@ -108,13 +112,15 @@ extension TestEnvironment {
     case name: String? = nil, mode: Mode = .once, upstreams: [String: String] = [:], toggles: [String: Value] = [:],
     values: [String: Value] = [:], defaults: [String: Value] = [:], credentials: [Credential] = [],
     credentialFaults: [CredentialFault] = [], clock: ClockSettings? = nil, seed: String? = nil, cassette: String? = nil,
-    policies: Policies? = nil, ports: [String] = [], rules: MatchingRules? = nil, order: PlaybackOrder? = nil,
+    policies: Policies? = nil, streams: StreamPace? = nil, ports: [String] = [], rules: MatchingRules? = nil,
+    order: PlaybackOrder? = nil,
     redact: RedactionRules = RedactionRules(), host: Host? = nil,
     sourceLocation: SourceLocation = #_sourceLocation
   ) async throws -> TestEnvironment {
     let settings = Settings(
       mode: mode, upstreams: upstreams, toggles: toggles, values: values, defaults: defaults, credentials: credentials,
       credentialFaults: credentialFaults, clock: clock, seed: seed, cassette: cassette, policies: policies,
+      streams: streams,
       ports: ports,
       rules: rules, order: order, redaction: redact, host: host)
     let identity =

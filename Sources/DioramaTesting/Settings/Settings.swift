@@ -16,6 +16,7 @@ struct Settings: Sendable {
   var seed: String?
   var cassette: String?
   var policies: TestEnvironment.Policies?
+  var streams: TestEnvironment.StreamPace?
   var ports: [String] = []
   var rules: TestEnvironment.MatchingRules?
   var order: TestEnvironment.PlaybackOrder?
@@ -38,6 +39,7 @@ struct Settings: Sendable {
     all.seed = seed ?? outer.seed
     all.cassette = cassette ?? outer.cassette
     all.policies = policies ?? outer.policies
+    all.streams = streams ?? outer.streams
     all.ports = outer.ports.filter { !ports.contains($0) } + ports
     all.rules = rules ?? outer.rules
     all.order = order ?? outer.order
@@ -64,6 +66,7 @@ struct Settings: Sendable {
     specification.seed = seed
     specification.rules = rules?.rules
     specification.order = order.map { PlaybackOrder($0) }
+    if let streams { specification.streams = try StreamPace(streams) }
     if specification.mode.needsCassette {
       specification.cassette = CassetteLocation(try identity.cassette(named: cassette))
     }

@@ -41,6 +41,8 @@ package final class Environment: Sendable {
   let redactor: Redactor
   let state: Guarded<State>
   let exchanges = DispatchGroup()
+  /// Ended by the end, which does not wait for them.
+  let streams = RunningStreams()
   /// The mode in which it was provisioned.
   let provisionedMode: Mode
   /// When it was provisioned.
@@ -203,6 +205,7 @@ package final class Environment: Sendable {
       return listeners
     }
     for listener in listeners { listener.close() }
+    streams.end()
     await waitForExchanges(grace)
     let sealed = seal(keepingEmpty: keepingEmptyRecording)
     let lost = state.withLock { state in

@@ -76,6 +76,8 @@ package struct EnvironmentSpecification: Sendable, Codable {
   package var secrecyOptions: [String] = []
   /// What is to become of an old recording, and of interactions that are not used.
   package var policies: CassettePolicies?
+  /// When the parts of recorded streams leave; nil: `instant`.
+  package var streams: StreamPace?
   /// A file for all journal entries as NDJSON.
   package var journalFile: String?
   /// Whether this is a continuous integration run, where `once` never records.

@@ -20,6 +20,7 @@ final class BodySpool: Sendable {
     var redactor: BodyRedactor?
     var bytes: [UInt8] = []
     var file: Spilled?
+    var clock: BodyClock?
   }
 
   private struct Spilled {
@@ -45,6 +46,14 @@ final class BodySpool: Sendable {
 
   deinit { discard() }
 
+  /// Measures from now on when its bytes come.
+  func measure(_ kind: StreamKind?) {
+    state.withLock { $0.clock = BodyClock(kind) }
+  }
+
+  /// When its parts came; empty where nobody measured, or where it is of no interest.
+  var parts: [BodyPart] { state.withLock { $0.clock?.parts ?? [] } }
+
   /// Adds bytes.
   func append(_ chunk: [UInt8]) throws {
     try state.withLock { state in
@@ -53,6 +62,8 @@ final class BodySpool: Sendable {
   }
 
   private func keep(_ chunk: [UInt8], _ state: inout State) throws {
+    // What is kept is measured: parts add up to the body as it is recorded.
+    state.clock?.take(chunk)
     guard state.file == nil else { return try Self.spill(chunk, to: &state.file) }
     state.bytes += chunk
     guard state.bytes.count > Self.inlineLimit else { return }

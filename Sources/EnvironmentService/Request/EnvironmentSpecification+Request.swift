@@ -24,6 +24,12 @@ extension EnvironmentSpecification {
     playsUniquely = request.playsUniquely ?? false
     rules = try Self.rules(request.rules)
     if let text = request.order { order = try RequestLimits.word(text, "order", PlaybackOrder.self) }
+    if let text = request.streams {
+      guard let pace = StreamPace(rawValue: text) else {
+        throw RequestLimits.usage("streams", StreamPace.problem(with: text))
+      }
+      streams = pace
+    }
     if let path = request.cassette { cassette = try Self.location(path) }
     if name.isEmpty { name = cassette?.name ?? "environment" }
     if let seed = request.seed {

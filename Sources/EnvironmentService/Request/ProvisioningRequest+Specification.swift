@@ -47,6 +47,7 @@ extension ProvisioningRequest {
     rules = specification.rules?.document
     order = specification.order?.rawValue
     policies = specification.policies.flatMap { PolicySettings($0) }
+    streams = specification.streams?.rawValue
     command = specification.command
     caller = specification.caller == .test ? "test" : "command"
   }

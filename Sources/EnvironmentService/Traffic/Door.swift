@@ -73,6 +73,8 @@ final class Door: RequestHandler {
     let target = request.target
     let body = request.body
     guard target.first == UInt8(ascii: "/") else { return nil }
+    // A handshake is no plain request for the same address.
+    if replay.hasWebSockets, request.header("Upgrade") != nil { return nil }
     // An endpoint's address in a query or a body becomes the upstream's before it is matched: not here.
     if environment.addresses.mayContainEndpoint(target) { return nil }
     if !body.isEmpty, environment.addresses.mayContainEndpoint(body) { return nil }

@@ -61,6 +61,9 @@ struct Exchange: Sendable {
       method: request.method, target: addresses.requestTarget(target, form: form),
       headers: addresses.requestHeaders(request.headers, upstream: index, form: form), body: request.body)
 
+    let isWebSocket = WebSocketHandshake.isAsked(by: request)
+    if isWebSocket { outgoing.method = RecordedRequest.webSocketMethod }
+
     // The body has to be at hand to be matched, or to have endpoint URLs in it made the upstream's.
     if !environment.mode.replays, TextualType.mayComeFromApp(contentType), request.body.length == nil {
       outgoing.body = try await request.body.held(upTo: Self.rewriteLimit)
@@ -80,12 +83,20 @@ struct Exchange: Sendable {
       let keys = try replay.keys(of: sought, upstream: index, body: bytes)
       if let index = environment.next(for: keys) {
         let isCoded = replay.isCoded(index, accepted: request.headers["Accept-Encoding"])
+        if let socket = environment.webSocket(index, for: request, form: form) { return socket }
+        if let streamed = try environment.streamed(index, form: form, isCoded: isCoded) { return streamed }
         return try replay.response(index, addresses: addresses, form: form, isCoded: isCoded)
       }
       isRecorded = environment.state.withLock { $0.playback?.contains(keys.key) ?? false }
     }
     guard environment.mode.mayReachNetwork, let client else {
       throw await miss(sought, upstream: index, isRecorded: isRecorded)
+    }
+    if isWebSocket {
+      return try await WebSocketForwarding(
+        environment: environment, client: client, upstream: environment.upstreams[index], index: index, form: form,
+        number: number
+      ).forward(outgoing)
     }
     return try await Forwarding(
       environment: environment, client: client, upstream: environment.upstreams[index], index: index, form: form,

@@ -87,7 +87,9 @@ struct Forwarding: Sendable {
     let values = response.headers.all("Content-Encoding")
     let codings = isBodiless || isPart || values.isEmpty ? nil : ContentCodings(header: values.joined(separator: ", "))
 
-    if let whole = try await whole(response.body, isText: rewriter != nil) {
+    let stream = isBodiless || isPart ? nil : StreamKind(contentType: response.headers["Content-Type"])
+    // A stream passes as it comes, however short it may say it is.
+    if let whole = try await whole(response.body, isText: rewriter != nil && stream == nil) {
       // What is not coded as it says is passed on, and kept, as it came.
       let plain = whole.isEmpty ? nil : try? codings?.decode(whole, limit: Exchange.matchLimit)
       let isAsSent = codings != nil && plain == nil
@@ -109,14 +111,14 @@ struct Forwarding: Sendable {
     let decoder = isRewritten || environment.recorder != nil ? try codings?.decoder() : nil
     let transform = BodyTransform(
       decoder: nil, rewriter: rewriter, encoder: isRewritten ? try codings?.encoder() : nil)
-    let target = BytePipe()
+    let target = BytePipe(keepsChunks: stream != nil)
     environment.exchanges.enter()
     // Not a child of this task: the response's head goes to the app first, and this task ends with it.
     Task { [exchanged] in
       defer { environment.exchanges.leave() }
       await pump(
         from: source, to: target, exchanged, decoder: decoder, transform: transform,
-        length: isRewritten ? nil : length)
+        length: isRewritten ? nil : length, stream: stream)
     }
     answer.body = .stream(target, length: isRewritten || isChunked ? nil : length)
     return answer
@@ -143,7 +145,7 @@ struct Forwarding: Sendable {
   /// Passes a body on as it comes. Its last byte leaves once the interaction is recorded.
   private func pump(
     from source: BytePipe, to target: BytePipe, _ exchanged: Exchanged, decoder: ContentDecoder?,
-    transform: BodyTransform, length: Int?
+    transform: BodyTransform, length: Int?, stream: StreamKind?
   ) async {
     var transform = transform
     var decoder = decoder
@@ -153,10 +155,16 @@ struct Forwarding: Sendable {
     let spool = responseSpool(exchanged.response)
     // Told at once, also while the upstream says nothing: it must not be kept busy for an app that has gone.
     target.onAbandoned { source.abandon() }
+    // What has a length is a whole, however slowly it came.
+    if stream != nil || exchanged.response.body.length == nil { spool?.measure(stream) }
+    var broken: (any Error)?
+    // A stream may have no end of its own: what came of it until somebody left is worth keeping.
+    let running = stream.map { _ in environment.streams.begin { source.abandon() } }
+    defer { if let running { environment.streams.forget(running) } }
     do {
       var received = 0
       var held: [UInt8] = []
-      while let chunk = try await source.read() {
+      while let chunk = try await Self.next(of: source, brokenOff: &broken, if: stream != nil) {
         received += chunk.count
         var decoded = chunk
         do {
@@ -179,18 +187,22 @@ struct Forwarding: Sendable {
         if let length, received >= length {
           held += passed
         } else {
-          try await target.write(passed)
+          do { try await target.write(passed) } catch is BytePipe.ReaderGone where stream != nil { source.abandon() }
         }
       }
+      var end = broken == nil ? BodyEnd.whole : .cut
+      if stream != nil, source.isAbandoned { end = .open }
+      if let broken, environment.recorder == nil { throw broken }
       // What ends because the app has gone looks like the end; it is not to be recorded.
-      guard !target.isAbandoned else { throw BytePipe.ReaderGone() }
-      let rest = try decoder?.finish() ?? []
+      guard stream != nil || !target.isAbandoned else { throw BytePipe.ReaderGone() }
+      let rest = end == .whole ? try decoder?.finish() ?? [] : []
       try spool?.append(rest)
-      if !transform.isIdentity {
+      if !transform.isIdentity, end == .whole {
         held += try transform.pass(rest)
         held += try transform.finish()
       }
-      try await record(exchanged, responseBody: spool, isAsSent: isAsSent)
+      try await record(exchanged, responseBody: spool, isAsSent: isAsSent, end: end)
+      guard end == .whole else { return target.fail(broken ?? StreamCut()) }
       try await target.write(held)
       target.finish()
     } catch {
@@ -205,7 +217,9 @@ struct Forwarding: Sendable {
   }
 
   /// Writes the interaction and the journal. Nothing of the answer's end may leave before.
-  private func record(_ exchanged: Exchanged, responseBody: BodySpool?, isAsSent: Bool) async throws {
+  private func record(
+    _ exchanged: Exchanged, responseBody: BodySpool?, isAsSent: Bool, end: BodyEnd = .whole
+  ) async throws {
     let request = exchanged.request
     let response = exchanged.response
     guard let recorder = environment.recorder, let responseBody, let requestBody = exchanged.requestBody else {
@@ -235,13 +249,25 @@ struct Forwarding: Sendable {
       response: RecordedResponse(
         status: response.status, reason: redactor.redact(response.reason),
         headers: redactor.redact(responseHeaders, ofChanged: responseBody.hasRedacted, length: content.length),
-        body: content, isBodyAsSent: isAsSent))
+        body: content, isBodyAsSent: isAsSent, parts: responseBody.parts, end: end))
     try recorder.append(interaction, number: number)
     note(.recorded, status: response.status, request)
   }
 
   private func responseSpool(_ response: Response) -> BodySpool? {
     environment.recorder?.spool(environment.redactor.body(response.headers, isDecoded: true))
+  }
+
+  /// The next piece of a body. Where a stream is broken off by its upstream, that is its end, and is told apart.
+  private static func next(
+    of source: BytePipe, brokenOff: inout (any Error)?, if isStream: Bool
+  ) async throws -> [UInt8]? {
+    do {
+      return try await source.read()
+    } catch let error as UpstreamError where isStream {
+      brokenOff = error
+      return nil
+    }
   }
 
   private func url(_ request: Request) -> String { upstream.origin.description + request.target }

@@ -25,6 +25,8 @@ final class Replay: Sendable {
   let formerOrigins: [[Origin]]
   /// Whether any response was coded on the wire.
   private let isCodedAnywhere: Bool
+  /// Whether any interaction began a WebSocket.
+  let hasWebSockets: Bool
   /// Responses in which nothing had to be changed for the app: the same at any endpoint.
   private let common = Guarded(PreparedResponses())
 
@@ -61,6 +63,7 @@ final class Replay: Sendable {
     } catch {
       throw EnvironmentError(.broken, "\(location.har): \(error)")
     }
+    hasWebSockets = interactions.contains { $0.webSocket != nil }
     isCodedAnywhere = interactions.contains { $0.response.headers["Content-Encoding"] != nil }
   }
 
@@ -126,9 +129,10 @@ final class Replay: Sendable {
   /// The upstream that answered an interaction.
   func upstream(of index: Int) -> Int { Int(assigned[index]) }
 
-  /// Whether a response's body is at hand, and not in a file.
+  /// Whether a response's body is at hand and goes out in one: it is not in a file, and is no stream.
   func isInline(_ index: Int) -> Bool {
-    if case .bytes = interactions[index].response.body { true } else { false }
+    if interactions[index].response.isStreamed || interactions[index].webSocket != nil { return false }
+    return if case .bytes = interactions[index].response.body { true } else { false }
   }
 
   /// A response in full: its body from the cassette, or streamed from its file.
@@ -232,7 +236,7 @@ final class Replay: Sendable {
 
   /// What makes upstreams' addresses in a body the endpoints'. Nil for a part of a text, whose place in the whole is
   /// counted in the upstream's bytes, and for what could not be read when it was recorded.
-  private func rewriter(of index: Int, addresses: AddressMap, form: AddressMap.Form) -> BodyRewriter? {
+  func rewriter(of index: Int, addresses: AddressMap, form: AddressMap.Form) -> BodyRewriter? {
     let response = interactions[index].response
     guard response.status != 206, !response.isBodyAsSent else { return nil }
     return addresses.responseBodyRewriter(

@@ -12,14 +12,22 @@ final class UpstreamClient: Sendable {
   private let state = Guarded(State())
 
   func send(_ request: Request, to origin: Origin) async throws -> Response {
-    let client = try state.withLock { state in
+    try await client().send(request, to: origin)
+  }
+
+  func upgrade(_ request: Request, to token: String, at origin: Origin) async throws -> (Response, UpgradedConnection?)
+  {
+    try await client().upgrade(request, to: token, at: origin)
+  }
+
+  private func client() throws -> HTTPClient {
+    try state.withLock { state in
       guard !state.isOver else { throw CancellationError() }
       if let client = state.client { return client }
       let new = try HTTPClient()
       state.client = new
       return new
     }
-    return try await client.send(request, to: origin)
   }
 
   func shutdown() {

@@ -61,7 +61,7 @@ struct SchemaTests {
     arguments: [
       #"{}"#, #"{"toggles": {"a": null, "b": [{"c": 1e300}]}, "clock": {"start": "2018-10-08T10:00:00.25+01:00"}}"#,
       #"{"redact": {"headers": ["X-S"], "json": ["$..pin"], "keep": {"credentials": ["s/a"]}}}"#, #"{"redact": {}}"#,
-      #"{"credentials": [{"service": "s", "account": "a", "secret": "aGk="}], "ttlSeconds": 0.5, "playsUniquely": true}"#,
+      #"{"credentials": [{"service": "s", "account": "a", "secret": "aGk="}], "ttlSeconds": 0.5, "playsUniquely": true, "streams": "scaled:2.5"}"#,
       #"{"rules": {"rules": [{"path": "/a/**", "ignore": {"json": ["$.t"]}, "compare": {"body": "xml"}}]}, "order": "state"}"#,
       #"{"cassette": "/a/..b/c..", "upstreams": {"api": "https://dev.api1.com"}, "owner": {"pid": 10.0}}"#,
     ])

@@ -46,6 +46,7 @@ package enum HARExport {
       losses.add(
         "its body could not be decoded: it is as it was on the wire, which only a field of ours says", at: index)
     }
+    losses.stream(interaction.response, at: index)
     var entry = HAR.encode(interaction)
     if entry["request"]?["postData"]?["_diorama"] != nil {
       losses.add("its request's body is no text: it is in Base64, which only a field of ours says", at: index)
@@ -72,6 +73,12 @@ package enum HARExport {
 }
 
 extension Losses {
+  /// When the parts of a stream came, and that it was cut off.
+  mutating func stream(_ response: RecordedResponse, at index: Int) {
+    if !response.parts.isEmpty { add("its body came in parts: when they came only a field of ours says", at: index) }
+    if response.end != .whole { add("its body was cut off, which only a field of ours says", at: index) }
+  }
+
   /// What stands in a cassette's header, and its string store, for which another format has no place.
   mutating func header(_ header: CassetteHeader, strings: Int, of format: String) {
     for (what, value) in [("time zone", header.timeZone), ("locale", header.locale), ("seed", header.seed)] {

@@ -30,6 +30,10 @@ package enum WireMockExport {
     _ interactions: [(index: Int, interaction: Interaction)], origin: Origin?
   ) -> (file: [UInt8], losses: [Loss]) {
     var losses = Losses()
+    for (index, interaction) in interactions where interaction.webSocket != nil {
+      losses.add("a WebSocket, which WireMock does not serve: it is left out", at: index)
+    }
+    let interactions = interactions.filter { $0.interaction.webSocket == nil }
     let requests = interactions.map { request($0.interaction.request, at: $0.index, &losses) }
     let keys = requests.map { $0.encoded() }
     var repeats: [[UInt8]: (count: Int, first: Int)] = [:]
@@ -113,6 +117,7 @@ package enum WireMockExport {
     _ interaction: Interaction, _ origin: Origin?, at index: Int, _ losses: inout Losses
   ) -> JSON {
     let response = interaction.response
+    if response.isStreamed { losses.add("its body came in parts, and leaves WireMock in one", at: index) }
     var members: [JSON.Member] = [.init("status", .number("\(response.status)"))]
     if !response.reason.isEmpty { members.append(.init("statusMessage", .string(response.reason))) }
     let headers = headers(of: interaction, at: index, &losses)

@@ -35,6 +35,10 @@ extension Schemas {
         "order", playbackOrder, "In which order interactions play; by default what the rules say, else request."),
       .optional(
         "policies", .reference("PolicySettings"), "What becomes of an old recording, and of unused interactions."),
+      .optional(
+        "streams", .line(1...100),
+        "When the parts of recorded streams leave: instant (where it is left out), recorded, scaled:FACTOR or timeline."
+      ),
       .optional("command", .line(1...4096), "What a person types to run the same again, for messages."),
       .optional("caller", .word("command", "test", "api"), "Who asks: messages give advice in his words."),
     ])

@@ -1,0 +1,44 @@
+import LaunchContract
+
+extension HAR {
+  /// `response.content._diorama`; nil where there is nothing to say.
+  static func contentNotes(_ response: RecordedResponse) -> JSON? {
+    var members: [JSON.Member] = []
+    if response.isBodyAsSent { members.append(.init("asSent", .bool(true))) }
+    if !response.parts.isEmpty {
+      members.append(
+        .init(
+          "parts",
+          .array(response.parts.map { .array([.number("\($0.milliseconds)"), .number("\($0.count)")]) })))
+    }
+    if response.end != .whole { members.append(.init("cut", .bool(true))) }
+    if response.end == .open { members.append(.init("open", .bool(true))) }
+    return members.isEmpty ? nil : .object(members)
+  }
+}
+
+extension HAR.EntryDecoder {
+  /// When the parts of a body came: pairs of milliseconds and bytes.
+  func parts(_ content: JSON) throws(CassetteError) -> [BodyPart] {
+    guard let value = content["_diorama"]?["parts"], value != .null else { return [] }
+    guard let pairs = value.array else { throw failure("response.content._diorama.parts is no array") }
+    var parts: [BodyPart] = []
+    parts.reserveCapacity(pairs.count)
+    for pair in pairs {
+      guard let numbers = pair.array, numbers.count == 2, let time = numbers[0].int, let count = numbers[1].int,
+        count > 0, time >= parts.last?.milliseconds ?? 0, time < 1 << 40
+      else {
+        throw failure(
+          "response.content._diorama.parts[\(parts.count)] is no pair of milliseconds, which never go back, and bytes")
+      }
+      parts.append(BodyPart(milliseconds: time, count: count))
+    }
+    return parts
+  }
+
+  /// How a body came to its end.
+  func end(_ content: JSON) -> BodyEnd {
+    guard content["_diorama"]?["cut"]?.bool == true else { return .whole }
+    return content["_diorama"]?["open"]?.bool == true ? .open : .cut
+  }
+}

@@ -1,0 +1,45 @@
+import EnvironmentService
+
+extension TestEnvironment {
+  /// When the parts of recorded streams leave in replay: server-sent events, lines of JSON, bodies that came with pauses.
+  ///
+  /// They always leave one by one and in order. Left out, none waits for anything: a test is fast, and the same each time.
+  /// ``timeline`` makes time a matter of the test:
+  ///
+  /// ```swift
+  /// @Test(.environment(.replay, streams: .timeline))
+  /// func showsTheDelay() async throws {
+  ///   try await app.wait(for: "on time")
+  ///   try await TestEnvironment.current.clock.advance(by: .seconds(30))   // the next event comes
+  ///   try await app.wait(for: "delayed")
+  /// }
+  /// ```
+  public enum StreamPace: Sendable, Equatable {
+    /// One after the other, without waiting.
+    case instant
+    /// As far apart as they came.
+    case recorded
+    /// So many times as fast as they came, from 0.001 to 1,000,000.
+    case scaled(by: Double)
+    /// When the environment's clock has gone on, or was moved, as far as it took when they came; while it stands, nothing
+    /// comes.
+    case timeline
+  }
+}
+
+// In a place of its own: inside of `TestEnvironment` the name means the type above.
+extension StreamPace {
+  init(_ pace: TestEnvironment.StreamPace) throws(DioramaTestingError) {
+    switch pace {
+    case .instant: self = .instant
+    case .recorded: self = .recorded
+    case .timeline: self = .timeline
+    case .scaled(let factor):
+      guard Self.factors.contains(factor) else {
+        throw DioramaTestingError(
+          .usage, "streams: .scaled(by: \(factor)) needs a factor from 0.001 to 1000000, such as 10")
+      }
+      self = .scaled(factor)
+    }
+  }
+}

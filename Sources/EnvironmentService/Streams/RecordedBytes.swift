@@ -1,0 +1,47 @@
+import Cassettes
+import Foundation
+
+/// The bytes of a recorded body, from its beginning, without holding those that lie in a file.
+struct RecordedBytes: Sendable {
+  private enum Source: Sendable {
+    case bytes([UInt8])
+    case file(FileHandle)
+  }
+
+  /// How many there are in all.
+  let length: Int
+  private let source: Source
+  private var position = 0
+
+  /// - Throws: an ``EnvironmentError`` `broken` where the file is missing, or not as long as recorded.
+  init(_ body: RecordedBody, in location: CassetteLocation) throws {
+    length = body.length
+    switch body {
+    case .bytes(let bytes): source = .bytes(bytes)
+    case .file(let name, let length):
+      let path = "\(location.folder)/\(name)"
+      guard let file = FileHandle(forReadingAtPath: path) else {
+        throw EnvironmentError(.broken, "\(path) is missing; take it from version control or record anew")
+      }
+      let found = try file.seekToEnd()
+      guard found == length else {
+        throw EnvironmentError(
+          .broken, "\(path) has \(found) bytes and not \(length) as recorded; restore it or record anew")
+      }
+      try file.seek(toOffset: 0)
+      source = .file(file)
+    }
+  }
+
+  /// The next bytes: at most so many, and at least one unless there are no more.
+  mutating func next(_ most: Int) throws -> [UInt8] {
+    switch source {
+    case .bytes(let bytes):
+      let part = bytes[position...].prefix(most)
+      position += part.count
+      return [UInt8](part)
+    case .file(let file):
+      return [UInt8](try file.read(upToCount: most) ?? Data())
+    }
+  }
+}

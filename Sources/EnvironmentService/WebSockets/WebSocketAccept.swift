@@ -1,0 +1,15 @@
+import CGnuTLS
+import Foundation
+import HTTPMessages
+
+extension WebSocketHandshake {
+  /// What answers a key: its SHA-1 with a suffix, in Base64 (RFC 6455, 4.2.2). No secret hangs on it.
+  static func accept(_ key: String) -> String {
+    let text = Array((key + suffix).utf8)
+    var digest = [UInt8](repeating: 0, count: 20)
+    _ = text.withUnsafeBytes {
+      gnutls_hash_fast(GNUTLS_DIG_SHA1, $0.baseAddress, $0.count, &digest)
+    }
+    return Data(digest).base64EncodedString()
+  }
+}

@@ -1,0 +1,152 @@
+import Cassettes
+import Foundation
+import HTTPClient
+import HTTPMessages
+import LaunchContract
+
+/// A WebSocket between the app and the upstream: bytes pass as they are, messages are recorded.
+struct WebSocketForwarding: Sendable {
+  let environment: Environment
+  let client: UpstreamClient
+  let upstream: AddressMap.Upstream
+  let index: Int
+  let form: AddressMap.Form
+  let number: Int
+
+  /// Passes the handshake on.
+  ///
+  /// - Parameter request: in the upstream's terms.
+  /// - Returns: the answer that begins the WebSocket; or the upstream's refusal, which is not recorded.
+  /// - Throws: a ``Problem`` where the upstream does not answer.
+  func forward(_ request: Request) async throws -> Response {
+    var asked = request
+    // Without extensions messages pass, and are recorded, as they are: not compressed.
+    asked.headers.remove("Sec-WebSocket-Extensions")
+    let startedAt = Date()
+    let (response, connection): (Response, UpgradedConnection?)
+    do {
+      (response, connection) = try await client.upgrade(asked, to: "websocket", at: upstream.origin)
+    } catch {
+      let isLate = (error as? UpstreamError)?.kind == .timedOut
+      note(.failed, status: isLate ? 504 : 502, request, text: "\(error)")
+      throw Problem(
+        status: isLate ? 504 : 502, title: "The upstream did not answer", detail: "\(error)",
+        extra: ["request": .request(method: request.method, url: url(request))])
+    }
+    var answer = Response(
+      status: response.status, reason: response.reason,
+      headers: environment.addresses.responseHeaders(response.headers, upstream: index, form: form))
+    guard let connection else {
+      note(
+        .failed, status: response.status, request,
+        text: "the upstream did not let it become a WebSocket")
+      return answer
+    }
+    let exchanged = Exchanged(request: asked, response: response, startedAt: startedAt)
+    environment.exchanges.enter()
+    let leaving = Leaving { environment.exchanges.leave() }
+    answer.upgrade = { app in
+      let server = connection.start()
+      Task {
+        await run(app, server, exchanged)
+        leaving.leave()
+      }
+    }
+    return answer
+  }
+
+  private struct Exchanged: Sendable {
+    let request: Request
+    let response: Response
+    let startedAt: Date
+  }
+
+  /// Leaves once, also where the app has gone before there was a WebSocket.
+  private final class Leaving: Sendable {
+    private let action: Guarded<(@Sendable () -> Void)?>
+
+    init(_ action: @escaping @Sendable () -> Void) { self.action = Guarded(action) }
+
+    deinit { leave() }
+
+    func leave() { action.withLock { $0.take() }?() }
+  }
+
+  private func run(_ app: Duplex, _ server: Duplex, _ exchanged: Exchanged) async {
+    let log = WebSocketLog()
+    let running = environment.streams.begin {
+      log.ended(isApp: true)
+      app.incoming.abandon()
+      server.incoming.abandon()
+    }
+    async let said: Void = relay(from: app.incoming, to: server.outgoing, log, isFromApp: true)
+    async let heard: Void = relay(from: server.incoming, to: app.outgoing, log, isFromApp: false)
+    _ = await (said, heard)
+    environment.streams.forget(running)
+    record(exchanged, log)
+  }
+
+  private func relay(
+    from source: BytePipe, to target: BytePipe, _ log: WebSocketLog, isFromApp: Bool
+  ) async {
+    var reader = WebSocketReader(isMasked: isFromApp)
+    do {
+      while let chunk = try await source.read() {
+        try reader.push(chunk) { log.add($0, isFromApp: isFromApp) }
+        try await target.write(chunk)
+      }
+      log.ended(isApp: isFromApp)
+    } catch is BytePipe.ReaderGone {
+      log.ended(isApp: !isFromApp)
+    } catch {
+      log.fail("the \(isFromApp ? "app" : "upstream") sent \(error)")
+    }
+    source.abandon()
+    target.finish()
+  }
+
+  private func record(_ exchanged: Exchanged, _ log: WebSocketLog) {
+    let request = exchanged.request
+    if let failure = log.failure {
+      note(.failed, status: 101, request, text: "the WebSocket is not recorded: \(failure)")
+      if environment.recorder != nil {
+        environment.failRecording(
+          EnvironmentError(
+            .cannotWrite, "the WebSocket \(url(request)) cannot be recorded: \(failure)"))
+      }
+      return
+    }
+    guard let recorder = environment.recorder else { return note(.forwarded, status: 101, request) }
+    var requestHeaders = request.headers
+    requestHeaders.removeHopByHop()
+    var responseHeaders = exchanged.response.headers
+    responseHeaders.removeHopByHop()
+    let redactor = environment.redactor
+    let interaction = Interaction(
+      upstream: upstream.name, startedAt: RFC3339.format(exchanged.startedAt),
+      milliseconds: (Date().timeIntervalSince(exchanged.startedAt) * 1000).rounded(),
+      request: RecordedRequest(
+        method: RecordedRequest.webSocketMethod, url: redactor.redactURL(url(request)),
+        headers: redactor.redact(requestHeaders),
+        body: .empty),
+      response: RecordedResponse(
+        status: 101, reason: redactor.redact(exchanged.response.reason), headers: redactor.redact(responseHeaders),
+        body: .empty,
+        end: log.end),
+      webSocket: log.frames.map(redactor.redact))
+    do throws(EnvironmentError) {
+      try recorder.append(interaction, number: number)
+      note(.recorded, status: 101, request)
+    } catch {
+      environment.failRecording(error)
+      note(.failed, status: 101, request, text: error.message)
+    }
+  }
+
+  private func url(_ request: Request) -> String { upstream.origin.description + request.target }
+
+  private func note(_ kind: Journal.Kind, status: Int, _ request: Request, text: String? = nil) {
+    environment.note(
+      kind, status: status, method: RecordedRequest.webSocketMethod, url: url(request), text: text)
+  }
+}

@@ -1,0 +1,166 @@
+import Cassettes
+import Foundation
+import HTTPMessages
+import LaunchContract
+
+extension Environment {
+  /// A recorded WebSocket, which plays the server's side once the app has its answer.
+  ///
+  /// - Parameters:
+  ///   - index: of the interaction, which has been played.
+  ///   - request: the app's handshake.
+  ///   - form: of the endpoint at which it was asked for.
+  /// - Returns: nil for any other interaction.
+  func webSocket(_ index: Int, for request: Request, form: AddressMap.Form) -> Response? {
+    guard let replay, let frames = replay.interactions[index].webSocket else { return nil }
+    let interaction = replay.interactions[index]
+    var headers = replay.headers(of: index, addresses: addresses, form: form, isCoded: false)
+    headers.remove("Sec-WebSocket-Accept")
+    headers.remove("Sec-WebSocket-Extensions")
+    // An app refuses a subprotocol that it did not offer.
+    if let name = headers["Sec-WebSocket-Protocol"],
+      !WebSocketHandshake.protocols(of: request.headers).contains(name)
+    {
+      headers.remove("Sec-WebSocket-Protocol")
+    }
+    headers.append("Upgrade", "websocket")
+    headers.append(
+      "Sec-WebSocket-Accept", WebSocketHandshake.accept(request.headers["Sec-WebSocket-Key"] ?? ""))
+    var response = Response(status: 101, reason: "Switching Protocols", headers: headers)
+    response.upgrade = { [self] app in
+      let start =
+        RFC3339.parse(interaction.startedAt)?.timeIntervalSince1970 ?? frames.first?.time ?? 0
+      let session = WebSocketReplay(
+        environment: self, app: app, url: interaction.request.url, end: interaction.response.end)
+      exchanges.enter()
+      Task {
+        // Redacted is matched with redacted, as requests are.
+        let frames = frames.map { $0.isFromApp ? redactor.redact($0) : $0 }
+        await session.run(WebSocketPlayback(frames, start: start))
+        exchanges.leave()
+      }
+    }
+    return response
+  }
+}
+
+/// The server's side of one WebSocket, as it was recorded.
+struct WebSocketReplay: Sendable {
+  let environment: Environment
+  let app: Duplex
+  let url: String
+  let end: BodyEnd
+  /// Whether the server's side has said that it closes.
+  private let hasClosed = Guarded(false)
+
+  init(environment: Environment, app: Duplex, url: String, end: BodyEnd) {
+    self.environment = environment
+    self.app = app
+    self.url = url
+    self.end = end
+  }
+
+  /// What is due, and since when it is counted.
+  private struct Batch: Sendable {
+    let wait: StreamWait
+    let due: [WebSocketPlayback.Due]
+    let isLast: Bool
+  }
+
+  /// Plays until either side has closed.
+  func run(_ playback: WebSocketPlayback) async {
+    var playback = playback
+    let (batches, feed) = AsyncStream.makeStream(of: Batch.self)
+    let player = Task { await play(batches) }
+    let running = environment.streams.begin {
+      app.incoming.abandon()
+      player.cancel()
+    }
+    defer { environment.streams.forget(running) }
+    let first = playback.begin()
+    feed.yield(batch(first, playback))
+    let goodbye = await listen(&playback, feed)
+    feed.finish()
+    // The app has closed, or is told so now: what would be due later comes too late.
+    if pace != .instant { player.cancel() }
+    await player.value
+    if let goodbye, !hasClosed.withLock({ $0 }) { try? await app.outgoing.write(goodbye.frame()) }
+    app.outgoing.finish()
+  }
+
+  private var pace: StreamPace { environment.specification.streams ?? .instant }
+
+  private func batch(_ due: [WebSocketPlayback.Due], _ playback: WebSocketPlayback) -> Batch {
+    Batch(
+      wait: StreamWait(
+        pace, timeline: environment.state.withLock { $0.live.world.timeline }),
+      due: due, isLast: playback.isOver)
+  }
+
+  /// Takes what the app says.
+  ///
+  /// - Returns: the close to end with; nil where the app has gone.
+  private func listen(
+    _ playback: inout WebSocketPlayback, _ feed: AsyncStream<Batch>.Continuation
+  ) async -> WebSocketMessage? {
+    var reader = WebSocketReader(isMasked: true)
+    do {
+      while let chunk = try await app.incoming.read() {
+        var goodbye: WebSocketMessage?
+        try reader.push(chunk) { message in
+          guard goodbye == nil else { return }
+          switch message.kind {
+          // Of no use to one that does not read: then it is dropped.
+          case .ping:
+            _ = WebSocketMessage(.pong, message.payload).frame().withUnsafeBytes {
+              app.outgoing.offer($0)
+            }
+          case .pong: break
+          case .close: goodbye = message
+          case .text, .binary:
+            switch playback.take(environment.redactor.redact(message)) {
+            case .plays(let due): feed.yield(batch(due, playback))
+            case .miss(let difference): goodbye = miss(difference)
+            }
+          }
+        }
+        if let goodbye { return goodbye }
+      }
+    } catch let failure as WebSocketReader.Failure {
+      note(failure.description)
+      return .close(failure.code, failure.reason)
+    } catch {
+      return nil
+    }
+    return environment.streams.isOver ? .close(1001, "the environment has ended") : nil
+  }
+
+  /// Writes what is due when it is due.
+  private func play(_ batches: AsyncStream<Batch>) async {
+    do {
+      for await batch in batches {
+        for due in batch.due {
+          try await environment.streams.wait { try await batch.wait.wait(due.milliseconds) }
+          if due.message.kind == .close { hasClosed.withLock { $0 = true } }
+          try await app.outgoing.write(due.message.frame())
+        }
+        // The upstream broke off here.
+        if batch.isLast, end == .cut { app.outgoing.fail(StreamCut()) }
+      }
+    } catch {
+      // Nobody listens any more.
+    }
+  }
+
+  private func miss(_ difference: String) -> WebSocketMessage {
+    note(difference)
+    return .close(1008, "not in the cassette: " + difference)
+  }
+
+  private func note(_ text: String) {
+    let method = RecordedRequest.webSocketMethod
+    environment.note(
+      .unmatched, status: 101, method: method, url: url, text: text,
+      unmatched: .init(method: method, url: url, nearest: [], refusal: text))
+  }
+}

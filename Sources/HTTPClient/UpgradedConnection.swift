@@ -1,0 +1,155 @@
+import CCurl
+package import HTTPMessages
+
+#if canImport(Darwin)
+  import Darwin
+#else
+  import Glibc
+#endif
+
+/// A connection to an upstream that has left HTTP, over TLS where the origin asks for it.
+package final class UpgradedConnection: DuplexChannel, @unchecked Sendable {
+  package let descriptor: Int32
+  // Curl's handles know no locks: one thread at a time.
+  private var easy: EasyHandle?
+  /// What came behind the head of the answer.
+  private var early: [UInt8] = []
+
+  private init(_ easy: EasyHandle, descriptor: Int32) {
+    self.easy = easy
+    self.descriptor = descriptor
+  }
+
+  /// Moves its bytes from now on; to be called once.
+  package func start() -> Duplex { DuplexPump.start(self, received: early) }
+
+  /// Connects, asks, and waits for the head of the answer.
+  static func open(
+    _ request: Request, to token: String, at origin: Origin, _ settings: Settings
+  ) throws -> (Response, UpgradedConnection?) {
+    let text = try head(of: request, to: token, at: origin)
+    let easy = try EasyHandle(settings, origin: origin)
+    try easy.prepareConnection(to: origin)
+    let code = curl_easy_perform(easy.raw)
+    guard code == CURLE_OK else { throw easy.failure(code, to: origin).error(for: origin) }
+    let connection = UpgradedConnection(easy, descriptor: curl_get_socket(easy.raw))
+    guard connection.descriptor >= 0 else { throw cut(origin) }
+    let until = monotonicNanoseconds() + settings.stallNanoseconds
+    try connection.sendAll(Array(text.utf8), to: origin, until: until, settings)
+    let response = try connection.readHead(from: origin, until: until, settings)
+    return (response, response.status == 101 ? connection : nil)
+  }
+
+  private static func cut(_ origin: Origin) -> UpstreamError {
+    UpstreamError(
+      kind: .cut, message: "\(origin) cut the connection before the end of its answer: look into the upstream's own log"
+    )
+  }
+
+  private static func head(of request: Request, to token: String, at origin: Origin) throws -> String {
+    var headers = request.headers
+    headers.removeHopByHop()
+    if headers["Host"] == nil { headers.set("Host", origin.authority) }
+    headers.append("Connection", "Upgrade")
+    headers.append("Upgrade", token)
+    let isTarget = request.target.utf8.allSatisfy { $0 > 0x20 && $0 != 0x7F }
+    guard isTarget, request.target.hasPrefix("/") else {
+      throw UpstreamError.invalid(origin, "'\(request.target)' is no path with a query")
+    }
+    var text = "GET \(request.target) HTTP/1.1\r\n"
+    for field in headers.fields {
+      guard field.name.isToken, field.value.utf8.allSatisfy({ $0 != 0x0A && $0 != 0x0D && $0 != 0 }) else {
+        throw UpstreamError.invalid(origin, "the header \(field.name) cannot be sent")
+      }
+      text += "\(field.name): \(field.value)\r\n"
+    }
+    return text + "\r\n"
+  }
+
+  // MARK: The beginning, for which a thread waits
+
+  private func sendAll(_ bytes: [UInt8], to origin: Origin, until: UInt64, _ settings: Settings) throws {
+    var rest = bytes[...]
+    while !rest.isEmpty {
+      guard let count = rest.withUnsafeBytes({ write($0) }) else { throw Self.cut(origin) }
+      rest = rest.dropFirst(count)
+      if count == 0 { try wait(POLLOUT, for: origin, until: until, settings) }
+    }
+  }
+
+  private func readHead(from origin: Origin, until: UInt64, _ settings: Settings) throws -> Response {
+    var bytes: [UInt8] = []
+    while true {
+      if let end = bytes.firstEnd(of: [13, 10, 13, 10]) {
+        early = Array(bytes[end...])
+        return try Self.response(bytes[..<(end - 2)], from: origin)
+      }
+      guard bytes.count <= 65_536 else {
+        throw UpstreamError(kind: .other, message: "\(origin) answers with a head of more than 65536 bytes: mend it")
+      }
+      var count: Int? = 0
+      bytes += [UInt8](unsafeUninitializedCapacity: 16_384) { buffer, written in
+        count = read(into: UnsafeMutableRawBufferPointer(buffer))
+        written = count ?? 0
+      }
+      guard let count else { throw Self.cut(origin) }
+      if count == 0 { try wait(POLLIN, for: origin, until: until, settings) }
+    }
+  }
+
+  private static func response(_ bytes: ArraySlice<UInt8>, from origin: Origin) throws -> Response {
+    var head = ResponseHead()
+    for line in bytes.split(separator: 10) { line.withUnsafeBytes { _ = head.take($0) } }
+    guard head.status > 0 else {
+      throw UpstreamError(
+        kind: .other, message: "\(origin) does not answer with HTTP: correct its address or scheme")
+    }
+    return Response(status: head.status, reason: head.reason, headers: head.headers)
+  }
+
+  private func wait(_ events: Int32, for origin: Origin, until: UInt64, _ settings: Settings) throws {
+    let now = monotonicNanoseconds()
+    guard now < until else { throw UpstreamError.stalled(origin, after: settings.stallNanoseconds) }
+    var found = pollfd(fd: descriptor, events: Int16(events), revents: 0)
+    _ = poll(&found, 1, Int32(min((until - now) / 1_000_000 + 1, 60_000)))
+  }
+
+  // MARK: The channel
+
+  package func read(into buffer: UnsafeMutableRawBufferPointer) -> Int? {
+    guard let easy else { return nil }
+    var count = 0
+    switch curl_easy_recv(easy.raw, buffer.baseAddress, buffer.count, &count) {
+    case CURLE_OK: return count == 0 ? nil : count
+    case CURLE_AGAIN: return 0
+    default: return nil
+    }
+  }
+
+  package func write(_ bytes: UnsafeRawBufferPointer) -> Int? {
+    guard let easy else { return nil }
+    var count = 0
+    switch curl_easy_send(easy.raw, bytes.baseAddress, bytes.count, &count) {
+    case CURLE_OK: return count
+    case CURLE_AGAIN: return 0
+    default: return nil
+    }
+  }
+
+  package func close() { easy = nil }
+}
+
+extension [UInt8] {
+  /// Where the first occurrence of some bytes ends.
+  fileprivate func firstEnd(of pattern: [UInt8]) -> Int? {
+    guard count >= pattern.count else { return nil }
+    var index = 0
+    while index + pattern.count <= count {
+      if self[index] == pattern[0], self[index..<(index + pattern.count)].elementsEqual(pattern) {
+        return index + pattern.count
+      }
+      index += 1
+    }
+    return nil
+  }
+}

@@ -1,0 +1,46 @@
+import CMicroHTTPD
+import HTTPMessages
+
+#if canImport(Darwin)
+  import Darwin
+#else
+  import Glibc
+#endif
+
+extension Connection {
+  /// The connection has left HTTP: its socket is ours until it is given back.
+  func upgraded(received: [UInt8], _ socket: Int32, _ handle: OpaquePointer) {
+    let channel = UpgradedSocket(descriptor: socket, handle: handle)
+    guard let upgrade = request.pointee.exchange?.takeUpgrade() else { return channel.close() }
+    upgrade(DuplexPump.start(channel, received: received))
+  }
+}
+
+/// The socket of a connection that has left HTTP.
+private final class UpgradedSocket: DuplexChannel, @unchecked Sendable {
+  let descriptor: Int32
+  private let handle: OpaquePointer
+
+  init(descriptor: Int32, handle: OpaquePointer) {
+    self.descriptor = descriptor
+    self.handle = handle
+  }
+
+  func read(into buffer: UnsafeMutableRawBufferPointer) -> Int? {
+    let count = recv(descriptor, buffer.baseAddress, buffer.count, Int32(MSG_DONTWAIT))
+    if count > 0 { return count }
+    return count < 0 && (errno == EAGAIN || errno == EINTR) ? 0 : nil
+  }
+
+  func write(_ bytes: UnsafeRawBufferPointer) -> Int? {
+    let count = send(descriptor, bytes.baseAddress, bytes.count, Int32(MSG_NOSIGNAL | MSG_DONTWAIT))
+    if count >= 0 { return count }
+    return errno == EAGAIN || errno == EINTR ? 0 : nil
+  }
+
+  func close() {
+    // What was sent last must not be lost with bytes that nobody reads.
+    Socket.end(descriptor)
+    _ = diorama_upgrade_close(handle)
+  }
+}

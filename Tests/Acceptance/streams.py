@@ -1,0 +1,311 @@
+"""Streams of a real server are recorded as they come and replayed without it, event by event: at once, in recorded or in
+scaled time, and by the environment's clock. A recording that is killed in the middle of a stream is recovered. WebSockets
+of a real server and a real client, both of Python, are recorded and replayed, over TLS too.
+
+    streams.py
+"""
+
+import contextlib
+import json
+import pathlib
+import select
+import socket
+import subprocess
+import sys
+import threading
+import time
+
+import daemon
+import support
+
+EVENTS = [b"data: departure 09:00\n\n", b"id: 2\nevent: delay\ndata: 09:12\n\n", b"data: departed \xf0\x9f\x9a\x82\n\n"]
+PAUSE = 0.3
+
+# The app: prints each chunk of a stream with the time since the first as it comes; how it ended on the last line.
+APP = """
+import json, os, socket, sys, time
+host, port = os.environ["DIORAMA_ENDPOINT_BOARD"].split("//")[1].split(":")
+most = int(sys.argv[2]) if len(sys.argv) > 2 else 1 << 30
+connection = socket.create_connection((host, int(port)), timeout=60)
+connection.sendall(f"GET {sys.argv[1]} HTTP/1.1\\r\\nHost: board\\r\\n\\r\\n".encode())
+lines = connection.makefile("rb")
+while lines.readline().strip(): pass
+started, count = time.monotonic(), 0
+while count < most:
+    size = lines.readline()
+    if not size: print(json.dumps("cut")); sys.exit()
+    chunk = lines.read(int(size, 16)); lines.readline()
+    if not chunk: print(json.dumps("end")); sys.exit()
+    print(json.dumps([time.monotonic() - started, chunk.decode("latin-1")]), flush=True)
+    count += 1
+"""
+
+
+# A server of WebSockets that greets, answers in capitals or backwards, pings, and closes with a code of its own.
+CHAT = """
+import ssl, sys
+from websockets.sync.server import serve
+def talk(socket):
+    socket.send("hello")
+    for message in socket:
+        if message == "bye": return socket.close(4000, "as you wish")
+        if message == "ping me": socket.ping().wait()
+        socket.send(message.upper() if isinstance(message, str) else message[::-1])
+context = None
+if len(sys.argv) > 1:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(*sys.argv[1:])
+with serve(talk, "127.0.0.1", 0, ssl=context, subprotocols=["chat"], max_size=None) as server:
+    print(f"listening on {server.socket.getsockname()[1]}", flush=True)
+    server.serve_forever()
+"""
+
+# The app: says what it is told to and prints what it hears, the end included.
+TALK = """
+import json, os, sys
+from websockets.sync.client import connect
+from websockets.exceptions import ConnectionClosed, InvalidStatus
+url = os.environ["DIORAMA_ENDPOINT_CHAT"].replace("http", "ws", 1) + "/chat?room=1"
+heard = []
+try:
+    with connect(url, subprotocols=["chat"], proxy=None, max_size=None) as socket:
+        heard.append(socket.subprotocol)
+        heard.append(socket.recv(60))
+        for said in sys.argv[1:]:
+            socket.ping().wait(60)
+            socket.send(bytes(range(256)) * 1000 if said == "bytes" else said)
+            answer = socket.recv(60)
+            heard.append(answer if isinstance(answer, str) else ["bytes", len(answer), answer[:4].hex()])
+        if sys.argv[-1] != "leave": socket.send("bye"); socket.recv(60)
+except ConnectionClosed as error:
+    heard.append([error.rcvd.code, error.rcvd.reason] if error.rcvd else "cut")
+except InvalidStatus as error:
+    heard.append(error.response.status_code)
+print(json.dumps(heard))
+"""
+
+
+class Board:
+    """A server of departures: its events come one by one, with pauses; those of /open never end, /cut breaks off."""
+
+    def __init__(self):
+        self.socket = socket.socket()
+        self.socket.bind(("127.0.0.1", 0))
+        self.socket.listen(16)
+        self.url = f"http://127.0.0.1:{self.socket.getsockname()[1]}"
+        threading.Thread(target=self.accept, daemon=True).start()
+
+    def accept(self):
+        with contextlib.suppress(OSError):
+            while True:
+                threading.Thread(target=self.serve, args=(self.socket.accept()[0],), daemon=True).start()
+
+    def serve(self, connection):
+        with connection, contextlib.suppress(OSError):
+            path = connection.makefile("rb").readline().split()[1]
+            if path == b"/plain":
+                return connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nConnection: close\r\n\r\nplain")
+            connection.sendall(
+                b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n"
+            )
+            for number, event in enumerate(EVENTS):
+                if number:
+                    time.sleep(PAUSE)
+                connection.sendall(b"%x\r\n%s\r\n" % (len(event), event))
+            if path == b"/open":
+                connection.recv(1)  # until the client leaves
+            elif path != b"/cut":
+                connection.sendall(b"0\r\n\r\n")
+
+    def stop(self):
+        self.socket.shutdown(socket.SHUT_RDWR)
+        self.socket.close()
+
+
+def listened(run):
+    """The chunks that an app printed, when they came, and how the stream ended."""
+    lines = [json.loads(line) for line in run.output.splitlines()]
+    ends = [line for line in lines if isinstance(line, str)]
+    chunks = [line for line in lines if not isinstance(line, str)]
+    return [chunk.encode("latin-1") for _, chunk in chunks], [time for time, _ in chunks], (ends or ["left"])[0]
+
+
+def app(path, most=""):
+    return [sys.executable, "-c", APP, path, *([most] if most else [])]
+
+
+def events(checks, folder, board):
+    cassette = folder / "board"
+    upstreams = {"board": board.url}
+    run = support.Run("record", cassette, app("/events"), upstreams)
+    chunks, times, end = listened(run)
+    checks.that(chunks == EVENTS and end == "end", "the app gets each event by itself while it is recorded", run)
+    checks.that(times[-1] >= PAUSE, "it gets them when they are sent, not at the end", times)
+    (entry,) = support.har(cassette)
+    parts = entry["response"]["content"].get("_diorama", {}).get("parts", [])
+    checks.that([count for _, count in parts] == [len(event) for event in EVENTS], "the HAR has a part for each event", parts)
+    checks.that(parts and parts[-1][0] >= 2 * PAUSE * 900, "it has their times in milliseconds", parts)
+    return cassette
+
+
+def replays(checks, cassette):
+    for options, least in [([], 0), (["--streams", "scaled:10"], PAUSE / 10), (["--streams", "recorded"], PAUSE * 1.8)]:
+        run = support.Run("replay", cassette, app("/events"), options=options)
+        chunks, times, end = listened(run)
+        name = " ".join(options) or "without an option"
+        checks.that(run.status == 0 and chunks == EVENTS and end == "end", f"{name}: the same events, one by one", run)
+        checks.that(times and times[-1] >= least, f"{name}: the last event is not early", times)
+        checks.say(f"{name}: the last of {len(times)} events came after {times[-1] if times else 0:.3f} s")
+    run = support.Run("replay", cassette, app("/events"), options=["--streams", "fast"])
+    checks.that(run.status == 64 and "scaled:FACTOR" in run.words, "an unknown pace is refused with the known ones", run)
+
+
+def endings(checks, folder, board):
+    cassette = folder / "ends"
+    for path, most, mark in [("/cut", "", {"cut": True}), ("/open", "3", {"cut": True, "open": True})]:
+        run = support.Run("record", cassette, app(path, most), {"board": board.url})
+        checks.that(run.report and run.report["requests"]["recorded"] == 1, f"{path} is recorded", run)
+        notes = support.har(cassette)[0]["response"]["content"]["_diorama"]
+        checks.that({key: notes.get(key) for key in mark} == mark, f"the HAR says how {path} ended", notes)
+        chunks, _, end = listened(support.Run("replay", cassette, app(path, most)))
+        checks.that(chunks == EVENTS, f"{path} is replayed with all that came", chunks)
+        checks.that(end == ("cut" if path == "/cut" else "left"), f"{path} ends in replay as it did", end)
+
+
+def by_the_clock(checks, folder, cassette):
+    with daemon.Daemon(folder, ports=100) as served:
+        made = served.call(
+            "POST", "/v1/environments",
+            {"mode": "replay", "cassette": str(cassette), "streams": "timeline", "clock": {"kind": "frozen"}},
+        )
+        if not checks.that(made.status == 201, "the daemon takes streams: timeline", made):
+            return
+        port = int(made.json["endpoints"]["board"].rsplit(":", 1)[1])
+        parts = support.har(cassette)[0]["response"]["content"]["_diorama"]["parts"]
+        with socket.create_connection(("127.0.0.1", port), timeout=support.PATIENCE) as connection:
+            connection.sendall(b"GET /events HTTP/1.1\r\nHost: board\r\n\r\n")
+            lines = connection.makefile("rb", buffering=0)
+
+            def line():
+                found = b""
+                while not found.endswith(b"\n"):
+                    found += lines.read(1) or b"\n"
+                return found.strip()
+
+            while line():
+                pass
+            passed = 0
+            for event, (milliseconds, _) in zip(EVENTS, parts):
+                if milliseconds > passed:
+                    # Far longer than it took when it was recorded.
+                    silent = not select.select([connection], [], [], PAUSE * 3)[0]
+                    checks.that(silent, f"nothing comes before the clock is moved to {milliseconds} ms")
+                    moved = served.call(
+                        "POST", f"/v1/environments/{made.json['id']}/clock", {"advance": (milliseconds - passed) / 1000}
+                    )
+                    checks.that(moved.status == 200, "the clock is moved", moved)
+                    passed = milliseconds
+                size = int(line(), 16)
+                chunk = b""
+                while len(chunk) < size:
+                    chunk += lines.read(size - len(chunk))
+                line()
+                checks.that(chunk == event, f"at {milliseconds} ms the next event comes", chunk)
+            checks.that(line() == b"0", "then the stream ends")
+        refused = served.call("POST", "/v1/environments", {"mode": "mock", "streams": "fast"})
+        checks.that(refused.status == 422 or refused.status == 400, "the daemon refuses an unknown pace", refused)
+
+
+def killed(checks, folder, board):
+    cassette = folder / "killed"
+    script = APP.replace("started, count", "print(json.dumps('reading'), flush=True); started, count", 1)
+    words = f"""
+import http.client, os
+connection = http.client.HTTPConnection(os.environ["DIORAMA_ENDPOINT_BOARD"].split("//")[1], timeout=60)
+connection.request("GET", "/plain"); assert connection.getresponse().read() == b"plain"
+connection.close()
+{script}"""
+    process = subprocess.Popen(
+        support.arguments("record", cassette, [sys.executable, "-c", words, "/open"], {"board": board.url}),
+        env=support.environment(), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+    )
+    for line in process.stdout:
+        if b"delay" in line:
+            break
+    process.kill()
+    process.wait()
+    process.stdout.close()
+    checks.that(not pathlib.Path(f"{cassette}.har").exists(), "a recording that is killed in a stream makes no cassette")
+    done = support.diorama("cassette", "check", "--recover", cassette)
+    checks.that(done.returncode == 0, "it is recovered", done.stderr)
+    urls = [entry["request"]["url"] for entry in support.har(cassette)]
+    checks.that([url.rsplit("/", 1)[1] for url in urls] == ["plain"], "with what had come whole", urls)
+
+
+def talk(mode, cassette, said, upstreams=(), **more):
+    run = support.Run(mode, cassette, [support.python("websockets"), "-c", TALK, *said], upstreams, **more)
+    return run, json.loads(run.output) if run.output.strip() else None
+
+
+def web_sockets(checks, folder):
+    cassette = folder / "chat"
+    said = ["na\u00efve \U0001f642", "ping me", "bytes"]
+    heard = ["chat", "hello", "NA\u00cfVE \U0001f642", "PING ME", ["bytes", 256_000, "fffefdfc"], [4000, "as you wish"]]
+    with support.Program([support.python("websockets"), "-c", CHAT]) as chat:
+        run, told = talk("record", cassette, said, {"chat": chat.url})
+        checks.that(run.status == 0 and told == heard, "a WebSocket passes while it is recorded", f"{told}, {run}")
+        run, told = talk("record", folder / "left", ["leave"], {"chat": chat.url})
+        checks.that(told == ["chat", "hello", "LEAVE"], "so does one that the app closes", f"{told}, {run}")
+    (entry,) = support.har(cassette)
+    checks.that(entry["_resourceType"] == "websocket", "it is in the HAR as Chrome writes it")
+    messages = [(message["type"], message["opcode"]) for message in entry["_webSocketMessages"]]
+    wanted = [("receive", 1), ("send", 1), ("receive", 1), ("send", 1), ("receive", 1), ("send", 2), ("receive", 2), ("send", 1), ("receive", 8)]
+    checks.that(messages == wanted, "message by message, in order", messages)
+    for options in ([], ["--streams", "recorded"]):
+        run, told = talk("replay", cassette, said, options=options)
+        checks.that(run.status == 0 and told == heard, f"it is replayed without the server {options}", f"{told}, {run}")
+    run, told = talk("replay", folder / "left", ["leave"])
+    checks.that(run.status == 0 and told == ["chat", "hello", "LEAVE"], "so is the one that the app closed", f"{told}, {run}")
+    run, told = talk("replay", cassette, ["native"])
+    checks.that(run.status == 3 and told and told[-1][0] == 1008, "another message is a miss: closed with 1008", f"{told}, {run}")
+    checks.that("message 1 is 'native' and not" in run.words, "and the report says how it differs", run.words)
+    traces = {json.dumps(talk("replay", cassette, said)[1]) for _ in range(10)}
+    checks.that(traces == {json.dumps(heard)}, "ten replays are one and the same", traces)
+
+
+def secure_web_sockets(checks, folder):
+    key, certificate = folder / "key.pem", folder / "certificate.pem"
+    made = support.finish(
+        ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=localhost"]
+        + ["-addext", "subjectAltName=DNS:localhost", "-keyout", key, "-out", certificate]
+    )
+    if not checks.that(made.returncode == 0, "openssl makes a certificate", made.stderr):
+        return
+    with support.Program([support.python("websockets"), "-c", CHAT, str(certificate), str(key)]) as chat:
+        run, told = talk(
+            "record", folder / "secure", ["a"], {"chat": f"https://localhost:{chat.port}"},
+            prefix=["env", f"CURL_CA_BUNDLE={certificate}"],
+        )
+        checks.that(told == ["chat", "hello", "A", [4000, "as you wish"]], "a WebSocket over TLS is recorded", f"{told}, {run}")
+        url = support.har(folder / "secure")[0]["request"]["url"]
+        checks.that(url.startswith("wss://localhost:"), "under its own address", url)
+    run, told = talk("replay", folder / "secure", ["a"])
+    checks.that(run.status == 0 and told[-1] == [4000, "as you wish"], "and replayed", f"{told}, {run}")
+
+
+def main():
+    checks = support.Checks("streams")
+    board = Board()
+    with support.folder() as folder:
+        cassette = events(checks, folder, board)
+        endings(checks, folder, board)
+        killed(checks, folder, board)
+        board.stop()
+        replays(checks, cassette)
+        by_the_clock(checks, folder, cassette)
+        web_sockets(checks, folder)
+        secure_web_sockets(checks, folder)
+    checks.end()
+
+
+main()

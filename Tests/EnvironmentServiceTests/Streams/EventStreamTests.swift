@@ -1,0 +1,228 @@
+import Cassettes
+import Diorama
+import Foundation
+import HTTPMessages
+import TestSupport
+import Testing
+
+@testable import EnvironmentService
+
+private let streamHead =
+  "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n"
+
+private func chunk(_ text: String) -> String { "\(String(text.utf8.count, radix: 16))\r\n\(text)\r\n" }
+
+/// An app that reads a stream chunk by chunk.
+private struct Listener {
+  let client: RawClient
+
+  init(_ environment: Environment, _ headers: Headers = [:]) async throws {
+    client = try await onThread {
+      let client = try RawClient(port: environment.upstreams[0].port)
+      try client.send(request("GET", "/events", headers))
+      _ = try client.receiveHead()
+      return client
+    }
+  }
+
+  /// The next chunk; nil at the end.
+  func next() async throws -> String? {
+    try await onThread { [client] in try client.receiveChunk().map { String(decoding: $0, as: UTF8.self) } }
+  }
+
+  func rest() async throws -> [String] {
+    var all: [String] = []
+    while let chunk = try await next() { all.append(chunk) }
+    return all
+  }
+}
+
+@Suite("Streams of events")
+struct EventStreamTests {
+  private let events = ["data: a\n\n", "id: 2\ndata: b\n\n", "data: c\n\n"]
+
+  @Test("each event is with the app before the upstream has sent the next, and all are replayed one by one")
+  func live() async throws {
+    let hasSeen = [Event(), Event()]
+    let upstream = try TestUpstream { [events] _ in
+      let pipe = BytePipe()
+      Task {
+        try await pipe.write(Array(events[0].utf8))
+        for (seen, event) in zip(hasSeen, events.dropFirst()) {
+          try await seen.wait()
+          try await pipe.write(Array(event.utf8))
+        }
+        pipe.finish()
+      }
+      return Response(status: 200, headers: ["Content-Type": "text/event-stream"], body: .stream(pipe, length: nil))
+    }
+    try await withWorld(upstream) { world in
+      let report = try await world.record(["api": upstream.origin]) { environment async throws in
+        let listener = try await Listener(environment)
+        #expect(try await listener.next() == events[0])
+        hasSeen[0].happen()
+        #expect(try await listener.next() == events[1])
+        hasSeen[1].happen()
+        #expect(try await listener.rest() == [events[2]])
+      }
+      #expect(report.requests.recorded == 1)
+      let response = try #require(try world.cassette().interactions.first).response
+      #expect(response.parts.map(\.count) == events.map(\.utf8.count))
+      #expect(response.end == .whole)
+      try await world.run(.replay) { environment async throws in
+        #expect(try await Listener(environment).rest() == events)
+      }
+    }
+  }
+
+  @Test("events that came in one piece are replayed one by one, with the app's own addresses, coded or not")
+  func together() async throws {
+    let upstream = try TestUpstream { request in
+      let bytes = Array("data: http://\(request.headers["Host"] ?? "")/a\n\ndata: b\n\n".utf8)
+      let coded = try #require(ContentCodings(header: "gzip")).encode(bytes)
+      return Response(
+        status: 200, headers: ["Content-Type": "text/event-stream", "Content-Encoding": "gzip"],
+        body: .stream(BytePipe(holding: coded), length: nil))
+    }
+    try await withWorld(upstream) { world in
+      try await world.record(["api": upstream.origin]) { environment async throws in
+        let answer = try await environment.get("/events", ["Accept-Encoding": "gzip"])
+        #expect(
+          try CodedUpstream.decode(answer.body, "gzip")
+            == "data: \(environment.endpoint("api") ?? "")/a\n\ndata: b\n\n")
+      }
+      try await world.run(.replay) { environment async throws in
+        let first = "data: \(environment.endpoint("api") ?? "")/a\n\n"
+        #expect(try await Listener(environment).rest() == [first, "data: b\n\n"])
+        let answer = try await environment.get("/events", ["Accept-Encoding": "gzip"])
+        #expect(answer.headers["Content-Encoding"] == "gzip")
+        #expect(try CodedUpstream.decode(answer.body, "gzip") == first + "data: b\n\n")
+      }
+    }
+  }
+
+  @Test("a stream too large for the HAR is replayed from its file, event by event")
+  func large() async throws {
+    let large = "data: " + String(decoding: noise(300_000), as: UTF8.self) + "\n\n"
+    try await withWorld(script: { connection in
+      _ = try connection.readHead()
+      try connection.write(streamHead + chunk("data: a\n\n") + chunk(large) + chunk("data: b\n\n") + "0\r\n\r\n")
+    }) { world, upstream in
+      try await world.record(["api": upstream.origin]) { environment async throws in
+        #expect(try await environment.get("/events").text == "data: a\n\n\(large)data: b\n\n")
+      }
+      #expect(world.bodies.count == 1)
+      try await world.run(.replay) { environment async throws in
+        let chunks = try await Listener(environment).rest()
+        #expect(chunks.first == "data: a\n\n")
+        #expect(chunks.last == "data: b\n\n")
+        #expect(chunks.dropFirst().dropLast().joined() == large)
+      }
+    }
+  }
+
+  @Test("a stream that its upstream cuts off is recorded so, and is cut off in replay")
+  func cut() async throws {
+    try await withWorld(script: { [events] connection in
+      _ = try connection.readHead()
+      try connection.write(streamHead + chunk(events[0]))
+    }) { world, upstream in
+      let use: (Environment) async throws -> Void = { environment async throws in
+        let listener = try await Listener(environment)
+        #expect(try await listener.next() == events[0])
+        await #expect(throws: RawClient.Failure.self) { try await listener.next() }
+      }
+      #expect(try await world.record(["api": upstream.origin], use).requests.recorded == 1)
+      #expect(try world.cassette().interactions.first?.response.end == .cut)
+      try await world.run(.replay, use: use)
+    }
+  }
+
+  @Test("a stream that the app leaves is recorded so far; in replay it stays open until the environment ends")
+  func left() async throws {
+    let isClosed = Event()
+    try await withWorld(script: { [events] connection in
+      _ = try connection.readHead()
+      try connection.write(streamHead + chunk(events[0]))
+      _ = connection.readToEnd()
+      isClosed.happen()
+    }) { world, upstream in
+      let report = try await world.record(["api": upstream.origin]) { environment async throws in
+        let listener = try await Listener(environment)
+        #expect(try await listener.next() == events[0])
+        listener.client.close()
+        // The upstream is told at once.
+        try await isClosed.wait()
+      }
+      #expect(report.requests.recorded == 1)
+      #expect(report.requests.failed == 0)
+      #expect(try world.cassette().interactions.first?.response.end == .open)
+      let environment = try world.provision(.replay)
+      let listener = try await Listener(environment)
+      #expect(try await listener.next() == events[0])
+      #expect(!listener.client.hasMore)
+      // The end does not wait for it: this is as good as for ever.
+      _ = await environment.end(grace: .seconds(100_000))
+      await #expect(throws: RawClient.Failure.self) { try await listener.next() }
+    }
+  }
+
+  @Test("the end of a recording ends its streams, and keeps what came of them")
+  func ended() async throws {
+    try await withWorld(script: { [events] connection in
+      _ = try connection.readHead()
+      try connection.write(streamHead + chunk(events[0]))
+      _ = connection.readToEnd()
+    }) { world, upstream in
+      let environment = try world.provision(.record, ["api": upstream.origin])
+      let listener = try await Listener(environment)
+      #expect(try await listener.next() == events[0])
+      let (report, sealed) = await environment.end(grace: .seconds(100_000))
+      #expect(report.requests.recorded == 1)
+      #expect(try sealed.get()?.interactions == 1)
+      let response = try #require(try world.cassette().interactions.first).response
+      #expect(response.end == .open)
+      #expect(response.body == .bytes(Array(events[0].utf8)))
+    }
+  }
+
+  @Test("with streams by the timeline, an event comes when the clock is moved to it, and none before")
+  func timeline() async throws {
+    try await withWorld { world in
+      let body = events.joined()
+      var response = RecordedResponse(
+        status: 200, reason: "OK", headers: ["Content-Type": "text/event-stream", "Transfer-Encoding": "chunked"],
+        body: .bytes(Array(body.utf8)))
+      response.parts = zip(events, [0, 30_000, 90_000]).map { BodyPart(milliseconds: $1, count: $0.utf8.count) }
+      let interaction = Interaction(
+        upstream: "api", startedAt: "2018-10-08T09:00:00.000Z", milliseconds: 90_000,
+        request: RecordedRequest(method: "GET", url: "http://a.test/events", headers: [:], body: .empty),
+        response: response)
+      let header = CassetteHeader(
+        recordedAt: "2018-10-08T09:00:00Z",
+        upstreams: [.init(name: "api", origin: try Origin(parsing: "http://a.test"))])
+      try world.write(
+        String(decoding: HAR.write(Cassette(header: header, interactions: [interaction])), as: UTF8.self), to: "c.har")
+      try await world.run(.replay, with: { $0.streams = .timeline }) { environment async throws in
+        let clock = DioramaClock(environment.state.withLock { $0.live.world.timeline })
+        let listener = try await Listener(environment)
+        #expect(try await listener.next() == events[0])
+        for (event, seconds) in [(events[1], 30), (events[2], 60)] {
+          // It waits for nothing but the clock.
+          try await clock.waitForSleepers(1)
+          _ = try await environment.moveClock(
+            .advance(.milliseconds(seconds * 1000 - 1)), afterSleepers: nil, timeout: .seconds(60))
+          #expect(clock.sleeperCount == 1)
+          #expect(!listener.client.hasMore)
+          _ = try await environment.moveClock(.advance(.milliseconds(1)), afterSleepers: nil, timeout: .seconds(60))
+          #expect(try await listener.next() == event)
+        }
+        #expect(try await listener.next() == nil)
+      }
+      // By default nothing waits.
+      try await world.run(.replay) { environment async throws in
+        #expect(try await Listener(environment).rest() == events)
+      }
+    }
+  }
+}

@@ -1,0 +1,275 @@
+import Cassettes
+import Diorama
+import Foundation
+import HTTPMessages
+import TestSupport
+import Testing
+
+@testable import EnvironmentService
+
+/// A server that greets, answers each text with itself in capitals and each bytes backwards, and closes on `bye`.
+private func chatServer() throws -> TestUpstream {
+  try TestUpstream { request in
+    guard WebSocketHandshake.isAsked(by: request) else { return text("no", status: 426) }
+    #expect(request.headers["Sec-WebSocket-Extensions"] == nil)
+    var response = Response(
+      status: 101,
+      headers: [
+        "Upgrade": "websocket", "Sec-WebSocket-Protocol": "chat",
+        "Sec-WebSocket-Accept": WebSocketHandshake.accept(request.headers["Sec-WebSocket-Key"] ?? ""),
+      ])
+    response.upgrade = { duplex in
+      Task {
+        try await duplex.outgoing.write(WebSocketMessage(.text, Array("hello".utf8)).frame())
+        var reader = WebSocketReader(isMasked: true)
+        var hasClosed = false
+        var isOver = false
+        while !isOver, let chunk = try await duplex.incoming.read() {
+          var answers: [WebSocketMessage] = []
+          try reader.push(chunk) { message in
+            let said = String(decoding: message.payload, as: UTF8.self)
+            switch message.kind {
+            case .text where said == "bye":
+              hasClosed = true
+              answers.append(.close(4000, "as you wish"))
+            case .text: answers.append(WebSocketMessage(.text, Array(said.uppercased().utf8)))
+            case .binary: answers.append(WebSocketMessage(.binary, message.payload.reversed()))
+            case .ping: answers.append(WebSocketMessage(.pong, message.payload))
+            case .close:
+              if !hasClosed { answers.append(message) }
+              isOver = true
+            default: break
+            }
+          }
+          for answer in answers { try await duplex.outgoing.write(answer.frame()) }
+        }
+        duplex.outgoing.finish()
+      }
+    }
+    return response
+  }
+}
+
+/// An app with one WebSocket.
+private final class Chat: Sendable {
+  let client: RawClient
+  let head: RawClient.Answer
+  private let read = Guarded((reader: WebSocketReader(isMasked: false), messages: [WebSocketMessage]()))
+
+  init(_ environment: Environment, _ target: String = "/chat") async throws {
+    (client, head) = try await onThread {
+      let client = try RawClient(port: environment.upstreams[0].port)
+      try client.send(
+        request(
+          "GET", target,
+          [
+            "Connection": "Upgrade", "Upgrade": "websocket", "Sec-WebSocket-Version": "13",
+            "Sec-WebSocket-Key": "dGhlIHNhbXBsZSBub25jZQ==", "Sec-WebSocket-Protocol": "chat",
+            "Sec-WebSocket-Extensions": "permessage-deflate",
+          ]))
+      return (client, try client.receiveHead())
+    }
+  }
+
+  func say(_ text: String) throws { try send(WebSocketMessage(.text, Array(text.utf8))) }
+
+  func send(_ message: WebSocketMessage) throws { try client.send(message.frame(mask: 0x1234_5678)) }
+
+  /// The next message; nil where the connection has ended.
+  func next() async throws -> WebSocketMessage? {
+    try await onThread { [self] in
+      while true {
+        if let message = read.withLock({ $0.messages.isEmpty ? nil : $0.messages.removeFirst() }) { return message }
+        let bytes = try client.receive()
+        if bytes.isEmpty { return nil }
+        try read.withLock { read in try read.reader.push(bytes) { read.messages.append($0) } }
+      }
+    }
+  }
+
+  func nextText() async throws -> String? { try await next().map { String(decoding: $0.payload, as: UTF8.self) } }
+}
+
+@Suite("WebSockets")
+struct WebSocketTests {
+  /// What the app does, in a recording as in its replay.
+  private func talk(_ environment: Environment) async throws {
+    let chat = try await Chat(environment)
+    #expect(chat.head.status == 101)
+    // RFC 6455, 1.3, has this pair.
+    #expect(chat.head.headers["Sec-WebSocket-Accept"] == "s3pPLMBiTxaQ9kYGzzhZRbK+xOo=")
+    #expect(chat.head.headers["Sec-WebSocket-Protocol"] == "chat")
+    #expect(chat.head.headers["Sec-WebSocket-Extensions"] == nil)
+    #expect(try await chat.nextText() == "hello")
+    try chat.say("naïve")
+    #expect(try await chat.nextText() == "NAÏVE")
+    try chat.send(WebSocketMessage(.ping, [7]))
+    #expect(try await chat.next() == WebSocketMessage(.pong, [7]))
+    let bytes = noise(200_000)
+    try await onThread { try chat.send(WebSocketMessage(.binary, bytes)) }
+    #expect(try await chat.next() == WebSocketMessage(.binary, bytes.reversed()))
+    try chat.say("bye")
+    let close = try await chat.next()
+    #expect(close?.closeCode == 4000)
+    #expect(close?.closeReason == "as you wish")
+    try? chat.send(close ?? .close(1000))
+    #expect(try await chat.next() == nil)
+  }
+
+  @Test("are recorded message by message, and replayed without the upstream")
+  func replayed() async throws {
+    let upstream = try chatServer()
+    try await withWorld(upstream) { world in
+      let recorded = try await world.record(["api": upstream.origin]) { try await talk($0) }
+      #expect(recorded.requests.recorded == 1)
+      let interaction = try #require(try world.cassette().interactions.first)
+      let frames = try #require(interaction.webSocket)
+      #expect(frames.map(\.isFromApp) == [false, true, false, true, false, true, false])
+      #expect(frames.last?.message == .close(4000, "as you wish"))
+      #expect(interaction.response.end == .whole)
+      #expect(upstream.requestCount == 1)
+      let replayed = try await world.run(.replay) { try await talk($0) }
+      #expect(replayed.requests.replayed == 1)
+      #expect(replayed.ok)
+      #expect(upstream.requestCount == 1)
+    }
+  }
+
+  @Test("pass through a proxy, and are not kept")
+  func proxied() async throws {
+    let upstream = try chatServer()
+    try await withWorld(upstream) { world in
+      let report = try await world.run(.proxy, ["api": upstream.origin]) { try await talk($0) }
+      #expect(report.requests.forwarded == 1)
+      #expect(report.requests.total == 1)
+    }
+  }
+
+  @Test("with a message that is not recorded are closed with 1008 and the reason, and fail the environment")
+  func miss() async throws {
+    let upstream = try chatServer()
+    try await withWorld(upstream) { world in
+      try await world.record(["api": upstream.origin]) { environment async throws in
+        let chat = try await Chat(environment)
+        try chat.say("naïve")
+        _ = try await chat.next()
+        _ = try await chat.next()
+        try chat.send(.close(1000))
+        _ = try await chat.next()
+      }
+      let report = try await world.run(.replay) { environment async throws in
+        let chat = try await Chat(environment)
+        #expect(try await chat.nextText() == "hello")
+        try chat.say("native")
+        let close = try await chat.next()
+        #expect(close?.closeCode == 1008)
+        #expect(close?.closeReason.contains("message 1 is 'native' and not, as recorded, 'naïve'") == true)
+        #expect(try await chat.next() == nil)
+      }
+      #expect(!report.ok)
+      #expect(report.requests.unmatched == 1)
+      #expect(report.unmatched.first?.method == "WEBSOCKET")
+      #expect(report.unmatched.first?.url.hasSuffix("/chat") == true)
+    }
+  }
+
+  @Test("that are not recorded are a miss before they begin, and a plain request for the same address is another one")
+  func unknown() async throws {
+    let upstream = try chatServer()
+    try await withWorld(upstream) { world in
+      try await world.record(["api": upstream.origin]) { try await talk($0) }
+      try await world.run(.replay) { environment async throws in
+        let chat = try await Chat(environment, "/other")
+        #expect(chat.head.status == 501)
+        #expect(chat.head.headers["Diorama-Miss"] == "1")
+        #expect(try await environment.get("/chat").status == 501)
+      }
+    }
+  }
+
+  @Test("that the upstream refuses are refused with its status")
+  func refused() async throws {
+    let upstream = try TestUpstream { _ in text("who are you?", status: 401) }
+    try await withWorld(upstream) { world in
+      let environment = try world.provision(.record, ["api": upstream.origin])
+      let chat = try await Chat(environment)
+      #expect(chat.head.status == 401)
+      let (report, _) = await environment.end()
+      #expect(report.requests.failed == 1)
+    }
+  }
+
+  @Test("that are open at the end of a recording are kept, and in replay stay open until its end")
+  func ended() async throws {
+    let upstream = try chatServer()
+    try await withWorld(upstream) { world in
+      let recording = try world.provision(.record, ["api": upstream.origin])
+      let recorded = try await Chat(recording)
+      #expect(try await recorded.nextText() == "hello")
+      let (report, sealed) = await recording.end(grace: .seconds(100_000))
+      #expect(report.requests.recorded == 1)
+      _ = try sealed.get()
+      #expect(try world.cassette().interactions.first?.response.end == .open)
+      let replaying = try world.provision(.replay)
+      let chat = try await Chat(replaying)
+      #expect(try await chat.nextText() == "hello")
+      #expect(!chat.client.hasMore)
+      _ = await replaying.end(grace: .seconds(100_000))
+      #expect(try await chat.next()?.closeCode == 1001)
+      #expect(try await chat.next() == nil)
+    }
+  }
+
+  @Test("with streams by the timeline, an answer comes when the clock has been moved as far")
+  func timeline() async throws {
+    try await withWorld { world in
+      let said = { (text: String) in WebSocketMessage(.text, Array(text.utf8)) }
+      let start = 1_538_989_200.0
+      let interaction = Interaction(
+        upstream: "api", startedAt: "2018-10-08T09:00:00.000Z", milliseconds: 90_000,
+        request: RecordedRequest(
+          method: RecordedRequest.webSocketMethod, url: "http://a.test/chat", headers: [:], body: .empty),
+        response: RecordedResponse(status: 101, reason: "", headers: [:], body: .empty),
+        webSocket: [
+          WebSocketFrame(isFromApp: true, time: start + 5, message: said("when?")),
+          WebSocketFrame(isFromApp: false, time: start + 65, message: said("now")),
+          WebSocketFrame(isFromApp: false, time: start + 65, message: .close(1000)),
+        ])
+      let header = CassetteHeader(
+        recordedAt: "2018-10-08T09:00:00Z",
+        upstreams: [.init(name: "api", origin: try Origin(parsing: "http://a.test"))])
+      try world.write(
+        String(decoding: HAR.write(Cassette(header: header, interactions: [interaction])), as: UTF8.self), to: "c.har")
+      try await world.run(.replay, with: { $0.streams = .timeline }) { environment async throws in
+        let clock = DioramaClock(environment.state.withLock { $0.live.world.timeline })
+        let chat = try await Chat(environment)
+        try chat.say("when?")
+        try await clock.waitForSleepers(1)
+        _ = try await environment.moveClock(.advance(.seconds(59)), afterSleepers: nil, timeout: .seconds(60))
+        #expect(clock.sleeperCount == 1)
+        #expect(!chat.client.hasMore)
+        _ = try await environment.moveClock(.advance(.seconds(1)), afterSleepers: nil, timeout: .seconds(60))
+        #expect(try await chat.nextText() == "now")
+        #expect(try await chat.next()?.closeCode == 1000)
+        try? chat.send(.close(1000))
+        #expect(try await chat.next() == nil)
+      }
+    }
+  }
+
+  @Test("whose app breaks the protocol are closed with its code")
+  func broken() async throws {
+    let upstream = try chatServer()
+    try await withWorld(upstream) { world in
+      try await world.record(["api": upstream.origin]) { try await talk($0) }
+      let report = try await world.run(.replay) { environment async throws in
+        let chat = try await Chat(environment)
+        #expect(try await chat.nextText() == "hello")
+        // Without a mask.
+        try chat.client.send(WebSocketMessage(.text, [0x61]).frame())
+        #expect(try await chat.next()?.closeCode == 1002)
+      }
+      #expect(!report.ok)
+    }
+  }
+}
