@@ -68,8 +68,8 @@ enum CassetteCheck {
   private static let help = """
     usage: diorama cassette check [--recover] [--json] PATH …
 
-    Reads a cassette whole: HAR, string store, bodies, and the rules that hold for it. Ends with 65 when something is broken,
-    66 when nothing is there.
+    Reads a cassette whole: HAR, string store, bodies, and the rules that hold for it. Ends with 65 when something is
+    broken, 66 when nothing is there.
 
     \(Options.describe(table))
     """
