@@ -191,9 +191,14 @@ struct SecretNeedle: Sendable {
     ]
     if scalar == " " { forms.append([UInt8(ascii: "+")]) }
     let entities: [Unicode.Scalar: [String]] = [
-      "&": ["&amp;"], "<": ["&lt;"], ">": ["&gt;"], "\"": ["&quot;", "&#34;"], "'": ["&apos;", "&#39;", "&#x27;"],
+      "&": ["&amp;"], "<": ["&lt;"], ">": ["&gt;"], "\"": ["&quot;"], "'": ["&apos;"],
     ]
     forms += (entities[scalar] ?? []).map { Array($0.utf8) }
+    // Templates write `/` and `=` so, too.
+    if !scalar.isASCII || !scalar.properties.isAlphabetic && scalar.properties.numericType == nil {
+      forms += ["&#\(scalar.value);", "&#x\(String(scalar.value, radix: 16));"].map { Array($0.utf8) }
+      if scalar.value < 100 { forms.append(Array("&#0\(scalar.value);".utf8)) }
+    }
     if let text = short[scalar] { forms.append(Array(text.utf8)) }
     let escaped = UTF16.encode(scalar).map { units in
       units.map { unit in

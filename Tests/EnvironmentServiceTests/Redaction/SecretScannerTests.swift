@@ -40,7 +40,10 @@ struct SecretScannerTests {
   @Test("are found where what encodes them is encoded in turn, and between entities")
   func nested() {
     let redactor = SecretScanner([(Array("a/b\"c&d".utf8), .plain)])
-    for form in ["a%252Fb%2522c%2526d", #"a\\u002fb\\\"c\\u0026d"#, "a/b&quot;c&amp;d", "a/b&#34;c&amp;d"] {
+    for form in [
+      "a%252Fb%2522c%2526d", #"a\\u002fb\\\"c\\u0026d"#, "a/b&quot;c&amp;d", "a/b&#34;c&amp;d", "a&#x2F;b&#x22;c&#38;d",
+      "a&#47;b&#034;c&#x26;d",
+    ] {
       #expect(redactor.redact("x\(form)y") == "x<redacted>y", "\(form)")
     }
   }
