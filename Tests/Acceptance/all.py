@@ -10,6 +10,7 @@ FEW = {
     "httpbin_roundtrip": [],
     "misses": [],
     "importers": [],
+    "drift": [],
     "killed": ["--rounds", "6"],
     "clinic": ["--rounds", "2", "--copies", "4"],
     "disk": [],

@@ -5,14 +5,15 @@ import Foundation
 /// `diorama cassette check`: whether a cassette can be replayed, and taking up what a killed recording left.
 enum CassetteCheck {
   static func run(_ arguments: [String], terminal: Terminal) throws -> Int32 {
-    let options = try Options(arguments, table: table, command: "cassette check")
+    let options = try Options(arguments, table: table, command: command)
     if options.has("--help") {
       print(help, terminator: "")
       return 0
     }
+    if let other = try comparison(options) { return try other(options, command, terminal) }
     var status: Int32 = 0
     var results: [Result] = []
-    for location in try CassetteCommand.locations(options, command: "cassette check") {
+    for location in try CassetteCommand.locations(options, command: command) {
       var result = Result(cassette: location.har)
       do {
         try terminal.progress("checking \(location.har)") {
@@ -31,6 +32,32 @@ enum CassetteCheck {
     }
     if options.has("--json") { try printJSON(results) }
     return status
+  }
+
+  /// What to hold the cassette against, where it is to be held against something.
+  private static func comparison(
+    _ options: Options
+  ) throws(UsageError) -> ((Options, String, Terminal) throws -> Int32)? {
+    let isLive = options.has("--live")
+    let isDocument = options.has("--openapi")
+    guard isLive || isDocument else {
+      for name in ["--upstream", "--header", "--timeout", "--values"] where options.has(name) {
+        throw UsageError("\(name) belongs to --live; add that", command: command)
+      }
+      return nil
+    }
+    guard !isLive || !isDocument else {
+      throw UsageError("--live and --openapi are two checks; run one after the other", command: command)
+    }
+    guard !options.has("--recover") else {
+      throw UsageError(
+        "--recover changes the cassette; run it before \(isLive ? "--live" : "--openapi")", command: command)
+    }
+    if isLive { return CassetteLiveCheck.run }
+    for name in ["--header", "--timeout", "--values"] where options.has(name) {
+      throw UsageError("\(name) belongs to --live, not to --openapi", command: command)
+    }
+    return CassetteDocumentCheck.run
   }
 
   private struct Result: Encodable {
@@ -55,15 +82,32 @@ enum CassetteCheck {
     }
   }
 
+  private static let command = "cassette check"
+
   private static let table: [Options.Option] = [
     .init("--recover", nil, "make an unfinished recording the cassette; the old one is kept as PATH.previous.har"),
+    .init("--live", nil, "repeat the safe requests (GET, HEAD, OPTIONS), say what the backends answer otherwise"),
+    .init(
+      "--upstream", "NAME=URL",
+      "with --live: where a backend is now, repeatable; else where it was\nwith --openapi: NAME, the backend that the document is of"
+    ),
+    .init(
+      "--header", "UPSTREAM/NAME=SOURCE",
+      "with --live: a header field in place of the recorded one, repeatable:\nUPSTREAM/NAME=env:VAR or =file:PATH"),
+    .init("--timeout", "SECONDS", "with --live: how long an answer may take; default 30"),
+    .init("--values", nil, "with --live: show also what changed in value alone"),
+    .init("--openapi", "FILE", "hold the cassette against an OpenAPI 3.0 or 3.1 document, YAML or JSON"),
     .init("--json", nil, "as JSON"),
   ]
 
   private static let help = """
     usage: diorama cassette check [--recover] [--json] PATH …
+           diorama cassette check --live [--upstream NAME=URL …] [--header …] [--values] [--json] PATH …
+           diorama cassette check --openapi FILE [--upstream NAME …] [--json] PATH …
 
     Reads a cassette whole: HAR, string store, bodies. Ends with 65 when something is broken, 66 when nothing is there.
+    With --live and --openapi it writes nothing, and ends with 1 when something changed in shape, or is not as the document
+    has it; with 69 when a backend gave no answer.
 
     \(Options.describe(table))
     """

@@ -1,7 +1,7 @@
 import EnvironmentService
 import Foundation
 
-/// `diorama cassette`: shows, checks and converts recordings.
+/// `diorama cassette`: shows, checks, compares and converts recordings.
 enum CassetteCommand {
   static func run(_ arguments: [String], terminal: Terminal) throws -> Int32 {
     var arguments = arguments
@@ -14,6 +14,7 @@ enum CassetteCommand {
     switch name {
     case "show": return try CassetteShow.run(arguments, terminal: terminal)
     case "check": return try CassetteCheck.run(arguments, terminal: terminal)
+    case "diff": return try CassetteDiffCommand.run(arguments, terminal: terminal)
     case "import": return try CassetteImport.run(arguments, terminal: terminal)
     case "export": return try CassetteExport.run(arguments, terminal: terminal)
     case "--help", "-h", "help":
@@ -25,7 +26,7 @@ enum CassetteCommand {
     }
   }
 
-  private static let verbs = ["show", "check", "import", "export"]
+  private static let verbs = ["show", "check", "diff", "import", "export"]
 
   /// The cassettes that a verb is to work on.
   static func locations(_ options: Options, command: String) throws(UsageError) -> [CassetteLocation] {
@@ -36,11 +37,14 @@ enum CassetteCommand {
 
   private static let help = """
     usage: diorama cassette show|check PATH …
+           diorama cassette diff OLD NEW
            diorama cassette import FILE … --to PATH
            diorama cassette export PATH --to FILE|FOLDER --as har|wiremock
 
       show    what a cassette holds, one interaction a line
-      check   whether it can be replayed; with --recover: take up an unfinished recording
+      check   whether it can be replayed; with --recover: take up an unfinished recording;
+              with --live or --openapi: whether the backends, or a document, still agree with it
+      diff    what became of a cassette: shape apart from values
       import  make a cassette of a HAR, or of what Vinyl, DVR, VCR or vcrpy have recorded
       export  write a cassette as a HAR for other tools, or as stub mappings for WireMock
 

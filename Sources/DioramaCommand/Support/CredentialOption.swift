@@ -10,12 +10,15 @@ enum CredentialOption {
   ///   - text: the option's value.
   ///   - variables: the process's.
   ///   - command: the command whose help an error names.
+  ///   - option: the option's name.
+  ///   - form: what it takes before the `=`.
   /// - Returns: the credential.
   /// - Throws: ``UsageError`` for another form; an `EnvironmentError` for a file that cannot be read.
   static func read(
-    _ text: String, variables: [String: String], command: String
+    _ text: String, variables: [String: String], command: String, option: String = "--credential",
+    form: String = "SERVICE/ACCOUNT"
   ) throws -> EnvironmentSpecification.Credential {
-    let form = "--credential takes SERVICE/ACCOUNT=env:VAR or SERVICE/ACCOUNT=file:PATH"
+    let form = "\(option) takes \(form)=env:VAR or \(form)=file:PATH"
     guard let equals = text.lastIndex(of: "="), let slash = text[..<equals].firstIndex(of: "/"),
       slash != text.startIndex
     else { throw UsageError(form, command: command) }
@@ -26,7 +29,7 @@ enum CredentialOption {
     if source.hasPrefix("env:") {
       let name = String(source.dropFirst(4))
       guard let secret = variables[name] else {
-        throw UsageError("--credential \(service)/\(account): the variable \(name) is not set", command: command)
+        throw UsageError("\(option) \(service)/\(account): the variable \(name) is not set", command: command)
       }
       return .init(service: service, account: account, secret: Array(secret.utf8))
     }
@@ -34,7 +37,7 @@ enum CredentialOption {
     let path = String(source.dropFirst(5))
     guard let secret = FileManager.default.contents(atPath: path) else {
       throw EnvironmentError(
-        .inputOutput, "--credential \(service)/\(account): cannot read \(path); check that it is there and yours")
+        .inputOutput, "\(option) \(service)/\(account): cannot read \(path); check that it is there and yours")
     }
     return .init(service: service, account: account, secret: Array(secret))
   }

@@ -16,6 +16,8 @@ struct YAMLNode: Sendable {
   var content: Content
   /// Line and column, from 1; nil in a JSON file.
   var place: (line: Int, column: Int)?
+  /// Whether it is a scalar without quotes, which may be a number or a boolean where somebody wants it so.
+  var isPlain = false
 
   /// The value under a name: the last, as YAML's readers have it; nil where there is none, or it is null.
   subscript(_ key: String) -> YAMLNode? {

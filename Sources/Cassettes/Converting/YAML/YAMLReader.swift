@@ -81,6 +81,8 @@ struct YAMLReader {
         || tag == nil && scalar.style == YAML_PLAIN_SCALAR_STYLE && ["", "~", "null", "Null", "NULL"].contains(text)
       {
         node.content = .null
+      } else {
+        node.isPlain = tag == nil && scalar.style == YAML_PLAIN_SCALAR_STYLE
       }
       try add(node, weight: 16 + length, anchor: Self.text(scalar.anchor))
     case YAML_ALIAS_EVENT:

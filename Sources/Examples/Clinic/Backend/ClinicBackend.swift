@@ -16,7 +16,8 @@ struct ClinicBackend {
       // Before anything listens, so that no signal is lost.
       let signals = TerminationSignals()
       let server = try HTTPServer()
-      let listener = try server.listen(on: options.port, handler: ClinicHandler(clock: BelievedClock(options.now)))
+      let listener = try server.listen(
+        on: options.port, handler: ClinicHandler(clock: BelievedClock(options.now), release: options.release))
       print("clinic-backend listening on http://127.0.0.1:\(listener.port)")
       fflush(nil)
       await signals.first()

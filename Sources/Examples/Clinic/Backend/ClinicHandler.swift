@@ -5,10 +5,13 @@ import HTTPServer
 /// The backend's routes.
 final class ClinicHandler: RequestHandler {
   private let clock: BelievedClock
-  private let records = Guarded(Records())
+  private let release: Release
+  private let records: Guarded<Records>
 
-  init(clock: BelievedClock) {
+  init(clock: BelievedClock, release: Release? = nil) {
     self.clock = clock
+    self.release = release ?? .first
+    records = Guarded(Records(release: release))
   }
 
   func respond(to request: Request) async throws -> Response {
@@ -91,6 +94,7 @@ final class ClinicHandler: RequestHandler {
       throw Replies.Problem.badRequest("page is a number from 1")
     }
     let rest = all.dropFirst((page - 1) * pageSize)
+    if rest.isEmpty, release == .second { throw Replies.Problem.notFound("there is no page \(page)") }
     let next = rest.count > pageSize ? "\(call.origin)/v1/clinics?page=\(page + 1)" : nil
     var response = try Replies.json(200, Answer(clinics: Array(rest.prefix(pageSize)), next: next))
     if let next { response.headers.append("Link", "<\(next)>; rel=\"next\"") }
@@ -101,7 +105,7 @@ final class ClinicHandler: RequestHandler {
     struct Answer: Encodable {
       struct Slot: Encodable {
         var id: String
-        var startsAt: Date
+        var startsAt: Moment
       }
       var slots: [Slot]
     }
@@ -114,7 +118,7 @@ final class ClinicHandler: RequestHandler {
       }
       return Schedule.slots(onDayFrom: day ?? nil, now: now).map { records.slot(of: clinic, at: $0) }
     }
-    return try Replies.json(200, Answer(slots: slots.map { .init(id: $0.id, startsAt: $0.start) }))
+    return try Replies.json(200, Answer(slots: slots.map { .init(id: $0.id, startsAt: release.moment($0.start)) }))
   }
 
   // MARK: Appointments

@@ -11,6 +11,8 @@ struct Records: Sendable {
   struct Clinic: Sendable, Encodable {
     var id: String
     var name: String
+    /// Nil in the second release.
+    var postcode: String?
   }
 
   struct Slot: Sendable {
@@ -27,13 +29,21 @@ struct Records: Sendable {
     var bookedAt: Date
   }
 
-  let clinics = ["Chelsea", "Shoreditch", "Hackney", "Brixton", "Camden"].map { Clinic(id: newID(), name: $0) }
+  let clinics: [Clinic]
   private var usersByEmail: [String: User] = [:]
   private var usersByToken: [String: User] = [:]
   private var usersBySession: [String: User] = [:]
   private var slots: [String: Slot] = [:]
   private var slotIDs: [String: String] = [:]
   private var appointments: [String: Appointment] = [:]
+
+  /// - Parameter release: whose clinics there are; nil: those of the first with ids that are others with every run.
+  init(release: Release?) {
+    clinics = (release ?? .first).clinics.enumerated().map { index, clinic in
+      let id = release == nil ? Self.newID() : "00000000-0000-4000-8000-00000000000\(index + 1)"
+      return Clinic(id: id, name: clinic.name, postcode: clinic.postcode)
+    }
+  }
 
   /// Nil when the address is taken.
   mutating func register(email: String) -> User? {

@@ -1,0 +1,135 @@
+import Cassettes
+import EnvironmentService
+import Foundation
+import HTTPMessages
+
+/// `diorama cassette check --openapi`: whether what was recorded is as a document has it.
+enum CassetteDocumentCheck {
+  static func run(_ options: Options, command: String, terminal: Terminal) throws -> Int32 {
+    let file = options.value("--openapi") ?? ""
+    let bytes = try WholeFiles.read(file)
+    let document: OpenAPIDocument
+    do throws(CassetteError) {
+      document = try OpenAPIDocument(bytes, name: file)
+    } catch {
+      throw EnvironmentError(.broken, "\(error)")
+    }
+    // NAME=URL is understood too: it is what the other commands take.
+    let named = Set(options.all("--upstream").map { String($0.prefix { $0 != "=" }) })
+    var status: Int32 = 0
+    var results: [Result] = []
+    for location in try CassetteCommand.locations(options, command: command) {
+      do throws(EnvironmentError) {
+        let stored = try CassetteReader.read(location)
+        let check = try check(stored, location, document, named, terminal: terminal)
+        let result = Result(check, document: file, location: location)
+        results.append(result)
+        if !options.has("--json") { try Output.write(result.text) }
+        if !result.same { status = CassetteLiveCheck.worse(status, DriftStatus.changed) }
+      } catch {
+        terminal.error(error.message)
+        status = CassetteLiveCheck.worse(status, error.kind.rawValue)
+      }
+    }
+    if options.has("--json") { try Output.write(json: results) }
+    return status
+  }
+
+  private static func check(
+    _ stored: StoredCassette, _ location: CassetteLocation, _ document: OpenAPIDocument, _ named: Set<String>,
+    terminal: Terminal
+  ) throws(EnvironmentError) -> DocumentCheck {
+    let recording = Recording(stored.cassette) { try CassetteReader.bytes(of: $0, in: location) }
+    let names = Set(recording.backends)
+    if let unknown = named.subtracting(names).sorted().first {
+      throw EnvironmentError(
+        .usage,
+        "\(location.har) has no interactions of an upstream '\(unknown)'; its own are: "
+          + names.sorted().joined(separator: ", "))
+    }
+    guard !named.isEmpty || names.count <= 1 else {
+      throw EnvironmentError(
+        .usage,
+        "\(location.har) has several backends (\(names.sorted().joined(separator: ", "))); say with --upstream NAME which of "
+          + "them the document is of")
+    }
+    do {
+      return try terminal.progress("reading \(location.har)") {
+        try DocumentCheck(recording, against: document, backends: named.isEmpty ? nil : named)
+      }
+    } catch let error as EnvironmentError {
+      throw error
+    } catch {
+      throw EnvironmentError(.broken, "\(location.har): \(error)")
+    }
+  }
+
+  private struct Result: Encodable {
+    struct Finding: Encodable {
+      var interaction: Int
+      var method: String
+      var url: String
+      /// `unknown`: not in the document; `contradiction`: not as it says.
+      var what: String
+      var part: String
+      /// JSON pointers into the body and into the document.
+      var place: String?
+      var rule: String
+      /// Further elements of an array with the same.
+      var more: Int
+      var text: String
+    }
+
+    struct Unsupported: Encodable {
+      var rule: String
+      var text: String
+    }
+
+    var cassette: String
+    var document: String
+    var checked: Int
+    /// Whether nothing was found.
+    var same: Bool
+    var findings: [Finding]
+    /// What of the document was met and not looked at.
+    var unsupported: [Unsupported]
+    private var lines: [String] = []
+
+    enum CodingKeys: CodingKey {
+      case cassette, document, checked, same, findings, unsupported
+    }
+
+    init(_ check: DocumentCheck, document: String, location: CassetteLocation) {
+      cassette = location.har
+      self.document = document
+      checked = check.checked
+      same = check.findings.isEmpty
+      findings = check.findings.map { finding in
+        let request = check.recording.interactions[finding.interaction].request
+        return Finding(
+          interaction: finding.interaction, method: request.method, url: request.url,
+          what: finding.isUnknown ? "unknown" : "contradiction", part: finding.part, place: finding.place,
+          rule: finding.rule, more: finding.more, text: finding.text)
+      }
+      unsupported = check.unsupported.map { Unsupported(rule: $0.pointer, text: $0.text) }
+      var last: Int?
+      for finding in check.findings {
+        if finding.interaction != last {
+          lines.append("interaction \(finding.interaction), \(check.recording.title(finding.interaction))")
+        }
+        last = finding.interaction
+        lines.append("  \(finding.line)")
+      }
+    }
+
+    var text: String {
+      let verdict =
+        same
+        ? "all as \(document) has it"
+        : "\(counted(Set(findings.map(\.interaction)).count, "interaction")) not as \(document) has it"
+      let head = "\(cassette): \(counted(checked, "interaction")), \(verdict)"
+      let rest = unsupported.map { "not looked at: \($0.rule): \($0.text)" }
+      return ([head] + lines + rest).map { $0 + "\n" }.joined()
+    }
+  }
+}

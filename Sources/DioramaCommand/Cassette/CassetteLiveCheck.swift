@@ -1,0 +1,154 @@
+import Cassettes
+import EnvironmentService
+import Foundation
+import HTTPMessages
+
+/// `diorama cassette check --live`: whether the backends still answer as recorded.
+enum CassetteLiveCheck {
+  static func run(_ options: Options, command: String, terminal: Terminal) throws -> Int32 {
+    let check = LiveCheck(
+      upstreams: try upstreams(options, command: command), replacements: try replacements(options, command: command),
+      seconds: try EnvironmentOptions(options, command: command).seconds("--timeout", upTo: 86_400) ?? 30)
+    var status: Int32 = 0
+    var results: [Result] = []
+    for location in try CassetteCommand.locations(options, command: command) {
+      do {
+        let stored = try CassetteReader.read(location)
+        let found = try terminal.progress("asking the backends of \(location.har)") {
+          try blocking { () async -> Swift.Result<LiveCheck.Result, any Error> in
+            do { return .success(try await check.run(stored, location)) } catch { return .failure(error) }
+          }.get()
+        }
+        let result = Result(found, stored.cassette, location, withValues: options.has("--values"))
+        results.append(result)
+        if !options.has("--json") { try Output.write(result.text) }
+        for failure in found.failures { terminal.error(failure) }
+        if !found.failures.isEmpty {
+          status = worse(status, EnvironmentError.Kind.noUpstream.rawValue)
+        } else if !result.same {
+          status = worse(status, DriftStatus.changed)
+        }
+      } catch let error as EnvironmentError where error.kind != .usage {
+        terminal.error(error.message)
+        status = worse(status, error.kind.rawValue)
+      }
+    }
+    if options.has("--json") { try Output.write(json: results) }
+    return status
+  }
+
+  /// What could not be told outweighs what changed; of two errors the first counts.
+  static func worse(_ status: Int32, _ other: Int32) -> Int32 { status <= DriftStatus.changed ? other : status }
+
+  private static func upstreams(_ options: Options, command: String) throws(UsageError) -> [CassetteHeader.Upstream] {
+    var upstreams: [CassetteHeader.Upstream] = []
+    for text in options.all("--upstream") {
+      let (name, url) = try pair(text, option: "--upstream", command: command)
+      guard !upstreams.contains(where: { $0.name == name }) else {
+        throw UsageError("--upstream \(name) is given twice", command: command)
+      }
+      do throws(InvalidOrigin) {
+        upstreams.append(.init(name: name, origin: try Origin(parsing: url)))
+      } catch {
+        throw UsageError("--upstream \(name): \(error)", command: command)
+      }
+    }
+    return upstreams
+  }
+
+  /// `--header UPSTREAM/NAME=env:VAR`: as credentials, never on the command line itself.
+  private static func replacements(_ options: Options, command: String) throws -> [LiveQuestions.Replacement] {
+    try options.all("--header").map { text in
+      let secret = try CredentialOption.read(
+        text, variables: ProcessInfo.processInfo.environment, command: command, option: "--header",
+        form: "UPSTREAM/NAME")
+      let value = String(decoding: secret.secret, as: UTF8.self).trimmingCharacters(in: .whitespacesAndNewlines)
+      return .init(backend: secret.service, name: secret.account, value: value)
+    }
+  }
+
+  private struct Result: Encodable {
+    struct Entry: Encodable {
+      var interaction: Int
+      var method: String
+      var url: String
+      var changes: ChangeListing
+      /// What may come from another state of the backend, and the interaction that brought that about.
+      var doubtful: [ChangeListing.Item]?
+      var after: Int?
+      var hint: String?
+    }
+
+    struct Left: Encodable {
+      var interactions: [Int]
+      var why: String
+    }
+
+    var cassette: String
+    var recordedAt: String?
+    /// Requests that were answered; each stands for all its recordings.
+    var repeated: Int
+    /// Whether nothing changed in shape, and every backend answered.
+    var same: Bool
+    var interactions: [Entry]
+    var notRepeated: [Left]
+    var failures: [String]
+    private var afters: [Int: String] = [:]
+
+    enum CodingKeys: CodingKey {
+      case cassette, recordedAt, repeated, same, interactions, notRepeated, failures
+    }
+
+    init(_ found: LiveCheck.Result, _ cassette: Cassette, _ location: CassetteLocation, withValues: Bool) {
+      self.cassette = location.har
+      recordedAt = cassette.header.recordedAt
+      repeated = found.repeated
+      same = found.failures.isEmpty && found.findings.allSatisfy { $0.changes.shape.isEmpty }
+      interactions = found.findings.map { finding in
+        Entry(
+          interaction: finding.interaction, method: finding.method, url: finding.url,
+          changes: ChangeListing(finding.changes, withValues: withValues),
+          doubtful: finding.doubtful.isEmpty ? nil : finding.doubtful.map(ChangeListing.Item.init),
+          after: finding.after, hint: finding.hint)
+      }
+      notRepeated = found.left.map { Left(interactions: $0.interactions, why: $0.reason) }
+      failures = found.failures
+      for index in found.findings.compactMap(\.after) {
+        let request = cassette.interactions[index].request
+        afters[index] = "\(request.method) \(RecordedURL(request.url).target)"
+      }
+    }
+
+    var text: String {
+      let drifted = interactions.count { !$0.changes.shape.isEmpty }
+      var lines = [
+        "\(cassette): \(counted(repeated, "request")) repeated, "
+          + (drifted == 0 ? "none changed in shape" : "\(drifted) changed in shape")
+      ]
+      var folded = 0
+      var foldedValues = 0
+      for entry in interactions {
+        if entry.changes.shape.isEmpty, entry.doubtful == nil, entry.changes.values == nil {
+          folded += 1
+          foldedValues += entry.changes.valueCount
+          continue
+        }
+        lines.append("interaction \(entry.interaction), \(entry.method) \(entry.url)")
+        lines += entry.changes.lines()
+        if let doubtful = entry.doubtful, let after = entry.after {
+          lines.append(
+            "  recorded after \(afters[after] ?? "another request") (interaction \(after)): state may differ")
+          lines += doubtful.map { "    \($0.text)" }
+        }
+        if let hint = entry.hint { lines.append("  \(hint)") }
+      }
+      if folded > 0 {
+        lines.append("\(counted(foldedValues, "value")) of \(counted(folded, "answer")) changed (--values shows them)")
+      }
+      for left in notRepeated {
+        lines.append(Loss(places: left.interactions, text: left.why).line(("interaction", "interactions")))
+      }
+      return lines.map { $0 + "\n" }.joined()
+    }
+  }
+}

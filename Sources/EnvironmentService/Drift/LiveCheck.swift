@@ -1,0 +1,184 @@
+package import Cassettes
+import HTTPClient
+import HTTPMessages
+
+/// Repeats the safe requests of a cassette against the backends, to see what changed since. Nothing is written.
+///
+/// One request after the other, in recorded order; redirects are not followed.
+package struct LiveCheck: Sendable {
+  /// What came of it.
+  package struct Result: Sendable {
+    /// Requests that were answered.
+    package var repeated = 0
+    /// What changed, in recorded order; only what is not empty.
+    package var findings: [LiveFinding] = []
+    /// What was not asked about, and why.
+    package var left: [LiveQuestions.Left] = []
+    /// Backends that gave no answer: one line each.
+    package var failures: [String] = []
+  }
+
+  /// A decoded body above this is compared by its head alone.
+  private static let bodyLimit = 64 << 20
+
+  private let upstreams: [CassetteHeader.Upstream]
+  private let replacements: [LiveQuestions.Replacement]
+  private let seconds: Double
+
+  /// - Parameters:
+  ///   - upstreams: where the backends are now; those of the cassette that are not named are where they were.
+  ///   - replacements: header fields in place of recorded ones.
+  ///   - seconds: how long an answer may take.
+  package init(
+    upstreams: [CassetteHeader.Upstream], replacements: [LiveQuestions.Replacement] = [], seconds: Double = 30
+  ) {
+    self.upstreams = upstreams
+    self.replacements = replacements
+    self.seconds = seconds
+  }
+
+  /// Asks.
+  ///
+  /// - Parameters:
+  ///   - stored: the cassette.
+  ///   - location: where its bodies lie.
+  /// - Returns: what came of it.
+  /// - Throws: an ``EnvironmentError`` where a body cannot be read, or an upstream is named that the cassette has not.
+  package func run(_ stored: StoredCassette, _ location: CassetteLocation) async throws -> Result {
+    let recording = Recording(stored.cassette) { try CassetteReader.bytes(of: $0, in: location) }
+    let questions = try LiveQuestions(recording, replacing: replacements)
+    let origins = try origins(of: stored.cassette, questions)
+    let known = try KnownShapes(recording)
+    let client = try HTTPClient(.init(stallSeconds: seconds))
+    defer { client.shutdown() }
+
+    var result = Result(left: questions.left)
+    var unreachable: Set<String> = []
+    for question in questions.questions {
+      guard !unreachable.contains(question.backend) else { continue }
+      guard let (live, recorded) = origins[question.backend] else { continue }
+      do {
+        let asked = try await answer(client, question, at: live)
+        let answer = live == recorded ? asked : asked.named(recorded, insteadOf: live)
+        result.repeated += 1
+        if !answer.isWhole, !Answer.isEndless(answer.headers["Content-Type"]) {
+          let reason = "the answer's body is too large, or not coded as it says: only its head was compared"
+          result.left.append(.init(interactions: question.interactions, reason: reason))
+        }
+        let finding = try LiveFinding(answer, to: question, in: recording, known: known)
+        if !finding.changes.isEmpty || !finding.doubtful.isEmpty { result.findings.append(finding) }
+      } catch let error as UpstreamError {
+        result.failures.append("upstream \(question.backend): \(error)")
+        // One line is enough for a backend that is not there; one that is slow may be quick to answer another request.
+        if error.kind != .timedOut, error.kind != .cut { unreachable.insert(question.backend) }
+      }
+    }
+    result.findings.sort { $0.interaction < $1.interaction }
+    return result
+  }
+
+  /// Where each backend is, and where it was.
+  private func origins(
+    of cassette: Cassette, _ questions: LiveQuestions
+  ) throws(EnvironmentError) -> [String: (live: Origin, recorded: Origin)] {
+    var origins: [String: (live: Origin, recorded: Origin)] = [:]
+    for upstream in cassette.header.upstreams { origins[upstream.name] = (upstream.origin, upstream.origin) }
+    // A HAR of another tool names none: there its backends are their origins.
+    for question in questions.questions where origins[question.backend] == nil {
+      let url = cassette.interactions[question.interactions[0]].request.url
+      if let origin = RecordedURL(url).origin { origins[question.backend] = (origin, origin) }
+    }
+    for upstream in upstreams {
+      guard let (_, recorded) = origins[upstream.name] else {
+        let names = origins.keys.sorted().joined(separator: ", ")
+        throw EnvironmentError(
+          .usage, "the cassette has no upstream '\(upstream.name)' that could be asked; its own are: \(names)")
+      }
+      origins[upstream.name] = (upstream.origin, recorded)
+    }
+    return origins
+  }
+
+  private func answer(_ client: HTTPClient, _ question: LiveQuestions.Question, at origin: Origin) async throws
+    -> Answer
+  {
+    let seconds = seconds
+    return try await withThrowingTaskGroup(of: Answer?.self) { group in
+      group.addTask { try await Self.answer(client, question.request, at: origin) }
+      group.addTask {
+        try await Task.sleep(for: .seconds(seconds))
+        return nil
+      }
+      defer { group.cancelAll() }
+      guard let answer = try await group.next() ?? nil else {
+        throw UpstreamError(
+          kind: .timedOut,
+          message: "\(origin) has not answered \(question.request.method) \(question.request.target) whole within "
+            + "\(seconds) s: look why it hangs, or allow more with --timeout")
+      }
+      return answer
+    }
+  }
+
+  private static func answer(_ client: HTTPClient, _ request: Request, at origin: Origin) async throws -> Answer {
+    let response = try await client.send(request, to: origin)
+    var answer = Answer(status: response.status, headers: response.headers, body: [])
+    guard !Answer.isEndless(response.headers["Content-Type"]) else {
+      if case .stream(let pipe, _) = response.body { pipe.abandon() }
+      answer.isWhole = false
+      return answer
+    }
+    do {
+      answer.body = try await response.body.collect(upTo: bodyLimit)
+      let values = response.headers.all("Content-Encoding")
+      if !values.isEmpty, !answer.body.isEmpty {
+        guard let codings = ContentCodings(header: values.joined(separator: ", ")) else {
+          answer.isWhole = false
+          return answer
+        }
+        answer.body = try codings.decode(answer.body, limit: bodyLimit)
+      }
+    } catch is BodyTooLarge {
+      answer.isWhole = false
+    } catch is ContentCodingError {
+      answer.isWhole = false
+    }
+    return answer
+  }
+}
+
+extension Answer {
+  /// The answer of a backend that has moved, with its own address as it was: that is no change.
+  fileprivate func named(_ recorded: Origin, insteadOf live: Origin) -> Answer {
+    var answer = self
+    let old = live.description
+    let new = recorded.description
+    answer.headers.fields = headers.fields.map { .init($0.name, $0.value.replacingAddress(old, with: new)) }
+    if let text = String(validating: body, as: UTF8.self) {
+      answer.body = Array(text.replacingAddress(old, with: new).utf8)
+    }
+    return answer
+  }
+}
+
+extension String {
+  /// Replaces an address where it ends: `http://a:80` does not stand in `http://a:8080`.
+  fileprivate func replacingAddress(_ old: String, with new: String) -> String {
+    let bytes = Array(utf8)
+    let pattern = Array(old.utf8)
+    var result: [UInt8] = []
+    var index = 0
+    while index < bytes.count {
+      guard let range = bytes[index...].firstRange(of: pattern) else { break }
+      result += bytes[index..<range.lowerBound]
+      let next = range.upperBound < bytes.count ? bytes[range.upperBound] : UInt8(ascii: "/")
+      switch next {
+      case 0x30...0x39, 0x41...0x5A, 0x61...0x7A, UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: ":"):
+        result += pattern
+      default: result += new.utf8
+      }
+      index = range.upperBound
+    }
+    return index == 0 ? self : String(decoding: result + bytes[index...], as: UTF8.self)
+  }
+}

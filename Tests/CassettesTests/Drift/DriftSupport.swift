@@ -1,0 +1,57 @@
+import HTTPMessages
+import LaunchContract
+
+@testable import Cassettes
+
+extension Changes {
+  /// The lines of the changes of shape.
+  var lines: [String] { shape.map(\.description) }
+  var valueLines: [String] { values.map(\.description) }
+}
+
+extension Answer {
+  static func json(_ text: String, status: Int = 200, headers: Headers = [:]) -> Answer {
+    var headers = headers
+    headers.append("Content-Type", "application/json")
+    return Answer(status: status, headers: headers, body: Array(text.utf8))
+  }
+
+  static func of(_ type: String, _ text: String) -> Answer {
+    Answer(status: 200, headers: ["Content-Type": type], body: Array(text.utf8))
+  }
+}
+
+/// The changes between two JSON answers.
+func changes(_ recorded: String, _ live: String) -> Changes {
+  Answer.json(recorded).changes(to: .json(live), method: "GET", known: nil)
+}
+
+extension Recording {
+  /// Of interactions whose bodies are in memory.
+  static func of(_ interactions: Interaction..., upstreams: [CassetteHeader.Upstream] = []) -> Recording {
+    Recording(Cassette(header: CassetteHeader(upstreams: upstreams), interactions: interactions)) { body in
+      guard case .bytes(let bytes) = body else { return [] }
+      return bytes
+    }
+  }
+}
+
+extension Interaction {
+  /// A call of the backend `api`, answered with JSON.
+  static func call(
+    _ method: String, _ target: String, sends body: String = "", status: Int = 200, _ answer: String = "",
+    _ headers: Headers = ["Content-Type": "application/json"]
+  ) -> Interaction {
+    .sample(
+      method: method, url: "https://dev.api1.com\(target)",
+      requestHeaders: body.isEmpty ? [:] : ["Content-Type": "application/json"],
+      requestBody: .bytes(Array(body.utf8)), status: status, headers: headers, body: .bytes(Array(answer.utf8)))
+  }
+
+  /// The same with these header fields.
+  func asked(with headers: Headers) -> Interaction {
+    var interaction = self
+    interaction.request.headers = headers
+    return interaction
+  }
+}

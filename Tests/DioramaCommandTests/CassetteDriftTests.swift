@@ -1,0 +1,243 @@
+import Foundation
+import HTTPMessages
+import HTTPServer
+import TestSupport
+import Testing
+
+@Suite("diorama cassette diff, and check --live and --openapi", .timeLimit(.minutes(5)))
+struct CassetteDriftTests {
+  private let folder: Folder
+
+  init() throws { folder = try Folder() }
+
+  /// A backend that answers `GET` with what it is given, and says what it was asked.
+  private final class Backend: Sendable {
+    struct Handler: RequestHandler {
+      let answers: [String: Response]
+      let asked: Guarded<[String]>
+
+      func respond(to request: Request) async throws -> Response {
+        asked.withLock { $0.append("\(request.method) \(request.target) \(request.headers["Authorization"] ?? "-")") }
+        return answers[request.target] ?? Response(status: 404)
+      }
+    }
+
+    let url: String
+    private let server: HTTPServer
+    private let list = Guarded([String]())
+
+    init(_ answers: [String: Response]) throws {
+      server = try HTTPServer()
+      url = "http://127.0.0.1:\(try server.listen(handler: Handler(answers: answers, asked: list)).port)"
+    }
+
+    var asked: [String] { list.withLock { $0 } }
+
+    func stop() async { await server.stop(grace: .seconds(2)) }
+  }
+
+  private func json(_ text: String) -> Response {
+    Response(status: 200, headers: ["Content-Type": "application/json"], body: .bytes(Array(text.utf8)))
+  }
+
+  /// One entry of a cassette.
+  private func entry(_ method: String, _ url: String, _ answer: String, _ headers: String = "") -> String {
+    """
+    {"startedDateTime": "2018-10-08T09:00:00Z", "time": 1, "request": {"method": "\(method)", "url": "\(url)",
+    "headers": [\(headers)]}, "response": {"status": 200, "statusText": "OK",
+    "headers": [{"name": "Content-Type", "value": "application/json"}],
+    "content": {"mimeType": "application/json", "text": \(quoted(answer))}}}
+    """
+  }
+
+  private func quoted(_ text: String) -> String { "\"\(text.replacing("\"", with: "\\\""))\"" }
+
+  private func write(_ name: String, upstream: String, _ entries: String...) throws {
+    try folder.write(
+      """
+      {"log": {"version": "1.2", "creator": {"name": "diorama", "version": "1"}, "_diorama": {"format": 1,
+      "recordedAt": "2018-10-08T09:00:00Z", "upstreams": [{"name": "api", "origin": "\(upstream)"}]},
+      "entries": [\(entries.joined(separator: ","))]}}
+      """, to: "\(name).har")
+  }
+
+  private func check(_ words: String...) async throws -> Child.Outcome {
+    try await Diorama.run(["cassette", "check"] + words)
+  }
+
+  @Test("diff is silent and 0 for the same, 1 for another shape, 0 for other values, which it counts")
+  func diff() async throws {
+    let api = "http://127.0.0.1:1"
+    try write("old", upstream: api, entry("GET", "\(api)/a", #"{"a": 1, "b": 2}"#), entry("GET", "\(api)/x", "{}"))
+    try write("values", upstream: api, entry("GET", "\(api)/a", #"{"a": 2, "b": 3}"#), entry("GET", "\(api)/x", "{}"))
+    try write("new", upstream: api, entry("GET", "\(api)/a", #"{"a": "1"}"#), entry("GET", "\(api)/y/z", "{}"))
+    let old = folder.file("old")
+    let same = try await Diorama.run("cassette", "diff", old, old)
+    #expect((same.status, same.text, same.words) == (0, "", ""))
+    let values = try await Diorama.run("cassette", "diff", old, folder.file("values"))
+    #expect(values.status == 0)
+    #expect(values.text == "2 values of 1 interaction changed (--values shows them)\n")
+    let shown = try await Diorama.run("cassette", "diff", "--values", old, folder.file("values"))
+    #expect(
+      shown.text == """
+        changed: interaction 0, GET \(api)/a
+          value: body $.a: was 1, is 2
+          value: body $.b: was 2, is 3
+
+        """)
+    let new = try await Diorama.run("cassette", "diff", old, folder.file("new"))
+    #expect(new.status == 1)
+    #expect(
+      new.text == """
+        changed: interaction 0, GET \(api)/a
+          body $.a: was a number, is a string
+          body $.b: gone, was a number
+        gone: interaction 1, GET \(api)/x
+        added: interaction 1, GET \(api)/y/z
+
+        """)
+    let answer = try object(try await Diorama.run("cassette", "diff", "--json", old, folder.file("new")).text)
+    #expect(answer["same"] as? Bool == false)
+    #expect(
+      (answer["interactions"] as? [[String: Any]])?.map { $0["what"] as? String } == ["changed", "gone", "added"])
+  }
+
+  @Test("check --live repeats what is safe, says what changed, and writes nothing")
+  func live() async throws {
+    let backend = try Backend(["/a": json(#"{"a": "1"}"#), "/b": json(#"{"b": 2}"#)])
+    let api = backend.url
+    try write(
+      "tape", upstream: api, entry("GET", "\(api)/a", #"{"a": 1}"#), entry("POST", "\(api)/p", "{}"),
+      entry("GET", "\(api)/b", #"{"b": 1}"#), entry("HEAD", "\(api)/a", ""))
+    let before = try folder.read("tape.har")
+    let outcome = try await check("--live", folder.file("tape"))
+    #expect(outcome.status == 1, "\(outcome.words)")
+    #expect(
+      outcome.text == """
+        \(folder.file("tape.har")): 3 requests repeated, 1 changed in shape
+        interaction 0, GET \(api)/a
+          body $.a: was a number, is a string
+        1 value of 1 answer changed (--values shows them)
+        interaction 1: POST is not repeated: it may change something
+
+        """)
+    #expect(backend.asked == ["GET /a -", "GET /b -", "HEAD /a -"])
+    await backend.stop()
+    #expect(try folder.read("tape.har") == before)
+    #expect(folder.names == ["tape.har"])
+  }
+
+  @Test("check --live asks another backend in the place of the recorded one, with the credentials it is given")
+  func replaced() async throws {
+    let backend = try Backend(["/a": json(#"{"self": "http://old.example/a"}"#)])
+    try write(
+      "tape", upstream: "http://old.example",
+      entry(
+        "GET", "http://old.example/a", #"{"self": "http://old.example/a"}"#,
+        #"{"name": "Authorization", "value": "Bearer <redacted>"}"#))
+    let words = ["--live", "--upstream", "api=\(backend.url)", folder.file("tape")]
+    let outcome = try await Diorama.run(
+      ["cassette", "check", "--header", "api/Authorization=env:CHECK_TOKEN"] + words,
+      variables: ["CHECK_TOKEN": "Bearer secret"])
+    #expect(outcome.status == 0, "\(outcome.words)")
+    #expect(outcome.text == "\(folder.file("tape.har")): 1 request repeated, none changed in shape\n")
+    #expect(try await Diorama.run(["cassette", "check"] + words).status == 0)
+    #expect(backend.asked == ["GET /a Bearer secret", "GET /a -"])
+    await backend.stop()
+  }
+
+  @Test("check --live names a backend that cannot be reached, and is 69")
+  func unreachable() async throws {
+    // Nothing listens on port 1.
+    let api = "http://127.0.0.1:1"
+    try write("tape", upstream: api, entry("GET", "\(api)/a", "{}"), entry("GET", "\(api)/b", "{}"))
+    let outcome = try await check("--live", folder.file("tape"))
+    #expect(outcome.status == 69)
+    #expect(outcome.lines.count == 1)
+    #expect(outcome.words.hasPrefix("diorama: upstream api: http://127.0.0.1:1"), "\(outcome.words)")
+    let json = try await check("--live", "--json", folder.file("tape"))
+    #expect(json.status == 69)
+    #expect(json.text.contains("\"same\" : false"))
+  }
+
+  @Test("check --live gives up on an answer that does not come")
+  func timeOut() async throws {
+    let silent = try SilentListener()
+    try write("tape", upstream: silent.url, entry("GET", "\(silent.url)/a", "{}"))
+    let outcome = try await check("--live", "--timeout", "0.2", folder.file("tape"))
+    #expect(outcome.status == 69)
+    #expect(outcome.lines.count == 1)
+    #expect(outcome.words.contains("upstream api"), "\(outcome.words)")
+  }
+
+  @Test("check --openapi says what is not as the document has it, and what of that it did not look at")
+  func document() async throws {
+    let api = "http://127.0.0.1:1"
+    try write("tape", upstream: api, entry("GET", "\(api)/a", #"{"a": 1, "b": 1}"#))
+    try folder.write(
+      """
+      openapi: 3.1.0
+      paths:
+        /a:
+          get:
+            responses:
+              200:
+                content:
+                  application/json: {schema: {properties: {a: {type: string}, c: {}}, if: {}}}
+      """, to: "api.yaml")
+    let document = folder.file("api.yaml")
+    let outcome = try await check("--openapi", document, folder.file("tape"))
+    let schema = "#/paths/~1a/get/responses/200/content/application~1json/schema"
+    #expect(outcome.status == 1, "\(outcome.words)")
+    #expect(
+      outcome.text == """
+        \(folder.file("tape.har")): 1 interaction, 1 interaction not as \(document) has it
+        interaction 0, GET \(api)/a
+          response body /a: is a number, not string, \(schema)/properties/a/type
+          response body /b: is not in the document, \(schema)
+        not looked at: \(schema)/if: `if` is not looked at
+
+        """)
+    expectOneLine(
+      try await check("--openapi", folder.file("none.yaml"), folder.file("tape")), status: 66, naming: "none.yaml")
+    try folder.write("swagger: '2.0'", to: "old.yaml")
+    expectOneLine(
+      try await check("--openapi", folder.file("old.yaml"), folder.file("tape")), status: 65, naming: "Swagger 2.0")
+  }
+
+  @Test(
+    "say in one line what cannot be understood",
+    arguments: [
+      ["check", "--live", "--openapi", "x", "y"], ["check", "--live", "--recover", "y"], ["check", "--values", "y"],
+      ["check", "--openapi", "x", "--timeout", "1", "y"], ["check", "--live", "--upstream", "api", "y"],
+      ["check", "--live", "--header", "api/X=hunter2", "y"], ["check", "--live", "--timeout", "soon", "y"],
+      ["diff", "x"], ["diff", "x", "y", "z"], ["check", "--live"],
+    ])
+  func usage(_ words: [String]) async throws {
+    expectOneLine(try await Diorama.run(["cassette"] + words), status: 64, naming: "--help")
+  }
+}
+
+/// A socket that takes connections, by the kernel, and never answers.
+private final class SilentListener: Sendable {
+  let url: String
+  private let descriptor: Int32
+
+  init() throws {
+    descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+    var address = sockaddr_in()
+    address.sin_family = sa_family_t(AF_INET)
+    address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
+    var length = socklen_t(MemoryLayout<sockaddr_in>.size)
+    let port = try withUnsafeMutablePointer(to: &address) { pointer in
+      try pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { address in
+        try #require(bind(descriptor, address, length) == 0 && listen(descriptor, 8) == 0)
+        try #require(getsockname(descriptor, address, &length) == 0)
+        return UnsafeRawPointer(address).load(as: sockaddr_in.self).sin_port
+      }
+    }
+    url = "http://127.0.0.1:\(UInt16(bigEndian: port))"
+  }
+
+  deinit { close(descriptor) }
+}
