@@ -81,7 +81,7 @@ struct Main {
       env       worlds that live in the daemon, for any program on the machine
       port      free ports that nobody else gets
       serve     the daemon that hosts both
-      cassette  show, check or convert recordings
+      cassette  show, check, compare or convert recordings
       contract  show or check launch contracts
       strings   print a value of the string algorithm uuid5-v1
       version   print the version

@@ -56,7 +56,7 @@ struct CassetteDriftTests {
     try folder.write(
       """
       {"log": {"version": "1.2", "creator": {"name": "diorama", "version": "1"}, "_diorama": {"format": 1,
-      "recordedAt": "2018-10-08T09:00:00Z", "upstreams": [{"name": "api", "origin": "\(upstream)"}]},
+      "recordedAt": "2018-10-08T09:00:00Z", "upstreams": {"api": "\(upstream)"}},
       "entries": [\(entries.joined(separator: ","))]}}
       """, to: "\(name).har")
   }
@@ -224,7 +224,7 @@ private final class SilentListener: Sendable {
   private let descriptor: Int32
 
   init() throws {
-    descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+    let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
     var address = sockaddr_in()
     address.sin_family = sa_family_t(AF_INET)
     address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
@@ -237,6 +237,7 @@ private final class SilentListener: Sendable {
       }
     }
     url = "http://127.0.0.1:\(UInt16(bigEndian: port))"
+    self.descriptor = descriptor
   }
 
   deinit { close(descriptor) }

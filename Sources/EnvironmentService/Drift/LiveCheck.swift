@@ -68,7 +68,9 @@ package struct LiveCheck: Sendable {
         let finding = try LiveFinding(answer, to: question, in: recording, known: known)
         if !finding.changes.isEmpty || !finding.doubtful.isEmpty { result.findings.append(finding) }
       } catch let error as UpstreamError {
-        result.failures.append("upstream \(question.backend): \(error)")
+        // Where nothing has a name, the error has the address.
+        let name = question.backend == recorded.description ? "" : "upstream \(question.backend): "
+        result.failures.append(name + "\(error)")
         // One line is enough for a backend that is not there; one that is slow may be quick to answer another request.
         if error.kind != .timedOut, error.kind != .cut { unreachable.insert(question.backend) }
       }

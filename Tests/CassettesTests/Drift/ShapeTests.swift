@@ -52,7 +52,7 @@ struct ShapeTests {
     (#"[{"a":1,"b":1},{"a":2,"b":2}]"#, #"[{"a":1},{"a":2}]"#, ["body $[].b: gone, was a number"]),
     (#"[{"a":1}]"#, #"[{"a":1},{"a":2,"b":[]}]"#, ["body $[].b: new, an array"]),
     (#"[1,"x"]"#, #"["x"]"#, []),
-    (#"[1]"#, #"[1,"x"]"#, ["body $[]: was a number, is a number or a string"]),
+    (#"[1]"#, #"[1,"x"]"#, ["body $[]: was a number, is a string or a number"]),
   ]
 
   @Test(

@@ -20,7 +20,7 @@ extension YAMLNode {
     default: break
     }
     guard let first = text.utf8.first, 0x30...0x39 ~= first || first == UInt8(ascii: "-") || first == UInt8(ascii: "+"),
-      let number = Double(text), number.isFinite
+      !text.utf8.contains(where: { $0 | 0x20 == UInt8(ascii: "x") }), let number = Double(text), number.isFinite
     else { return .string(text) }
     // The text of a JSON number stays as it is; others, such as `007`, are written as one.
     if (try? JSON.parse(Array(text.utf8))) != nil { return .number(text) }
