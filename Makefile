@@ -9,13 +9,15 @@ PYTHON = .build/httpbin/bin/python
 export BENCH_ROUNDS ?= 7
 export BENCH_SECONDS ?= 3
 export BENCH_SIZES ?= 10,1000,100000
+# make fuzz: seconds for each parser.
+FUZZ_SECONDS ?= 60
 # All tests at once starve one another on two cores, above all under a sanitizer; eight at a time are faster, too.
 export SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH ?= 8
 # It reports leaks in a bare `swift test` of an empty package.
 export ASAN_OPTIONS ?= detect_leaks=0
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test test-thread test-address soak bench bench-build docs lint install clean ready
+.PHONY: help build demo test test-thread test-address fuzz soak bench bench-build docs lint install clean ready
 
 help: ## Lists what can be made
 	@sed -n 's/^\([a-z-]*\):.*## /\1|/p' Makefile | awk -F'|' '{ printf "make %-13s %s\n", $$1, $$2 }'
@@ -55,6 +57,9 @@ test-address: ready ## Runs the unit tests under the address sanitizer
 	@Config/bootstrap test
 	@Config/unit-tests $(SWIFT) test --sanitize=address --scratch-path .build/address
 
+fuzz: ready ## Throws mutated bytes at each parser with libFuzzer; FUZZ_SECONDS=60
+	@python3 Tests/Fuzzing/fuzz.py $(FUZZ_SECONDS)
+
 soak: ready bench-build ## Puts promises to the test 10,000 times, runs the acceptance scripts in full, holds the benchmarks to their limits
 	@Config/httpbin
 	@Config/venv openfeature portpicker importers
@@ -70,15 +75,21 @@ soak: ready bench-build ## Puts promises to the test 10,000 times, runs the acce
 	@DIORAMA_ROUNDS=1000 $(SWIFT) test --skip-build --filter 'DioramaTests\.ConcurrentCredentialTests'
 	@echo "make: running the acceptance scripts in full"
 	@$(PYTHON) Tests/Acceptance/all.py --soak
+	@echo "make: fuzzing, ten minutes each parser"
+	@python3 Tests/Fuzzing/fuzz.py 600
 	@echo "make: measuring, with limits"
 	@.build/release/Benchmarks replay --check
+	@.build/release/Benchmarks opening --check
+	@.build/release/Benchmarks traffic --check
 	@.build/release/Benchmarks app --check
 	@.build/release/Benchmarks daemon --check
 	@.build/release/Benchmarks ports --check
 
-bench: bench-build ## Measures replay beside nginx, an app's controls beside plain Foundation, the daemon beside portserver.py
-	@Config/venv portpicker
+bench: bench-build ## Measures traffic beside nginx, WireMock and mitmproxy, an app's controls beside plain Foundation, the daemon beside portserver.py
+	@Config/venv portpicker importers
 	@.build/release/Benchmarks replay
+	@.build/release/Benchmarks opening
+	@.build/release/Benchmarks traffic
 	@.build/release/Benchmarks app
 	@.build/release/Benchmarks daemon
 	@.build/release/Benchmarks ports

@@ -98,6 +98,12 @@ let package = Package(
     .executableTarget(name: "FollowingApp", dependencies: ["Diorama"], path: "Tests/FollowingApp"),
     // A program whose user defaults tests look at from outside.
     .executableTarget(name: "DefaultsProbe", dependencies: ["Diorama"], path: "Tests/DefaultsProbe"),
+    // What throws bytes at the parsers: make fuzz builds it with libFuzzer.
+    .target(
+      name: "FuzzedParsers", dependencies: ["Cassettes", "LaunchContract", "HTTPMessages"],
+      path: "Tests/Fuzzing/Parsers"),
+    .executableTarget(name: "Fuzzing", dependencies: ["FuzzedParsers"], path: "Tests/Fuzzing/Driver"),
+    .testTarget(name: "FuzzedParsersTests", dependencies: ["FuzzedParsers"]),
     .testTarget(name: "HTTPMessagesTests", dependencies: ["HTTPMessages"]),
     .testTarget(name: "LaunchContractTests", dependencies: ["LaunchContract"]),
     .testTarget(

@@ -1,0 +1,74 @@
+import Cassettes
+import HTTPMessages
+
+/// What comes over the wire.
+enum Messages {
+  static func body(_ bytes: [UInt8]) {
+    let (type, body) = line(bytes[...])
+    compare(body, contentType: type)
+  }
+
+  static func multipart(_ bytes: [UInt8]) {
+    let (boundary, body) = line(bytes[...])
+    compare(body, contentType: Array("multipart/form-data; boundary=\"".utf8) + boundary + Array("\"".utf8))
+  }
+
+  static func miss(_ bytes: [UInt8]) {
+    let (target, rest) = line(bytes[...])
+    let (type, body) = line(rest)
+    func text(_ bytes: ArraySlice<UInt8>) -> String { String(decoding: bytes, as: UTF8.self) }
+    // Recorded is much the same, only cut: what differs has to be said of any two bodies.
+    let recorded = Interaction(
+      upstream: "api", startedAt: "", milliseconds: 0,
+      request: RecordedRequest(
+        method: "POST", url: "https://api.example\(text(target.dropLast(1)))",
+        headers: ["Content-Type": text(type)], body: .bytes(Array(body.prefix(body.count / 2)))),
+      response: RecordedResponse(status: 200, reason: "", headers: [:], body: .empty))
+    let other = Interaction(
+      upstream: "api", startedAt: "", milliseconds: 0,
+      request: RecordedRequest(
+        method: "POST", url: "https://api.example\(text(target))", headers: ["Content-Type": text(type)],
+        body: .bytes(body.reversed())),
+      response: RecordedResponse(status: 200, reason: "", headers: [:], body: .empty))
+    let misses = nearMisses(
+      method: "POST", target: text(target), upstreamName: "api", contentType: text(type), body: Array(body),
+      in: [recorded, other], names: { $0.upstream },
+      body: { if case .bytes(let bytes) = $0 { bytes } else { [] } })
+    for difference in misses.flatMap(\.differences) { _ = difference.description }
+  }
+
+  static func coding(_ bytes: [UInt8]) throws {
+    let (name, body) = line(bytes[...])
+    guard let codings = ContentCodings(header: String(decoding: name, as: UTF8.self)) else { return }
+    let whole = try codings.decode(Array(body), limit: 1 << 20)
+    // However it is cut, it is the same.
+    let decoder = try codings.decoder(limit: 1 << 20)
+    var pieces: [UInt8] = []
+    for byte in body { pieces += try decoder.push([byte]) }
+    pieces += try decoder.finish()
+    precondition(pieces == whole, "a body is another one when it comes byte by byte")
+  }
+
+  private static func compare(_ body: ArraySlice<UInt8>, contentType: some Collection<UInt8>) {
+    let method = Array("POST".utf8)
+    let target = Array("/".utf8)
+    let type = Array(contentType)
+    // On its own, so that a look past the end is found.
+    let body = Array(body)
+    method.withUnsafeBytes { method in
+      target.withUnsafeBytes { target in
+        type.withUnsafeBytes { type in
+          body.withUnsafeBytes { body in
+            _ = MatchKeyMaker().key(method: method, upstream: 0, target: target, contentType: type, body: body)
+          }
+        }
+      }
+    }
+  }
+
+  /// The first line, without its end, and the rest.
+  private static func line(_ bytes: ArraySlice<UInt8>) -> (ArraySlice<UInt8>, ArraySlice<UInt8>) {
+    let end = bytes.firstIndex(of: 0x0A) ?? bytes.endIndex
+    return (bytes[..<end], bytes[end...].dropFirst())
+  }
+}

@@ -1,0 +1,108 @@
+#!/usr/bin/env python3
+"""Throws mutated bytes at each parser of ours with libFuzzer (Tests/Fuzzing/Parsers), two at a time.
+
+    fuzz.py [SECONDS [PARSER…]]     SECONDS for each, default 60
+
+A fault is a trap, a look past the end, five seconds of processor time, or 512 MB. It fails the run, keeps the input in
+.build/fuzz/faults and says how to repeat it. Inputs that reached something new stay in .build/fuzz/found for the next run;
+Tests/Fuzzing/Corpus holds where each parser begins, and what earlier faults have taught.
+"""
+
+import concurrent.futures
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+SCRATCH = ROOT / ".build" / "fuzz"
+FAULTS = SCRATCH / "faults"
+SWIFT = os.environ.get("SWIFT", "swift")
+# What libFuzzer is steered by: which edges were taken, and what was compared with what.
+COVERAGE = "edge,indirect-calls,trace-cmp,inline-8bit-counters,pc-table"
+# Freed memory is kept aside for a while, to see who still looks at it: little, so that 512 MB are the parser's.
+OPTIONS = "detect_leaks=0:quarantine_size_mb=16:allocator_may_return_null=1"
+
+
+def runtime():
+    """libFuzzer without its main, as it comes with the toolchain."""
+    info = json.loads(subprocess.run(["swiftc", "-print-target-info"], stdout=subprocess.PIPE, check=True).stdout)
+    folder = pathlib.Path(info["paths"]["runtimeResourcePath"]) / "clang" / "lib"
+    found = sorted(folder.glob(f"*/libclang_rt.fuzzer_no_main-{os.uname().machine}.a")) + sorted(
+        folder.glob("darwin/libclang_rt.fuzzer_no_main_osx.a"))
+    if not found:
+        sys.exit(f"fuzz: there is no libFuzzer in {folder}; use a toolchain of swift.org")
+    return found[0]
+
+
+def build():
+    command = [SWIFT, "build", "--configuration", "release", "--sanitize", "address", "--scratch-path", SCRATCH]
+    command += ["--product", "Fuzzing", "-Xswiftc", "-DFUZZING", "-Xswiftc", f"-sanitize-coverage={COVERAGE}"]
+    command += ["-Xlinker", runtime(), "-Xlinker", "-lstdc++" if sys.platform == "linux" else "-lc++"]
+    print("fuzz: building the parsers for libFuzzer", flush=True)
+    done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    if done.returncode != 0:
+        # The linker has a warning for each function of the sanitizer.
+        print("\n".join(line for line in done.stdout.splitlines() if "Cannot export local" not in line))
+        sys.exit("fuzz: the build failed")
+    return SCRATCH / "release" / "Fuzzing"
+
+
+def fuzz(program, parser, seconds):
+    """One parser; its figures in a line, and whether it stood."""
+    corpus = ROOT / "Tests" / "Fuzzing" / "Corpus" / parser
+    if not corpus.is_dir():
+        return f"{parser:10} has no corpus; put small files of its format into {corpus}", False
+    found = SCRATCH / "found" / parser
+    found.mkdir(parents=True, exist_ok=True)
+    FAULTS.mkdir(parents=True, exist_ok=True)
+    command = [program, parser, f"-max_total_time={seconds}", "-max_len=65536", "-rss_limit_mb=512"]
+    # Of waiting, for what never ends; the driver counts processor time.
+    command += ["-timeout=60", f"-artifact_prefix={FAULTS}/{parser}-", "-print_final_stats=1", found, corpus]
+    environment = dict(os.environ, ASAN_OPTIONS=OPTIONS, SWIFT_BACKTRACE="enable=no")
+    log = FAULTS / f"{parser}.log"
+    with open(log, "w") as output:
+        code = subprocess.run(
+            command, env=environment, stdin=subprocess.DEVNULL, stdout=output, stderr=output).returncode
+    text = log.read_text(errors="replace")
+    runs = re.search(r"number_of_executed_units: *(\d+)", text)
+    edges = re.findall(r" cov: (\d+) ", text)
+    peak = re.search(r"peak_rss_mb: *(\d+)", text)
+    figures = f"{int(runs[1]) if runs else 0:>12,} inputs, {edges[-1] if edges else 0:>6} edges"
+    figures += f", {peak[1] if peak else '?':>4} MB at most"
+    if code == 0:
+        log.unlink()
+        return f"{parser:10} {figures}", True
+    why = re.search(r"^.*(?:Fatal error|ERROR: \w+Sanitizer|ERROR: libFuzzer).*$", text, re.M)
+    kept = re.search(r"Test unit written to (\S+)", text)
+    lines = [f"{parser:10} {figures}: A FAULT", f"  {why[0].strip() if why else f'it ended with {code}'}"]
+    if kept:
+        lines += [
+            f"  repeat:   ASAN_OPTIONS={OPTIONS} SWIFT_BACKTRACE=enable=no {program} {parser} {kept[1]}",
+            f"  debug:    swift build --product Fuzzing && .build/debug/Fuzzing {parser} {kept[1]}",
+            f"  mend it, then keep the input: cp {kept[1]} {corpus}/"]
+    return "\n".join(lines + [f"  all words: {log}"]), False
+
+
+def main():
+    words = sys.argv[1:]
+    seconds = int(words[0]) if words else 60
+    program = build()
+    names = subprocess.run([program], stdout=subprocess.PIPE, text=True, check=True).stdout.split()
+    chosen = words[1:] or names
+    for name in chosen:
+        if name not in names:
+            sys.exit(f"fuzz: there is no parser {name}; there are {' '.join(names)}")
+    print(f"fuzz: {len(chosen)} parsers, {seconds} s each, two at a time", flush=True)
+    stood = True
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        for line, isFine in pool.map(lambda name: fuzz(program, name, seconds), chosen):
+            print(line, flush=True)
+            stood = stood and isFine
+    sys.exit(0 if stood else 1)
+
+
+if __name__ == "__main__":
+    main()
