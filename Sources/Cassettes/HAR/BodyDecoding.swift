@@ -79,8 +79,10 @@ extension HAR.EntryDecoder {
   /// Whether a type has the charset ISO 8859-1, which browsers read as windows-1252.
   static func namesLatin1(_ type: String) -> Bool {
     let type = type.lowercased()
-    guard let mark = type.utf8.firstRange(of: "charset=".utf8) else { return false }
-    let charset = type[mark.upperBound...].prefix { $0 != ";" }.filter { $0 != "\"" && $0 != " " }
+    // Not `firstRange(of:)`, which takes a tenth of the time in which a cassette is opened.
+    let name = "charset="
+    guard let mark = type.utf8.indices.first(where: { type.utf8[$0...].starts(with: name.utf8) }) else { return false }
+    let charset = type[mark...].dropFirst(name.count).prefix { $0 != ";" }.filter { $0 != "\"" && $0 != " " }
     return ["iso-8859-1", "latin1", "windows-1252"].contains(charset)
   }
 

@@ -29,6 +29,14 @@ extension HAR {
     /// Who wrote the file.
     var author: Author
 
+    /// Members of an entry that say again what others say, or what is of no use in a replay.
+    static func isUnneeded(_ member: String) -> Bool {
+      switch member {
+      case "cookies", "queryString", "cache", "timings": true
+      default: false
+      }
+    }
+
     func decode(_ entry: JSON) throws(CassetteError) -> Outcome {
       guard entry.object != nil else { throw failure("it is not an object") }
       let request = try member("request", of: entry, "")

@@ -9,11 +9,15 @@ extension HAR {
   /// - Parameters:
   ///   - bytes: The whole file.
   ///   - name: The file, for errors.
+  ///   - isDone: is told after each entry how many bytes of the file will not be looked at again, unless to say in
+  ///     which line an error is: with it, lines and columns of errors may be wrong.
   /// - Returns: What it holds.
   /// - Throws: ``CassetteError`` when the text is broken, no HAR, of a newer format, or an entry lacks what it needs.
-  package static func read(_ bytes: UnsafeRawBufferPointer, name: String) throws(CassetteError) -> Cassette {
+  package static func read(
+    _ bytes: UnsafeRawBufferPointer, name: String, isDone: (Int) -> Void = { _ in }
+  ) throws(CassetteError) -> Cassette {
     var document = Document(bytes, name: name)
-    return try document.read()
+    return try document.read(isDone)
   }
 
   /// Reads a cassette and notes what of the file is not in it.
@@ -21,7 +25,7 @@ extension HAR {
     try bytes.withUnsafeBufferPointer { (buffer) throws(CassetteError) in
       var document = Document(UnsafeRawBufferPointer(buffer), name: name, losses: losses)
       defer { losses = document.losses ?? losses }
-      return try document.read()
+      return try document.read { _ in }
     }
   }
 
@@ -51,7 +55,7 @@ private struct Document {
     self.losses = losses
   }
 
-  mutating func read() throws(CassetteError) -> Cassette {
+  mutating func read(_ isDone: (Int) -> Void) throws(CassetteError) -> Cassette {
     guard let first = reader.peek() else { throw failure("the file is empty") }
     guard first == UInt8(ascii: "{") else {
       throw notHAR(ForeignFormat(value: try? reader.value(), bytes: reader.bytes))
@@ -62,7 +66,7 @@ private struct Document {
     while let key = try syntax({ reader throws(JSONError) in try reader.nextKey(&progress) }) {
       if key == "log", !hasLog {
         hasLog = true
-        try log()
+        try log(isDone)
       } else {
         others.append(JSON.Member(key, try value()))
       }
@@ -72,7 +76,7 @@ private struct Document {
     return finished()
   }
 
-  private mutating func log() throws(CassetteError) {
+  private mutating func log(_ isDone: (Int) -> Void) throws(CassetteError) {
     guard reader.peek() == UInt8(ascii: "{") else { throw failure("log is not an object") }
     var hasEntries = false
     var progress = try syntax { reader throws(JSONError) in try reader.beginObject() }
@@ -86,7 +90,7 @@ private struct Document {
         if creator.hasPrefix("mitmproxy"), header == nil { author = .mitmproxy }
       case "entries":
         hasEntries = true
-        try entries()
+        try entries(isDone)
       default:
         let value = try value()
         losses?.member(key, value)
@@ -95,14 +99,16 @@ private struct Document {
     guard hasEntries else { throw failure("log.entries is missing") }
   }
 
-  private mutating func entries() throws(CassetteError) {
+  private mutating func entries(_ isDone: (Int) -> Void) throws(CassetteError) {
     guard reader.peek() == UInt8(ascii: "[") else { throw failure("log.entries is not an array") }
     var decoder = HAR.EntryDecoder(name: name, number: 0, author: author)
     var number = 0
+    // All of an entry is wanted only by one who asks what is not carried over.
+    let isUnneeded: ((String) -> Bool)? = losses == nil ? { HAR.EntryDecoder.isUnneeded($0) } : nil
     var progress = try syntax { reader throws(JSONError) in try reader.beginArray() }
     while try syntax({ reader throws(JSONError) in try reader.nextElement(&progress) }) {
       number += 1
-      let entry = try value()
+      let entry = try value(omitting: isUnneeded)
       decoder.number = number
       decoder.author = entry["_diorama"] != nil ? .diorama : author
       let outcome = try decoder.decode(entry)
@@ -116,6 +122,7 @@ private struct Document {
       case .skipped(let reason):
         skipped.append("entry \(number): \(reason)")
       }
+      isDone(reader.offset)
     }
   }
 
@@ -124,17 +131,18 @@ private struct Document {
       header: header ?? CassetteHeader(), interactions: interactions, skipped: skipped, incomplete: incomplete)
     if header?.recordedAt != nil { return cassette }
     let starts = interactions.map { HAR.Timestamp($0.startedAt) }
-    cassette.header.recordedAt = starts.compactMap(\.self).min()?.rfc3339
-    let known = zip(starts, interactions).compactMap { start, interaction in start.map { ($0, interaction) } }
-    if header == nil, known.count == interactions.count {
+    let known = starts.compactMap(\.self)
+    cassette.header.recordedAt = known.min()?.rfc3339
+    let isInOrder = zip(known, known.dropFirst()).allSatisfy { !($1 < $0) }
+    if header == nil, known.count == interactions.count, !isInOrder {
       // HAR prefers this order and does not promise it; `sorted` keeps equal ones as they stand.
-      cassette.interactions = known.sorted { $0.0 < $1.0 }.map(\.1)
+      cassette.interactions = known.indices.sorted { known[$0] < known[$1] }.map { interactions[$0] }
     }
     return cassette
   }
 
-  private mutating func value() throws(CassetteError) -> JSON {
-    try syntax { reader throws(JSONError) in try reader.value() }
+  private mutating func value(omitting isUnneeded: ((String) -> Bool)? = nil) throws(CassetteError) -> JSON {
+    try syntax { reader throws(JSONError) in try reader.value(omitting: isUnneeded) }
   }
 
   private mutating func syntax<Result>(

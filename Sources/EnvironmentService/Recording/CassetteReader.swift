@@ -23,8 +23,7 @@ package enum CassetteReader {
     try checkIsFile(location)
     let cassette: Cassette
     do {
-      let data = try contents(of: location.har)
-      cassette = try data.withUnsafeBytes { try HAR.read($0, name: location.har) }
+      cassette = try readHAR(location.har)
     } catch let error as CassetteError {
       throw EnvironmentError(.broken, "\(error)")
     } catch {
@@ -108,6 +107,17 @@ package enum CassetteReader {
       return
     }
     throw EnvironmentError(.broken, "\(location.har) is a folder, not a HAR; move it away or name another cassette")
+  }
+
+  /// Reads a HAR with little more memory than its interactions take.
+  private static func readHAR(_ path: String) throws -> Cassette {
+    var status = stat()
+    if stat(path, &status) == 0, status.st_mode & S_IFMT == S_IFREG {
+      let file = try ConsumedFile(path)
+      if let cassette = try? HAR.read(file.bytes, name: path, isDone: { file.giveBack($0) }) { return cassette }
+    }
+    // Once more in one piece: the error's line and column are counted from the beginning.
+    return try contents(of: path).withUnsafeBytes { try HAR.read($0, name: path) }
   }
 
   /// Read, not mapped: a file that shrinks under a map would end the process.

@@ -53,9 +53,12 @@ final class Replay: Sendable {
     _ interactions: [Interaction], of upstreams: [CassetteHeader.Upstream], assigned: [Int32]
   ) -> [[Origin]] {
     var former = [[Origin]](repeating: [], count: upstreams.count)
-    for (interaction, index) in zip(interactions, assigned) where index >= 0 {
-      let index = Int(index)
-      guard let origin = RecordedURL(interaction.request.url).origin, origin != upstreams[index].origin,
+    let present = upstreams.map { Array("\($0.origin)/".utf8) }
+    for number in interactions.indices where assigned[number] >= 0 {
+      let index = Int(assigned[number])
+      // Most are where they were, and say so in their first bytes.
+      guard !interactions[number].request.url.utf8.starts(with: present[index]),
+        let origin = RecordedURL(interactions[number].request.url).origin, origin != upstreams[index].origin,
         !former[index].contains(origin)
       else { continue }
       former[index].append(origin)

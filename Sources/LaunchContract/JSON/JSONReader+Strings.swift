@@ -8,7 +8,7 @@ extension JSONReader {
     if bytes[end] == UInt8(ascii: "\"") {
       // The common case: nothing to resolve, one copy.
       position = end + 1
-      guard let text = String(validating: bytes[start..<end], as: UTF8.self) else {
+      guard let text = UTF8Text.string(UnsafeRawBufferPointer(rebasing: bytes[start..<end])) else {
         throw notUTF8(in: start..<end)
       }
       return text
@@ -18,14 +18,14 @@ extension JSONReader {
 
   private mutating func stringWithEscapes(opening: Int, firstRun: Range<Int>) throws(JSONError) -> String {
     scratch.removeAll(keepingCapacity: true)
-    scratch.append(contentsOf: bytes[firstRun])
+    scratch.append(contentsOf: UnsafeRawBufferPointer(rebasing: bytes[firstRun]))
     position = firstRun.upperBound
     while true {
       guard position < bytes.count else { throw endless(opening) }
       switch bytes[position] {
       case UInt8(ascii: "\""):
         position += 1
-        guard let text = String(validating: scratch, as: UTF8.self) else {
+        guard let text = scratch.withUnsafeBytes({ UTF8Text.string($0) }) else {
           throw notUTF8(in: firstRun.lowerBound..<position)
         }
         return text
@@ -36,7 +36,7 @@ extension JSONReader {
           "a control character, 0x\(hex(bytes[position])), has to be escaped in a string", at: position)
       }
       let end = endOfRun(from: position)
-      scratch.append(contentsOf: bytes[position..<end])
+      scratch.append(contentsOf: UnsafeRawBufferPointer(rebasing: bytes[position..<end]))
       position = end
     }
   }

@@ -33,6 +33,13 @@ package struct JSONReader {
   /// The first byte of what comes next, after white space; nil at the end.
   package mutating func peek() -> UInt8? {
     while position < bytes.count {
+      // Where it is indented there are many spaces.
+      if position + 8 <= bytes.count,
+        bytes.loadUnaligned(fromByteOffset: position, as: UInt64.self) == 0x2020_2020_2020_2020
+      {
+        position += 8
+        continue
+      }
       let byte = bytes[position]
       guard byte == 0x20 || byte == 0x0A || byte == 0x0D || byte == 0x09 else { return byte }
       position += 1
@@ -41,7 +48,11 @@ package struct JSONReader {
   }
 
   /// Reads the value that comes next, whole.
-  package mutating func value() throws(JSONError) -> JSON {
+  ///
+  /// - Parameter isUnneeded: whether a member is left out, however deep it lies: it is checked, and never made.
+  /// - Returns: the value.
+  /// - Throws: ``JSONError`` at the first thing that is no JSON, the same whatever is left out.
+  package mutating func value(omitting isUnneeded: ((String) -> Bool)? = nil) throws(JSONError) -> JSON {
     // Objects and arrays that are still open, innermost last: no recursion, since the threads of C libraries may have
     // little stack.
     var open: [Container] = []
@@ -54,6 +65,11 @@ package struct JSONReader {
       }
       if open[last].isObject {
         if let key = try nextKey(&open[last].progress) {
+          if let isUnneeded, isUnneeded(key) {
+            try skip()
+            next = nil
+            continue
+          }
           open[last].key = key
           next = try scalar(orOpen: &open)
         } else {
@@ -63,6 +79,22 @@ package struct JSONReader {
         next =
           try nextElement(&open[last].progress)
           ? try scalar(orOpen: &open) : .array(open.removeLast().elements)
+      }
+    }
+  }
+
+  /// Reads past the value that comes next, as carefully as ``value(omitting:)``.
+  package mutating func skip() throws(JSONError) {
+    var open: [Container] = []
+    _ = try scalar(orOpen: &open)
+    while let last = open.indices.last {
+      let hasMore =
+        open[last].isObject
+        ? try nextKey(&open[last].progress) != nil : try nextElement(&open[last].progress)
+      if hasMore {
+        _ = try scalar(orOpen: &open)
+      } else {
+        open.removeLast()
       }
     }
   }
@@ -106,6 +138,8 @@ package struct JSONReader {
 
     mutating func append(_ value: JSON) {
       if isObject {
+        // Most objects have a few members: not one allocation after the other for them.
+        if members.isEmpty { members.reserveCapacity(4) }
         members.append(JSON.Member(key, value))
       } else {
         elements.append(value)

@@ -1,0 +1,67 @@
+import Cassettes
+import Foundation
+import TestSupport
+import Testing
+
+@testable import EnvironmentService
+
+@Suite("A cassette of many megabytes")
+struct LargeCassetteTests {
+  /// The lines of a HAR in which nine megabytes stand before the last entry.
+  private static func lines(last: String) -> String {
+    let request = #"{"method":"GET","url":"http://a.test/X"}"#
+    let entry = #"{"request":\#(request),"response":{"status":200,"content":{"text":"Y"}}}"#
+    let long = entry.replacingOccurrences(of: "Y", with: String(repeating: "y", count: 1 << 20))
+    var lines = #"{"log":{"version":"1.2","entries":["#
+    for index in 0..<9 { lines += "\n" + long.replacingOccurrences(of: "X", with: "\(index)") + "," }
+    return lines + "\n" + last + "]}}\n"
+  }
+
+  @Test("has all its interactions")
+  func whole() async throws {
+    try await withWorld { world in
+      let last = #"{"request":{"method":"GET","url":"http://a.test/last"},"response":{"status":204}}"#
+      try world.write(Self.lines(last: last), to: "c.har")
+      let cassette = try CassetteReader.read(world.location()).cassette
+      #expect(cassette.interactions.count == 10)
+      #expect(cassette.interactions[9].request.url == "http://a.test/last")
+      for (index, interaction) in cassette.interactions.dropLast().enumerated() {
+        #expect(interaction.request.url == "http://a.test/\(index)")
+        #expect(interaction.response.body == .bytes([UInt8](repeating: UInt8(ascii: "y"), count: 1 << 20)))
+      }
+    }
+  }
+
+  @Test(
+    "is broken at the same place as a small one",
+    arguments: [#"{"request":, "#, #"{"request":{"method":"GET","url":"http://a.test/"}}"#])
+  func broken(_ last: String) async throws {
+    try await withWorld { world in
+      let text = Self.lines(last: last)
+      try world.write(text, to: "c.har")
+      let expected = #expect(throws: CassetteError.self) {
+        try HAR.read(Array(text.utf8), name: world.location().har)
+      }
+      let found = #expect(throws: EnvironmentError.self) { try CassetteReader.read(world.location()) }
+      #expect(found.map { "\($0)" }?.contains(try #require(expected).description) == true)
+    }
+  }
+
+  @Test("is given back as it is read, and what is left stays as it was")
+  func givenBack() async throws {
+    try await withWorld { world in
+      let text = String(repeating: "0123456789abcdef", count: 9 << 16)
+      try world.write(text, to: "c.txt")
+      let file = try ConsumedFile("\(world.folder)/c.txt")
+      #expect(file.bytes.elementsEqual(text.utf8))
+      file.giveBack(5 << 20)
+      #expect(file.bytes[0] == 0)
+      #expect(file.bytes[(5 << 20)...].elementsEqual(text.utf8.dropFirst(5 << 20)))
+    }
+  }
+
+  @Test("is refused where it cannot be read, with the system's words")
+  func unreadable() {
+    #expect(throws: POSIXError(.ENOENT)) { _ = try ConsumedFile("/nowhere/c.har") }
+  }
+}
