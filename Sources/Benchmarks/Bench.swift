@@ -9,6 +9,8 @@ enum Bench {
       let kept =
         switch settings.part {
         case .replay: try ReplayBench.run(settings)
+        case .opening: try OpeningBench.run(settings)
+        case .traffic: try TrafficBench.run(settings)
         case .app: try await AppBench.run()
         case .daemon: try DaemonBench.run(settings)
         case .link: try await LinkBench.run()

@@ -19,6 +19,10 @@ struct Settings {
   enum Part: String {
     /// A replay beside nginx.
     case replay
+    /// The time to the first answer of a large cassette.
+    case opening
+    /// Replay, proxy and recording beside all peers.
+    case traffic
     /// What an app pays for its controls.
     case app
     /// What a change of an app's world costs while it runs.
@@ -40,7 +44,7 @@ struct Settings {
     }
     var words = arguments.dropFirst()
     guard let part = Part(rawValue: words.popFirst() ?? ""), words.allSatisfy({ $0 == "--check" }) else {
-      throw BenchError("usage: Benchmarks replay|app|link|daemon|ports [--check]")
+      throw BenchError("usage: Benchmarks replay|opening|traffic|app|link|daemon|ports [--check]")
     }
     self.part = part
     rounds = try positive("BENCH_ROUNDS", environment["BENCH_ROUNDS"] ?? "7")
@@ -50,7 +54,9 @@ struct Settings {
     }
     let beside = URL(fileURLWithPath: arguments[0]).deletingLastPathComponent().appendingPathComponent("diorama")
     diorama = environment["DIORAMA_BIN"].map { URL(fileURLWithPath: $0) } ?? beside
-    guard ![.replay, .daemon, .ports].contains(part) || FileManager.default.isExecutableFile(atPath: diorama.path)
+    guard
+      ![.replay, .opening, .traffic, .daemon, .ports].contains(part)
+        || FileManager.default.isExecutableFile(atPath: diorama.path)
     else {
       throw BenchError("no diorama at \(diorama.path); run make bench, or name it in DIORAMA_BIN")
     }

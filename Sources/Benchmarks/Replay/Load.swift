@@ -7,10 +7,25 @@ struct Load {
   let seconds: Int
 
   /// Writes a script that asks for one interaction after the other and prints the results as numbers.
+  static func writeScript(cyclingThrough size: Int, in scratch: Scratch) throws -> URL {
+    let path = path(0).replacingOccurrences(of: "/0/", with: "/%d/")
+    return try writeScript(
+      "cycle-\(size)", count: size, request: #"wrk.format("GET", string.format("\#(path)", i))"#, in: scratch)
+  }
+
+  /// Writes a script that sends one request after the other and prints the results as numbers.
   ///
   /// Every thread begins at another place. The requests are made beforehand: building them would cost wrk more than sending them.
-  static func writeScript(cyclingThrough size: Int, in scratch: Scratch) throws -> URL {
-    let script = scratch.file("cycle-\(size).lua")
+  ///
+  /// - Parameters:
+  ///   - name: of the script.
+  ///   - count: how many requests there are.
+  ///   - request: Lua that makes the one with the number `i`.
+  ///   - scratch: where it is put.
+  /// - Returns: the script.
+  /// - Throws: when it cannot be written.
+  static func writeScript(_ name: String, count: Int, request: String, in scratch: Scratch) throws -> URL {
+    let script = scratch.file("\(name).lua")
     try Data(
       """
       local threads = 0
@@ -20,15 +35,15 @@ struct Load {
       end
       local requests, next = {}, 0
       function init(args)
-        for i = 0, \(size) - 1 do
-          requests[i] = wrk.format("GET", string.format("\(path(0).replacingOccurrences(of: "/0/", with: "/%d/"))", i))
+        for i = 0, \(count) - 1 do
+          requests[i] = \(request)
         end
-        next = number * math.floor(\(size) / 2)
+        next = number * math.floor(\(count) / 2)
       end
       function request()
         local i = next
         next = i + 1
-        if next == \(size) then next = 0 end
+        if next == \(count) then next = 0 end
         return requests[i]
       end
       function done(summary, latency)
@@ -40,6 +55,12 @@ struct Load {
       """.utf8
     ).write(to: script)
     return script
+  }
+
+  /// Loads the server for so long that it is warm: WireMock runs on a JVM, and has not one answer in its first second
+  /// where it looks through a thousand stubs.
+  func warm(_ server: Server) {
+    _ = try? Load(script: script, connections: connections, seconds: max(seconds, 5)).run(against: server)
   }
 
   /// Loads the server and reads its CPU time before and after.

@@ -15,12 +15,15 @@ enum Readings {
   }
 
   /// Anonymous resident memory, in megabytes of 1,000,000 bytes.
-  static func anonymousMegabytes(of process: Int32) throws -> Double {
-    for line in try read("/proc/\(process)/status").split(separator: "\n") where line.hasPrefix("RssAnon:") {
+  static func anonymousMegabytes(of process: Int32) throws -> Double { try megabytes("RssAnon", of: process) }
+
+  /// A field of proc(5)'s `/proc/PID/status`, in megabytes of 1,000,000 bytes.
+  static func megabytes(_ field: String, of process: Int32) throws -> Double {
+    for line in try read("/proc/\(process)/status").split(separator: "\n") where line.hasPrefix("\(field):") {
       guard let kibibytes = line.split(separator: " ").compactMap({ Double($0) }).first else { break }
       return kibibytes * 1024 / 1_000_000
     }
-    throw BenchError("/proc/\(process)/status has no RssAnon")
+    throw BenchError("/proc/\(process)/status has no \(field)")
   }
 
   /// What a process has of what runs out.

@@ -11,25 +11,39 @@ final class Server {
   private let process: Process
   private let input: Pipe?
 
-  private init(origin: String, workers: [Int32], process: Process, input: Pipe?) {
+  /// Where it listens.
+  var port: UInt16 { UInt16(origin.split(separator: ":").last ?? "") ?? 0 }
+
+  init(origin: String, workers: [Int32], process: Process, input: Pipe?) {
     self.origin = origin
     self.workers = workers
     self.process = process
     self.input = input
   }
 
-  /// `diorama run` in replay, around a command that only says where the endpoint is and waits for the end of its input.
-  static func diorama(_ command: URL, replaying cassette: URL) throws -> Server {
-    let words = cassette.appendingPathExtension("words")
+  /// `diorama run`, around a command that only says where the endpoint is and waits for the end of its input.
+  ///
+  /// - Parameters:
+  ///   - command: diorama.
+  ///   - mode: as in `--mode`.
+  ///   - cassette: without the ending; nil where the mode needs none.
+  ///   - upstream: the backend.
+  ///   - words: where its report goes.
+  /// - Returns: the server, ready.
+  /// - Throws: ``BenchError`` when it does not come up.
+  static func diorama(
+    _ command: URL, mode: String, cassette: URL?, upstream: String, words: URL
+  ) throws -> Server {
     try Data().write(to: words)
     let process = Process()
     let input = Pipe()
     let output = Pipe()
     process.executableURL = command
-    process.arguments = [
-      "run", "--mode", "replay", "--cassette", cassette.path, "--upstream", "api=http://127.0.0.1:9",
-      "--clock", "system", "--", "/bin/sh", "-c", #"echo "endpoint $DIORAMA_ENDPOINT_API"; cat >/dev/null"#,
-    ]
+    process.arguments =
+      ["run", "--mode", mode] + (cassette.map { ["--cassette", $0.path] } ?? []) + [
+        "--upstream", "api=\(upstream)", "--clock", "system", "--", "/bin/sh", "-c",
+        #"echo "endpoint $DIORAMA_ENDPOINT_API"; cat >/dev/null"#,
+      ]
     process.standardInput = input
     process.standardOutput = output
     process.standardError = try FileHandle(forWritingTo: words)
@@ -41,15 +55,35 @@ final class Server {
     return Server(origin: origin, workers: [process.processIdentifier], process: process, input: input)
   }
 
+  /// `diorama run` in replay, of a cassette whose backend is long gone.
+  static func diorama(_ command: URL, replaying cassette: URL) throws -> Server {
+    try diorama(
+      command, mode: "replay", cassette: cassette, upstream: "http://127.0.0.1:9",
+      words: cassette.appendingPathExtension("words"))
+  }
+
   /// nginx with two workers that answers the same body to everything.
   static func nginx(in scratch: Scratch) throws -> Server {
+    try nginx("return", in: scratch, location: "return 200 '\(answer)';")
+  }
+
+  /// nginx with two workers.
+  ///
+  /// - Parameters:
+  ///   - name: tells its files from those of others.
+  ///   - scratch: where these lie.
+  ///   - http: directives of its `http` block.
+  ///   - location: directives of its one `location`.
+  /// - Returns: the server, ready.
+  /// - Throws: ``BenchError`` when it does not come up.
+  static func nginx(_ name: String, in scratch: Scratch, http: String = "", location: String) throws -> Server {
     let port = try freePort()
-    let configuration = scratch.file("nginx.conf")
+    let configuration = scratch.file("\(name).conf")
     try Data(
       """
       daemon off;
       worker_processes 2;
-      pid \(scratch.file("nginx.pid").path);
+      pid \(scratch.file("\(name).pid").path);
       error_log stderr notice;
       events { worker_connections 1024; }
       http {
@@ -57,12 +91,13 @@ final class Server {
         keepalive_requests 1000000000;
         keepalive_timeout 1h;
         default_type application/json;
-        client_body_temp_path \(scratch.file("body").path);
-        proxy_temp_path \(scratch.file("proxy").path);
-        fastcgi_temp_path \(scratch.file("fastcgi").path);
-        uwsgi_temp_path \(scratch.file("uwsgi").path);
-        scgi_temp_path \(scratch.file("scgi").path);
-        server { listen 127.0.0.1:\(port); location / { return 200 '\(answer)'; } }
+        client_body_temp_path \(scratch.file("\(name)-body").path);
+        proxy_temp_path \(scratch.file("\(name)-proxy").path);
+        fastcgi_temp_path \(scratch.file("\(name)-fastcgi").path);
+        uwsgi_temp_path \(scratch.file("\(name)-uwsgi").path);
+        scgi_temp_path \(scratch.file("\(name)-scgi").path);
+        \(http)
+        server { listen 127.0.0.1:\(port); location / { \(location) } }
       }
 
       """.utf8
@@ -105,10 +140,15 @@ final class Server {
   func anonymousMegabytes() throws -> Double {
     try workers.reduce(0) { try $0 + Readings.anonymousMegabytes(of: $1) }
   }
+
+  /// VmHWM of all workers: the most memory that was ever resident, of files too.
+  func peakMegabytes() throws -> Double {
+    try workers.reduce(0) { try $0 + Readings.megabytes("VmHWM", of: $1) }
+  }
 }
 
 /// A port that was free a moment ago.
-private func freePort() throws -> UInt16 {
+func freePort() throws -> UInt16 {
   let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
   defer { close(descriptor) }
   var address = sockaddr_in()
@@ -126,7 +166,7 @@ private func freePort() throws -> UInt16 {
 
 extension FileHandle {
   /// Reads lines until one begins and contains as asked; nil at the end of the file.
-  fileprivate func line(withPrefix prefix: String, containing part: String = "") -> String? {
+  func line(withPrefix prefix: String, containing part: String = "") -> String? {
     var line: [UInt8] = []
     while let byte = try? read(upToCount: 1)?.first {
       guard byte == UInt8(ascii: "\n") else {
