@@ -6,7 +6,7 @@ import HTTPMessages
 enum LargeCassette {
   /// The bytes of a body: beside padding all that JSON in a HAR has to escape, and text beyond ASCII.
   static func body(_ index: Int, padding: Int) -> [UInt8] {
-    let slots = (0..<8).map { #"{"id":\#(index * 8 + $0),"name":"Dr Pixel \#($0)","note":"Zürich\nfree","free":true}"# }
+    let slots = (0..<4).map { #"{"id":\#(index * 4 + $0),"name":"Dr Pixel \#($0)","note":"Zürich\nfree","free":true}"# }
     let padding = String(repeating: "x", count: max(0, padding))
     return Array(#"{"clinician":\#(index),"slots":[\#(slots.joined(separator: ","))],"padding":"\#(padding)"}"#.utf8)
   }

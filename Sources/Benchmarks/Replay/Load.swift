@@ -57,6 +57,12 @@ struct Load {
     return script
   }
 
+  /// Loads the server for so long that it is warm: WireMock runs on a JVM, and has not one answer in its first second
+  /// where it looks through a thousand stubs.
+  func warm(_ server: Server) {
+    _ = try? Load(script: script, connections: connections, seconds: max(seconds, 5)).run(against: server)
+  }
+
   /// Loads the server and reads its CPU time before and after.
   func run(against server: Server) throws -> Sample {
     let process = Process()

@@ -18,11 +18,10 @@ struct Contest {
   func measure(_ settings: Settings, connections: Int = 32) throws -> [String: Sample] {
     let load = Load(script: script, connections: connections, seconds: settings.seconds)
     var samples: [String: [Sample]] = [:]
-    for round in 0...settings.rounds {
+    for contestant in contestants { load.warm(contestant.server) }
+    for _ in 0..<settings.rounds {
       for contestant in contestants {
-        let sample = try load.run(against: contestant.server)
-        // The first one warms up: WireMock runs on a JVM.
-        if round > 0 { samples[contestant.name, default: []].append(sample) }
+        samples[contestant.name, default: []].append(try load.run(against: contestant.server))
       }
     }
     let medians = samples.mapValues(Sample.median(of:))

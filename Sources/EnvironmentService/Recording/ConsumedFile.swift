@@ -27,6 +27,10 @@ final class ConsumedFile {
     guard let memory = mmap(nil, length, PROT_READ | PROT_WRITE, flags, -1, 0), memory != MAP_FAILED else {
       throw Self.failure()
     }
+    #if os(Linux)
+      // Few large pages in place of many small ones: filling them is what reading costs.
+      madvise(memory, length, MADV_HUGEPAGE)
+    #endif
     var count = 0
     while count < Int(status.st_size) {
       let got = read(descriptor, memory + count, Int(status.st_size) - count)

@@ -124,6 +124,14 @@ extension JSON.Member {
 extension String {
   /// Whether both have the same Unicode scalars.
   package func hasSameBytes(as other: String) -> Bool {
-    utf8.count == other.utf8.count && utf8.elementsEqual(other.utf8)
+    guard utf8.count == other.utf8.count else { return false }
+    var (left, right) = (self, other)
+    return left.withUTF8 { left in
+      right.withUTF8 { right in
+        var index = 0
+        while index < left.count, left[index] == right[index] { index += 1 }
+        return index == left.count
+      }
+    }
   }
 }

@@ -33,6 +33,13 @@ package struct JSONReader {
   /// The first byte of what comes next, after white space; nil at the end.
   package mutating func peek() -> UInt8? {
     while position < bytes.count {
+      // Where it is indented there are many spaces.
+      if position + 8 <= bytes.count,
+        bytes.loadUnaligned(fromByteOffset: position, as: UInt64.self) == 0x2020_2020_2020_2020
+      {
+        position += 8
+        continue
+      }
       let byte = bytes[position]
       guard byte == 0x20 || byte == 0x0A || byte == 0x0D || byte == 0x09 else { return byte }
       position += 1
@@ -131,6 +138,8 @@ package struct JSONReader {
 
     mutating func append(_ value: JSON) {
       if isObject {
+        // Most objects have a few members: not one allocation after the other for them.
+        if members.isEmpty { members.reserveCapacity(4) }
         members.append(JSON.Member(key, value))
       } else {
         elements.append(value)
