@@ -154,6 +154,10 @@ struct SchemaTests {
     #expect(nothing.unsupported == ["#/components/schemas/S: $ref to nothing: #/components/schemas/X"])
     let word = try check(#"{"if":{"type":"string"}}"#, "1")
     #expect(word.unsupported == ["#/components/schemas/S/if: `if` is not looked at"])
+    let open = String(repeating: "[", count: 120)
+    let deep = try check(##"{"items":{"$ref":"#/components/schemas/S"}}"##, open + String(repeating: "]", count: 120))
+    #expect(deep.findings == [])
+    #expect(deep.unsupported.last?.hasSuffix("deep is not looked at") == true)
     let pattern = try check(#"{"pattern":"("}"#, #""x""#)
     #expect(pattern.unsupported == ["#/components/schemas/S/pattern: the pattern is not understood"])
   }

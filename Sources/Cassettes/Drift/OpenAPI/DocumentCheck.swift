@@ -245,9 +245,11 @@ package struct DocumentCheck {
     _ index: Int, _ part: String, _ place: String?, _ rule: String, _ text: String, isUnknown: Bool = false
   ) {
     let pattern = place.map(Self.pattern)
-    let same = findings.lastIndex { finding in
-      finding.interaction == index && finding.part == part && finding.rule == rule
-        && finding.place.map(Self.pattern) == pattern && pattern != nil && pattern != place
+    // Those of one interaction stand together, at the end.
+    let own = findings.lastIndex { $0.interaction != index }.map { $0 + 1 } ?? 0
+    let same = findings[own...].lastIndex { finding in
+      finding.part == part && finding.rule == rule && pattern != place && pattern != nil
+        && finding.place.map(Self.pattern) == pattern
     }
     if let same {
       findings[same].more += 1

@@ -86,7 +86,12 @@ struct SchemaCheck {
       )
     }
     let key = "\(node.pointer) \(place)"
-    guard depth < Self.maximumDepth, open.insert(key).inserted else { return Outcome(known: .all) }
+    guard depth < Self.maximumDepth else {
+      unsupported.append(
+        .init(pointer: node.pointer, text: "what lies more than \(Self.maximumDepth) deep is not looked at"))
+      return Outcome(known: .all)
+    }
+    guard open.insert(key).inserted else { return Outcome(known: .all) }
     defer { open.remove(key) }
     var outcome = Outcome()
     if node.json["$ref"] != nil {
