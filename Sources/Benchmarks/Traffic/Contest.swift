@@ -16,12 +16,17 @@ struct Contest {
   ///
   /// - Returns: the medians, by name.
   func measure(_ settings: Settings, connections: Int = 32) throws -> [String: Sample] {
-    let load = Load(script: script, connections: connections, seconds: settings.seconds)
+    // Beside faster ones a peer may have no processor for a whole second.
+    let load = Load(script: script, connections: connections, seconds: max(settings.seconds, 2))
     var samples: [String: [Sample]] = [:]
     for contestant in contestants { load.warm(contestant.server) }
     for _ in 0..<settings.rounds {
       for contestant in contestants {
-        samples[contestant.name, default: []].append(try load.run(against: contestant.server))
+        do {
+          samples[contestant.name, default: []].append(try load.run(against: contestant.server))
+        } catch {
+          throw BenchError("\(title), \(contestant.name): \(error)")
+        }
       }
     }
     let medians = samples.mapValues(Sample.median(of:))
