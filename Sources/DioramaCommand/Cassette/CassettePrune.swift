@@ -53,8 +53,15 @@ enum CassettePrune {
   }
 
   private struct Result: Encodable {
+    struct Removed: Encodable {
+      var method: String
+      var url: String
+      /// As `diorama cassette show` counts.
+      var index: Int
+    }
+
     var cassette: String
-    var removed: [Report.Unused]
+    var removed: [Removed]
     /// Those that are left.
     var interactions: Int
     /// False after `--dry-run`.

@@ -30,6 +30,10 @@ enum Files {
     }
   }
 
+  static func rules(_ bytes: [UInt8]) throws {
+    _ = try MatchingRules.read(bytes, name: "fuzzed.rules.json")
+  }
+
   static func contract(_ bytes: [UInt8]) throws {
     let text = String(decoding: bytes, as: UTF8.self)
     // A path would be opened.

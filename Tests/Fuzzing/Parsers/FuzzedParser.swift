@@ -16,6 +16,8 @@ package enum FuzzedParser: String, CaseIterable, Sendable {
   case tape
   /// String stores.
   case strings
+  /// Matching rules.
+  case rules
   /// Launch contracts.
   case contract
   /// Bodies as they are compared: a line with the `Content-Type`, then the body.
@@ -38,6 +40,7 @@ package enum FuzzedParser: String, CaseIterable, Sendable {
     case .yaml: try Files.foreign(bytes, as: bytes.count.isMultiple(of: 2) ? .vcr : .vcrpy)
     case .tape: try Files.foreign(bytes, as: bytes.count.isMultiple(of: 2) ? .vinyl : .dvr)
     case .strings: try Files.strings(bytes)
+    case .rules: try Files.rules(bytes)
     case .contract: try Files.contract(bytes)
     case .body: Messages.body(bytes)
     case .multipart: Messages.multipart(bytes)
