@@ -100,6 +100,8 @@ struct Forwarding: Sendable {
         if rewritten != decoded { body = try codings?.encode(rewritten) ?? rewritten }
       }
       let spool = responseSpool(response)
+      // One that has come whole already is a row of messages all the same.
+      if stream != nil { spool?.measure(stream) }
       try spool?.append(decoded)
       try await record(exchanged, responseBody: spool, isAsSent: isAsSent)
       answer.body = isChunked ? .stream(BytePipe(holding: body), length: nil) : .bytes(body)

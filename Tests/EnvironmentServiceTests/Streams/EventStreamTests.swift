@@ -93,7 +93,8 @@ struct EventStreamTests {
       }
       try await world.run(.replay) { environment async throws in
         let first = "data: \(environment.endpoint("api") ?? "")/a\n\n"
-        #expect(try await Listener(environment).rest() == [first, "data: b\n\n"])
+        let chunks = try await Listener(environment).rest()
+        #expect(chunks == [first, "data: b\n\n"])
         let answer = try await environment.get("/events", ["Accept-Encoding": "gzip"])
         #expect(answer.headers["Content-Encoding"] == "gzip")
         #expect(try CodedUpstream.decode(answer.body, "gzip") == first + "data: b\n\n")

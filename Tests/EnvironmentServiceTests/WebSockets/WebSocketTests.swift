@@ -151,8 +151,9 @@ struct WebSocketTests {
     try await withWorld(upstream) { world in
       try await world.record(["api": upstream.origin]) { environment async throws in
         let chat = try await Chat(environment)
-        try chat.say("naïve")
+        // Heard first: what comes after a message is played after that message.
         _ = try await chat.next()
+        try chat.say("naïve")
         _ = try await chat.next()
         try chat.send(.close(1000))
         _ = try await chat.next()
