@@ -1,3 +1,4 @@
+import EnvironmentService
 import Foundation
 import TestSupport
 import Testing
