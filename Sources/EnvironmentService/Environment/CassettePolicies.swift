@@ -68,6 +68,7 @@ extension EnvironmentSpecification {
   ///   - recordedAt: RFC 3339, as the cassette says.
   ///   - now: the machine's time.
   ///   - upstreams: the cassette's own.
+  /// - Returns: whether it is recorded anew, and what is to be said; nil for nothing.
   /// - Throws: an ``EnvironmentError`` of kind `broken` for a recording that has expired, where that is to fail.
   func verdict(
     in mode: Mode, recordedAt: String?, now: Date, upstreams: [(name: String, url: String)]

@@ -19,6 +19,9 @@ package enum Provisioning {
     var former: [CassetteHeader.Upstream] = []
     if let location = specification.cassette {
       try CassetteReader.checkIsFile(location)
+      // Before the cassette is read: what a killed extension has left belongs to it.
+      if mode == .extend, let note = try UnfinishedRecording.takeUp(location, before: .extend) { notes.append(note) }
+      if mode == .replay, !location.exists { throw specification.missing(location) }
       if mode.replays, location.exists {
         let known = try shelf.open(location)
         let (recordsAnew, note) = try specification.verdict(
@@ -31,12 +34,7 @@ package enum Provisioning {
         }
         stored = recordsAnew ? nil : known
       }
-      if mode.mayRecord,
-        let note = try UnfinishedRecording.takeUp(location, before: mode == .extend ? .extend : .record)
-      {
-        notes.append(note)
-      }
-      if mode == .replay, !location.exists { throw specification.missing(location) }
+      if mode == .record, let note = try UnfinishedRecording.takeUp(location, before: .record) { notes.append(note) }
     }
     let recorded = stored?.cassette.header
     let upstreams = try upstreams(specification, mode: mode, stored: stored?.cassette, former: former)

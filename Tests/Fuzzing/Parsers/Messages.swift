@@ -31,7 +31,8 @@ enum Messages {
         body: .bytes(body.reversed())),
       response: RecordedResponse(status: 200, reason: "", headers: [:], body: .empty))
     let misses = nearMisses(
-      method: "POST", target: text(target), upstreamName: "api", headers: ["Content-Type": text(type)], body: Array(body),
+      method: "POST", target: text(target), upstreamName: "api", headers: ["Content-Type": text(type)],
+      body: Array(body),
       in: [recorded, other], names: { $0.upstream },
       body: { if case .bytes(let bytes) = $0 { bytes } else { [] } })
     for difference in misses.flatMap(\.differences) { _ = difference.description }
