@@ -44,6 +44,8 @@ def main():
     with support.folder() as folder:
         cassette, booking, second = folder / "clinics", folder / "booking", folder / "second"
         app = [sys.executable, "-c", APP, *PATHS]
+        # What it was asked with is asked with again: kept by a rule of one's own.
+        (folder / "redact.json").write_text('{"keep": {"headers": ["Authorization", "Cookie", "Set-Cookie"]}}')
         with backend("1") as first:
             run = support.Run("record", cassette, app, {"clinic": first.url}, ["--start", NOW])
             book = support.Run("record", booking, [support.binary("clinic"), "book"], {"clinic": first.url}, ["--start", NOW])

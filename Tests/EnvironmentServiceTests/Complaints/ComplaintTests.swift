@@ -1,0 +1,100 @@
+import Cassettes
+import Foundation
+import HTTPMessages
+import TestSupport
+import Testing
+
+@testable import EnvironmentService
+
+/// What users of other recorders suffer from; the README says where each complaint is held against us.
+@Suite("What recorders are blamed for does not happen:")
+struct ComplaintTests {
+  @Test("what was sent comes again as it was: 0.00, fields that repeat, bytes under a charset, a length that fits")
+  func asSent() async throws {
+    let text = #"{"price": 0.00, "exact": 1e2, "big": 12345678901234567890}"#
+    let bytes = [UInt8](0...255)
+    let coded = try #require(ContentCodings(header: "gzip")).encode(Array(text.utf8))
+    let upstream = try TestUpstream { request in
+      var response = Response(status: 200, headers: [:], body: .bytes([]))
+      switch request.target {
+      case "/numbers":
+        response.headers = ["Content-Type": "application/json"]
+        response.body = .bytes(Array(text.utf8))
+      case "/cookies":
+        response.headers = ["Set-Cookie": "a=1; Path=/", "set-cookie": "b=2; Path=/", "X-Again": "1", "X-again": "2"]
+      case "/image":
+        response.headers = ["Content-Type": "image/png; charset=utf-8"]
+        response.body = .bytes(bytes)
+      default:
+        response.headers = ["Content-Type": "application/json", "Content-Encoding": "gzip"]
+        response.body = .bytes(coded)
+      }
+      return response
+    }
+    try await withWorld(upstream) { world in
+      try await world.record(["api": upstream.origin]) { environment in
+        for target in ["/numbers", "/cookies", "/image"] { _ = try await environment.get(target) }
+        _ = try await environment.get("/coded", ["Accept-Encoding": "gzip"])
+      }
+      try await world.run(.replay) { environment async throws in
+        #expect(try await environment.get("/numbers").text == text)
+        let cookies = try await environment.get("/cookies").headers
+        #expect(cookies.all("Set-Cookie").count == 2)
+        #expect(cookies.fields.filter { $0.name == "X-Again" || $0.name == "X-again" }.map(\.value) == ["1", "2"])
+        #expect(try await environment.get("/image").body == bytes)
+        let again = try await environment.get("/coded", ["Accept-Encoding": "gzip"])
+        #expect(again.headers["Content-Length"] == "\(again.body.count)")
+        #expect(try CodedUpstream.decode(again.body, "gzip") == text)
+      }
+    }
+  }
+
+  @Test("values of a query that repeat are all there, in their order")
+  func query() async throws {
+    let upstream = try numbered()
+    try await withWorld(upstream) { world in
+      try await world.record(["api": upstream.origin]) { environment in
+        for target in ["/q?a=1&a=2", "/q?a=2&a=1", "/q?a=1"] { _ = try await environment.get(target) }
+      }
+      let recorded = try world.cassette().interactions.map { $0.request.url.split(separator: "?").last }
+      #expect(recorded == ["a=1&a=2", "a=2&a=1", "a=1"])
+      try await world.run(.replay) { environment async throws in
+        #expect(try await environment.get("/q?a=1").text == "/q?a=1: 2")
+        #expect(try await environment.get("/q?a=2&a=1").text == "/q?a=2&a=1: 1")
+        #expect(try await environment.get("/q?a=1&a=2").text == "/q?a=1&a=2: 0")
+      }
+    }
+  }
+
+  @Test("after the last recorded answer nothing goes to the backend, nor where something is missing")
+  func neverLive() async throws {
+    let upstream = try numbered()
+    try await withWorld(upstream) { world in
+      try await world.record(["api": upstream.origin]) { _ = try await $0.get("/a") }
+      let before = upstream.requestCount
+      try await world.run(.replay, ["api": upstream.origin]) { environment async throws in
+        for _ in 0..<3 { #expect(try await environment.get("/a").text == "/a: 0") }
+        #expect(try await environment.get("/b").status == 501)
+      }
+      #expect(upstream.requestCount == before)
+    }
+  }
+
+  @Test("tests at the same time share no state: each has the repeats of a request from the first on")
+  func apart() async throws {
+    let upstream = try numbered()
+    try await withWorld(upstream) { world in
+      try await world.record(["api": upstream.origin]) { environment in
+        for _ in 0..<3 { _ = try await environment.get("/a") }
+      }
+      let one = try world.provision(.replay)
+      let other = try world.provision(.replay)
+      for expected in ["/a: 0", "/a: 1", "/a: 2"] {
+        #expect(try await one.get("/a").text == expected)
+        #expect(try await other.get("/a").text == expected)
+      }
+      _ = await one.end()
+      _ = await other.end()
+    }
+  }
+}
