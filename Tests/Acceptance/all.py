@@ -11,6 +11,8 @@ FEW = {
     "misses": [],
     "canary": [],
     "streams": [],
+    "traces": ["--rounds", "10"],
+    "large": ["--megabytes", "64"],
     "importers": [],
     "matching": [],
     "drift": [],
@@ -33,6 +35,8 @@ FEW = {
 }
 FULL = dict(
     FEW,
+    traces=["--rounds", "1000"],
+    large=["--megabytes", "1024"],
     killed=["--rounds", "50"],
     clinic=["--rounds", "100", "--copies", "16"],
     daemon_killed=["--rounds", "100"],

@@ -1,0 +1,54 @@
+"""The app of large.py: sends a large body or fetches one, never whole in memory, and prints the status and the digests of
+both ends.
+
+    large_client.py up|down|text MEGABYTES
+"""
+
+import hashlib
+import http.client
+import json
+import os
+import sys
+
+BLOCK = hashlib.shake_128(b"a large body").digest(1 << 20)
+
+
+def blocks(megabytes):
+    """A body of which no two megabytes are the same, one by one."""
+    for number in range(megabytes):
+        yield number.to_bytes(8, "big") + BLOCK[8:]
+
+
+def digest_of(read):
+    """The digest and the length of what `read(most)` gives until it gives nothing."""
+    digest, count = hashlib.sha256(), 0
+    while piece := read(1 << 18):
+        digest.update(piece)
+        count += len(piece)
+    return [digest.hexdigest(), count]
+
+
+def main(way, megabytes):
+    connection = http.client.HTTPConnection(os.environ["DIORAMA_ENDPOINT_STORE"].split("//")[1], timeout=100)
+    if way != "up":
+        connection.request("GET", f"/{way}/{megabytes}")
+        response = connection.getresponse()
+        return [response.status, digest_of(response.read), response.getheader("X-Digest")]
+    sent = hashlib.sha256()
+
+    def body():
+        for block in blocks(megabytes):
+            sent.update(block)
+            yield block
+
+    headers = {"Content-Type": "application/octet-stream", "Content-Length": str(megabytes << 20)}
+    try:
+        connection.request("PUT", f"/up/{megabytes}", body(), headers)
+    except (BrokenPipeError, ConnectionResetError):
+        pass  # refused before it was read; the answer is there all the same
+    response = connection.getresponse()
+    return [response.status, [sent.hexdigest(), megabytes << 20], response.read().decode()]
+
+
+if __name__ == "__main__":
+    print(json.dumps(main(sys.argv[1], int(sys.argv[2]))))
