@@ -25,8 +25,8 @@ from large_client import blocks, digest_of
 MEGABYTE = 1 << 20
 FLAT = 32  # MB above what one megabyte takes
 HELD = 64 * MEGABYTE  # the most bytes of a request's body that a replay looks up
-# What matching a body that is held may take, in MB above FLAT: two copies of it (as it came, and as it is redacted) while a
-# third is made, and as many while the recorded one is read.
+# What a replay may take for matching a body that it holds, in sizes of the body above FLAT: it is looked at as it came, as it
+# is redacted and as it was recorded, each for a moment in two copies. The one way that is not flat; more than HELD has to be.
 COPIES = 4
 
 
