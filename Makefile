@@ -17,7 +17,7 @@ export SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH ?= 8
 export ASAN_OPTIONS ?= detect_leaks=0
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test test-thread test-address fuzz soak bench bench-build docs lint install clean ready
+.PHONY: help build demo test test-thread test-address fuzz soak bench bench-peers bench-build docs lint install clean ready
 
 help: ## Lists what can be made
 	@sed -n 's/^\([a-z-]*\):.*## /\1|/p' Makefile | awk -F'|' '{ printf "make %-13s %s\n", $$1, $$2 }'
@@ -79,20 +79,23 @@ soak: ready bench-build ## Puts promises to the test 10,000 times, runs the acce
 	@python3 Tests/Fuzzing/fuzz.py 600
 	@echo "make: measuring, with limits"
 	@.build/release/Benchmarks replay --check
-	@.build/release/Benchmarks opening --check
-	@.build/release/Benchmarks traffic --check
 	@.build/release/Benchmarks app --check
 	@.build/release/Benchmarks daemon --check
 	@.build/release/Benchmarks ports --check
+	@.build/release/Benchmarks opening --check
+	@.build/release/Benchmarks traffic --check
 
-bench: bench-build ## Measures traffic beside nginx, WireMock and mitmproxy, an app's controls beside plain Foundation, the daemon beside portserver.py
-	@Config/venv portpicker importers
+bench: bench-build ## Measures replay beside nginx, an app's controls beside plain Foundation, the daemon beside portserver.py
+	@Config/venv portpicker
 	@.build/release/Benchmarks replay
-	@.build/release/Benchmarks opening
-	@.build/release/Benchmarks traffic
 	@.build/release/Benchmarks app
 	@.build/release/Benchmarks daemon
 	@.build/release/Benchmarks ports
+
+bench-peers: bench-build ## Measures opening a large cassette, and traffic beside nginx, WireMock and mitmproxy
+	@Config/venv importers
+	@.build/release/Benchmarks opening
+	@.build/release/Benchmarks traffic
 
 bench-build:
 	@Config/bootstrap bench

@@ -79,6 +79,9 @@ package struct RedactionRules: Codable, Sendable, Equatable {
   ///
   /// - Throws: a `ContractError` that says in one line what is wrong at which JSON path, and what is allowed there.
   package init(decoding data: Data) throws(ContractError) {
+    if let document = try? JSON.parse([UInt8](data)), let name = document.repeatedName {
+      throw ContractError("'\(name.prefix(80))' is there twice; put both into one")
+    }
     do throws(ContractError) {
       self = try ContractJSON.decode(Self.self, from: data, source: "")
     } catch {
@@ -135,5 +138,24 @@ extension KeyedDecodingContainer {
 extension KeyedEncodingContainer {
   fileprivate mutating func encode(texts: [String], _ key: Key) throws {
     if !texts.isEmpty { try encode(texts, forKey: key) }
+  }
+}
+
+extension JSON {
+  /// A member's name that an object in it has twice; nil where there is none.
+  fileprivate var repeatedName: String? {
+    switch self {
+    case .object(let members):
+      var names = Set<String>()
+      for member in members {
+        if !names.insert(member.key).inserted { return member.key }
+        if let name = member.value.repeatedName { return name }
+      }
+      return nil
+    case .array(let values):
+      for value in values { if let name = value.repeatedName { return name } }
+      return nil
+    default: return nil
+    }
   }
 }

@@ -53,12 +53,13 @@ enum RunCommand {
     if ending.isTimedOut, let timeout = options.timeout {
       environment.fail("the command was ended after \(timeout) s")
     }
-    let (report, sealed) = terminal.progress("sealing the recording") {
+    var (report, sealed) = terminal.progress("sealing the recording") {
       blocking {
         await service.stop()
         return await environment.end(keepingEmptyRecording: ending.status == 0)
       }
     }
+    report.commandStatus = ending.status
     withExtendedLifetime((ports, sockets)) {}
     let text = ReportText(
       report, cassette: specification.cassette.map { "\($0).har" }, wholeIn: "--report FILE")

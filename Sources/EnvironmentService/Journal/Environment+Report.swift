@@ -27,9 +27,7 @@ extension Environment {
     }
     var failures = failed
     if specification.policies?.unused == .fail, !unused.isEmpty {
-      failures.append(
-        "\(counted(unused.count, "interaction")) of the cassette unused: "
-          + "ask for what was recorded, record it anew, or take it out with diorama cassette prune")
+      failures.append(Report.unusedFailure(unused.count))
     }
     let held = (mode.mayReachNetwork || requests.unmatched == 0) && ledger.missing.isEmpty
     return Report(
@@ -37,6 +35,7 @@ extension Environment {
       cassette: specification.cassette.map(\.har), recordedAt: recordedAt,
       clock: .init(kind: world.clock.kind.rawValue, start: clock.start, now: RFC3339.format(world.timeline.now)),
       requests: requests, unmatched: unmatched, unused: unused,
+      interactions: replay?.interactions.count, ended: ending.withLock { $0.outcome } == nil ? nil : true,
       strings: .init(
         read: ledger.readCount, recorded: recorder?.stringCount ?? 0, missing: ledger.missing,
         unused: mode == .replay ? ledger.unused : []),
@@ -58,5 +57,18 @@ extension Environment {
     case .failure: Report.Recording(outcome: .unsealed, interactions: 0)
     case .success(.none), nil: nil
     }
+  }
+}
+
+extension Report {
+  /// What is said where a replay has left something unused, and that is to fail.
+  static func unusedFailure(_ count: Int) -> String {
+    "\(counted(count, "interaction")) of the cassette unused: "
+      + "ask for what was recorded, record it anew, or take it out with diorama cassette prune"
+  }
+
+  /// Whether all of the world held, but for what was left unused.
+  var heldButForUnused: Bool {
+    ok || (requests.unmatched == 0 && strings.missing.isEmpty && failures == [Self.unusedFailure(unused.count)])
   }
 }

@@ -107,6 +107,12 @@ package struct Report: Codable, Sendable {
   package var requests: Requests
   package var unmatched: [Unmatched]
   package var unused: [Unused]
+  /// How many interactions the cassette that is replayed has; nil where none is.
+  package var interactions: Int?
+  /// Whether the environment has ended, and this is the last word; nil while it lives.
+  package var ended: Bool?
+  /// What the command of `diorama run` ended with; nil where there is none.
+  package var commandStatus: Int32?
   package var strings: Strings
   package var toggles: Toggles
   package var durationSeconds: Double

@@ -57,13 +57,14 @@ final class BodySpool: Sendable {
   /// Adds bytes.
   func append(_ chunk: [UInt8]) throws {
     try state.withLock { state in
+      // As it comes: what takes secrets out may hold it back until it has seen more.
+      state.clock?.take(chunk)
       try keep(state.redactor?.push(chunk) ?? chunk, &state)
     }
   }
 
   private func keep(_ chunk: [UInt8], _ state: inout State) throws {
-    // What is kept is measured: parts add up to the body as it is recorded.
-    state.clock?.take(chunk)
+    state.clock?.keep(chunk)
     guard state.file == nil else { return try Self.spill(chunk, to: &state.file) }
     state.bytes += chunk
     guard state.bytes.count > Self.inlineLimit else { return }

@@ -37,10 +37,13 @@ package enum CassettePruner {
       guard report.cassette == location.har else {
         throw refusal(usage, "is of \(report.cassette ?? "no cassette"), not of \(location.har)")
       }
-      guard report.ok else {
-        throw refusal(usage, "is of a replay that was not ok: what it has not used it might have; mend the test first")
+      guard report.ended == true else {
+        throw refusal(usage, "is of an environment that had not ended; take the report of its end")
       }
-      guard report.recordedAt == cassette.header.recordedAt,
+      guard report.heldButForUnused, (report.commandStatus ?? 0) == 0 else {
+        throw refusal(usage, "is of a test that failed: what it has not used it might have; mend the test first")
+      }
+      guard report.interactions == cassette.interactions.count, report.recordedAt == cassette.header.recordedAt,
         report.unused.allSatisfy({ $0.isIn(cassette) })
       else { throw refusal(usage, "is of another recording than \(location.har) is now; replay again") }
       let these = Set(report.unused.map(\.index))

@@ -70,7 +70,8 @@ package enum CassetteReader {
   }
 
   static func missing(_ location: CassetteLocation, advice record: String? = nil) -> EnvironmentError {
-    let isUnfinished = FileManager.default.fileExists(atPath: location.partial)
+    let partial = try? PartialFile(of: location)
+    let isUnfinished = partial.map { !$0.places.isEmpty || !$0.strings.isEmpty } ?? false
     let advice =
       isUnfinished
       ? "an unfinished recording is there: diorama cassette check --recover \(location) makes it a cassette"

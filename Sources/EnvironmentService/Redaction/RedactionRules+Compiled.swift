@@ -49,6 +49,23 @@ extension RedactionRules {
         }
       }
     }
+    for (list, names) in [("headers", headers), ("keep.headers", keep.headers)] {
+      for (number, name) in names.enumerated() where !name.utf8.allSatisfy(Self.isInFieldName) {
+        throw failure(
+          "\(list)[\(number)]", "'\(name.prefix(80))' is no header's name; write it whole, as in X-Session")
+      }
+    }
+    for (list, names) in [("query", query), ("form", form)] {
+      for (number, name) in names.enumerated() where name.contains("*") {
+        throw failure(
+          "\(list)[\(number)]",
+          "'\(name.prefix(80))': '*' stands for nothing here; write each name whole, or a regular expression in patterns"
+        )
+      }
+    }
+    for (number, name) in keep.credentials.enumerated() where !name.contains("/") {
+      throw failure("keep.credentials[\(number)]", "'\(name.prefix(80))' is no credential; write SERVICE/ACCOUNT")
+    }
     for (number, name) in keep.headers.enumerated() where !HeaderRedaction.defaultNames.contains(name.lowercased()) {
       throw failure("keep.headers[\(number)]", "'\(name)' is not redacted by default; take it out")
     }
@@ -79,5 +96,15 @@ extension RedactionRules {
     rules.query = Set(query.map { $0.lowercased() })
     rules.form = Set(form.map { $0.lowercased() })
     return rules
+  }
+
+  /// Letters, digits and marks of a field's name (RFC 9110, 5.6.2), but for `*`, which a person means as any.
+  private static func isInFieldName(_ byte: UInt8) -> Bool {
+    switch byte {
+    case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+      UInt8(ascii: "0")...UInt8(ascii: "9"):
+      true
+    default: "!#$%&'+-.^_`|~".utf8.contains(byte)
+    }
   }
 }

@@ -154,6 +154,11 @@ struct WebSocketReplay: Sendable {
 
   private func miss(_ difference: String) -> WebSocketMessage {
     note(difference)
+    // Half of it is replayed already: unlike a request it cannot be recorded now.
+    if environment.mode.mayReachNetwork {
+      environment.fail(
+        "the WebSocket \(url) is not as recorded, and cannot be added to: record anew with mode record (\(difference))")
+    }
     return .close(1008, "not in the cassette: " + difference)
   }
 

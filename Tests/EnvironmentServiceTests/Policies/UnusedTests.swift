@@ -83,10 +83,36 @@ struct UnusedTests {
       }
       #expect(problem { $0.mode = "extend" } == "report.json is of mode extend; only a replay tells what is not used")
       #expect(problem { $0.cassette = "/other.har" }.hasPrefix("report.json is of /other.har, not of "))
-      #expect(problem { $0.ok = false }.hasPrefix("report.json is of a replay that was not ok"))
+      #expect(problem { $0.ok = false }.hasPrefix("report.json is of a test that failed"))
       #expect(problem { $0.recordedAt = "2018-10-08T09:00:00Z" }.hasPrefix("report.json is of another recording than "))
       #expect(problem { $0.unused[0].url += "x" }.hasPrefix("report.json is of another recording than "))
+      #expect(problem { $0.commandStatus = 1 }.hasPrefix("report.json is of a test that failed"))
+      #expect(problem { $0.ended = nil }.hasPrefix("report.json is of an environment that had not ended"))
+      #expect(problem { $0.interactions = 5 }.hasPrefix("report.json is of another recording than "))
       #expect(problem { _ in } == "[1, 2, 3]")
+    }
+  }
+
+  @Test("are told by the report that they have made fail, and once only: after that the cassette is another one")
+  func once() async throws {
+    try await Self.withRecording { world in
+      var policies = CassettePolicies()
+      policies.unused = .fail
+      let report = try await world.run(.replay, with: { $0.policies = policies }) { _ = try await $0.get("/a") }
+      #expect(!report.ok)
+      let usage = CassettePruner.Usage(file: "report.json", report: report)
+      #expect(try CassettePruner.remove(Self.unused(world, [usage]), from: world.location()) == 1)
+      #expect(throws: EnvironmentError.self) { try Self.unused(world, [usage]) }
+    }
+  }
+
+  @Test("are not told by an environment that still lives")
+  func soFar() async throws {
+    try await Self.withRecording { world in
+      let environment = try world.provision(.replay)
+      let usage = CassettePruner.Usage(file: "report.json", report: environment.report())
+      #expect(throws: EnvironmentError.self) { try Self.unused(world, [usage]) }
+      _ = await environment.end()
     }
   }
 

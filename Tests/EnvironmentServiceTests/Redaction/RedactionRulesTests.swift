@@ -25,6 +25,7 @@ struct RedactionRulesTests {
       (#"{"keep": {"query": []}}"#, "$.keep.query: there is no such rule; there are headers, credentials"),
       (#"{"json": "$.a"}"#, "$.json: it is a string, not "),
       (#"{"json": [1]}"#, "$.json.0: it is a whole number, not a string"),
+      (#"{"json": ["$.a"], "json": ["$.b"]}"#, "'json' is there twice; put both into one"),
       ("{", "not valid JSON"), ("[]", "it is an array"),
     ])
   func unknown(text: String, problem: String) {
@@ -35,6 +36,10 @@ struct RedactionRulesTests {
   @Test(
     "that cannot be used are refused, with their place",
     arguments: [
+      (#"{"headers": ["X-S*"]}"#, "$.headers[0]: 'X-S*' is no header's name"),
+      (#"{"headers": ["Authorization:"]}"#, "$.headers[0]: 'Authorization:' is no header's name"),
+      (#"{"query": ["a", "to*"]}"#, "$.query[1]: 'to*': '*' stands for nothing here"),
+      (#"{"keep": {"credentials": ["nosuch"]}}"#, "$.keep.credentials[0]: 'nosuch' is no credential"),
       (#"{"json": ["$.a[-1]"]}"#, "$.json[0]: '$.a[-1]' counts from an end"),
       (#"{"json": ["$.a", "b"]}"#, "$.json[1]: 'b' is no JSON path"),
       (#"{"patterns": ["("]}"#, "$.patterns[0]: '(' is no regular"),

@@ -34,6 +34,9 @@ extension Schemas {
       .required(
         "unused",
         .list(of: .record([.required("method", .words), .required("url", .words), .required("index", .count)]))),
+      .optional("interactions", .count, "How many interactions the cassette that is replayed has."),
+      .optional("ended", .boolean, "True in the report of an environment that has ended."),
+      .optional("commandStatus", .integer(0...255), "What the command of diorama run ended with."),
       .required(
         "strings",
         .record([
