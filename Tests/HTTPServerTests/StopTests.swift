@@ -215,7 +215,7 @@ struct StopTests {
     }
     for descriptor in 3..<200 where clients.allSatisfy({ $0.descriptor != Int32(descriptor) }) {
       let flags = fcntl(Int32(descriptor), F_GETFD)
-      if flags >= 0, flags & FD_CLOEXEC == 0, !inherited.contains(Int32(descriptor)) {
+      if flags >= 0, flags & FD_CLOEXEC == 0, !inherited.contains(Int32(descriptor)), isServers("\(descriptor)") {
         print("descriptor \(descriptor) is not close-on-exec")
         exit(2)
       }
@@ -229,13 +229,15 @@ struct StopTests {
 
   /// Sockets, epolls and the like; the runtime's timers come and go.
   private static func serverDescriptors() throws -> Int {
-    try entries("/proc/self/fd").count { descriptor in
-      var link = [CChar](repeating: 0, count: 256)
-      let count = readlink("/proc/self/fd/\(descriptor)", &link, link.count)
-      let target = String(decoding: link.prefix(max(0, count)).map { UInt8(bitPattern: $0) }, as: UTF8.self)
-      return target.hasPrefix("socket:")
-        || ["anon_inode:[eventpoll]", "anon_inode:[eventfd]", "/dev/null"].contains(target)
-    }
+    try entries("/proc/self/fd").count(where: isServers)
+  }
+
+  private static func isServers(_ descriptor: String) -> Bool {
+    var link = [CChar](repeating: 0, count: 256)
+    let count = readlink("/proc/self/fd/\(descriptor)", &link, link.count)
+    let target = String(decoding: link.prefix(max(0, count)).map { UInt8(bitPattern: $0) }, as: UTF8.self)
+    return target.hasPrefix("socket:")
+      || ["anon_inode:[eventpoll]", "anon_inode:[eventfd]", "/dev/null"].contains(target)
   }
 
   private static func serverThreads() throws -> Int {
