@@ -16,6 +16,8 @@ struct Upload {
 
   /// The stream that is not at its end yet.
   let pipe: BytePipe?
+  /// The file that has all of it.
+  private let file: FileBody?
   /// In bytes, where it is known.
   let length: Int?
   /// The bytes at hand, of which `position` have been read.
@@ -32,16 +34,23 @@ struct Upload {
     case .bytes(let bytes):
       self.bytes = bytes
       pipe = nil
+      file = nil
       length = bytes.count
     case .stream(let pipe, let length):
       bytes = []
       self.pipe = pipe
+      file = nil
       self.length = length
+    case .file(let file):
+      bytes = []
+      pipe = nil
+      self.file = file
+      length = file.length
     }
   }
 
   /// All of the body where it is at hand.
-  var whole: [UInt8]? { pipe == nil ? bytes : nil }
+  var whole: [UInt8]? { pipe == nil && file == nil ? bytes : nil }
 
   /// Reads on.
   ///
@@ -56,6 +65,15 @@ struct Upload {
       position += count
       sent += count
       return .bytes(count)
+    }
+    if let file {
+      do {
+        let count = try file.read(at: sent, into: buffer)
+        sent += count
+        return .bytes(count)
+      } catch {
+        return .failed(error)
+      }
     }
     guard let pipe else { return .bytes(0) }
     switch pipe.take(into: buffer) {

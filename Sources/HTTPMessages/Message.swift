@@ -50,12 +50,15 @@ package struct Response: Sendable {
   }
 }
 
-/// The content of a message: bytes at hand, or a stream of them whose memory is bounded.
+/// The content of a message: bytes at hand, a file, or a stream of bytes whose memory is bounded.
 package enum Body: Sendable {
   /// The whole of it.
   case bytes([UInt8])
   /// A stream, and its length in bytes where that is known beforehand (else it is sent chunked).
   case stream(BytePipe, length: Int?)
+  /// An open file, all of whose content is there: it is sent with its length, without passing through our memory where
+  /// the system can do that.
+  case file(FileBody)
 
   /// No content.
   package static let empty = Body.bytes([])
@@ -65,6 +68,7 @@ package enum Body: Sendable {
     switch self {
     case .bytes(let bytes): bytes.count
     case .stream(_, let length): length
+    case .file(let file): file.length
     }
   }
 
@@ -90,6 +94,12 @@ package enum Body: Sendable {
         }
         all += chunk
       }
+      return all
+    case .file(let file):
+      guard file.length <= limit else { throw BodyTooLarge(limit: limit) }
+      var all: [UInt8] = []
+      all.reserveCapacity(file.length)
+      try file.forEachPiece { all.append(contentsOf: $0) }
       return all
     }
   }

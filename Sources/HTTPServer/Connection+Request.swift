@@ -207,6 +207,7 @@ extension Connection {
     }
     switch response.body {
     case .bytes(let bytes): return .bytes(bytes)
+    case .file(let file): return .file(file)
     case .stream(let pipe, let length):
       let stream = ResponseStream(
         pipe: pipe, length: length, endsConnection: length == nil && request.pointee.isOld, connection: self)

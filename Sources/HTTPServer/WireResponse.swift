@@ -1,6 +1,12 @@
 import CMicroHTTPD
 import HTTPMessages
 
+#if canImport(Darwin)
+  import Darwin
+#else
+  import Glibc
+#endif
+
 /// A response in libmicrohttpd's form; this value owns one of its references.
 struct WireResponse: ~Copyable {
   /// What follows the head.
@@ -12,6 +18,8 @@ struct WireResponse: ~Copyable {
     /// No body, and this `Content-Length`. Without one libmicrohttpd 0.9.75 cannot keep the connection: the end of
     /// the connection is then all that tells the client that nothing follows, and the head says so.
     case none(contentLength: Int?)
+    /// What a file has, with its length in the head: by sendfile(2) where the system has that.
+    case file(FileBody)
     /// What a pipe brings.
     case stream(ResponseStream)
     /// The connection leaves HTTP; its ``Connection`` says what for.
@@ -31,7 +39,8 @@ struct WireResponse: ~Copyable {
     if case .upgrade = content, let upgrade { headers.append("Upgrade", upgrade) }
     headers.remove("Content-Length")
     guard let pointer = Self.create(content) else {
-      throw ServerError(what: "no memory for the response", where: "response", next: "use a stream for a large body")
+      throw ServerError(what: "no memory or no file descriptor for the response", where: "response",
+        next: "use a stream for a large body, or raise the limit of open files")
     }
     // From status line, framing and `Connection`, generously.
     var size = 192
@@ -69,6 +78,14 @@ struct WireResponse: ~Copyable {
       if length == nil, let response { _ = diorama_response_closes(response) }
       return response
     case .upgrade: return MHD_create_response_for_upgrade(Callbacks.upgraded, nil)
+    case .file(let file):
+      guard file.length > 0 else { return create(.bytes([])) }
+      // The manual: "fd will be closed when response is destroyed", so it gets one of its own.
+      let descriptor = fcntl(file.descriptor, F_DUPFD_CLOEXEC, 0)
+      guard descriptor >= 0 else { return nil }
+      let response = MHD_create_response_from_fd_at_offset64(UInt64(file.length), descriptor, 0)
+      if response == nil { close(descriptor) }
+      return response
     case .stream(let stream):
       let size = stream.length.map { UInt64(max(0, $0)) } ?? diorama_size_unknown()
       let context = Unmanaged.passRetained(stream)

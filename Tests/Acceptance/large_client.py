@@ -1,7 +1,9 @@
 """The app of large.py: sends a large body or fetches one, never whole in memory, and prints the status and the digests of
 both ends.
 
-    large_client.py up|down|text MEGABYTES
+    large_client.py up|up-text|down|text MEGABYTES URL
+
+What goes up as text names the endpoint; its digest is that of the same with URL, the upstream's.
 """
 
 import hashlib
@@ -28,27 +30,29 @@ def digest_of(read):
     return [digest.hexdigest(), count]
 
 
-def main(way, megabytes):
-    connection = http.client.HTTPConnection(os.environ["DIORAMA_ENDPOINT_STORE"].split("//")[1], timeout=100)
-    if way != "up":
+def main(way, megabytes, url):
+    endpoint = os.environ["DIORAMA_ENDPOINT_STORE"]
+    connection = http.client.HTTPConnection(endpoint.split("//")[1], timeout=100)
+    if way in ("down", "text"):
         connection.request("GET", f"/{way}/{megabytes}")
         response = connection.getresponse()
         return [response.status, digest_of(response.read), response.getheader("X-Digest")]
     sent = hashlib.sha256()
+    line, meant = (f"\n{text}/cb\n".encode() if way == "up-text" else b"" for text in (endpoint, url))
 
     def body():
         for block in blocks(megabytes):
-            sent.update(block)
-            yield block
+            sent.update(block + meant)
+            yield block + line
 
-    headers = {"Content-Type": "application/octet-stream", "Content-Length": str(megabytes << 20)}
-    try:
-        connection.request("PUT", f"/up/{megabytes}", body(), headers)
-    except (BrokenPipeError, ConnectionResetError):
-        pass  # refused before it was read; the answer is there all the same
+    headers = {
+        "Content-Type": "text/plain" if way == "up-text" else "application/octet-stream",
+        "Content-Length": str(megabytes * ((1 << 20) + len(line))),
+    }
+    connection.request("PUT", f"/{way}/{megabytes}", body(), headers)
     response = connection.getresponse()
-    return [response.status, [sent.hexdigest(), megabytes << 20], response.read().decode()]
+    return [response.status, [sent.hexdigest(), megabytes * ((1 << 20) + len(meant))], response.read().decode()]
 
 
 if __name__ == "__main__":
-    print(json.dumps(main(sys.argv[1], int(sys.argv[2]))))
+    print(json.dumps(main(sys.argv[1], int(sys.argv[2]), sys.argv[3])))

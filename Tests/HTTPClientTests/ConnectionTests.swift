@@ -52,8 +52,11 @@ struct ConnectionTests {
     }
   }
 
-  @Test("that turn out to be closed are replaced, and the body is sent again", arguments: [true, false])
-  func closedMeanwhile(isStream: Bool) async throws {
+  @Test("that turn out to be closed are replaced, and the body is sent again", arguments: ["bytes", "stream", "file"])
+  func closedMeanwhile(kind: String) async throws {
+    let path = NSTemporaryDirectory() + "diorama-\(UUID().uuidString)"
+    try "text".write(toFile: path, atomically: false, encoding: .utf8)
+    defer { try? FileManager.default.removeItem(atPath: path) }
     let bodies = Signal<String>()
     try await withUpstream { connection in
       guard let first = try connection.readHead() else { return }
@@ -63,7 +66,8 @@ struct ConnectionTests {
       if let second = try connection.readHead() { _ = try connection.readBody(of: second) }
     } _: { client, upstream in
       let body: () -> Body = {
-        guard isStream else { return .bytes([UInt8]("text".utf8)) }
+        if kind == "bytes" { return .bytes([UInt8]("text".utf8)) }
+        if kind == "file" { return .file(FileBody(owning: open(path, O_RDONLY | O_CLOEXEC), length: 4)) }
         let pipe = BytePipe()
         pipe.offerAll("text")
         pipe.finish()

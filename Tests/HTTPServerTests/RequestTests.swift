@@ -72,6 +72,7 @@ struct RequestTests {
       let kind =
         switch request.body {
         case .bytes: "bytes"
+        case .file: "a file"
         case .stream(_, let length): "stream of \(length.map(String.init) ?? "unknown")"
         }
       let body = try await request.body.collect(upTo: 1 << 24)

@@ -68,8 +68,13 @@ enum BodyContent {
   }
 
   private static func looksLikeJSON(_ body: UnsafeRawBufferPointer) -> Bool {
-    let first = body.first { $0 != 0x20 && $0 != 0x09 && $0 != 0x0A && $0 != 0x0D }
-    return first == UInt8(ascii: "{") || first == UInt8(ascii: "[")
+    body.first { !BodyHolding.isSpace($0) }.map(BodyHolding.beginsJSON) ?? false
+  }
+
+  /// Adds what follows the bytes of a body that is compared byte by byte.
+  static func appendEnd(ofBytes count: Int, to hash: inout SipHash) {
+    hash.append(number: count)
+    hash.append(Tag.bytes.rawValue)
   }
 
   /// Adds the content to a hash.
@@ -77,8 +82,7 @@ enum BodyContent {
     switch self {
     case .bytes(let bytes):
       hash.append(bytes)
-      hash.append(number: bytes.count)
-      hash.append(Tag.bytes.rawValue)
+      Self.appendEnd(ofBytes: bytes.count, to: &hash)
     case .kept(let bytes):
       bytes.withUnsafeBytes { Self.bytes($0).append(to: &hash) }
     case .json(let value):

@@ -24,11 +24,11 @@ package struct CassetteIndex: Sendable {
   ///   - upstreams: the environment's; an interaction belongs to one by name, else by its URL's origin.
   ///   - maker: the rules; keys looked up must be made by the same.
   ///   - order: in which the interactions are to play.
-  ///   - body: reads a recorded body.
+  ///   - body: reads the body of the interaction with this number, which lies in a file, piece by piece.
   /// - Throws: what `body` throws; when a pattern of the rules takes too long.
   package init(
     _ interactions: [Interaction], upstreams: [CassetteHeader.Upstream], maker: MatchKeyMaker,
-    order: PlaybackOrder = .request, body: (RecordedBody) throws -> [UInt8]
+    order: PlaybackOrder = .request, body: (Int, inout KeyStream) throws -> Void
   ) throws {
     let needsPlain = order == .free && maker.book != nil
     var plainKeys: [MatchKey] = []
@@ -44,7 +44,7 @@ package struct CassetteIndex: Sendable {
         if needsPlain { plainKeys.append(MatchKey(high: 0, low: 0)) }
         continue
       }
-      let keys = try maker.keys(of: interaction.request, upstream: upstream, body: body)
+      let keys = try maker.keys(of: interaction.request, upstream: upstream) { try body(number, &$0) }
       let key = keys.key
       if needsPlain { plainKeys.append(keys.plain) }
       let group = groups[key] ?? Int32(counts.count)

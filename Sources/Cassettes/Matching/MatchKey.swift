@@ -6,6 +6,13 @@ package struct MatchKey: Hashable, Sendable {
   let high: UInt64
   let low: UInt64
 
+  init(high: UInt64, low: UInt64) {
+    self.high = high
+    self.low = low
+  }
+
+  init(_ words: (UInt64, UInt64)) { self.init(high: words.0, low: words.1) }
+
   // Half of a good hash is a good hash.
   package func hash(into hasher: inout Hasher) {
     hasher.combine(low)

@@ -35,6 +35,20 @@ package struct MatchKeyMaker: Sendable {
     contentType: UnsafeRawBufferPointer?, body: UnsafeRawBufferPointer
   ) -> MatchKey {
     var hash = SipHash()
+    appendHead(method: method, upstream: upstream, target: target, to: &hash)
+    if body.isEmpty {
+      BodyContent.appendEnd(ofBytes: 0, to: &hash)
+    } else {
+      BodyContent(body, contentType: contentType).append(to: &hash)
+    }
+    return MatchKey(hash.finish())
+  }
+
+  /// Adds all but the body to a hash.
+  @inline(__always)
+  private func appendHead(
+    method: UnsafeRawBufferPointer, upstream: Int, target: UnsafeRawBufferPointer, to hash: inout SipHash
+  ) {
     // Every part is followed by its length: read from the end, no two requests give the same bytes.
     hash.append(method)
     hash.append(number: method.count)
@@ -46,14 +60,18 @@ package struct MatchKeyMaker: Sendable {
     } else {
       hash.append(number: 0)
     }
-    if body.isEmpty {
-      hash.append(number: 0)
-      hash.append(BodyContent.Tag.bytes.rawValue)
-    } else {
-      BodyContent(body, contentType: contentType).append(to: &hash)
+  }
+
+  /// Adds all but the body to a hash.
+  func appendHead(method: String, upstream: Int, target: String, to hash: inout SipHash) {
+    var method = method
+    var target = target
+    method.withUTF8 { method in
+      target.withUTF8 { target in
+        appendHead(
+          method: UnsafeRawBufferPointer(method), upstream: upstream, target: UnsafeRawBufferPointer(target), to: &hash)
+      }
     }
-    let (high, low) = hash.finish()
-    return MatchKey(high: high, low: low)
   }
 
   /// The keys of a request, by the rules.
@@ -96,20 +114,30 @@ package struct MatchKeyMaker: Sendable {
   /// - Parameters:
   ///   - request: what was recorded.
   ///   - upstream: the index of the upstream that it belongs to.
-  ///   - body: reads its body.
+  ///   - body: reads its body, where that lies in a file, piece by piece.
   /// - Returns: the keys of any request that counts as the same.
   /// - Throws: what `body` throws; when a pattern takes too long.
   package func keys(
-    of request: RecordedRequest, upstream: Int, body: (RecordedBody) throws -> [UInt8]
+    of request: RecordedRequest, upstream: Int, body: (inout KeyStream) throws -> Void
   ) throws -> RequestKeys {
-    try keys(
-      method: request.method, upstream: upstream, target: RecordedURL(request.url).target, headers: request.headers,
-      body: try body(request.body))
+    let target = RecordedURL(request.url).target
+    if case .bytes(let bytes) = request.body, bytes.count <= KeyStream.heldLimit {
+      return try keys(
+        method: request.method, upstream: upstream, target: target, headers: request.headers, body: bytes)
+    }
+    var stream = try KeyStream(
+      self, method: request.method, upstream: upstream, target: target, headers: request.headers)
+    if case .bytes(let bytes) = request.body {
+      bytes.withUnsafeBytes { stream.push($0) }
+    } else {
+      try body(&stream)
+    }
+    return try stream.finish()
   }
 }
 
 /// By what a request is looked up.
-package struct RequestKeys: Sendable {
+package struct RequestKeys: Sendable, Equatable {
   /// By the rules.
   package let key: MatchKey
   /// As if there were no rules: tells requests apart that only rules make equal.

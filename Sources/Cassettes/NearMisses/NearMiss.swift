@@ -27,6 +27,8 @@ package struct NearMiss: Sendable {
 ///   - book: the rules of what counts.
 ///   - expected: the interaction that has to come next; it is named first. Nil where the order asks for none.
 ///   - awaited: the interaction that has to be played before another one.
+///   - large: of a request whose body is not at hand, how long it is and whether a recorded one is the same; `body` is its
+///     beginning then.
 ///   - limit: the most to return.
 ///   - readBody: reads a recorded body; where it throws, that is the difference.
 /// - Returns: the nearest, none where nothing has much in common with the request. A request that is recorded comes
@@ -34,11 +36,11 @@ package struct NearMiss: Sendable {
 package func nearMisses(
   method: String, target: String, upstreamName: String?, headers: Headers, body: [UInt8],
   in interactions: [Interaction], names: (Interaction) -> String?, book: RuleBook? = nil, expected: Int? = nil,
-  awaited: (Int) -> Int? = { _ in nil }, limit: Int = 3,
+  awaited: (Int) -> Int? = { _ in nil }, large: LargeBody? = nil, limit: Int = 3,
   body readBody: (RecordedBody) throws -> [UInt8]
 ) -> [NearMiss] {
   let sought = SoughtRequest(
-    method: method, target: target, upstreamName: upstreamName, headers: headers, body: body,
+    method: method, target: target, upstreamName: upstreamName, headers: headers, body: body, large: large,
     book: book ?? .empty)
   let rules = sought.criteria.applied.map(sought.book.title)
   let title = { (index: Int) in
@@ -55,7 +57,8 @@ package func nearMisses(
   for (place, nearness) in nearest.sorted.enumerated() where place < limit || budget > 0 {
     let interaction = interactions[nearness.index]
     budget -= interaction.request.body.length + body.count
-    var differences = sought.differences(from: interaction, name: names(interaction), readBody: readBody)
+    var differences = sought.differences(
+      from: interaction, index: nearness.index, name: names(interaction), readBody: readBody)
     if differences.isEmpty {
       let other = awaited(nearness.index)
       differences = [
@@ -72,7 +75,7 @@ package func nearMisses(
   var misses: [NearMiss] = []
   if let expected, interactions.indices.contains(expected) {
     let differences = sought.differences(
-      from: interactions[expected], name: names(interactions[expected]), readBody: readBody)
+      from: interactions[expected], index: expected, name: names(interactions[expected]), readBody: readBody)
     // In what quite another request differs helps no one.
     let isOther = differences.contains { [.method, .upstream, .path].contains($0.kind) }
     misses.append(

@@ -128,7 +128,7 @@ struct Nearness: Comparable {
 
   private static func bodyCost(_ body: RecordedBody, _ sought: SoughtRequest) -> Double {
     switch body {
-    case .file(_, let length): return length == sought.body.count ? 0.5 : 1
+    case .file(_, let length): return length == (sought.large?.length ?? sought.body.count) ? 0.5 : 1
     case .bytes(let bytes):
       if bytes == sought.body { return 0 }
       if bytes.isEmpty || sought.body.isEmpty { return 2 }

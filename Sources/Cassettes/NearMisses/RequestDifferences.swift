@@ -5,13 +5,17 @@ extension SoughtRequest {
   ///
   /// - Parameters:
   ///   - interaction: the recorded one.
+  ///   - number: its index.
   ///   - name: its upstream.
   ///   - readBody: reads its body.
   /// - Returns: none when both count as the same.
   func differences(
-    from interaction: Interaction, name: String?, readBody: (RecordedBody) throws -> [UInt8]
+    from interaction: Interaction, index number: Int, name: String?, readBody: (RecordedBody) throws -> [UInt8]
   ) -> [Difference] {
     do {
+      if large != nil || interaction.request.body.length > KeyStream.heldLimit {
+        return try rest(from: interaction, name: name) + largeDifferences(from: interaction, index: number)
+      }
       let recordedBody = try readBody(interaction.request.body)
       return try recordedBody.withUnsafeBytes { recordedBody in
         try body.withUnsafeBytes { body in
@@ -22,12 +26,28 @@ extension SoughtRequest {
       }
     } catch {
       // The parts that are at hand say something all the same.
-      let empty = UnsafeRawBufferPointer(start: nil, count: 0)
-      let rest = try? differences(
-        from: compared(interaction.request, name: name, body: empty), of: interaction, name: name,
-        actual: compared(body: empty))
-      return (rest ?? []) + [Difference(.body, "body", recorded: "what cannot be read (\(error))", actual: "a body")]
+      return ((try? rest(from: interaction, name: name)) ?? []) + [Difference(.body, "body", recorded: "what cannot be read (\(error))", actual: "a body")]
     }
+  }
+
+  /// In what it differs but for the body.
+  private func rest(from interaction: Interaction, name: String?) throws -> [Difference] {
+    let empty = UnsafeRawBufferPointer(start: nil, count: 0)
+    return try differences(
+      from: compared(interaction.request, name: name, body: empty), of: interaction, name: name,
+      actual: compared(body: empty))
+  }
+
+  /// In what bodies differ of which one at least is too long to be at hand.
+  private func largeDifferences(from interaction: Interaction, index: Int) throws -> [Difference] {
+    guard criteria.body != .none else { return [] }
+    let recorded = interaction.request.body.length
+    let actual = large?.length ?? body.count
+    guard recorded == actual else {
+      return [Difference(.body, "body length", recorded: "\(recorded) bytes", actual: "\(actual) bytes")]
+    }
+    guard let large, try !large.isSame(index) else { return [] }
+    return [Difference(.body, "body", recorded: "\(recorded) bytes", actual: "as many, not the same")]
   }
 
   /// This request, reduced to what counts.

@@ -9,7 +9,9 @@ struct SoughtRequest {
   /// The rules, and what counts by them.
   let book: RuleBook
   let criteria: Criteria
+  /// All of it, or the beginning of what is ``large``.
   let body: [UInt8]
+  let large: LargeBody?
   /// The path as sent, and as it is compared.
   let path: [UInt8]
   let canonicalPath: [UInt8]
@@ -19,7 +21,8 @@ struct SoughtRequest {
   let bodyWords: WordFilter
 
   init(
-    method: String, target: String, upstreamName: String?, headers: Headers, body: [UInt8], book: RuleBook
+    method: String, target: String, upstreamName: String?, headers: Headers, body: [UInt8], large: LargeBody? = nil,
+    book: RuleBook
   ) {
     self.method = method
     self.target = String(target.prefix { $0 != "#" })
@@ -27,6 +30,7 @@ struct SoughtRequest {
     self.headers = headers
     self.book = book
     self.body = body
+    self.large = large
     let target = Array(target.utf8.prefix { $0 != UInt8(ascii: "#") })
     let mark = target.firstIndex(of: UInt8(ascii: "?")) ?? target.count
     path = mark == 0 ? [UInt8(ascii: "/")] : Array(target[..<mark])

@@ -58,6 +58,14 @@ struct ComparedRequest {
   /// The same for all requests that count as the same.
   var key: MatchKey {
     var hash = SipHash()
+    appendHead(to: &hash)
+    body?.append(to: &hash)
+    appendEnd(to: &hash)
+    return MatchKey(hash.finish())
+  }
+
+  /// Adds what stands before the body.
+  func appendHead(to hash: inout SipHash) {
     // Every part is followed by its length or its number: read from the end, no two requests give the same bytes.
     for text in [method, scheme, host] {
       if let text { hash.append(text: text) }
@@ -75,12 +83,13 @@ struct ComparedRequest {
       for value in values { hash.append(text: value) }
       hash.append(number: values.count)
     }
-    body?.append(to: &hash)
+  }
+
+  /// Adds what stands behind the body.
+  func appendEnd(to hash: inout SipHash) {
     hash.append(body == nil ? 0 : 1)
     // Under other rules a request is another one.
     for rule in criteria.applied { hash.append(number: rule) }
     hash.append(number: criteria.applied.count)
-    let (high, low) = hash.finish()
-    return MatchKey(high: high, low: low)
   }
 }

@@ -76,7 +76,7 @@ final class OpenCassette: Sendable {
     if isPlain, let same = known(\.isPlain) { return same }
     let sought = try SoughtInteractions(self, redactor, byRules: !rules.rules.rules.isEmpty)
     if !isPlain, sought.areAsRecorded, let same = known(\.isAsRecorded) { return same }
-    let replay = try Replay(self, sought.interactions, upstreams: upstreams, rules: rules, order: order)
+    let replay = try Replay(self, sought, upstreams: upstreams, rules: rules, order: order)
     guard isPlain || sought.areAsRecorded else { return replay }
     replays.withLock { known in
       known.removeAll { $0.replay == nil }

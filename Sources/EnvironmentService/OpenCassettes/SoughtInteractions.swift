@@ -7,6 +7,10 @@ struct SoughtInteractions {
   private(set) var interactions: [Interaction]
   /// Whether nothing had to be changed.
   private(set) var areAsRecorded = true
+  private let location: CassetteLocation
+  private let redactor: Redactor
+  /// Those with a request body in a file out of which something goes, and which is too large to be held without it.
+  private var redactedFiles = Set<Int>()
 
   /// - Parameters:
   ///   - cassette: whose they are.
@@ -15,6 +19,8 @@ struct SoughtInteractions {
   /// - Throws: an ``EnvironmentError`` for a body that cannot be read.
   init(_ cassette: OpenCassette, _ redactor: Redactor, byRules: Bool) throws(EnvironmentError) {
     interactions = cassette.cassette.interactions
+    location = cassette.location
+    self.redactor = redactor
     guard redactor.changesRequests || cassette.hasCodedRequests || byRules else { return }
     for index in interactions.indices {
       let recorded = interactions[index].request
@@ -25,10 +31,71 @@ struct SoughtInteractions {
         if headers != recorded.headers { change { $0[index].request.headers = headers } }
       }
       guard recorded.body.length > 0 else { continue }
-      let body = try CassetteReader.bytes(of: recorded.body, in: cassette.location)
-      let redacted = redactor.redact(body, of: recorded.headers)
-      if redacted != body { change { $0[index].request.body = .bytes(redacted) } }
+      switch recorded.body {
+      case .bytes(let body):
+        let redacted = redactor.redact(body, of: recorded.headers)
+        if redacted != body { change { $0[index].request.body = .bytes(redacted) } }
+      case .file(_, let length):
+        guard try isRedacted(index) else { continue }
+        redactedFiles.insert(index)
+        guard length <= KeyStream.heldLimit else {
+          areAsRecorded = false
+          continue
+        }
+        var redacted: [UInt8] = []
+        try read(index) { redacted += $0 }
+        redactedFiles.remove(index)
+        change { $0[index].request.body = .bytes(redacted) }
+      }
     }
+  }
+
+  /// Reads a request's body that lies in a file, piece by piece.
+  ///
+  /// - Parameters:
+  ///   - index: of the interaction.
+  ///   - body: called with each piece.
+  /// - Throws: an ``EnvironmentError`` where it cannot be read; what `body` throws.
+  func readRequestBody(_ index: Int, _ body: ([UInt8]) throws -> Void) throws {
+    guard case .file(let name, let length) = interactions[index].request.body else { return }
+    let file = try CassetteReader.file(name, length: length, in: location)
+    var redactor = redactedFiles.contains(index) ? streamRedactor(index) : nil
+    try file.forEachPiece { piece in
+      let bytes = [UInt8](piece)
+      try body(redactor?.push(bytes) ?? bytes)
+    }
+    if let rest = redactor?.finish() { try body(rest) }
+  }
+
+  private func streamRedactor(_ index: Int) -> BodyRedactor {
+    redactor.body(interactions[index].request.headers, isDecoded: false)
+  }
+
+  private func read(_ index: Int, _ body: ([UInt8]) -> Void) throws(EnvironmentError) {
+    do {
+      try readRequestBody(index, body)
+    } catch let error as EnvironmentError {
+      throw error
+    } catch {
+      throw EnvironmentError(.inputOutput, "\(location.har): \(error)")
+    }
+  }
+
+  /// Whether anything goes out of a body that lies in a file, or it is still coded.
+  private func isRedacted(_ index: Int) throws(EnvironmentError) -> Bool {
+    var redactor = streamRedactor(index)
+    // Decoding may change anything: then both are compared.
+    let mayBeCoded = interactions[index].request.headers["Content-Encoding"] != nil
+    let before = try mayBeCoded ? ContentDigest() : nil
+    let after = try mayBeCoded ? ContentDigest() : nil
+    try read(index) { piece in
+      let clean = redactor.push(piece)
+      if let before { piece.withUnsafeBytes { before.update($0) } }
+      if let after { clean.withUnsafeBytes { after.update($0) } }
+    }
+    let rest = redactor.finish()
+    if let after { rest.withUnsafeBytes { after.update($0) } }
+    return redactor.hasFound || before?.finish() != after?.finish()
   }
 
   private mutating func change(_ body: (inout [Interaction]) -> Void) {

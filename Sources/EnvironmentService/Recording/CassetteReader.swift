@@ -1,5 +1,6 @@
 package import Cassettes
 import Foundation
+package import HTTPMessages
 
 /// A cassette as it lies on the disk, read whole.
 package struct StoredCassette: Sendable {
@@ -56,17 +57,43 @@ package enum CassetteReader {
     switch body {
     case .bytes(let bytes): return bytes
     case .file(let name, let length):
-      let path = "\(location.folder)/\(name)"
-      guard let data = FileManager.default.contents(atPath: path) else {
-        throw EnvironmentError(
-          .broken, "\(path) is missing, a body that \(location.har) needs; take it from version control or record anew")
+      let file = try Self.file(name, length: length, in: location)
+      do {
+        return try [UInt8](unsafeUninitializedCapacity: length) { buffer, count in
+          while count < length {
+            count += try file.read(at: count, into: .init(rebasing: UnsafeMutableRawBufferPointer(buffer)[count...]))
+          }
+        }
+      } catch {
+        throw unreadable("\(location.folder)/\(name)", error)
       }
-      guard data.count == length else {
-        throw EnvironmentError(
-          .broken, "\(path) has \(data.count) bytes and not \(length) as recorded; restore it or record anew")
-      }
-      return [UInt8](data)
     }
+  }
+
+  /// Opens a recorded body that lies in a file.
+  ///
+  /// - Parameters:
+  ///   - name: as in ``RecordedBody/file(name:length:)``.
+  ///   - length: as recorded.
+  ///   - location: the cassette.
+  /// - Throws: an ``EnvironmentError`` when it is missing or not as long as recorded.
+  package static func file(
+    _ name: String, length: Int, in location: CassetteLocation
+  ) throws(EnvironmentError) -> FileBody {
+    let path = "\(location.folder)/\(name)"
+    let descriptor = open(path, O_RDONLY | O_CLOEXEC)
+    guard descriptor >= 0 else {
+      throw EnvironmentError(
+        .broken, "\(path) is missing, a body that \(location.har) needs; take it from version control or record anew")
+    }
+    let file = FileBody(owning: descriptor, length: length)
+    var status = stat()
+    guard fstat(descriptor, &status) == 0, Int(status.st_size) == length else {
+      throw EnvironmentError(
+        .broken,
+        "\(path) has \(status.st_size) bytes and not \(length) as recorded; restore it or record anew")
+    }
+    return file
   }
 
   static func missing(_ location: CassetteLocation, advice record: String? = nil) -> EnvironmentError {

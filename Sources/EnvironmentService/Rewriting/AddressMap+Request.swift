@@ -48,6 +48,13 @@ extension AddressMap {
     }
   }
 
+  /// Does the same to a body as it streams by.
+  ///
+  /// - Returns: a new one, for one body; nil where it is not touched.
+  package func requestBodyRewriter(contentType: String?, form: Form = .ownPort) -> EndpointRewriter? {
+    TextualType.mayComeFromApp(contentType) ? EndpointRewriter(map: self, form: form) : nil
+  }
+
   /// Whether it is worth while to look closer, told in one pass that allocates nothing.
   ///
   /// False means that there is no endpoint's address; true, that one of our ports stands where a port can stand.

@@ -10,22 +10,34 @@ struct EndpointURLMatcher {
   ///
   /// - Returns: nil when there is none.
   func translate(_ text: UnsafeBufferPointer<UInt8>) -> [UInt8]? {
-    var output: [UInt8] = []
-    var copied = 0
-    var index = 0
-    while index < text.count {
+    scan(text, from: 0, until: text.count).output
+  }
+
+  /// Translates the endpoints' addresses that begin in a part of a text.
+  ///
+  /// - Parameters:
+  ///   - text: also what stands around the part.
+  ///   - start: where the part begins.
+  ///   - limit: where it ends: addresses that begin here or later are left for another time.
+  /// - Returns: the part as it is then, nil where there is none; and its end, which is behind the limit where an address
+  ///   reaches over it.
+  func scan(_ text: UnsafeBufferPointer<UInt8>, from start: Int, until limit: Int) -> (output: [UInt8]?, end: Int) {
+    var output: [UInt8]?
+    var copied = start
+    var index = start
+    while index < limit {
       guard text[index] | 0x20 == UInt8(ascii: "h"), let found = look(at: index, in: text) else {
         index += 1
         continue
       }
-      output.append(contentsOf: text[copied..<index])
-      output.append(contentsOf: found.replacement)
+      output = output ?? []
+      output?.append(contentsOf: text[copied..<index])
+      output?.append(contentsOf: found.replacement)
       copied = found.end
       index = found.end
     }
-    guard copied > 0 else { return nil }
-    output.append(contentsOf: text[copied...])
-    return output
+    output?.append(contentsOf: text[copied..<index])
+    return (output, index)
   }
 
   private func look(at start: Int, in text: UnsafeBufferPointer<UInt8>) -> (end: Int, replacement: [UInt8])? {

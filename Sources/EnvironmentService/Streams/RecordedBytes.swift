@@ -1,11 +1,11 @@
 import Cassettes
-import Foundation
+import HTTPMessages
 
 /// The bytes of a recorded body, from its beginning, without holding those that lie in a file.
 struct RecordedBytes: Sendable {
   private enum Source: Sendable {
     case bytes([UInt8])
-    case file(FileHandle)
+    case file(FileBody)
   }
 
   /// How many there are in all.
@@ -19,16 +19,7 @@ struct RecordedBytes: Sendable {
     switch body {
     case .bytes(let bytes): source = .bytes(bytes)
     case .file(let name, let length):
-      let path = "\(location.folder)/\(name)"
-      guard let file = FileHandle(forReadingAtPath: path) else {
-        throw EnvironmentError(.broken, "\(path) is missing; take it from version control or record anew")
-      }
-      let found = try file.seekToEnd()
-      guard found == length else {
-        throw EnvironmentError(
-          .broken, "\(path) has \(found) bytes and not \(length) as recorded; restore it or record anew")
-      }
-      try file.seek(toOffset: 0)
+      let file = try CassetteReader.file(name, length: length, in: location)
       source = .file(file)
     }
   }
@@ -41,7 +32,9 @@ struct RecordedBytes: Sendable {
       position += part.count
       return [UInt8](part)
     case .file(let file):
-      return [UInt8](try file.read(upToCount: most) ?? Data())
+      let part = try file.read(at: position, upTo: most)
+      position += part.count
+      return part
     }
   }
 }

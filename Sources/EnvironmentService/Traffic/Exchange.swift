@@ -7,9 +7,9 @@ import HTTPServer
 /// One request that cannot be answered at once: routed, put into the upstream's terms, played, forwarded, recorded or
 /// refused.
 struct Exchange: Sendable {
-  /// The most bytes of a request body that matching holds in memory.
-  static let matchLimit = 64 << 20
-  /// The most bytes of a text body that are held to have their URLs rewritten with a right length.
+  /// The most bytes of a body that are held in memory as a whole.
+  static let matchLimit = KeyStream.heldLimit
+  /// The most bytes of a text that are held on its way to the app to have its URLs rewritten with a right length.
   static let rewriteLimit = 1 << 20
 
   let environment: Environment
@@ -56,7 +56,6 @@ struct Exchange: Sendable {
       return state.requests
     }
     let addresses = environment.addresses
-    let contentType = request.headers["Content-Type"]
     var outgoing = Request(
       method: request.method, target: addresses.requestTarget(target, form: form),
       headers: addresses.requestHeaders(request.headers, upstream: index, form: form), body: request.body)
@@ -64,23 +63,27 @@ struct Exchange: Sendable {
     let isWebSocket = WebSocketHandshake.isAsked(by: request)
     if isWebSocket { outgoing.method = RecordedRequest.webSocketMethod }
 
-    // The body has to be at hand to be matched, or to have endpoint URLs in it made the upstream's.
-    if !environment.mode.replays, TextualType.mayComeFromApp(contentType), request.body.length == nil {
-      outgoing.body = try await request.body.held(upTo: Self.rewriteLimit)
-    }
-    let mustHold =
-      environment.mode.replays
-      || (TextualType.mayComeFromApp(contentType) && (outgoing.body.length ?? .max) <= Self.matchLimit)
-    if mustHold {
-      let bytes = try await held(outgoing.body, of: outgoing, upstream: index)
-      outgoing.body = .bytes(addresses.requestBody(bytes, contentType: contentType, form: form) ?? bytes)
-    }
-    // As it would be recorded: redacted is matched with redacted, while an upstream gets the real thing.
     let isSought = environment.replay != nil || !environment.mode.mayReachNetwork
-    let sought = isSought ? environment.redactor.redact(outgoing) : outgoing
+    // As it would be recorded: redacted is matched with redacted, while an upstream gets the real thing.
+    var sought = outgoing
+    var keys: RequestKeys?
+    var length: Int?
+    switch try await taken(outgoing, upstream: index, form: form, isSought: isSought) {
+    case .passing(let body): outgoing.body = body
+    case .short(let bytes):
+      outgoing.body = .bytes(bytes)
+      sought = isSought ? environment.redactor.redact(outgoing) : outgoing
+      if case .bytes(let bytes) = sought.body {
+        keys = try environment.replay?.keys(of: sought, upstream: index, body: bytes)
+      }
+    case .long(let body, let found):
+      outgoing.body = body
+      sought = found?.request ?? outgoing
+      keys = found?.keys
+      length = found?.length
+    }
     var isRecorded = false
-    if case .bytes(let bytes) = sought.body, let replay = environment.replay {
-      let keys = try replay.keys(of: sought, upstream: index, body: bytes)
+    if let keys, let replay = environment.replay {
       if let index = environment.next(for: keys) {
         let isCoded = replay.isCoded(index, accepted: request.headers["Accept-Encoding"])
         if let socket = environment.webSocket(index, for: request, form: form) { return socket }
@@ -90,7 +93,10 @@ struct Exchange: Sendable {
       isRecorded = environment.state.withLock { $0.playback?.contains(keys.key) ?? false }
     }
     guard environment.mode.mayReachNetwork, let client else {
-      throw await miss(sought, upstream: index, isRecorded: isRecorded)
+      let large = length.flatMap { length in
+        environment.replay?.largeBody(of: sought, upstream: index, length: length, keys: keys)
+      }
+      throw await miss(sought, upstream: index, isRecorded: isRecorded, large: large)
     }
     if isWebSocket {
       return try await WebSocketForwarding(
@@ -104,31 +110,34 @@ struct Exchange: Sendable {
     ).forward(outgoing)
   }
 
-  /// The whole body of a request; one that does not come whole is counted as failed.
-  private func held(_ body: Body, of request: Request, upstream index: Int) async throws -> [UInt8] {
+  /// A request's body as far as it has to be known; one that does not come whole is counted as failed.
+  private func taken(
+    _ request: Request, upstream index: Int, form: AddressMap.Form, isSought: Bool
+  ) async throws -> UploadIntake.Taken {
     do {
-      return try await body.collect(upTo: Self.matchLimit)
+      return try await UploadIntake(environment: environment, upstream: index, form: form)
+        .take(request, isSought: isSought)
+    } catch let error as EnvironmentError {
+      throw error
     } catch {
-      let url = environment.upstreams[index].origin.description + request.target
-      let isMiss = error is BodyTooLarge && !environment.mode.mayReachNetwork
-      let text = "the request did not come whole: \(error)"
+      let problem = error as? Problem
       environment.note(
-        isMiss ? .unmatched : .failed, status: error is BodyTooLarge ? 413 : 499, method: request.method, url: url,
-        text: text,
-        unmatched: isMiss ? .init(method: request.method, url: url, nearest: [], refusal: text) : nil)
+        .failed, status: problem?.status ?? 499, method: request.method,
+        url: environment.upstreams[index].origin.description + request.target,
+        text: problem?.detail ?? "the request did not come whole: \(error)")
       throw error
     }
   }
 
   /// The refusal of a request that is not recorded, or not at this point: what is nearest, what differs, what would
   /// record it.
-  private func miss(_ request: Request, upstream index: Int, isRecorded: Bool) async -> Problem {
+  private func miss(_ request: Request, upstream index: Int, isRecorded: Bool, large: LargeBody?) async -> Problem {
     let upstream = environment.upstreams[index]
     let url = upstream.origin.description + request.target
     let body: [UInt8] = if case .bytes(let bytes) = request.body { bytes } else { [] }
     let nearest =
       environment.replay?.nearest(
-        to: request, upstream: upstream.name, body: body, playback: environment.state.withLock { $0.playback }) ?? []
+        to: request, upstream: upstream.name, body: body, large: large, playback: environment.state.withLock { $0.playback }) ?? []
     let advice = environment.specification.recordAdvice(upstreams: environment.upstreams)
     var detail = "\(request.method) \(url) "
     switch (environment.mode, environment.specification.cassette) {
@@ -160,7 +169,7 @@ extension Environment {
     switch error {
     case let problem as Problem: return problem.response
     case let error as BodyTooLarge:
-      return Problem(status: 413, title: "The request body is too large", detail: "\(error)").response
+      return Problem(status: 413, title: "The request body is too large", detail: "\(error): send it in parts").response
     case let error as EnvironmentError:
       if error.kind == .cannotWrite { failRecording(error) } else { fail(error.message) }
       let title = error.kind == .cannotWrite ? "The recording cannot be written" : "The cassette cannot be replayed"
@@ -174,30 +183,5 @@ extension EnvironmentSpecification {
   /// The command that would record what is missing.
   func recordAdvice(upstreams: [AddressMap.Upstream]) -> String {
     recordAdvice(.extend, upstreams: upstreams.map { ($0.name, $0.origin.description) })
-  }
-}
-
-extension Body {
-  /// The whole of it where that is at most so many bytes; else what has come, and the rest as a stream.
-  func held(upTo limit: Int) async throws -> Body {
-    guard case .stream(let source, let length) = self else { return self }
-    var bytes: [UInt8] = []
-    while let chunk = try await source.read() {
-      bytes += chunk
-      guard bytes.count > limit else { continue }
-      let target = BytePipe()
-      Task { [bytes] in
-        do {
-          try await target.write(bytes)
-          while let chunk = try await source.read() { try await target.write(chunk) }
-          target.finish()
-        } catch {
-          source.abandon()
-          target.fail(error)
-        }
-      }
-      return .stream(target, length: length)
-    }
-    return .bytes(bytes)
   }
 }

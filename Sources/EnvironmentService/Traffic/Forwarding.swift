@@ -18,7 +18,7 @@ struct Forwarding: Sendable {
   private struct Exchanged: Sendable {
     let request: Request
     let requestBody: BodySpool?
-    /// Ends when the request's body has come whole; nil where it was at hand.
+    /// Ends when the request's body has been taken whole; nil where it was at hand.
     let upload: Task<Void, any Error>?
     let response: Response
     let startedAt: Date
@@ -58,6 +58,9 @@ struct Forwarding: Sendable {
       let copy = BytePipe()
       sent.body = .stream(copy, length: length)
       upload = Self.tee(pipe, to: copy, into: spool)
+    case .file(let file):
+      guard let spool else { break }
+      upload = Self.copy(file, into: spool)
     }
     do {
       let response = try await client.send(sent, to: upstream.origin)
@@ -130,6 +133,7 @@ struct Forwarding: Sendable {
   private func whole(_ body: Body, isText: Bool) async throws -> [UInt8]? {
     switch body {
     case .bytes(let bytes): return bytes
+    case .file: return try await body.collect(upTo: Exchange.rewriteLimit)
     case .stream(let source, let length):
       guard let length, isText, length <= Exchange.rewriteLimit else { return nil }
       do {
@@ -276,6 +280,20 @@ struct Forwarding: Sendable {
 
   private func note(_ kind: Journal.Kind, status: Int, _ request: Request, text: String? = nil) {
     environment.note(kind, status: status, method: request.method, url: url(request), text: text)
+  }
+
+  /// Keeps a copy of a body for the recording while it is sent.
+  private static func copy(_ file: FileBody, into spool: BodySpool) -> Task<Void, any Error> {
+    Task {
+      var offset = 0
+      while offset < file.length {
+        let piece = try file.read(at: offset, upTo: FileBody.pieceSize)
+        offset += piece.count
+        try spool.append(piece)
+        // Others have something to do as well.
+        await Task.yield()
+      }
+    }
   }
 
   /// Passes a request body on and keeps a copy for the recording: the whole of it, also when the upstream reads only

@@ -9,7 +9,8 @@ import LaunchContract
 final class Replay: Sendable {
   let cassette: OpenCassette
   /// The cassette's, their requests as they would be recorded now.
-  let interactions: [Interaction]
+  var interactions: [Interaction] { sought.interactions }
+  private let sought: SoughtInteractions
   let index: CassetteIndex
   let maker: MatchKeyMaker
   /// For whom it answers.
@@ -23,6 +24,8 @@ final class Replay: Sendable {
   private let assignment: UpstreamAssignment
   /// For each of the upstreams, where it was when it was recorded, if elsewhere.
   let formerOrigins: [[Origin]]
+  /// Makes addresses of then those of now; nil where they are the same.
+  private let rebasing: AddressMap?
   /// Whether any response was coded on the wire.
   private let isCodedAnywhere: Bool
   /// Whether any interaction began a WebSocket.
@@ -35,7 +38,7 @@ final class Replay: Sendable {
 
   /// To be asked of ``OpenCassette/replay(_:rules:order:redactor:)``.
   init(
-    _ cassette: OpenCassette, _ interactions: [Interaction], upstreams: [CassetteHeader.Upstream],
+    _ cassette: OpenCassette, _ sought: SoughtInteractions, upstreams: [CassetteHeader.Upstream],
     rules: MatchingRules.InForce, order: PlaybackOrder
   ) throws(EnvironmentError) {
     self.cassette = cassette
@@ -47,16 +50,19 @@ final class Replay: Sendable {
     } catch {
       throw EnvironmentError(.usage, "rules: \(error.problem)")
     }
-    self.interactions = interactions
+    self.sought = sought
+    let interactions = sought.interactions
     let location = cassette.location
     let assignment = UpstreamAssignment(upstreams)
     self.assignment = assignment
     assigned = interactions.map { Int32(assignment.upstream(of: $0) ?? -1) }
     formerOrigins = Self.formerOrigins(interactions, of: upstreams, assigned: assigned)
+    let rebasing = Self.rebasing(upstreams: upstreams, formerOrigins: formerOrigins)
+    self.rebasing = rebasing
     do {
-      let requests = Self.rebased(interactions, upstreams: upstreams, formerOrigins: formerOrigins)
+      let requests = Self.rebased(interactions, by: rebasing)
       index = try CassetteIndex(requests, upstreams: upstreams, maker: maker, order: order) {
-        try CassetteReader.bytes(of: $0, in: location)
+        try Self.readRequestBody($0, of: sought, by: rebasing, into: &$1)
       }
     } catch let error as EnvironmentError {
       throw error
@@ -85,15 +91,17 @@ final class Replay: Sendable {
     return former
   }
 
-  /// The interactions with requests that speak of the upstreams where they are now, as the app's requests will.
-  private static func rebased(
-    _ interactions: [Interaction], upstreams: [CassetteHeader.Upstream], formerOrigins: [[Origin]]
-  ) -> [Interaction] {
-    guard formerOrigins.contains(where: { !$0.isEmpty }) else { return interactions }
-    let addresses = AddressMap(
+  private static func rebasing(upstreams: [CassetteHeader.Upstream], formerOrigins: [[Origin]]) -> AddressMap? {
+    guard formerOrigins.contains(where: { !$0.isEmpty }) else { return nil }
+    return AddressMap(
       upstreams: zip(upstreams, formerOrigins).map {
         AddressMap.Upstream(name: $0.name, origin: $0.origin, port: 0, formerOrigins: $1)
       }, mainPort: 0)
+  }
+
+  /// The interactions with requests that speak of the upstreams where they are now, as the app's requests will.
+  private static func rebased(_ interactions: [Interaction], by addresses: AddressMap?) -> [Interaction] {
+    guard let addresses else { return interactions }
     return interactions.map { interaction in
       var interaction = interaction
       let url = RecordedURL(interaction.request.url)
@@ -106,6 +114,38 @@ final class Replay: Sendable {
         interaction.request.body = .bytes(body)
       }
       return interaction
+    }
+  }
+
+  /// Reads the body of a recorded request, which lies in a file, as it is matched.
+  private static func readRequestBody(
+    _ index: Int, of sought: SoughtInteractions, by rebasing: AddressMap?, into key: inout KeyStream
+  ) throws {
+    var rewriter = rebasing?.requestBodyRewriter(
+      contentType: sought.interactions[index].request.headers["Content-Type"])
+    try sought.readRequestBody(index) { piece in
+      (rewriter?.push(piece) ?? piece).withUnsafeBytes { key.push($0) }
+    }
+    rewriter?.finish().withUnsafeBytes { key.push($0) }
+  }
+
+  /// What can be said of a request's body that was not held.
+  ///
+  /// - Parameters:
+  ///   - request: in the upstream's terms.
+  ///   - upstream: its index.
+  ///   - length: of the body.
+  ///   - keys: of the request.
+  func largeBody(of request: Request, upstream: Int, length: Int, keys: RequestKeys?) -> LargeBody {
+    LargeBody(length: length) { [self] index in
+      // The same request with that body: only where the bodies are the same are the keys.
+      var key = try maker.stream(for: request, upstream: upstream)
+      if case .bytes(let bytes) = interactions[index].request.body {
+        bytes.withUnsafeBytes { key.push($0) }
+      } else {
+        try Self.readRequestBody(index, of: sought, by: rebasing, into: &key)
+      }
+      return try key.finish() == keys
     }
   }
 
@@ -122,7 +162,7 @@ final class Replay: Sendable {
       return try maker.keys(
         method: request.method, upstream: upstream, target: request.target, headers: request.headers, body: body)
     } catch {
-      throw EnvironmentError(.broken, "\(request.method) \(request.target) cannot be looked up: \(error)")
+      throw .unanswerable(request, error)
     }
   }
 
@@ -165,16 +205,19 @@ final class Replay: Sendable {
   /// - Parameters:
   ///   - request: in the upstream's terms.
   ///   - upstream: its name.
-  ///   - body: of the request.
+  ///   - body: of the request; of a large one its beginning.
+  ///   - large: what can be said of a body that was not held.
   ///   - playback: how far the cassette has been played.
   /// - Returns: the nearest, the best first.
   func nearest(
-    to request: Request, upstream: String, body: [UInt8], playback: Playback?
+    to request: Request, upstream: String, body: [UInt8], large: LargeBody? = nil,
+    playback: Playback?
   ) -> [Report.Nearest] {
     nearMisses(
       method: request.method, target: request.target, upstreamName: upstream, headers: request.headers, body: body,
       in: interactions, names: { [assignment, upstreams] in assignment.upstream(of: $0).map { upstreams[$0].name } },
       book: maker.book, expected: playback?.expected, awaited: { playback?.awaited(by: $0) },
+      large: large,
       body: { [location] in try CassetteReader.bytes(of: $0, in: location) }
     ).map { miss in
       let recorded = interactions[miss.index].request
@@ -276,36 +319,33 @@ final class Replay: Sendable {
       return Response(status: interaction.response.status)
     }
     let headers = headers(of: index, addresses: addresses, form: form, isCoded: isCoded)
-    let path = "\(location.folder)/\(name)"
-    guard let file = FileHandle(forReadingAtPath: path) else {
-      throw EnvironmentError(.broken, "\(path) is missing; take it from version control or record anew")
-    }
-    let found = try file.seekToEnd()
-    guard found == length else {
-      throw EnvironmentError(
-        .broken, "\(path) has \(found) bytes and not \(length) as recorded; restore it or record anew")
-    }
-    try file.seek(toOffset: 0)
+    let file = try CassetteReader.file(name, length: length, in: location)
     var transform = BodyTransform(
       decoder: nil, rewriter: rewriter(of: index, addresses: addresses, form: form),
       encoder: isCoded ? try codings(of: index)?.encoder() : nil)
-    let isUnchanged = transform.isIdentity && !interaction.response.isChunked
-    let pipe = BytePipe()
+    let isChunked = interaction.response.isChunked
+    var response = Response(status: interaction.response.status, reason: interaction.response.reason, headers: headers)
+    guard !transform.isIdentity || isChunked else {
+      response.body = .file(file)
+      return response
+    }
+    let pipe = BytePipe(capacity: FileBody.pieceSize)
     Task {
       do {
-        while let chunk = try file.read(upToCount: 65_536), !chunk.isEmpty {
-          try await pipe.write(try transform.push([UInt8](chunk)))
+        var offset = 0
+        while offset < length {
+          let piece = try file.read(at: offset, upTo: FileBody.pieceSize)
+          offset += piece.count
+          try await pipe.write(try transform.push(piece))
         }
         try await pipe.write(try transform.finish())
         pipe.finish()
       } catch {
         pipe.fail(error)
       }
-      try? file.close()
     }
-    return Response(
-      status: interaction.response.status, reason: interaction.response.reason, headers: headers,
-      body: .stream(pipe, length: isUnchanged ? length : nil))
+    response.body = .stream(pipe, length: nil)
+    return response
   }
 }
 

@@ -51,6 +51,9 @@ func inlineBody(_ body: RecordedBody) throws -> [UInt8] {
   return bytes
 }
 
+/// As ``inlineBody(_:)``, for an index.
+func noFiles(_ interaction: Int, _ key: inout KeyStream) throws { throw NoSuchBody() }
+
 struct NoSuchBody: Error, CustomStringConvertible {
   var description: String { "no such file" }
 }

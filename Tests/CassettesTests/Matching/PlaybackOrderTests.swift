@@ -19,7 +19,7 @@ struct PlaybackOrderTests {
   ) throws -> Playback {
     let book = try json.map { try RuleBook(try rules($0), upstreams: Sent.upstreams) }
     let index = try CassetteIndex(
-      interactions, upstreams: Sent.upstreams, maker: MatchKeyMaker(book), order: order, body: inlineBody)
+      interactions, upstreams: Sent.upstreams, maker: MatchKeyMaker(book), order: order, body: noFiles)
     return Playback(index: index, uniquely: uniquely)
   }
 

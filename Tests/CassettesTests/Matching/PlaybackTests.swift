@@ -10,7 +10,7 @@ struct PlaybackTests {
   {
     let declared = try upstreams.sorted { $0.key < $1.key }
       .map { CassetteHeader.Upstream(name: $0.key, origin: try Origin(parsing: $0.value)) }
-    return try CassetteIndex(interactions, upstreams: declared, maker: MatchKeyMaker(), body: inlineBody)
+    return try CassetteIndex(interactions, upstreams: declared, maker: MatchKeyMaker(), body: noFiles)
   }
 
   private let interactions: [Interaction] = [

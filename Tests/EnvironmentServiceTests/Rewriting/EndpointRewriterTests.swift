@@ -1,0 +1,49 @@
+import HTTPMessages
+import Testing
+
+@testable import EnvironmentService
+
+@Suite("A request's body that is translated as it streams by")
+struct EndpointRewriterTests {
+  private static let texts = [
+    "", "no address", #"{"cb": "http://127.0.0.1:20013/x", "n": "http:\/\/localhost:20014\/y"}"#,
+    "u=http%3A%2F%2F127.0.0.1%3A20013%2Fx&v=http%253A%252F%252F127.0.0.1%253A20014",
+    "http://127.0.0.1:20011/dev.api1.com/x http://127.0.0.1:200130/ xhttp://dev.api1.com/ http://dev.api1.com/",
+    "http://127.0.0.1:20013", "a\nhttp://127.0.0.1:2001", String(repeating: "h", count: 9000) + "http://127.0.0.1:20013/",
+  ]
+
+  @Test(
+    "is what the whole becomes, wherever it is cut", arguments: [AddressMap.Form.ownPort, .pathSegment, .absolute])
+  func cut(_ form: AddressMap.Form) throws {
+    let map = try Sample.map()
+    var generator = SeededGenerator(seed: 1)
+    for text in Self.texts {
+      let bytes = Array(text.utf8)
+      let whole = map.requestBody(bytes, contentType: nil, form: form) ?? bytes
+      for size in [1, 2, 5, 64, 5000] {
+        var rewriter = try #require(map.requestBodyRewriter(contentType: nil, form: form))
+        var output: [UInt8] = []
+        var rest = bytes[...]
+        while !rest.isEmpty {
+          let piece = rest.prefix(size == 64 ? Int.random(in: 1...64, using: &generator) : size)
+          output += rewriter.push(Array(piece))
+          rest = rest.dropFirst(piece.count)
+        }
+        output += rewriter.finish()
+        #expect(output == whole, "\(text.prefix(60)) by \(size)")
+      }
+    }
+  }
+
+  @Test("passes on what is before a blank, a line's end or a quote, and else holds back little")
+  func flows() throws {
+    let map = try Sample.map()
+    var rewriter = try #require(map.requestBodyRewriter(contentType: "application/json"))
+    #expect(rewriter.push(Array("{\"a\": 1}\nhttp".utf8)) == Array("{\"a\": 1}\n".utf8))
+    #expect(rewriter.push(Array("://127.0.0.1:20013/x\n".utf8)) == Array("https://dev.api1.com/x\n".utf8))
+    var passed = 0
+    for _ in 0..<100 { passed += rewriter.push([UInt8](repeating: 0x61, count: 1000)).count }
+    #expect(passed > 95_000)
+    #expect(map.requestBodyRewriter(contentType: "image/png") == nil)
+  }
+}

@@ -1,0 +1,33 @@
+import Foundation
+import HTTPMessages
+import TestSupport
+import Testing
+
+@testable import EnvironmentService
+
+@Suite("A request's body that is kept until it is sent")
+struct UploadStoreTests {
+  @Test("is in memory while it is short, then in a file that has no name", arguments: [10, 1 << 20, (1 << 20) + 1])
+  func kept(size: Int) async throws {
+    try await withWorld { world in
+      let store = UploadStore(folder: world.folder)
+      let bytes = (0..<size).map { UInt8(truncatingIfNeeded: $0 &* 7 &+ $0 >> 8) }
+      for start in stride(from: 0, to: size, by: 300_000) {
+        try store.append(Array(bytes[start..<min(size, start + 300_000)]))
+      }
+      #expect(world.files.isEmpty)
+      let body = store.finish()
+      if case .file = body { #expect(size > 1 << 20) } else { #expect(size <= 1 << 20) }
+      for _ in 0..<2 { #expect(try await body.collect(upTo: size) == bytes) }
+    }
+  }
+
+  @Test("is refused where there is no room, with the way to make some")
+  func noRoom() {
+    let problem = #expect(throws: Problem.self) {
+      try UploadStore(folder: "/nowhere/at all").append([UInt8](repeating: 0, count: 2 << 20))
+    }
+    #expect(problem?.status == 507)
+    #expect(problem?.detail.contains("set TMPDIR") == true)
+  }
+}
