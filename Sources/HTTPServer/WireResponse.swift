@@ -39,7 +39,8 @@ struct WireResponse: ~Copyable {
     if case .upgrade = content, let upgrade { headers.append("Upgrade", upgrade) }
     headers.remove("Content-Length")
     guard let pointer = Self.create(content) else {
-      throw ServerError(what: "no memory or no file descriptor for the response", where: "response",
+      throw ServerError(
+        what: "no memory or no file descriptor for the response", where: "response",
         next: "use a stream for a large body, or raise the limit of open files")
     }
     // From status line, framing and `Connection`, generously.

@@ -55,11 +55,13 @@ struct FileAnswerTests {
     }
   }
 
-  @Test("that has become shorter ends the connection, and is not taken for whole")
+  @Test("that has become shorter ends the connection once that has been idle for long enough")
   func cut() async throws {
     try await withFile(1_000_000) { path, bytes in
       let handler = TestHandler(slow: { _ in Self.open(path, length: 2_000_000) })
-      try await withServer(.init(), handler) { port in
+      var configuration = HTTPServer.Configuration()
+      configuration.idleSeconds = 1
+      try await withServer(configuration, handler) { port in
         try await onThread {
           let client = try RawClient(port: port)
           try client.send(.get("/"))

@@ -26,7 +26,9 @@ extension SoughtRequest {
       }
     } catch {
       // The parts that are at hand say something all the same.
-      return ((try? rest(from: interaction, name: name)) ?? []) + [Difference(.body, "body", recorded: "what cannot be read (\(error))", actual: "a body")]
+      return ((try? rest(from: interaction, name: name)) ?? []) + [
+        Difference(.body, "body", recorded: "what cannot be read (\(error))", actual: "a body")
+      ]
     }
   }
 

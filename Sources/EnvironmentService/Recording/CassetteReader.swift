@@ -76,6 +76,7 @@ package enum CassetteReader {
   ///   - name: as in ``RecordedBody/file(name:length:)``.
   ///   - length: as recorded.
   ///   - location: the cassette.
+  /// - Returns: the file, from its beginning.
   /// - Throws: an ``EnvironmentError`` when it is missing or not as long as recorded.
   package static func file(
     _ name: String, length: Int, in location: CassetteLocation

@@ -137,7 +137,8 @@ struct Exchange: Sendable {
     let body: [UInt8] = if case .bytes(let bytes) = request.body { bytes } else { [] }
     let nearest =
       environment.replay?.nearest(
-        to: request, upstream: upstream.name, body: body, large: large, playback: environment.state.withLock { $0.playback }) ?? []
+        to: request, upstream: upstream.name, body: body, large: large,
+        playback: environment.state.withLock { $0.playback }) ?? []
     let advice = environment.specification.recordAdvice(upstreams: environment.upstreams)
     var detail = "\(request.method) \(url) "
     switch (environment.mode, environment.specification.cassette) {

@@ -136,6 +136,7 @@ final class Replay: Sendable {
   ///   - upstream: its index.
   ///   - length: of the body.
   ///   - keys: of the request.
+  /// - Returns: what the nearest recorded requests are compared with.
   func largeBody(of request: Request, upstream: Int, length: Int, keys: RequestKeys?) -> LargeBody {
     LargeBody(length: length) { [self] index in
       // The same request with that body: only where the bodies are the same are the keys.

@@ -50,7 +50,7 @@ final class UploadStore {
     } catch {
       throw Problem(
         status: 507, title: "The request body cannot be kept",
-        detail: "\(error.message); a body of more than \(Self.memoryLimit) bytes is kept in \(folder) until it is sent: "
+        detail: "\(error.message); a body of more than \(Self.memoryLimit) bytes waits in \(folder) to be sent: "
           + "set TMPDIR to a folder with room for it")
     }
   }

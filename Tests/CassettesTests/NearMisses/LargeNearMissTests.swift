@@ -20,7 +20,9 @@ struct LargeNearMissTests {
     #expect(says(LargeBody(length: 100) { _ in false }) == ["body: recorded 100 bytes, got as many, not the same"])
     #expect(says(LargeBody(length: 100) { $0 == 0 }, to: "/x?a=1") == ["query item `a`: not recorded, got `1`"])
     #expect(
-      says(LargeBody(length: 100) { _ in true }) == ["the request is recorded, but every recording of it has been played"])
+      says(LargeBody(length: 100) { _ in true }) == [
+        "the request is recorded, but every recording of it has been played"
+      ])
     #expect(
       says(LargeBody(length: 100) { _ in throw NoSuchBody() }) == [
         "body: recorded what cannot be read (no such file), got a body"

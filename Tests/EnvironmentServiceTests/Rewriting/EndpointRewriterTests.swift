@@ -9,7 +9,8 @@ struct EndpointRewriterTests {
     "", "no address", #"{"cb": "http://127.0.0.1:20013/x", "n": "http:\/\/localhost:20014\/y"}"#,
     "u=http%3A%2F%2F127.0.0.1%3A20013%2Fx&v=http%253A%252F%252F127.0.0.1%253A20014",
     "http://127.0.0.1:20011/dev.api1.com/x http://127.0.0.1:200130/ xhttp://dev.api1.com/ http://dev.api1.com/",
-    "http://127.0.0.1:20013", "a\nhttp://127.0.0.1:2001", String(repeating: "h", count: 9000) + "http://127.0.0.1:20013/",
+    "http://127.0.0.1:20013", "a\nhttp://127.0.0.1:2001",
+    String(repeating: "h", count: 9000) + "http://127.0.0.1:20013/",
   ]
 
   @Test(
