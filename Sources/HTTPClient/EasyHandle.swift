@@ -13,6 +13,8 @@ final class EasyHandle {
   private let problem: UnsafeMutablePointer<CChar>
   private let proxyFields = HeaderList(lines: ["Proxy-Connection:"])
   private var code = CURLE_OK
+  /// That of the last transfer: what depends on it alone is set then.
+  private var origin: Origin?
 
   init(_ settings: Settings, origin: Origin) throws {
     guard let raw = curl_easy_init() else {
@@ -36,16 +38,18 @@ final class EasyHandle {
     self.transfer = transfer
     problem[0] = 0
     let proxy = settings.proxy(for: transfer.origin.scheme)
-    set(CURLOPT_PROXY, proxy)
+    let isSameOrigin = transfer.origin == origin
+    if !isSameOrigin { set(CURLOPT_PROXY, proxy) }
     if !proxy.isEmpty, transfer.origin.scheme == "http", !proxy.hasPrefix("socks") {
       // Curl alone knows whether no_proxy applies, and writes the absolute form for a proxy.
       set(CURLOPT_URL, transfer.origin.description + transfer.target)
       set(CURLOPT_REQUEST_TARGET, nil)
     } else {
       // Sent to the letter, whatever it holds.
-      set(CURLOPT_URL, transfer.origin.description)
+      if !isSameOrigin { set(CURLOPT_URL, transfer.origin.description) }
       set(CURLOPT_REQUEST_TARGET, transfer.target)
     }
+    origin = transfer.origin
     set(CURLOPT_HTTPHEADER, pointer: transfer.fields.first)
     setMethod(transfer)
     try check(transfer.origin)

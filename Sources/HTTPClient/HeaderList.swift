@@ -87,7 +87,7 @@ final class HeaderList {
 
   private func seal() {
     let block = UnsafeMutableBufferPointer<CChar>.allocate(capacity: text.count)
-    _ = block.initialize(from: text.lazy.map { CChar(bitPattern: $0) })
+    text.withUnsafeBytes { UnsafeMutableRawBufferPointer(block).copyMemory(from: $0) }
     let nodes = UnsafeMutableBufferPointer<curl_slist>.allocate(capacity: starts.count)
     for (index, start) in starts.enumerated() {
       let next = index + 1 < starts.count ? nodes.baseAddress.map { $0 + index + 1 } : nil

@@ -51,6 +51,7 @@ struct ResponseHead {
 
   private mutating func takeStatus(_ line: Slice<UnsafeRawBufferPointer>) {
     headers = Headers()
+    headers.fields.reserveCapacity(12)
     let parts = line.split(separator: 0x20, maxSplits: 2, omittingEmptySubsequences: false)
     status = parts.count > 1 ? parts[1].prefix(3).reduce(0) { $0 * 10 + Int($1 &- 0x30) } : 0
     reason = parts.count > 2 ? Self.text(Self.trimmed(parts[2])) : ""
@@ -70,7 +71,6 @@ struct ResponseHead {
 
   /// UTF-8, or else ISO 8859-1, which is what old servers mean and what loses nothing.
   private static func text(_ bytes: Slice<UnsafeRawBufferPointer>) -> String {
-    if let text = String(validating: bytes, as: UTF8.self) { return text }
-    return String(String.UnicodeScalarView(bytes.map { Unicode.Scalar($0) }))
+    String(wire: UnsafeRawBufferPointer(rebasing: bytes))
   }
 }

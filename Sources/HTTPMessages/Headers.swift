@@ -56,11 +56,13 @@ package struct Headers: Sendable, Equatable, ExpressibleByDictionaryLiteral {
     }
     fields[index].value = value
     let rest = index + 1
+    guard fields[rest...].contains(where: { $0.name.equalsIgnoringASCIICase(name) }) else { return }
     fields = Array(fields[..<rest]) + fields[rest...].filter { !$0.name.equalsIgnoringASCIICase(name) }
   }
 
   /// Drops every field of that name.
   package mutating func remove(_ name: String) {
+    guard self[name] != nil else { return }
     fields.removeAll { $0.name.equalsIgnoringASCIICase(name) }
   }
 
@@ -70,15 +72,28 @@ package struct Headers: Sendable, Equatable, ExpressibleByDictionaryLiteral {
     let named = all("Connection").flatMap { $0.split(separator: ",") }
       .map { $0.drop(while: { $0 == " " || $0 == "\t" }) }
       .map { String($0.prefix(while: { $0 != " " && $0 != "\t" })) }
-    for name in Self.hopByHop + named where !name.isEmpty {
-      remove(name)
+    func isDropped(_ field: Field) -> Bool {
+      Self.isHopByHop(field.name)
+        || !field.name.isEmpty && named.contains { $0.equalsIgnoringASCIICase(field.name) }
     }
+    // Looked for first: to remove nothing costs a copy all the same.
+    if fields.contains(where: isDropped) { fields.removeAll(where: isDropped) }
   }
 
-  private static let hopByHop = [
-    "Connection", "Keep-Alive", "Proxy-Connection", "Proxy-Authenticate", "Proxy-Authorization", "TE", "Trailer",
-    "Transfer-Encoding", "Upgrade",
-  ]
+  private static func isHopByHop(_ name: String) -> Bool {
+    let names: [String]
+    switch name.utf8.count {
+    case 2: names = ["TE"]
+    case 7: names = ["Trailer", "Upgrade"]
+    case 10: names = ["Connection", "Keep-Alive"]
+    case 16: names = ["Proxy-Connection"]
+    case 17: names = ["Transfer-Encoding"]
+    case 18: names = ["Proxy-Authenticate"]
+    case 19: names = ["Proxy-Authorization"]
+    default: return false
+    }
+    return names.contains { $0.equalsIgnoringASCIICase(name) }
+  }
 }
 
 extension String {
@@ -87,7 +102,13 @@ extension String {
     let left = utf8
     let right = other.utf8
     guard left.count == right.count else { return false }
-    return zip(left, right).allSatisfy { $0.asciiLowercased == $1.asciiLowercased }
+    var (one, two) = (left.startIndex, right.startIndex)
+    while one < left.endIndex {
+      guard left[one].asciiLowercased == right[two].asciiLowercased else { return false }
+      left.formIndex(after: &one)
+      right.formIndex(after: &two)
+    }
+    return true
   }
 }
 

@@ -173,6 +173,7 @@ extension Connection {
   private func answer(_ raw: OpaquePointer) -> MHD_Result {
     guard let exchange = request.pointee.exchange else { return .NO }
     while true {
+      exchange.runJobs()
       if let outcome = exchange.takeOutcome() { return send(raw, outcome, of: exchange) }
       guard !isAbandoned else { return .NO }
       if park() { return .YES }

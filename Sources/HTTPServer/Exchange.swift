@@ -12,6 +12,8 @@ final class Exchange: Sendable {
     var outcome: Result<Response, any Error>?
     var stream: ResponseStream?
     var upgrade: (@Sendable (Duplex) -> Void)?
+    /// Parts of the handler's task that are due on the connection's thread.
+    var jobs: [UnownedJob] = []
     var isOver = false
   }
 
@@ -26,8 +28,10 @@ final class Exchange: Sendable {
     upload?.onWritable { connection.wake() }
   }
 
-  /// Runs the handler up to its first suspension, on this thread where that is possible: an answer that needs no
-  /// waiting then costs no switch of threads.
+  /// Starts the handler.
+  ///
+  /// One that is brief runs wholly on the connection's thread, in ``runJobs()``; any other up to its first suspension,
+  /// where that is possible: an answer that needs no waiting then costs no switch of threads.
   func start(_ handler: any RequestHandler, _ request: Request) {
     let work: @Sendable () async -> Void = {
       do {
@@ -37,7 +41,10 @@ final class Exchange: Sendable {
       }
     }
     let task: Task<Void, Never>
-    if #available(macOS 26, iOS 26, *) {
+    // While a body comes in, the thread has the client to wait for and not the handler.
+    if handler.isBrief, upload == nil {
+      task = Task(executorPreference: self) { await work() }
+    } else if #available(macOS 26, iOS 26, *) {
       task = Task.immediate { await work() }
     } else {
       task = Task { await work() }
@@ -90,11 +97,13 @@ final class Exchange: Sendable {
 
   /// The end: of the answer, or of the connection before that.
   func end(complete: Bool) {
-    let (task, outcome, stream) = state.withLock { state in
+    let (task, outcome, stream, jobs) = state.withLock { state in
       state.isOver = true
       state.upgrade = nil
-      return (state.task.take(), state.outcome.take(), state.stream.take())
+      defer { state.jobs = [] }
+      return (state.task.take(), state.outcome.take(), state.stream.take(), state.jobs)
     }
+    for job in jobs { globalConcurrentExecutor.enqueue(job) }
     upload?.onWritable(nil)
     stream?.end(complete: complete)
     outcome.map(Self.discard)
@@ -105,5 +114,25 @@ final class Exchange: Sendable {
 
   private static func discard(_ outcome: Result<Response, any Error>) {
     if case .success(let response) = outcome, case .stream(let pipe, _) = response.body { pipe.abandon() }
+  }
+}
+
+extension Exchange: TaskExecutor {
+  /// A part of the handler's task is due: the connection's thread runs it, which has to be woken for the answer anyway.
+  func enqueue(_ job: consuming ExecutorJob) {
+    let job = UnownedJob(job)
+    let isTaken = state.withLock { state in
+      guard !state.isOver else { return false }
+      state.jobs.append(job)
+      return true
+    }
+    if isTaken { connection.wake() } else { globalConcurrentExecutor.enqueue(job) }
+  }
+
+  /// Runs what is due; on the connection's thread.
+  func runJobs() {
+    while let job = state.withLock({ $0.jobs.isEmpty ? nil : $0.jobs.removeFirst() }) {
+      job.runSynchronously(on: asUnownedTaskExecutor())
+    }
   }
 }

@@ -19,6 +19,7 @@ enum Head {
   /// All fields in order, with the case of their names.
   static func fields(of connection: OpaquePointer) -> Headers {
     var headers = Headers()
+    headers.fields.reserveCapacity(fieldCount(of: connection))
     withUnsafeMutablePointer(to: &headers) { headers in
       _ = diorama_connection_fields(
         connection,
@@ -42,8 +43,7 @@ enum Head {
 
   /// Bytes as text: UTF-8, or Latin-1 where they are not, so that no two different values become one.
   static func text(_ bytes: UnsafeRawBufferPointer) -> String {
-    String(validating: bytes, as: UTF8.self)
-      ?? String(String.UnicodeScalarView(bytes.map { Unicode.Scalar($0) }))
+    String(wire: bytes)
   }
 
   /// A target as text.
@@ -51,6 +51,7 @@ enum Head {
   /// Bytes that are not UTF-8 have no place in a target (RFC 3986, 2.1) and none in a `String`: they are percent-
   /// encoded.
   static func target(_ bytes: UnsafeRawBufferPointer) -> String {
+    if bytes.allSatisfy({ $0 < 0x80 }) { return String(decoding: bytes, as: UTF8.self) }
     if let text = String(validating: bytes, as: UTF8.self) { return text }
     let digits = Array("0123456789ABCDEF".utf8)
     var encoded: [UInt8] = []

@@ -11,6 +11,12 @@ package protocol RequestHandler: Sendable {
   /// - Returns: the answer; nil sends the request on to ``respond(to:)``.
   func answer(_ request: borrowing RequestView) -> PreparedResponse?
 
+  /// Whether ``respond(to:)`` does little between its waits.
+  ///
+  /// Then all of it runs on the server thread of its connection, unless a body comes in meanwhile: nothing has to wait
+  /// for another thread. The other connections of that thread wait for it.
+  var isBrief: Bool { get }
+
   /// Everything else.
   ///
   /// It starts on a server thread and should get to its first suspension quickly. Its task is cancelled when the
@@ -32,5 +38,6 @@ package protocol RequestHandler: Sendable {
 
 extension RequestHandler {
   package func answer(_ request: borrowing RequestView) -> PreparedResponse? { nil }
+  package var isBrief: Bool { false }
   package func closed(_ connection: UInt64) {}
 }

@@ -9,12 +9,12 @@ extension HAR {
   /// - Parameters:
   ///   - bytes: The whole file.
   ///   - name: The file, for errors.
-  ///   - isDone: is told after each entry how many bytes of the file will not be looked at again, unless to say in
-  ///     which line an error is: with it, lines and columns of errors may be wrong.
+  ///   - isDone: is told now and then, by several threads, which bytes of the file will not be looked at again, unless
+  ///     to say what is wrong with it: errors may be others with it.
   /// - Returns: What it holds.
   /// - Throws: ``CassetteError`` when the text is broken, no HAR, of a newer format, or an entry lacks what it needs.
   package static func read(
-    _ bytes: UnsafeRawBufferPointer, name: String, isDone: (Int) -> Void = { _ in }
+    _ bytes: UnsafeRawBufferPointer, name: String, isDone: @escaping @Sendable (Range<Int>) -> Void = { _ in }
   ) throws(CassetteError) -> Cassette {
     var document = Document(bytes, name: name)
     return try document.read(isDone)
@@ -55,7 +55,7 @@ private struct Document {
     self.losses = losses
   }
 
-  mutating func read(_ isDone: (Int) -> Void) throws(CassetteError) -> Cassette {
+  mutating func read(_ isDone: @escaping @Sendable (Range<Int>) -> Void) throws(CassetteError) -> Cassette {
     guard let first = reader.peek() else { throw failure("the file is empty") }
     guard first == UInt8(ascii: "{") else {
       throw notHAR(ForeignFormat(value: try? reader.value(), bytes: reader.bytes))
@@ -76,7 +76,7 @@ private struct Document {
     return finished()
   }
 
-  private mutating func log(_ isDone: (Int) -> Void) throws(CassetteError) {
+  private mutating func log(_ isDone: @escaping @Sendable (Range<Int>) -> Void) throws(CassetteError) {
     guard reader.peek() == UInt8(ascii: "{") else { throw failure("log is not an object") }
     var hasEntries = false
     var progress = try syntax { reader throws(JSONError) in try reader.beginObject() }
@@ -99,31 +99,24 @@ private struct Document {
     guard hasEntries else { throw failure("log.entries is missing") }
   }
 
-  private mutating func entries(_ isDone: (Int) -> Void) throws(CassetteError) {
+  private mutating func entries(_ isDone: @escaping @Sendable (Range<Int>) -> Void) throws(CassetteError) {
     guard reader.peek() == UInt8(ascii: "[") else { throw failure("log.entries is not an array") }
-    var decoder = HAR.EntryDecoder(name: name, number: 0, author: author)
-    var number = 0
-    // All of an entry is wanted only by one who asks what is not carried over.
-    let isUnneeded: ((String) -> Bool)? = losses == nil ? { HAR.EntryDecoder.isUnneeded($0) } : nil
-    var progress = try syntax { reader throws(JSONError) in try reader.beginArray() }
-    while try syntax({ reader throws(JSONError) in try reader.nextElement(&progress) }) {
-      number += 1
-      let entry = try value(omitting: isUnneeded)
-      decoder.number = number
-      decoder.author = entry["_diorama"] != nil ? .diorama : author
-      let outcome = try decoder.decode(entry)
-      losses?.entry(entry, number: number, outcome)
-      switch outcome {
-      case .interaction(let interaction, let isIncomplete):
-        interactions.append(interaction)
-        if isIncomplete {
-          incomplete.append("entry \(number): \(interaction.request.method) \(interaction.request.url.prefix(200))")
-        }
-      case .skipped(let reason):
-        skipped.append("entry \(number): \(reason)")
-      }
-      isDone(reader.offset)
+    _ = try syntax { reader throws(JSONError) in try reader.beginArray() }
+    let (name, author) = (name, author)
+    var run: HAR.EntryRun
+    if losses == nil,
+      let read = HAR.EntryRuns(reader, make: { HAR.EntryRun($0, name: name, author: author, isDone: isDone) })?.read()
+    {
+      run = read
+    } else {
+      run = HAR.EntryRun(reader, name: name, author: author, losses: losses, isDone: isDone)
+      _ = try run.read()
     }
+    reader = run.reader
+    losses = run.losses
+    interactions += run.interactions
+    skipped += run.skipped.map { "entry \($0.number): \($0.reason)" }
+    incomplete += run.incomplete.map { "entry \($0.number): \($0.request)" }
   }
 
   private func finished() -> Cassette {
@@ -141,8 +134,8 @@ private struct Document {
     return cassette
   }
 
-  private mutating func value(omitting isUnneeded: ((String) -> Bool)? = nil) throws(CassetteError) -> JSON {
-    try syntax { reader throws(JSONError) in try reader.value(omitting: isUnneeded) }
+  private mutating func value() throws(CassetteError) -> JSON {
+    try syntax { reader throws(JSONError) in try reader.value() }
   }
 
   private mutating func syntax<Result>(

@@ -9,8 +9,10 @@ package enum StreamKind: Sendable {
   ///
   /// - Parameter contentType: The `Content-Type` of the response.
   package init?(contentType: String?) {
-    let type = (contentType ?? "").prefix { $0 != ";" }.lowercased().filter { $0 != " " && $0 != "\t" }
-    switch type {
+    let type = (contentType ?? "").utf8.prefix { $0 != UInt8(ascii: ";") }.filter { $0 != 0x20 && $0 != 0x09 }
+    // The shortest and the longest of them: most types are none.
+    guard 15...25 ~= type.count else { return nil }
+    switch String(decoding: type, as: UTF8.self).lowercased() {
     case "text/event-stream": self = .events
     case "application/x-ndjson", "application/ndjson", "application/jsonl", "application/x-jsonlines",
       "application/stream+json":

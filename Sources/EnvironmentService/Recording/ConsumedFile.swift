@@ -1,18 +1,14 @@
 import Foundation
 
-/// A file in memory that is read once, from its beginning to its end: what has been read is given back on the way, so
+/// A file in memory of which each part is read once, by any thread: what has been read is given back on the way, so
 /// that the file and what is made of it are never there in full at the same time.
 ///
 /// It is a copy, not a map: a file that shrinks under a map would end the process.
-final class ConsumedFile {
+final class ConsumedFile: @unchecked Sendable {
   /// The content. What was given back is zeros.
   let bytes: UnsafeRawBufferPointer
   private let memory: UnsafeMutableRawPointer
   private let length: Int
-  private var given = 0
-
-  /// As much as is given back at once: each time costs a call.
-  private static let step = 4 << 20
 
   /// - Parameter path: of the file.
   /// - Throws: what the system says.
@@ -50,14 +46,14 @@ final class ConsumedFile {
 
   deinit { munmap(memory, length) }
 
-  /// Gives back what is not looked at again.
+  /// Gives back what is not looked at again, but for the pages at its ends that belong to others too.
   ///
-  /// - Parameter count: so many bytes from the beginning.
-  func giveBack(_ count: Int) {
-    let whole = count / Self.step * Self.step
-    guard whole > given else { return }
-    madvise(memory + given, whole - given, MADV_DONTNEED)
-    given = whole
+  /// - Parameter range: of the bytes; some megabytes, since each time costs a call.
+  func giveBack(_ range: Range<Int>) {
+    let page = Int(sysconf(Int32(_SC_PAGESIZE)))
+    let start = (range.lowerBound + page - 1) / page * page
+    let end = range.upperBound / page * page
+    if start < end { madvise(memory + start, end - start, MADV_DONTNEED) }
   }
 
   private static func failure() -> POSIXError { POSIXError(POSIXErrorCode(rawValue: errno) ?? .EIO) }

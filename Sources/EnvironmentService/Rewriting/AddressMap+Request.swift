@@ -29,7 +29,7 @@ extension AddressMap {
         result.fields[number].value = translate(field.value, form: form)
       }
     }
-    result.set("Host", upstreams[index].origin.authority)
+    result.set("Host", upstreams[index].authority)
     return result
   }
 

@@ -14,14 +14,14 @@ extension AddressMap {
   /// - Returns: the fields, equal to those given where nothing had to be changed.
   package func responseHeaders(_ headers: Headers, upstream index: Int, form: Form) -> Headers {
     var result = headers
-    let matcher = UpstreamURLMatcher(map: self, upstream: index, form: form)
+    let matcher = matcher(upstream: index, form: form)
     for number in result.fields.indices {
       let field = result.fields[number]
       var value = field.value
       switch HeaderKind(field.name) {
       case .cookie: value = cookie(value, upstream: index, form: form)
       case .origins:
-        value = translate(value, with: UpstreamURLMatcher(map: self, upstream: index, form: form, onlyOrigins: true))
+        value = translate(value, with: self.matcher(upstream: index, form: form, onlyOrigins: true))
       case .reference: value = reference(translate(value, with: matcher), upstream: index, form: form, matcher: matcher)
       case .links, .refresh:
         value = translate(value, with: matcher)
@@ -43,7 +43,7 @@ extension AddressMap {
   ///   content coding; its length may change.
   package func responseBodyRewriter(contentType: String?, upstream index: Int, form: Form) -> BodyRewriter? {
     guard let contentType, TextualType.contains(contentType) else { return nil }
-    let matcher = UpstreamURLMatcher(map: self, upstream: index, form: form)
+    let matcher = matcher(upstream: index, form: form)
     return matcher.candidates.isEmpty ? nil : BodyRewriter(matcher: matcher)
   }
 
@@ -52,6 +52,11 @@ extension AddressMap {
     case cookie, origins, reference, links, refresh, other
 
     init(_ name: String) {
+      // Few names have these lengths.
+      guard [4, 7, 8, 10, 16, 19, 27].contains(name.utf8.count) else {
+        self = .other
+        return
+      }
       switch name.lowercased() {
       case "set-cookie": self = .cookie
       case "access-control-allow-origin", "timing-allow-origin": self = .origins
@@ -64,11 +69,22 @@ extension AddressMap {
   }
 
   private func translate(_ value: String, with matcher: UpstreamURLMatcher) -> String {
-    guard value.utf8.contains(AddressByte.colon), !matcher.candidates.isEmpty else { return value }
+    // Most values have no address: dates have colons.
+    guard mayContainURL(value), !matcher.candidates.isEmpty else { return value }
     var rewriter = BodyRewriter(matcher: matcher)
     let bytes = Array(value.utf8)
     let result = rewriter.push(bytes) + rewriter.finish()
     return result == bytes ? value : String(decoding: result, as: UTF8.self)
+  }
+
+  /// Whether a colon stands before a slash, plain or escaped, as in an absolute URL.
+  private func mayContainURL(_ value: String) -> Bool {
+    var isAfterColon = false
+    for byte in value.utf8 {
+      if isAfterColon, byte == AddressByte.slash || byte == AddressByte.backslash { return true }
+      isAfterColon = byte == AddressByte.colon
+    }
+    return false
   }
 
   /// A whole value that is a reference: `//host/path` has its host replaced, `/path` gets the segment in front.

@@ -35,12 +35,17 @@ package struct AddressMap: Sendable {
     /// Where the backend was when it was recorded, if elsewhere. In recorded answers these are its address too, so that
     /// a test backend on a changing port keeps its cassette.
     package let formerOrigins: [Origin]
+    /// The origin's text and its authority: each request asks for them.
+    let url: String
+    let authority: String
 
     package init(name: String, origin: Origin, port: UInt16, formerOrigins: [Origin] = []) {
       self.name = name
       self.origin = origin
       self.port = port
       self.formerOrigins = formerOrigins
+      url = origin.description
+      authority = origin.authority
     }
   }
 
@@ -57,6 +62,7 @@ package struct AddressMap: Sendable {
   let endpoints: [Endpoint]
   /// The ports of ``endpoints``.
   let ports: [Int]
+  private let matchers = UpstreamURLMatchers()
 
   /// A way to write the authority of an upstream, in lower case.
   struct Authority: Sendable {
@@ -99,6 +105,11 @@ package struct AddressMap: Sendable {
     endpoints = doors.flatMap { port, upstream in
       Self.loopback.map { Endpoint(authority: Array("\($0):\(port)".utf8), upstream: upstream) }
     }
+  }
+
+  /// Finds addresses of upstreams in an answer.
+  func matcher(upstream index: Int, form: Form, onlyOrigins: Bool = false) -> UpstreamURLMatcher {
+    matchers.matcher(map: self, upstream: index, form: form, onlyOrigins: onlyOrigins)
   }
 
   private static let loopback = ["127.0.0.1", "localhost", "[::1]"]

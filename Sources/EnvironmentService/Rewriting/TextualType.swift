@@ -1,5 +1,7 @@
 import HTTPMessages
 
+import HTTPMessages
+
 /// Media types whose content is text in which addresses may be replaced.
 enum TextualType {
   /// Whether a body of this `Content-Type` is rewritten on its way to the app.
@@ -19,9 +21,13 @@ enum TextualType {
   }
 
   private static func split(_ contentType: String) -> (type: String, subtype: String) {
-    let essence = contentType.prefix { $0 != ";" }.lowercased().filter { $0 != " " && $0 != "\t" }
-    let parts = essence.split(separator: "/", maxSplits: 1, omittingEmptySubsequences: false)
-    return (String(parts[0]), parts.count == 2 ? String(parts[1]) : "")
+    let essence = contentType.utf8.prefix { $0 != UInt8(ascii: ";") }.filter { $0 != 0x20 && $0 != 0x09 }
+      .map(\.asciiLowercased)
+    let slash = essence.firstIndex(of: UInt8(ascii: "/")) ?? essence.endIndex
+    return (
+      String(decoding: essence[..<slash], as: UTF8.self),
+      String(decoding: essence[slash...].dropFirst(), as: UTF8.self)
+    )
   }
 
   private static let subtypes: Set<String> = [

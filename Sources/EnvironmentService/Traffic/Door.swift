@@ -24,6 +24,9 @@ final class Door: RequestHandler {
     self.client = client
   }
 
+  /// What comes for an upstream is passed on and back; on the main port much else is asked for.
+  var isBrief: Bool { upstream != nil }
+
   private static var over: Response {
     Problem(status: 503, title: "The environment has ended", detail: "provision another one").response
   }

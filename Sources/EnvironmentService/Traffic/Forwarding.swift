@@ -27,7 +27,10 @@ struct Forwarding: Sendable {
 
   func forward(_ request: Request) async throws -> Response {
     do {
-      return try await deliver(try await send(request))
+      let exchanged = try await send(request)
+      guard case .stream = exchanged.response.body else { return try await deliver(exchanged) }
+      // What is long, or slow to come, leaves the server's thread to others.
+      return try await withTaskExecutorPreference(globalConcurrentExecutor) { try await deliver(exchanged) }
     } catch let problem as Problem {
       note(.failed, status: problem.status, request, text: problem.detail)
       throw problem
@@ -99,7 +102,8 @@ struct Forwarding: Sendable {
       let decoded = plain ?? whole
       var body = whole
       if !isAsSent, var rewriter {
-        let rewritten = rewriter.push(decoded) + rewriter.finish()
+        var rewritten = rewriter.push(decoded)
+        rewritten += rewriter.finish()
         if rewritten != decoded { body = try codings?.encode(rewritten) ?? rewritten }
       }
       let spool = responseSpool(response)
@@ -276,7 +280,7 @@ struct Forwarding: Sendable {
     }
   }
 
-  private func url(_ request: Request) -> String { upstream.origin.description + request.target }
+  private func url(_ request: Request) -> String { upstream.url + request.target }
 
   private func note(_ kind: Journal.Kind, status: Int, _ request: Request, text: String? = nil) {
     environment.note(kind, status: status, method: request.method, url: url(request), text: text)

@@ -12,6 +12,9 @@ package struct JSONReader {
   /// How far the reading of one object or array has come.
   package struct Progress {
     fileprivate var isFirst = true
+
+    /// Before the first member or element.
+    package init() {}
   }
 
   /// The whole text.
@@ -29,6 +32,17 @@ package struct JSONReader {
 
   /// Bytes read so far.
   package var offset: Int { position }
+
+  /// As this one, at another place of the text.
+  ///
+  /// - Parameter offset: where something begins that lies as deep in arrays and objects as what this one would read next.
+  /// - Returns: a reader before it.
+  package func moved(to offset: Int) -> JSONReader {
+    var other = self
+    other.position = offset
+    other.scratch = []
+    return other
+  }
 
   /// The first byte of what comes next, after white space; nil at the end.
   package mutating func peek() -> UInt8? {

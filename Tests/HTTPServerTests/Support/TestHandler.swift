@@ -5,6 +5,7 @@ import TestSupport
 /// A handler from closures.
 struct TestHandler: RequestHandler {
   var fast: @Sendable (borrowing RequestView) -> PreparedResponse? = { _ in nil }
+  var isBrief = false
   var slow: @Sendable (Request) async throws -> Response = { _ in Response(status: 404) }
 
   func answer(_ request: borrowing RequestView) -> PreparedResponse? { fast(request) }

@@ -1,0 +1,14 @@
+extension String {
+  /// Bytes of a message's head as text: UTF-8, or ISO 8859-1 where they are not, so that no two different values
+  /// become one.
+  package init(wire bytes: UnsafeRawBufferPointer) {
+    // Most are ASCII. `String(validating:as:)` takes longer to find out of what type its bytes are than to look at them.
+    if bytes.allSatisfy({ $0 < 0x80 }) {
+      self.init(decoding: bytes, as: UTF8.self)
+    } else if let text = String(validating: bytes, as: UTF8.self) {
+      self = text
+    } else {
+      self.init(String.UnicodeScalarView(bytes.map { Unicode.Scalar($0) }))
+    }
+  }
+}
