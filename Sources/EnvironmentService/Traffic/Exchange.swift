@@ -77,11 +77,19 @@ struct Exchange: Sendable {
     }
     // As it would be recorded: redacted is matched with redacted, while an upstream gets the real thing.
     let isSought = environment.replay != nil || !environment.mode.mayReachNetwork
-    let sought = isSought ? environment.redactor.redact(outgoing) : outgoing
+    let asSent = isSought ? environment.redactor.redact(outgoing) : outgoing
+    // With dates in the recording's time, where they are moved; as it came it is sought after that, for what the app has
+    // of itself.
+    let movedBack = environment.replay?.shifter?.requestBack(outgoing)
+    let sought = movedBack.map(environment.redactor.redact) ?? asSent
     var isRecorded = false
     if case .bytes(let bytes) = sought.body, let replay = environment.replay {
       let keys = try replay.keys(of: sought, upstream: index, body: bytes)
-      if let index = environment.next(for: keys) {
+      var played = environment.next(for: keys)
+      if played == nil, movedBack != nil, case .bytes(let bytes) = asSent.body {
+        played = environment.next(for: try replay.keys(of: asSent, upstream: index, body: bytes))
+      }
+      if let index = played {
         let isCoded = replay.isCoded(index, accepted: request.headers["Accept-Encoding"])
         if let socket = environment.webSocket(index, for: request, form: form) { return socket }
         if let streamed = try environment.streamed(index, form: form, isCoded: isCoded) { return streamed }
