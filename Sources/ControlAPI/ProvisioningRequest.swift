@@ -28,6 +28,8 @@ package struct ProvisioningRequest: Codable, Sendable, Equatable {
   package var credentialFaults: [LaunchContract.Credentials.Fault]?
   /// What is taken out of a recording beside what always is.
   package var redact: RedactionRules?
+  /// Moves dates in recorded answers to the clock's time.
+  package var shift: ShiftRules?
   /// Names of free ports that are leased for the environment, for the app to bind.
   package var ports: [String]?
   /// Whose end is the environment's end.

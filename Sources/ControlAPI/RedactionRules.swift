@@ -119,7 +119,7 @@ private struct AnyName: CodingKey {
 
 extension Decoder {
   /// A container that has none but known members.
-  fileprivate func strictContainer<Key: CodingKey & CaseIterable>(
+  func strictContainer<Key: CodingKey & CaseIterable>(
     _ keys: Key.Type
   ) throws -> KeyedDecodingContainer<Key> {
     let names = Key.allCases.map(\.stringValue)
@@ -132,18 +132,18 @@ extension Decoder {
 }
 
 extension KeyedDecodingContainer {
-  fileprivate func texts(_ key: Key) throws -> [String] { try decodeIfPresent([String].self, forKey: key) ?? [] }
+  func texts(_ key: Key) throws -> [String] { try decodeIfPresent([String].self, forKey: key) ?? [] }
 }
 
 extension KeyedEncodingContainer {
-  fileprivate mutating func encode(texts: [String], _ key: Key) throws {
+  mutating func encode(texts: [String], _ key: Key) throws {
     if !texts.isEmpty { try encode(texts, forKey: key) }
   }
 }
 
 extension JSON {
   /// A member's name that an object in it has twice; nil where there is none.
-  fileprivate var repeatedName: String? {
+  var repeatedName: String? {
     switch self {
     case .object(let members):
       var names = Set<String>()

@@ -74,7 +74,8 @@ package enum RFC3339 {
 
   // MARK: The Gregorian calendar, in years that begin in March, so that the leap day is a year's last.
 
-  private static func daysIn(month: Int, year: Int) -> Int {
+  /// How many days a month has.
+  package static func daysIn(month: Int, year: Int) -> Int {
     switch month {
     case 2: year % 4 == 0 && (year % 100 != 0 || year % 400 == 0) ? 29 : 28
     case 4, 6, 9, 11: 30
@@ -82,7 +83,8 @@ package enum RFC3339 {
     }
   }
 
-  private static func daysSince1970(year: Int, month: Int, day: Int) -> Int {
+  /// The number of a day, counted from 1970-01-01; the day must be one.
+  package static func daysSince1970(year: Int, month: Int, day: Int) -> Int {
     let marchYear = month <= 2 ? year - 1 : year
     let (cycle, yearOfCycle) = marchYear.flooredDivision(by: 400)
     let dayOfYear = (153 * ((month + 9) % 12) + 2) / 5 + day - 1
@@ -90,7 +92,8 @@ package enum RFC3339 {
     return cycle * 146_097 + dayOfCycle - 719_468
   }
 
-  private static func civil(daysSince1970 days: Int) -> (year: Int, month: Int, day: Int) {
+  /// The day of that number.
+  package static func civil(daysSince1970 days: Int) -> (year: Int, month: Int, day: Int) {
     let (cycle, dayOfCycle) = (days + 719_468).flooredDivision(by: 146_097)
     let leapDays = dayOfCycle / 1_460 - dayOfCycle / 36_524 + dayOfCycle / 146_096
     let yearOfCycle = (dayOfCycle - leapDays) / 365

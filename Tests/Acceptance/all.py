@@ -15,6 +15,7 @@ FEW = {
     "large": ["--megabytes", "64"],
     "importers": [],
     "matching": [],
+    "shifting": [],
     "drift": [],
     "killed": ["--rounds", "6"],
     "clinic": ["--rounds", "2", "--copies", "4"],

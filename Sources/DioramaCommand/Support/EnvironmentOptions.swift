@@ -34,6 +34,12 @@ struct EnvironmentOptions {
     .init("--value", "KEY=VALUE", "a value of the app's own, likewise"),
     .init("--credential", "S/A=SOURCE", "for the app's in-memory store: SERVICE/ACCOUNT=env:VAR or =file:PATH"),
     .init("--redact", "FILE", "redaction rules, beside those in PATH.redact.json and in redact.json"),
+    .init(
+      "--shift-dates", nil,
+      "in replay: dates in answers are moved by the clock's time\nless the recording date (the clock is system then)"),
+    .init(
+      "--shift", "FILE",
+      "the same, by rules of where else dates stand\n(default: PATH.shift.json, else shift.json beside it)"),
     .init("--expires-after", "DAYS", "a recording older than that is not replayed"),
     .init("--expired", "warn|fail", "what to do with one that has expired (default: fail)"),
     .init("--record-anew-after", "DAYS", "mode once records one older than that anew; never where CI is set"),
@@ -121,6 +127,10 @@ struct EnvironmentOptions {
     }
     for path in options.all("--redact") {
       specification.redaction = specification.redaction.adding(try RedactionFiles.read(path))
+    }
+    if options.has("--shift-dates") { specification.shift = ShiftRules() }
+    if let path = options.value("--shift") {
+      specification.shift = try ShiftFiles.read(path, variables: variables)
     }
     specification.secrecyOptions = ["--credential", "--redact"].flatMap { option in
       options.all(option).map { "\(option) \($0)" }

@@ -82,6 +82,7 @@ extension Trait where Self == EnvironmentTrait {
   ///   - rules: what counts as the same request; left out, what a rules file beside the cassette says, else the defaults.
   ///   - order: in which order interactions play; left out, what the rules say, else `request`.
   ///   - redact: what is taken out of the recording beside what always is; files beside the cassette add to it.
+  ///   - shift: moves dates in recorded answers to the clock's time; left out, where a file beside the cassette says so.
   ///   - host: this process or a daemon; left out, what the variable `DIORAMA_DAEMON` says, else this process.
   /// - Returns: the trait.
   public static func environment(
@@ -92,12 +93,14 @@ extension Trait where Self == EnvironmentTrait {
     clock: TestEnvironment.ClockSettings? = nil, seed: String? = nil, cassette: String? = nil,
     policies: TestEnvironment.Policies? = nil, streams: TestEnvironment.StreamPace? = nil, ports: [String] = [],
     rules: TestEnvironment.MatchingRules? = nil, order: TestEnvironment.PlaybackOrder? = nil,
-    redact: TestEnvironment.RedactionRules = TestEnvironment.RedactionRules(), host: TestEnvironment.Host? = nil
+    redact: TestEnvironment.RedactionRules = TestEnvironment.RedactionRules(), shift: TestEnvironment.DateShift? = nil,
+    host: TestEnvironment.Host? = nil
   ) -> Self {
     EnvironmentTrait(
       settings: Settings(
         mode: mode, upstreams: upstreams, toggles: toggles, values: values, defaults: defaults,
         credentials: credentials, credentialFaults: credentialFaults, clock: clock, seed: seed, cassette: cassette,
-        policies: policies, streams: streams, ports: ports, rules: rules, order: order, redaction: redact, host: host))
+        policies: policies, streams: streams, ports: ports, rules: rules, order: order, redaction: redact, shift: shift,
+        host: host))
   }
 }

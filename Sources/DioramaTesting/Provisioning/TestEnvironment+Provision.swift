@@ -35,6 +35,7 @@ extension TestEnvironment {
   ///   - rules: what counts as the same request; nil: what a rules file beside the cassette says, else the defaults.
   ///   - order: in which order interactions play; nil: what the rules say, else `request`.
   ///   - redact: what is taken out of the recording beside what always is; files beside the cassette add to it.
+  ///   - shift: moves dates in recorded answers to the clock's time; nil: where a file beside the cassette says so.
   ///   - host: this process or a daemon; nil: what the variable `DIORAMA_DAEMON` says, else this process.
   ///   - file: the test's file; left out, the caller's.
   ///   - line: where failures are shown; left out, the caller's line.
@@ -46,7 +47,7 @@ extension TestEnvironment {
     credentialFaults: [CredentialFault] = [], clock: ClockSettings? = nil, seed: String? = nil, cassette: String? = nil,
     policies: Policies? = nil, streams: StreamPace? = nil, ports: [String] = [], rules: MatchingRules? = nil,
     order: PlaybackOrder? = nil,
-    redact: RedactionRules = RedactionRules(), host: Host? = nil,
+    redact: RedactionRules = RedactionRules(), shift: DateShift? = nil, host: Host? = nil,
     file: StaticString = #filePath, line: UInt = #line
   ) async throws -> TestEnvironment {
     let settings = Settings(
@@ -54,7 +55,7 @@ extension TestEnvironment {
       credentialFaults: credentialFaults, clock: clock, seed: seed, cassette: cassette, policies: policies,
       streams: streams,
       ports: ports,
-      rules: rules, order: order, redaction: redact, host: host)
+      rules: rules, order: order, redaction: redact, shift: shift, host: host)
     let reporter = Reporter.xctest(file: file, line: line)
     let environment = try await make(
       settings, for: TestIdentity(testCase, file: "\(file)"), reporter: reporter)
@@ -104,6 +105,7 @@ extension TestEnvironment {
   ///   - rules: what counts as the same request; nil: what a rules file beside the cassette says, else the defaults.
   ///   - order: in which order interactions play; nil: what the rules say, else `request`.
   ///   - redact: what is taken out of the recording beside what always is; files beside the cassette add to it.
+  ///   - shift: moves dates in recorded answers to the clock's time; nil: where a file beside the cassette says so.
   ///   - host: this process or a daemon; nil: what the variable `DIORAMA_DAEMON` says, else this process.
   ///   - sourceLocation: where failures are shown; left out, the caller's.
   /// - Returns: the environment.
@@ -114,7 +116,7 @@ extension TestEnvironment {
     credentialFaults: [CredentialFault] = [], clock: ClockSettings? = nil, seed: String? = nil, cassette: String? = nil,
     policies: Policies? = nil, streams: StreamPace? = nil, ports: [String] = [], rules: MatchingRules? = nil,
     order: PlaybackOrder? = nil,
-    redact: RedactionRules = RedactionRules(), host: Host? = nil,
+    redact: RedactionRules = RedactionRules(), shift: DateShift? = nil, host: Host? = nil,
     sourceLocation: SourceLocation = #_sourceLocation
   ) async throws -> TestEnvironment {
     let settings = Settings(
@@ -122,7 +124,7 @@ extension TestEnvironment {
       credentialFaults: credentialFaults, clock: clock, seed: seed, cassette: cassette, policies: policies,
       streams: streams,
       ports: ports,
-      rules: rules, order: order, redaction: redact, host: host)
+      rules: rules, order: order, redaction: redact, shift: shift, host: host)
     let identity =
       Test.current.map { TestIdentity($0, case: Test.Case.current, named: name) }
       ?? TestIdentity(outsideOfTestsIn: sourceLocation.filePath)

@@ -21,6 +21,7 @@ struct Settings: Sendable {
   var rules: TestEnvironment.MatchingRules?
   var order: TestEnvironment.PlaybackOrder?
   var redaction = TestEnvironment.RedactionRules()
+  var shift: TestEnvironment.DateShift?
   var host: TestEnvironment.Host?
 
   /// These, with those of a suite around where these say nothing.
@@ -44,6 +45,7 @@ struct Settings: Sendable {
     all.rules = rules ?? outer.rules
     all.order = order ?? outer.order
     all.redaction = outer.redaction.adding(redaction)
+    all.shift = shift ?? outer.shift
     all.host = host ?? outer.host
     return all
   }
@@ -78,6 +80,7 @@ struct Settings: Sendable {
       }
     }
     specification.redaction = redaction.rules
+    specification.shift = shift?.rules
     if let policies { specification.policies = policies.specification }
     if let clock { specification.clock = try clock.specification() }
     specification.toggles = try toggles.contractValues("toggle")

@@ -76,6 +76,9 @@ package struct EnvironmentSpecification: Sendable, Codable {
   package var secrecyOptions: [String] = []
   /// What is to become of an old recording, and of interactions that are not used.
   package var policies: CassettePolicies?
+  /// Moves dates in recorded answers to the clock's time; nil: only where a file beside the cassette says so. Keys of
+  /// tokens are texts. Empty: as that file says, where there is one.
+  package var shift: ShiftRules?
   /// When the parts of recorded streams leave; nil: `instant`.
   package var streams: StreamPace?
   /// A file for all journal entries as NDJSON.

@@ -49,7 +49,10 @@ extension Provisioning {
             "\(location.har) or its rules are others than before the restart; it plays from its beginning")
         }
         state.playback = playback
-        replay = opened
+        replay = opened.shifted(
+          by: try specification.dateShifter(
+            snapshot.mode, recordedAt: stored.cassette.header.recordedAt, clock: snapshot.clock
+          ).shifter)
       }
       return Environment.Plan(
         id: snapshot.id, specification: specification, mode: snapshot.mode, token: snapshot.token.revealed,

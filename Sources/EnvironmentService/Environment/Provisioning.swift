@@ -41,6 +41,8 @@ package enum Provisioning {
     notes += rules.notes(for: upstreams)
     let clock = try clock(specification, mode: mode, recorded: recorded)
     let seed = specification.seed ?? recorded?.seed ?? stored?.strings.seed ?? randomSeed()
+    let (shifter, moved) = try specification.dateShifter(mode, recordedAt: recorded?.recordedAt, clock: clock)
+    if let moved { notes.append(moved) }
     let recordedAt = recorded?.recordedAt ?? (mode.mayRecord ? clock.start ?? clock.provisioned : nil)
 
     var replay: Replay?
@@ -59,7 +61,7 @@ package enum Provisioning {
             + "upstream and are not replayed")
       }
       state.playback = Playback(index: opened.index, uniquely: specification.playsUniquely)
-      replay = opened
+      replay = opened.shifted(by: shifter)
     }
     var recorder: CassetteRecorder?
     if mode.mayRecord, let location = specification.cassette {
@@ -129,7 +131,9 @@ package enum Provisioning {
     let wish = specification.clock
     // Milliseconds, as times are written: what the app is told now is to the bit what it is told in replay.
     let now = Date(timeIntervalSince1970: (Date().timeIntervalSince1970 * 1000).rounded(.down) / 1000)
-    let name = wish.kind ?? (mode == .proxy ? "system" : "frozen")
+    // Who wants dates moved has a clock that runs; to an instant that was given they move as well.
+    let runs = mode == .proxy || (mode == .replay && specification.shift != nil && wish.start == nil)
+    let name = wish.kind ?? (runs ? "system" : "frozen")
     guard let kind = LaunchContract.Clock.Kind(rawValue: name) else {
       throw EnvironmentError(
         .usage, "'\(name)' is no kind of clock; choose system, frozen, ticking, scaled:RATE or manual")

@@ -48,6 +48,10 @@ extension EnvironmentSpecification {
       _ = try rules.compiled(from: "redact")
       redaction = rules
     }
+    if let rules = request.shift {
+      _ = try rules.compiled(from: "shift")
+      shift = rules
+    }
     if let settings = request.policies { policies = try CassettePolicies(settings) }
     try Self.checkPorts(request.ports ?? [])
     try Self.checkLife(request)

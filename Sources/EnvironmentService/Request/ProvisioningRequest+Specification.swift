@@ -42,6 +42,7 @@ extension ProvisioningRequest {
       }.nonEmpty
     credentialFaults = specification.credentialFaults.nonEmpty
     redact = specification.redaction.isEmpty ? nil : specification.redaction
+    shift = specification.shift
     self.ports = ports.nonEmpty
     playsUniquely = specification.playsUniquely ? true : nil
     rules = specification.rules?.document

@@ -24,8 +24,9 @@ extension Environment {
     let source = try RecordedBytes(recorded.body, in: replay.location)
     let transform = BodyTransform(
       decoder: nil, rewriter: replay.rewriter(of: index, addresses: addresses, form: form),
+      shifter: replay.bodyShifter(of: index),
       encoder: isCoded ? try replay.codings(of: index)?.encoder() : nil)
-    let hasLength = transform.isIdentity && !recorded.isChunked && recorded.end == .whole
+    let hasLength = transform.keepsLength && !recorded.isChunked && recorded.end == .whole
     let wait = StreamWait(
       specification.streams ?? .instant, timeline: state.withLock { $0.live.world.timeline })
     let pipe = BytePipe(keepsChunks: true)

@@ -1,19 +1,23 @@
 import Cassettes
 
-/// What happens to a body on its way to the app: decoded, rewritten, coded again; or none of it.
+/// What happens to a body on its way to the app: decoded, rewritten, its dates moved, coded again; or none of it.
 struct BodyTransform {
   private let decoder: ContentDecoder?
   private var rewriter: BodyRewriter?
+  private var shifter: BodyShifter?
   private let encoder: ContentEncoder?
 
-  init(decoder: ContentDecoder?, rewriter: BodyRewriter?, encoder: ContentEncoder?) {
+  init(decoder: ContentDecoder?, rewriter: BodyRewriter?, shifter: BodyShifter? = nil, encoder: ContentEncoder?) {
     self.decoder = decoder
     self.rewriter = rewriter
+    self.shifter = shifter
     self.encoder = encoder
   }
 
   /// Whether bytes pass unchanged.
-  var isIdentity: Bool { decoder == nil && rewriter == nil && encoder == nil }
+  var isIdentity: Bool { keepsLength && shifter == nil }
+  /// Whether as many come out as go in.
+  var keepsLength: Bool { decoder == nil && rewriter == nil && encoder == nil && shifter?.keepsLength ?? true }
 
   mutating func push(_ chunk: [UInt8]) throws -> [UInt8] {
     guard !isIdentity else { return chunk }
@@ -22,7 +26,8 @@ struct BodyTransform {
 
   /// Like ``push(_:)``, for a chunk that is decoded already.
   mutating func pass(_ decoded: [UInt8]) throws -> [UInt8] {
-    let rewritten = rewriter?.push(decoded) ?? decoded
+    var rewritten = rewriter?.push(decoded) ?? decoded
+    rewritten = shifter?.push(rewritten) ?? rewritten
     // Flushed, so that the app sees each part of a stream when the upstream sends it.
     return try encoder?.push(rewritten, flush: true) ?? rewritten
   }
@@ -31,6 +36,7 @@ struct BodyTransform {
     let decoded = try decoder?.finish() ?? []
     var rewritten = rewriter?.push(decoded) ?? decoded
     rewritten += rewriter?.finish() ?? []
+    if shifter != nil { rewritten = (shifter?.push(rewritten) ?? []) + (shifter?.finish() ?? []) }
     guard let encoder else { return rewritten }
     return try encoder.push(rewritten, flush: false) + encoder.finish()
   }

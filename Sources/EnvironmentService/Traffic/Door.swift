@@ -81,6 +81,8 @@ final class Door: RequestHandler {
     // An endpoint's address in a query or a body becomes the upstream's before it is matched: not here.
     if environment.addresses.mayContainEndpoint(target) { return nil }
     if !body.isEmpty, environment.addresses.mayContainEndpoint(body) { return nil }
+    // Dates go back to the recording's time before they are matched: not here, either.
+    if let shifter = replay.shifter, shifter.mayConcern(target) || shifter.mayConcern(body) { return nil }
     let key = replay.maker.key(
       method: request.method, upstream: upstream, target: target,
       contentType: body.isEmpty ? nil : request.header("Content-Type"), body: body)

@@ -67,14 +67,20 @@ struct Exchange: Sendable {
     // As it would be recorded: redacted is matched with redacted, while an upstream gets the real thing.
     var sought = outgoing
     var keys: RequestKeys?
+    // Where dates are moved it is sought as it came, too, for what the app has of itself.
+    var keysAsSent: RequestKeys?
     var length: Int?
     switch try await taken(outgoing, upstream: index, form: form, isSought: isSought) {
     case .passing(let body): outgoing.body = body
     case .short(let bytes):
       outgoing.body = .bytes(bytes)
-      sought = isSought ? environment.redactor.redact(outgoing) : outgoing
-      if case .bytes(let bytes) = sought.body {
-        keys = try environment.replay?.keys(of: sought, upstream: index, body: bytes)
+      guard isSought else { break }
+      sought = environment.redactor.redact(outgoing)
+      keys = try self.keys(of: sought, upstream: index)
+      if let movedBack = environment.replay?.shifter?.requestBack(outgoing) {
+        keysAsSent = keys
+        sought = environment.redactor.redact(movedBack)
+        keys = try self.keys(of: sought, upstream: index)
       }
     case .long(let body, let found):
       outgoing.body = body
@@ -84,7 +90,7 @@ struct Exchange: Sendable {
     }
     var isRecorded = false
     if let keys, let replay = environment.replay {
-      if let index = environment.next(for: keys) {
+      if let index = environment.next(for: keys) ?? keysAsSent.flatMap({ environment.next(for: $0) }) {
         let isCoded = replay.isCoded(index, accepted: request.headers["Accept-Encoding"])
         if let socket = environment.webSocket(index, for: request, form: form) { return socket }
         if let streamed = try environment.streamed(index, form: form, isCoded: isCoded) { return streamed }
@@ -108,6 +114,12 @@ struct Exchange: Sendable {
       environment: environment, client: client, upstream: environment.upstreams[index], index: index, form: form,
       number: number
     ).forward(outgoing)
+  }
+
+  /// By what a request that is held is looked up; nil where nothing is replayed.
+  private func keys(of request: Request, upstream index: Int) throws(EnvironmentError) -> RequestKeys? {
+    guard case .bytes(let bytes) = request.body else { return nil }
+    return try environment.replay?.keys(of: request, upstream: index, body: bytes)
   }
 
   /// A request's body as far as it has to be known; one that does not come whole is counted as failed.

@@ -30,6 +30,8 @@ final class Replay: Sendable {
   private let isCodedAnywhere: Bool
   /// Whether any interaction began a WebSocket.
   let hasWebSockets: Bool
+  /// Moves dates from the recording's time to an environment's; nil where they stay.
+  let shifter: DateShifter?
   /// Responses in which nothing had to be changed for the app: the same at any endpoint.
   private let common = Guarded(PreparedResponses())
 
@@ -71,7 +73,28 @@ final class Replay: Sendable {
     }
     hasWebSockets = interactions.contains { $0.webSocket != nil }
     isCodedAnywhere = interactions.contains { $0.response.headers["Content-Encoding"] != nil }
+    shifter = nil
   }
+
+  private init(_ other: Replay, _ shifter: DateShifter) {
+    cassette = other.cassette
+    index = other.index
+    maker = other.maker
+    upstreams = other.upstreams
+    sought = other.sought
+    rebasing = other.rebasing
+    rules = other.rules
+    rulesFingerprint = other.rulesFingerprint
+    assigned = other.assigned
+    assignment = other.assignment
+    formerOrigins = other.formerOrigins
+    isCodedAnywhere = other.isCodedAnywhere
+    hasWebSockets = other.hasWebSockets
+    self.shifter = shifter
+  }
+
+  /// The same with dates moved: for one environment, whose clock they follow.
+  func shifted(by shifter: DateShifter?) -> Replay { shifter.map { Replay(self, $0) } ?? self }
 
   /// Where each upstream was when it was recorded, if elsewhere.
   private static func formerOrigins(
@@ -193,7 +216,8 @@ final class Replay: Sendable {
   private func mustHold(_ index: Int, addresses: AddressMap, form: AddressMap.Form, isCoded: Bool) -> Bool {
     let response = interactions[index].response
     guard !response.isChunked, response.status != 206 else { return false }
-    guard rewriter(of: index, addresses: addresses, form: form) != nil else {
+    let isSized = bodyShifter(of: index)?.keepsLength ?? true
+    guard rewriter(of: index, addresses: addresses, form: form) != nil || !isSized else {
       return isCoded && response.body.length <= Exchange.matchLimit
     }
     // The length on the wire decided then.
@@ -258,7 +282,12 @@ final class Replay: Sendable {
   private func headers(_ fields: Headers, of index: Int, isCoded: Bool) -> Headers {
     var headers = fields
     if codings(of: index) != nil, !isCoded { headers.remove("Content-Encoding") }
-    return headers
+    guard let shifter else { return headers }
+    // A digest of the body would not be one of what goes out.
+    if bodyShifter(of: index) != nil {
+      headers.fields.removeAll { HeaderRedaction.digests.contains($0.name.lowercased()) }
+    }
+    return shifter.headers(headers)
   }
 
   /// A response at an upstream's own port that is built once, for all environments if it is the same for all.
@@ -287,6 +316,15 @@ final class Replay: Sendable {
       contentType: response.headers["Content-Type"], upstream: upstream(of: index), form: form)
   }
 
+  /// What moves dates in a body; nil for one that is not to be changed, as for ``rewriter(of:addresses:form:)``.
+  func bodyShifter(of index: Int) -> BodyShifter? {
+    let response = interactions[index].response
+    guard let shifter, response.status != 206, !response.isBodyAsSent,
+      let form = DateShifter.form(response.headers["Content-Type"])
+    else { return nil }
+    return shifter.body(form)
+  }
+
   /// An inline body as the app gets it.
   private func bytes(of index: Int, addresses: AddressMap, form: AddressMap.Form, isCoded: Bool) throws -> [UInt8] {
     let bytes = try CassetteReader.bytes(of: interactions[index].response.body, in: location)
@@ -295,8 +333,12 @@ final class Replay: Sendable {
   }
 
   private func rewritten(_ bytes: [UInt8], of index: Int, addresses: AddressMap, form: AddressMap.Form) -> [UInt8] {
-    guard var rewriter = rewriter(of: index, addresses: addresses, form: form) else { return bytes }
-    return rewriter.push(bytes) + rewriter.finish()
+    var body = bytes
+    if var rewriter = rewriter(of: index, addresses: addresses, form: form) {
+      body = rewriter.push(body) + rewriter.finish()
+    }
+    if var shifter = bodyShifter(of: index) { body = shifter.push(body) + shifter.finish() }
+    return body
   }
 
   private func coded(_ body: [UInt8], of index: Int, isCoded: Bool) throws -> [UInt8] {
@@ -323,13 +365,14 @@ final class Replay: Sendable {
     let file = try CassetteReader.file(name, length: length, in: location)
     var transform = BodyTransform(
       decoder: nil, rewriter: rewriter(of: index, addresses: addresses, form: form),
-      encoder: isCoded ? try codings(of: index)?.encoder() : nil)
+      shifter: bodyShifter(of: index), encoder: isCoded ? try codings(of: index)?.encoder() : nil)
     let isChunked = interaction.response.isChunked
     var response = Response(status: interaction.response.status, reason: interaction.response.reason, headers: headers)
     guard !transform.isIdentity || isChunked else {
       response.body = .file(file)
       return response
     }
+    let hasLength = transform.keepsLength && !isChunked
     let pipe = BytePipe(capacity: FileBody.pieceSize)
     Task {
       do {
@@ -345,7 +388,7 @@ final class Replay: Sendable {
         pipe.fail(error)
       }
     }
-    response.body = .stream(pipe, length: nil)
+    response.body = .stream(pipe, length: hasLength ? length : nil)
     return response
   }
 }

@@ -31,6 +31,8 @@ struct SoughtUpload {
     redactor = environment.redactor.body(request.headers, isDecoded: false)
     var sought = request
     sought.body = .empty
+    // Dates in what is too long to be held stay as the app sends them.
+    sought = environment.replay?.shifter?.requestBack(sought) ?? sought
     self.request = environment.redactor.redact(sought)
     replays = environment.replay != nil
     key = try (environment.replay?.maker ?? MatchKeyMaker()).stream(for: self.request, upstream: upstream)

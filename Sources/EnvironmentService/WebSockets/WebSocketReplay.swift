@@ -88,6 +88,7 @@ struct WebSocketReplay: Sendable {
     app.outgoing.finish()
   }
 
+  private var shifter: DateShifter? { environment.replay?.shifter }
   private var pace: StreamPace { environment.specification.streams ?? .instant }
 
   private func batch(_ due: [WebSocketPlayback.Due], _ playback: WebSocketPlayback) -> Batch {
@@ -118,7 +119,7 @@ struct WebSocketReplay: Sendable {
           case .pong: break
           case .close: goodbye = message
           case .text, .binary:
-            switch playback.take(environment.redactor.redact(message)) {
+            switch playback.take(environment.redactor.redact(shifter?.reversed.message(message) ?? message)) {
             case .plays(let due): feed.yield(batch(due, playback))
             case .miss(let difference): goodbye = miss(difference)
             }
@@ -142,7 +143,7 @@ struct WebSocketReplay: Sendable {
         for due in batch.due {
           try await environment.streams.wait { try await batch.wait.wait(due.milliseconds) }
           if due.message.kind == .close { hasClosed.withLock { $0 = true } }
-          try await app.outgoing.write(due.message.frame())
+          try await app.outgoing.write((shifter?.message(due.message) ?? due.message).frame())
         }
         // The upstream broke off here.
         if batch.isLast, end == .cut { app.outgoing.fail(StreamCut()) }

@@ -23,6 +23,9 @@ extension Schemas {
       .optional(
         "redact", .reference("RedactionRules"), "What is taken out of a recording beside what always is."),
       .optional(
+        "shift", .reference("ShiftRules"),
+        "Moves dates in recorded answers by the clock's time less the recording date; {}: those that show themselves."),
+      .optional(
         "ports", .array(of: .line(1...200), atMost: Limits.things),
         "Names of free ports that are leased for the environment, for the app to bind."),
       .optional("owner", .reference("Owner"), "Whose end is the environment's end."),
@@ -60,6 +63,24 @@ extension Schemas {
     ])
 
   private static let rules = Schema.array(of: .line(1...4096), atMost: Limits.credentials)
+
+  static let shiftRules = Schema.record(
+    "Where dates stand that cannot be told from other text: JSON paths, header:NAME, query:NAME, form:NAME.",
+    [
+      .optional("epochSeconds", places, "Seconds since 1970."),
+      .optional("epochMilliseconds", places, "Milliseconds since 1970."),
+      .optional("dates", places, "Dates without a time, as 2018-10-08."),
+      .optional("keep", places, "Places at which dates stay."),
+      .optional(
+        "jwt",
+        .array(
+          of: .record([
+            .required("text", .text(.any, 1...65_536), "The secret of HS256, HS384, HS512; or a private key as PEM."),
+            .optional("kid", .line(1...4096), "Only for tokens that name this key."),
+          ]), atMost: 100), "Keys by which tokens are signed anew."),
+    ])
+
+  private static let places = Schema.array(of: .line(1...4096), atMost: 100)
 
   static let clockSettings = Schema.record(
     "How time runs.",

@@ -6,7 +6,8 @@ enum Schemas {
   static let all: [String: Schema] = [
     "Health": health, "Problem": problem,
     "ProvisioningRequest": provisioningRequest, "MatchingRules": matchingRules, "MatchingRule": matchingRule,
-    "RedactionRules": redactionRules, "ClockSettings": clockSettings, "Credential": credential,
+    "RedactionRules": redactionRules, "ShiftRules": shiftRules, "ClockSettings": clockSettings,
+    "Credential": credential,
     "PolicySettings": policySettings,
     "CredentialFault": credentialFault, "Owner": owner,
     "ProvisionedEnvironment": provisionedEnvironment, "EnvironmentList": environmentList, "Contract": contract,

@@ -1,0 +1,51 @@
+import ControlAPI
+import LaunchContract
+
+extension TestEnvironment {
+  /// Moves dates in recorded answers by the clock's time less the recording date, for an app that cannot freeze its clock;
+  /// those in its requests are moved back before they are matched.
+  ///
+  /// Dates that show themselves are found wherever they stand: ISO 8601 with a time, HTTP's, cookies' `Expires`. What else is
+  /// a date is declared; left out, by `NAME.shift.json` beside the cassette or `shift.json` in its folder. The clock is
+  /// `system` where nothing else is asked for. Only replay moves dates: recordings and live answers stay as they are.
+  ///
+  /// ```swift
+  /// .environment(.replay, shift: .init(epochSeconds: ["$.expires_at"], jwt: [.init("the signing secret")]))
+  /// ```
+  public struct DateShift: Equatable, Sendable {
+    /// A key by which tokens are signed anew.
+    public struct Key: Equatable, Sendable {
+      fileprivate let key: ShiftRules.Key
+
+      /// - Parameters:
+      ///   - text: the secret of HS256, HS384 and HS512; or a private key as PEM.
+      ///   - kid: only for tokens that name this key in their header; left out, for any.
+      public init(_ text: String, kid: String? = nil) {
+        key = ShiftRules.Key(text: Secret(text), kid: kid)
+      }
+    }
+
+    let rules: ShiftRules
+
+    /// Places are JSON paths (`$.expires_at`), `header:NAME`, `query:NAME` and `form:NAME`.
+    ///
+    /// - Parameters:
+    ///   - epochSeconds: where numbers of seconds since 1970 stand.
+    ///   - epochMilliseconds: where numbers of milliseconds since 1970 stand.
+    ///   - dates: where dates without a time stand, as `2018-10-08`.
+    ///   - keep: where dates stay.
+    ///   - jwt: by which JSON Web Tokens are signed anew, the first that fits; without one they stay as they are.
+    public init(
+      epochSeconds: [String] = [], epochMilliseconds: [String] = [], dates: [String] = [], keep: [String] = [],
+      jwt: [Key] = []
+    ) {
+      var rules = ShiftRules()
+      rules.epochSeconds = epochSeconds
+      rules.epochMilliseconds = epochMilliseconds
+      rules.dates = dates
+      rules.keep = keep
+      rules.jwt = jwt.map(\.key)
+      self.rules = rules
+    }
+  }
+}

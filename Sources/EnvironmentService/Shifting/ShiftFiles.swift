@@ -1,0 +1,66 @@
+import Cassettes
+package import ControlAPI
+import Foundation
+import LaunchContract
+
+/// Rules of how dates move in files: `NAME.shift.json` beside a cassette, `shift.json` for all cassettes in its folder.
+package enum ShiftFiles {
+  /// The file that holds for a cassette where nothing else is asked for; nil where there is none.
+  static func declared(for location: CassetteLocation) -> String? {
+    [location.base + ".shift.json", location.folder + "/shift.json"]
+      .first { FileManager.default.fileExists(atPath: $0) }
+  }
+
+  /// The rules in a file, with the keys that it names.
+  ///
+  /// - Parameters:
+  ///   - path: of the file; a key's `file:PATH` counts from its folder.
+  ///   - variables: the process's, for keys given as `env:VAR`.
+  /// - Returns: the rules, keys as texts.
+  /// - Throws: an ``EnvironmentError``: `inputOutput` where it, or a key's file, cannot be read, `usage` for what cannot be
+  ///   used, with its JSON path and what is allowed there.
+  package static func read(_ path: String, variables: [String: String]) throws(EnvironmentError) -> ShiftRules {
+    let data: Data
+    do {
+      data = try Data(contentsOf: URL(fileURLWithPath: path))
+    } catch {
+      throw EnvironmentError(
+        .inputOutput, "cannot read the rules \(path): \(error.systemReason); mend that, or name another file")
+    }
+    var rules: ShiftRules
+    do throws(ContractError) {
+      rules = try ShiftRules(decoding: data)
+    } catch {
+      throw EnvironmentError(.usage, "\(path): \(error.problem)")
+    }
+    for (number, key) in rules.jwt.enumerated() {
+      guard let source = key.key else { continue }
+      let place = "\(path): $.jwt[\(number)].key"
+      rules.jwt[number].text = Secret(try text(of: source, beside: path, variables, at: place))
+      rules.jwt[number].key = nil
+    }
+    _ = try rules.compiled(from: path)
+    return rules
+  }
+
+  private static func text(
+    of source: String, beside path: String, _ variables: [String: String], at place: String
+  ) throws(EnvironmentError) -> String {
+    if source.hasPrefix("env:") {
+      let name = String(source.dropFirst(4))
+      guard let text = variables[name], !text.isEmpty else {
+        throw EnvironmentError(.usage, "\(place): the variable \(name) is not set; set it to the key")
+      }
+      return text
+    }
+    guard source.hasPrefix("file:") else {
+      throw EnvironmentError(.usage, "\(place): '\(source.prefix(20))' is neither env:VAR nor file:PATH; or use text")
+    }
+    let name = String(source.dropFirst(5))
+    let file = name.hasPrefix("/") ? name : (path as NSString).deletingLastPathComponent + "/" + name
+    guard let data = FileManager.default.contents(atPath: file), let text = String(data: data, encoding: .utf8) else {
+      throw EnvironmentError(.inputOutput, "\(place): cannot read \(file); check that it is there and a text")
+    }
+    return text
+  }
+}

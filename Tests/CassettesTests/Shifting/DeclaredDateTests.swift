@@ -1,0 +1,111 @@
+import Foundation
+import HTTPMessages
+import LaunchContract
+import Testing
+
+@testable import Cassettes
+
+@Suite("Declared dates")
+struct DeclaredDateTests {
+  static func places() throws -> DatePlaces {
+    var places = DatePlaces()
+    for place in ["$..born", "header:X-Keep", "query:from"] { try places.add(place, .kept) }
+    for place in ["$.exp", "$.items[*].at", "$.all", "header:X-Expires", "query:since", "form:since"] {
+      try places.add(place, .epochSeconds)
+    }
+    try places.add("$.ms", .epochMilliseconds)
+    for place in ["$.day", "query:day"] { try places.add(place, .day) }
+    return places
+  }
+
+  static let cases: [(String, String)] = [
+    (#"{"exp": 1538989200, "other": 1538989200}"#, #"{"exp": 1795375800, "other": 1538989200}"#),
+    (#"{"exp": 1538989200.250}"#, #"{"exp": 1795375800.250}"#), (#"{"exp": "1538989200"}"#, #"{"exp": "1795375800"}"#),
+    (#"{"exp": 0}"#, #"{"exp": 0}"#), (#"{"exp": -1}"#, #"{"exp": -1}"#), (#"{"exp": 1.5e9}"#, #"{"exp": 1.5e9}"#),
+    (#"{"exp": null}"#, #"{"exp": null}"#),
+    (#"{"ms": 1538989200123}"#, #"{"ms": 1795375800123}"#),
+    (
+      #"{"items": [{"at": 1538989200}, {"at": "2018-10-08T09:00:00Z"}]}"#,
+      #"{"items": [{"at": 1795375800}, {"at": "2026-11-22T19:30:00Z"}]}"#
+    ),
+    (#"{"all": [1538989200, {"a": 1538989200}]}"#, #"{"all": [1795375800, {"a": 1795375800}]}"#),
+    (#"{"day": "2018-10-08", "text": "2018-10-08"}"#, #"{"day": "2026-11-22", "text": "2018-10-08"}"#),
+    (
+      #"{"born": "2018-10-08T09:00:00Z", "at":"2018-10-08T09:00:00Z"}"#,
+      #"{"born": "2018-10-08T09:00:00Z", "at":"2026-11-22T19:30:00Z"}"#
+    ),
+    (
+      #"{"u": {"born": {"at": ["2018-10-08T09:00:00Z"]}}, "exp":1538989200}"#,
+      #"{"u": {"born": {"at": ["2018-10-08T09:00:00Z"]}}, "exp":1795375800}"#
+    ),
+    ("2018-10-08T09:00:00Z no JSON", "2026-11-22T19:30:00Z no JSON"),
+  ]
+
+  @Test("are moved by what is declared, all else by its form, to the byte, wherever the body is cut", arguments: cases)
+  func json(recorded: String, replayed: String) throws {
+    let shifter = DateShifter(eightYears, places: try Self.places())
+    let bytes = Array(recorded.utf8)
+    for size in [1, 2, 3, 7, 1000] {
+      var body = shifter.body(.json)
+      var output: [UInt8] = []
+      for start in stride(from: 0, to: bytes.count, by: size) {
+        output += body.push(Array(bytes[start..<min(start + size, bytes.count)]))
+      }
+      output += body.finish()
+      #expect(String(decoding: output, as: UTF8.self) == replayed, "in pieces of \(size)")
+    }
+    #expect(String(decoding: shifter.reversed.body(Array(replayed.utf8), .json), as: UTF8.self) == recorded)
+  }
+
+  @Test("in events stand in a document each, and a broken one is no reason to misread the next")
+  func lines() throws {
+    let shifter = DateShifter(eightYears, places: try Self.places())
+    let text = "data: {\"exp\": 1538989200}\n\ndata: {\"exp\": [\"broken\n\ndata: {\"exp\": 1538989200}\n\n"
+    let moved = "data: {\"exp\": 1795375800}\n\ndata: {\"exp\": [\"broken\n\ndata: {\"exp\": 1795375800}\n\n"
+    #expect(String(decoding: shifter.body(Array(text.utf8), .jsonLines), as: UTF8.self) == moved)
+  }
+
+  @Test("in long texts that stay are passed on as they come")
+  func long() throws {
+    let text = #"{"born": "\#(String(repeating: "2018-10-08T09:00:00Z ", count: 1000))", "exp": 1538989200}"#
+    let shifter = DateShifter(eightYears, places: try Self.places())
+    let moved = String(decoding: shifter.body(Array(text.utf8), .json), as: UTF8.self)
+    #expect(moved == text.replacing("1538989200", with: "1795375800"))
+  }
+
+  @Test("in headers and targets are moved by their names")
+  func messages() throws {
+    let shifter = DateShifter(eightYears, places: try Self.places())
+    let recorded: Headers = [
+      "Date": "Mon, 08 Oct 2018 09:00:00 GMT", "X-Expires": "1538989200", "X-Keep": "2018-10-08T09:00:00Z",
+      "Set-Cookie": "a=1; Max-Age=3600; Expires=Mon, 08 Oct 2018 10:00:00 GMT", "X-Other": "1538989200",
+    ]
+    let replayed: Headers = [
+      "Date": "Sun, 22 Nov 2026 19:30:00 GMT", "X-Expires": "1795375800", "X-Keep": "2018-10-08T09:00:00Z",
+      "Set-Cookie": "a=1; Max-Age=3600; Expires=Sun, 22 Nov 2026 20:30:00 GMT", "X-Other": "1538989200",
+    ]
+    #expect(shifter.headers(recorded) == replayed)
+    #expect(shifter.reversed.headers(replayed) == recorded)
+    let target = "/on/2018-10-08T09:00:00Z?since=1538989200&from=2018-10-08T09:00:00Z&day=2018-10-08&x=1538989200"
+    let moved = "/on/2026-11-22T19:30:00Z?since=1795375800&from=2018-10-08T09:00:00Z&day=2026-11-22&x=1538989200"
+    #expect(shifter.target(target) == moved)
+    #expect(shifter.reversed.target(moved) == target)
+    let form = shifter.body(Array("since=1538989200&a=2018-10-08T09%3A00%3A00Z".utf8), .form)
+    #expect(String(decoding: form, as: UTF8.self) == "since=1795375800&a=2026-11-22T19%3A30%3A00Z")
+  }
+
+  @Test(
+    "are refused at places that there are not",
+    arguments: [
+      ("expires", "'expires' is no place"), ("cookie:a", "there is no place 'cookie'"),
+      ("$.a[-1]", "counts from an end"),
+      ("$.a[", "is no JSON path"),
+    ])
+  func refused(place: String, problem: String) {
+    let error = #expect(throws: ContractError.self) {
+      var places = DatePlaces()
+      try places.add(place, .day)
+    }
+    #expect(error?.problem.contains(problem) == true, "\(error?.problem ?? "")")
+  }
+}

@@ -1,0 +1,71 @@
+import Foundation
+import HTTPMessages
+import Testing
+
+@testable import Cassettes
+
+@Suite("Tokens")
+struct TokenShiftTests {
+  static func encode(_ text: String) -> String {
+    Data(text.utf8).base64EncodedString().replacing("=", with: "").replacing("+", with: "-").replacing("/", with: "_")
+  }
+
+  static func token(_ claims: String, header: String = #"{"alg":"HS256","kid":"k"}"#, signature: String = "AAAA")
+    -> String
+  {
+    "\(encode(header)).\(encode(claims)).\(signature)"
+  }
+
+  /// Signs with the length of what it signs, and a count: no two signatures are the same.
+  static func shifter(knows algorithm: String = "HS256") -> DateShifter {
+    let count = Guarded(0)
+    return DateShifter(
+      eightYears,
+      signer: TokenSigner { sought, _, message in
+        guard sought == algorithm else { return nil }
+        let number = count.withLock { count in
+          count += 1
+          return count
+        }
+        return Array("\(message.count)-\(number)".utf8)
+      })
+  }
+
+  static let claims = #"{"sub":"ann", "iat":1538989200,"exp": 1538992800.5,"nbf":1538989200,"n":{"exp":1538989200}}"#
+  static let movedClaims =
+    #"{"sub":"ann", "iat":1795375800,"exp": 1795379400.5,"nbf":1795375800,"n":{"exp":1538989200}}"#
+
+  @Test("are moved with all but their times as they were, wherever they stand and wherever the body is cut")
+  func moved() {
+    let token = Self.token(Self.claims)
+    let shifter = Self.shifter()
+    let text = #"{"access_token": "\#(token)", "again": "\#(token)."}"#
+    let bytes = Array(text.utf8)
+    var body = shifter.body(.json)
+    var output: [UInt8] = []
+    for byte in bytes { output += body.push([byte]) }
+    output += body.finish()
+    let message = "\(Self.encode(#"{"alg":"HS256","kid":"k"}"#)).\(Self.encode(Self.movedClaims))"
+    let moved = "\(message).\(Self.encode("\(message.utf8.count)-1"))"
+    #expect(String(decoding: output, as: UTF8.self) == #"{"access_token": "\#(moved)", "again": "\#(moved)."}"#)
+    #expect(!body.keepsLength)
+    #expect(shifter.headers(["Set-Cookie": "t=\(token); Path=/"])["Set-Cookie"] == "t=\(moved); Path=/")
+    // The recorded one comes back, although no two signatures are the same.
+    #expect(shifter.reversed.headers(["Authorization": "Bearer \(moved)"])["Authorization"] == "Bearer \(token)")
+    #expect(shifter.reversed.target("/a?t=\(moved)") == "/a?t=\(token)")
+  }
+
+  @Test("stay without a key, without times, and where they are none")
+  func stay() {
+    let shifter = Self.shifter()
+    for text in [
+      Self.token(Self.claims, header: #"{"alg":"RS256"}"#), Self.token(#"{"sub":"ann"}"#), Self.token("[1538989200]"),
+      Self.token(Self.claims) + ".a.b", "eyJhbGciOiJIUzI1NiJ9.eyJleHAiOjE1Mzg5OTI4MDB9.", "eyJ", "eyJ..", "eyJhb.eyJ.",
+      "x" + Self.token(Self.claims), String(repeating: "eyJ", count: 20_000) + ".a.a",
+    ] {
+      #expect(String(decoding: shifter.body(Array(text.utf8), .text), as: UTF8.self) == text)
+    }
+    let token = Self.token(Self.claims)
+    #expect(DateShifter(eightYears).headers(["Authorization": token])["Authorization"] == token)
+  }
+}

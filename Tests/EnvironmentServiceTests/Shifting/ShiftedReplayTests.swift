@@ -1,0 +1,244 @@
+import Cassettes
+import ControlAPI
+import Foundation
+import HTTPMessages
+import LaunchContract
+import TestSupport
+import Testing
+
+@testable import EnvironmentService
+
+@Suite("A replay with dates moved")
+struct ShiftedReplayTests {
+  /// Eight years, one month, two weeks and a half lie between them.
+  private static let recorded = "2018-10-08T09:00:00Z"
+  private static let replayed = "2026-11-22T19:30:00Z"
+
+  private static func at(
+    _ instant: String, _ rules: ShiftRules? = nil
+  ) -> (inout EnvironmentSpecification) -> Void {
+    {
+      $0.clock.start = RFC3339.parse(instant)
+      $0.shift = rules
+    }
+  }
+
+  private static func rules(_ text: String = "{}") throws -> ShiftRules { try ShiftRules(decoding: Data(text.utf8)) }
+
+  private static let answer =
+    #"{"at": "2018-10-08T09:00:00.120+00:00", "exp": 1538992800, "ms": 1538989200123, "day": "2018-10-08"}"#
+  private static let moved =
+    #"{"at": "2026-11-22T19:30:00.120+00:00", "exp": 1795379400, "ms": 1795375800123, "day": "2026-11-22"}"#
+
+  private static func upstream() throws -> TestUpstream {
+    try TestUpstream { request in
+      let coded =
+        request.target.hasPrefix("/coded") ? try ContentCodings(header: "gzip")?.encode(Array(answer.utf8)) : nil
+      var headers: Headers = [
+        "Content-Type": "application/json", "Last-Modified": "Mon, 08 Oct 2018 09:00:00 GMT",
+        "Expires": "Mon, 08 Oct 2018 10:00:00 GMT", "X-Expires": "1538992800", "Cache-Control": "max-age=3600",
+        "Set-Cookie": "sid=1; Max-Age=60; Expires=Mon, 08-Oct-2018 10:00:00 GMT", "Content-MD5": "AAAA",
+      ]
+      if coded != nil { headers.append("Content-Encoding", "gzip") }
+      return Response(status: 200, headers: headers, body: .bytes(coded ?? Array(answer.utf8)))
+    }
+  }
+
+  @Test("gives the app what it would get now, and finds what it sends back; the recording stays to the byte")
+  func whole() async throws {
+    let upstream = try Self.upstream()
+    try await withWorld(upstream) { world in
+      try await world.run(.record, ["api": upstream.origin], with: Self.at(Self.recorded)) { environment async throws in
+        #expect(try await environment.get("/plain").text == Self.answer)
+        _ = try await environment.get("/coded", ["Accept-Encoding": "gzip"])
+        _ = try await environment.get("/since?at=2018-10-08T09%3A00%3A00Z&n=1538989200")
+        _ = try await environment.get("/from?at=2010-01-01T00%3A00%3A00Z")
+        _ = try await environment.post("/login", #"{"seen": "2018-10-08T09:00:00Z", "exp": 1538992800}"#)
+      }
+      let file = try world.read("c.har")
+      let rules = try Self.rules(
+        #"{"epochSeconds": ["$.exp", "header:X-Expires", "query:n"], "epochMilliseconds": ["$.ms"], "dates": ["$.day"]}"#
+      )
+      let report = try await world.run(.replay, with: Self.at(Self.replayed, rules)) { environment async throws in
+        #expect(environment.notes.contains { $0.hasPrefix("dates in answers are moved by 2967 days 10:30:00") })
+        for _ in 0..<2 {
+          let plain = try await environment.get("/plain")
+          #expect(plain.text == Self.moved)
+          #expect(plain.headers["Content-Length"] == "\(Self.moved.utf8.count)")
+          #expect(plain.headers["Last-Modified"] == "Sun, 22 Nov 2026 19:30:00 GMT")
+          #expect(plain.headers["Expires"] == "Sun, 22 Nov 2026 20:30:00 GMT")
+          #expect(plain.headers["X-Expires"] == "1795379400")
+          #expect(plain.headers["Cache-Control"] == "max-age=3600")
+          #expect(plain.headers["Set-Cookie"] == "sid=<redacted>; Max-Age=60; Expires=Sun, 22-Nov-2026 20:30:00 GMT")
+          #expect(plain.headers["Content-MD5"] == nil)
+        }
+        let coded = try await environment.get("/coded", ["Accept-Encoding": "gzip"])
+        #expect(coded.headers["Content-Encoding"] == "gzip")
+        #expect(try CodedUpstream.decode(coded.body, "gzip") == Self.moved)
+        #expect(try await environment.get("/since?at=2026-11-22T19%3A30%3A00Z&n=1795375800").status == 200)
+        // What the app has of itself is as it was.
+        #expect(try await environment.get("/from?at=2010-01-01T00%3A00%3A00Z").status == 200)
+        let login = try await environment.post("/login", #"{"seen": "2026-11-22T19:30:00Z", "exp": 1795379400}"#)
+        #expect(login.status == 200)
+      }
+      #expect(report.ok && report.requests.replayed == 6 && report.unused.isEmpty, "\(report)")
+      #expect(try world.read("c.har") == file)
+      // Another environment of the same cassette, without.
+      try await world.run(.replay) { environment async throws in
+        #expect(try await environment.get("/plain").text == Self.answer)
+      }
+    }
+  }
+
+  @Test("says in a miss what differs in the recording's time")
+  func miss() async throws {
+    let upstream = try Self.upstream()
+    try await withWorld(upstream) { world in
+      try await world.run(.record, ["api": upstream.origin], with: Self.at(Self.recorded)) { environment async throws in
+        _ = try await environment.get("/since?at=2018-10-08T09:00:00Z&page=1")
+      }
+      try await world.run(.replay, with: Self.at(Self.replayed, try Self.rules())) { environment async throws in
+        let miss = try await environment.get("/since?at=2026-11-22T19:30:00Z&page=2")
+        #expect(miss.status == 501)
+        #expect(miss.text.contains("page") && !miss.text.contains("2026"), "\(miss.text)")
+      }
+    }
+  }
+
+  @Test("moves dates in long bodies and in streams as they go out")
+  func streams() async throws {
+    let line = #"{"at":"2018-10-08T09:00:00Z","n":1}"# + "\n"
+    let counts = ["/held": 20_000, "/long": 40_000, "/events": 3]
+    let upstream = try TestUpstream { request in
+      let pipe = BytePipe()
+      let count = counts[request.target] ?? 0
+      let isStream = request.target == "/events"
+      Task {
+        for _ in 0..<count { try await pipe.write(Array((isStream ? "data: \(line)\n" : line).utf8)) }
+        pipe.finish()
+      }
+      return Response(
+        status: 200, headers: ["Content-Type": isStream ? "text/event-stream" : "text/plain"],
+        body: .stream(pipe, length: isStream ? nil : count * line.utf8.count))
+    }
+    try await withWorld(upstream) { world in
+      try await world.run(.record, ["api": upstream.origin], with: Self.at(Self.recorded)) { environment async throws in
+        for target in counts.keys { #expect(try await environment.get(target).status == 200) }
+      }
+      try await world.run(.replay, with: Self.at(Self.replayed, try Self.rules())) { environment async throws in
+        let moved = line.replacing(Self.recorded, with: Self.replayed)
+        let held = try await environment.get("/held")
+        #expect(held.headers["Content-Length"] == "720000")
+        #expect(held.text == String(repeating: moved, count: 20_000))
+        #expect(try await environment.get("/long").text == String(repeating: moved, count: 40_000))
+        #expect(try await environment.get("/events").text == String(repeating: "data: \(moved)\n", count: 3))
+      }
+    }
+  }
+
+  @Test("signs tokens anew where there is a key, and takes them back")
+  func tokens() async throws {
+    let key = try TokenKey("a secret", keyID: nil)
+    func encode(_ bytes: [UInt8]) -> String {
+      Data(bytes).base64EncodedString().replacing("=", with: "").replacing("+", with: "-").replacing("/", with: "_")
+    }
+    func token(_ claims: String) -> String {
+      let message = encode(Array(#"{"alg":"HS256"}"#.utf8)) + "." + encode(Array(claims.utf8))
+      return message + "." + encode(key.sign("HS256", keyID: nil, Array(message.utf8)) ?? [])
+    }
+    let recorded = token(#"{"exp":1538992800}"#)
+    let moved = token(#"{"exp":1795379400}"#)
+    let upstream = try TestUpstream { _ in text(#"{"token": "\#(recorded)"}"#, type: "application/json") }
+    try await withWorld(upstream) { world in
+      try await world.run(.record, ["api": upstream.origin], with: Self.at(Self.recorded)) { environment async throws in
+        _ = try await environment.get("/token")
+        _ = try await environment.post("/refresh", #"{"token": "\#(recorded)"}"#)
+      }
+      let rules = try Self.rules(#"{"jwt": [{"text": "a secret"}]}"#)
+      let report = try await world.run(.replay, with: Self.at(Self.replayed, rules)) { environment async throws in
+        #expect(try await environment.get("/token").text == #"{"token": "\#(moved)"}"#)
+        #expect(try await environment.post("/refresh", #"{"token": "\#(moved)"}"#).status == 200)
+      }
+      #expect(report.ok)
+      // Without a key it stays.
+      try await world.run(.replay, with: Self.at(Self.replayed, try Self.rules())) { environment async throws in
+        #expect(try await environment.get("/token").text == #"{"token": "\#(recorded)"}"#)
+      }
+    }
+  }
+
+  @Test("follows the machine's clock where it is asked for and nothing is said of the clock")
+  func system() async throws {
+    let upstream = try Self.upstream()
+    try await withWorld(upstream) { world in
+      try await world.run(.record, ["api": upstream.origin], with: Self.at(Self.recorded)) { environment async throws in
+        _ = try await environment.get("/plain")
+      }
+      let before = Date().addingTimeInterval(-1)
+      try await world.run(.replay, with: { $0.shift = ShiftRules() }) { environment async throws in
+        #expect(environment.clock.kind == .system)
+        let answer = try await environment.get("/plain")
+        let text = try #require(answer.text.split(separator: "\"").first { $0.contains("T") })
+        let at = try #require(RFC3339.parse(String(text)))
+        #expect(at >= before.addingTimeInterval(-1) && at <= Date().addingTimeInterval(1), "\(text)")
+      }
+    }
+  }
+
+  @Test("is declared by a file beside the cassette, and does nothing under a clock that stands at the recording date")
+  func file() async throws {
+    let upstream = try Self.upstream()
+    try await withWorld(upstream) { world in
+      try await world.run(.record, ["api": upstream.origin], with: Self.at(Self.recorded)) { environment async throws in
+        _ = try await environment.get("/plain")
+      }
+      try world.write(#"{"dates": ["$.day"]}"#, to: "shift.json")
+      try await world.run(.replay, with: Self.at(Self.replayed)) { environment async throws in
+        #expect(try await environment.get("/plain").text.contains(#""day": "2026-11-22""#))
+      }
+      // The nearest counts alone.
+      try world.write("{}", to: "c.shift.json")
+      try await world.run(.replay, with: Self.at(Self.replayed)) { environment async throws in
+        let answer = try await environment.get("/plain").text
+        #expect(answer.contains(#""day": "2018-10-08""#) && answer.contains("2026-11-22T19:30:00"))
+      }
+      try await world.run(.replay) { environment async throws in
+        #expect(environment.notes.contains { $0.hasPrefix("dates stay as recorded, since the clock is frozen") })
+        #expect(try await environment.get("/plain").text == Self.answer)
+      }
+      try world.write(#"{"dats": []}"#, to: "c.shift.json")
+      #expect(throws: EnvironmentError.self) { try world.provision(.replay) }
+    }
+  }
+
+  @Test("is refused in extend, and leaves recordings as they are")
+  func modes() async throws {
+    let upstream = try Self.upstream()
+    try await withWorld(upstream) { world in
+      try await world.run(.record, ["api": upstream.origin], with: Self.at(Self.recorded, try Self.rules())) {
+        environment async throws in
+        #expect(try await environment.get("/plain").text == Self.answer)
+      }
+      let error = #expect(throws: EnvironmentError.self) {
+        try world.provision(.extend, ["api": upstream.origin]) { $0.shift = ShiftRules() }
+      }
+      #expect(error?.message.contains("take mode replay") == true)
+    }
+  }
+
+  @Test("goes on by the same distance after its process was killed")
+  func restored() async throws {
+    let upstream = try Self.upstream()
+    try await withWorld(upstream) { world in
+      try await world.run(.record, ["api": upstream.origin], with: Self.at(Self.recorded)) { environment async throws in
+        _ = try await environment.get("/plain")
+      }
+      let rules = try Self.rules(#"{"epochSeconds": ["$.exp"], "epochMilliseconds": ["$.ms"], "dates": ["$.day"]}"#)
+      try await world.twoLives(.replay, [:], Self.at(Self.replayed, rules)) { environment async throws in
+        #expect(try await environment.get("/plain").text == Self.moved)
+      } after: { environment async throws in
+        #expect(try await environment.get("/plain").text == Self.moved)
+      }
+    }
+  }
+}
