@@ -10,6 +10,7 @@ import CCurl
   final class EventLoop: @unchecked Sendable {
     private let poll: Int32
     private let bell: Int32
+    private var watched: Set<Int32> = []
     private var events = [epoll_event](repeating: epoll_event(), count: 256)
 
     init() throws {
@@ -35,12 +36,18 @@ import CCurl
       var event = epoll_event()
       event.events = (readable ? EPOLLIN.rawValue : 0) | (writable ? EPOLLOUT.rawValue : 0)
       event.data.fd = descriptor
-      if epoll_ctl(poll, EPOLL_CTL_MOD, descriptor, &event) != 0, errno == ENOENT {
+      // It may have been closed, and be another one, without a word: then the other call is the right one.
+      if watched.insert(descriptor).inserted {
+        if epoll_ctl(poll, EPOLL_CTL_ADD, descriptor, &event) != 0, errno == EEXIST {
+          epoll_ctl(poll, EPOLL_CTL_MOD, descriptor, &event)
+        }
+      } else if epoll_ctl(poll, EPOLL_CTL_MOD, descriptor, &event) != 0, errno == ENOENT {
         epoll_ctl(poll, EPOLL_CTL_ADD, descriptor, &event)
       }
     }
 
     func forget(_ descriptor: Int32) {
+      watched.remove(descriptor)
       epoll_ctl(poll, EPOLL_CTL_DEL, descriptor, nil)
     }
 

@@ -84,7 +84,8 @@ package final class HTTPClient: Sendable {
   package func send(_ request: Request, to origin: Origin) async throws -> Response {
     let transfer = try Transfer(request, to: origin, on: thread)
     return try await withTaskCancellationHandler {
-      try await withCheckedThrowingContinuation { continuation in
+      // It is resumed once, whatever becomes of the transfer.
+      try await withUnsafeThrowingContinuation { continuation in
         transfer.start(continuation)
       }
     } onCancel: {

@@ -20,7 +20,7 @@ final class Transfer: @unchecked Sendable {
   var activity = Activity()
 
   private let thread: CurlThread
-  private var continuation: CheckedContinuation<Response, any Error>?
+  private var continuation: UnsafeContinuation<Response, any Error>?
   private var head = ResponseHead()
   /// The body's first bytes, until the response is handed over.
   private var early: [UInt8] = []
@@ -48,7 +48,7 @@ final class Transfer: @unchecked Sendable {
     upload = Upload(request.body)
   }
 
-  func start(_ continuation: CheckedContinuation<Response, any Error>) {
+  func start(_ continuation: UnsafeContinuation<Response, any Error>) {
     self.continuation = continuation
     if !thread.post(.start(self)) { end(UpstreamError.shutDown(origin)) }
   }

@@ -69,30 +69,28 @@ package struct Headers: Sendable, Equatable, ExpressibleByDictionaryLiteral {
   /// Drops what belongs to one connection and not to the message: the fields that RFC 9110, 7.6.1, lists, and
   /// those that `Connection` itself names. `Transfer-Encoding` goes with them.
   package mutating func removeHopByHop() {
+    // Those that `Connection` names come with it: most messages have none, and to remove nothing costs a copy.
+    guard fields.contains(where: { Self.isHopByHop($0.name) }) else { return }
     let named = all("Connection").flatMap { $0.split(separator: ",") }
       .map { $0.drop(while: { $0 == " " || $0 == "\t" }) }
       .map { String($0.prefix(while: { $0 != " " && $0 != "\t" })) }
-    func isDropped(_ field: Field) -> Bool {
+    fields.removeAll { field in
       Self.isHopByHop(field.name)
         || !field.name.isEmpty && named.contains { $0.equalsIgnoringASCIICase(field.name) }
     }
-    // Looked for first: to remove nothing costs a copy all the same.
-    if fields.contains(where: isDropped) { fields.removeAll(where: isDropped) }
   }
 
   private static func isHopByHop(_ name: String) -> Bool {
-    let names: [String]
     switch name.utf8.count {
-    case 2: names = ["TE"]
-    case 7: names = ["Trailer", "Upgrade"]
-    case 10: names = ["Connection", "Keep-Alive"]
-    case 16: names = ["Proxy-Connection"]
-    case 17: names = ["Transfer-Encoding"]
-    case 18: names = ["Proxy-Authenticate"]
-    case 19: names = ["Proxy-Authorization"]
-    default: return false
+    case 2: name.equalsIgnoringASCIICase("TE")
+    case 7: name.equalsIgnoringASCIICase("Trailer") || name.equalsIgnoringASCIICase("Upgrade")
+    case 10: name.equalsIgnoringASCIICase("Connection") || name.equalsIgnoringASCIICase("Keep-Alive")
+    case 16: name.equalsIgnoringASCIICase("Proxy-Connection")
+    case 17: name.equalsIgnoringASCIICase("Transfer-Encoding")
+    case 18: name.equalsIgnoringASCIICase("Proxy-Authenticate")
+    case 19: name.equalsIgnoringASCIICase("Proxy-Authorization")
+    default: false
     }
-    return names.contains { $0.equalsIgnoringASCIICase(name) }
   }
 }
 

@@ -33,7 +33,7 @@ struct BriefHandlerTests {
         }
         return Response(status: 204)
       })
-    try await withServer(.init(threads: 2), handler) { port in
+    try await withServer(.init(threads: 2), handler) { port async throws in
       for _ in 0..<10 { #expect(try await ask(port, .get("/")).status == 204) }
     }
   }
@@ -50,7 +50,7 @@ struct BriefHandlerTests {
         try await go.wait()
         return Response(status: 200)
       })
-    try await withServer(.init(threads: 1), handler) { port in
+    try await withServer(.init(threads: 1), handler) { port async throws in
       let client = try RawClient(port: port)
       try client.send(.get("/waits"))
       try await started.wait()
@@ -70,7 +70,7 @@ struct BriefHandlerTests {
         await Self.wait()
         return Response(status: 200, body: .bytes(Array("\(body.count)".utf8)))
       })
-    try await withServer(.init(), handler) { port in
+    try await withServer(.init(), handler) { port async throws in
       let text = String(repeating: "x", count: length)
       let answer = try await ask(port, "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: \(length)\r\n\r\n\(text)")
       #expect(answer.status == 200)
@@ -92,7 +92,7 @@ struct BriefHandlerTests {
         ended.happen()
         throw CancellationError()
       })
-    try await withServer(.init(), handler) { port in
+    try await withServer(.init(), handler) { port async throws in
       let client = try RawClient(port: port)
       try client.send(.get("/"))
       try await started.wait()
@@ -134,7 +134,7 @@ struct BriefHandlerTests {
         await Task.yield()
         return Response(status: 200, body: .bytes([UInt8](repeating: 1, count: 10_000)))
       })
-    try await withServer(.init(), handler) { port in
+    try await withServer(.init(), handler) { port async throws in
       let statuses = try await onThread {
         let patient = try RawClient(port: port)
         var statuses: [Int] = []

@@ -1,4 +1,6 @@
+import Dispatch
 import Foundation
+import HTTPMessages
 
 /// A file in memory of which each part is read once, by any thread: what has been read is given back on the way, so
 /// that the file and what is made of it are never there in full at the same time.
@@ -27,22 +29,46 @@ final class ConsumedFile: @unchecked Sendable {
       // Few large pages in place of many small ones: filling them is what reading costs.
       madvise(memory, length, MADV_HUGEPAGE)
     #endif
-    var count = 0
-    while count < Int(status.st_size) {
-      let got = read(descriptor, memory + count, Int(status.st_size) - count)
-      if got < 0, errno == EINTR { continue }
-      guard got >= 0 else {
-        let failure = Self.failure()
-        munmap(memory, length)
-        throw failure
-      }
-      // It has become shorter meanwhile.
-      if got == 0 { break }
-      count += got
+    do throws(POSIXError) {
+      let count = try Self.fill(memory, from: descriptor, length: Int(status.st_size))
+      self.memory = memory
+      bytes = UnsafeRawBufferPointer(start: memory, count: count)
+    } catch {
+      munmap(memory, length)
+      throw error
     }
-    self.memory = memory
-    bytes = UnsafeRawBufferPointer(start: memory, count: count)
   }
+
+  /// Reads a file, of several processors each a piece at a time.
+  ///
+  /// - Returns: so many bytes; fewer than `length` where it has become shorter meanwhile.
+  private static func fill(
+    _ memory: UnsafeMutableRawPointer, from descriptor: Int32, length: Int
+  ) throws(POSIXError) -> Int {
+    let pieces = (length + piece - 1) / piece
+    let outcome = Guarded<(end: Int, failure: POSIXError?)>((length, nil))
+    nonisolated(unsafe) let memory = memory
+    DispatchQueue.concurrentPerform(iterations: pieces) { index in
+      var place = index * piece
+      let end = min(place + piece, length)
+      while place < end {
+        let got = pread(descriptor, memory + place, end - place, off_t(place))
+        if got < 0, errno == EINTR { continue }
+        if got < 0 {
+          let problem = Self.failure()
+          return outcome.withLock { $0.failure = problem }
+        }
+        if got == 0 { return outcome.withLock { $0.end = min($0.end, place) } }
+        place += got
+      }
+    }
+    let (end, failure) = outcome.withLock { $0 }
+    if let failure { throw failure }
+    return end
+  }
+
+  /// Bytes that are read at once: a few large pages.
+  private static let piece = 8 << 20
 
   deinit { munmap(memory, length) }
 
