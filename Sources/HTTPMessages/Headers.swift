@@ -76,7 +76,7 @@ package struct Headers: Sendable, Equatable, ExpressibleByDictionaryLiteral {
   }
 
   private static let hopByHop = [
-    "Connection", "Keep-Alive", "Proxy-Connection", "Proxy-Authenticate", "Proxy-Authorization", "TE", "Trailer",
+    "Connection", "Keep-Alive", "Proxy-Connection", "Proxy-Authenticate", "Proxy-Authorization", "TE",
     "Transfer-Encoding", "Upgrade",
   ]
 }
