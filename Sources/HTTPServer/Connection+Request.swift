@@ -210,7 +210,8 @@ extension Connection {
     case .bytes(let bytes): return .bytes(bytes)
     case .stream(let pipe, let length):
       let stream = ResponseStream(
-        pipe: pipe, length: length, endsConnection: length == nil && request.pointee.isOld, connection: self)
+        pipe: pipe, length: length, trailers: response.trailers, endsConnection: length == nil && request.pointee.isOld,
+        connection: self)
       exchange.sends(stream)
       return .stream(stream)
     }

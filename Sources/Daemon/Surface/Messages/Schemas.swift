@@ -7,7 +7,7 @@ enum Schemas {
     "Health": health, "Problem": problem,
     "ProvisioningRequest": provisioningRequest, "MatchingRules": matchingRules, "MatchingRule": matchingRule,
     "RedactionRules": redactionRules, "ClockSettings": clockSettings, "Credential": credential,
-    "PolicySettings": policySettings,
+    "PolicySettings": policySettings, "UpstreamAccess": upstreamAccess,
     "CredentialFault": credentialFault, "Owner": owner,
     "ProvisionedEnvironment": provisionedEnvironment, "EnvironmentList": environmentList, "Contract": contract,
     "LaunchContract": launchContract,
