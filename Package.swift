@@ -100,7 +100,7 @@ let package = Package(
     .executableTarget(name: "DefaultsProbe", dependencies: ["Diorama"], path: "Tests/DefaultsProbe"),
     // What throws bytes at the parsers: make fuzz builds it with libFuzzer.
     .target(
-      name: "FuzzedParsers", dependencies: ["Cassettes", "LaunchContract", "HTTPMessages"],
+      name: "FuzzedParsers", dependencies: ["Cassettes", "EnvironmentService", "LaunchContract", "HTTPMessages"],
       path: "Tests/Fuzzing/Parsers"),
     .executableTarget(name: "Fuzzing", dependencies: ["FuzzedParsers"], path: "Tests/Fuzzing/Driver"),
     .testTarget(name: "FuzzedParsersTests", dependencies: ["FuzzedParsers"]),
@@ -135,7 +135,8 @@ let package = Package(
     .testTarget(
       name: "DioramaTestingTests",
       dependencies: [
-        "DioramaTesting", "TestSupport", "Cassettes", "EnvironmentService", "DaemonClient", "LaunchContract",
+        "DioramaTesting", "ControlAPI", "TestSupport", "Cassettes", "EnvironmentService", "DaemonClient",
+        "LaunchContract",
         "HTTPMessages", "HTTPServer", "Clinic", "ClinicBackend", "DioramaCommand",
       ]),
     .testTarget(

@@ -65,10 +65,12 @@ package struct RecordedResponse: Sendable {
   package var parts: [BodyPart]
   /// How the body came to its end.
   package var end: BodyEnd
+  /// The fields that followed a chunked body.
+  package var trailers: Headers
 
   package init(
     status: Int, reason: String, headers: Headers, body: RecordedBody, isBodyAsSent: Bool = false,
-    parts: [BodyPart] = [], end: BodyEnd = .whole
+    parts: [BodyPart] = [], end: BodyEnd = .whole, trailers: Headers = [:]
   ) {
     self.status = status
     self.reason = reason
@@ -77,6 +79,7 @@ package struct RecordedResponse: Sendable {
     self.isBodyAsSent = isBodyAsSent
     self.parts = parts
     self.end = end
+    self.trailers = trailers
   }
 }
 

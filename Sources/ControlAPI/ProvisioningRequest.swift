@@ -12,6 +12,8 @@ package struct ProvisioningRequest: Codable, Sendable, Equatable {
   package var cassette: String?
   /// Origins by name.
   package var upstreams: [String: String]?
+  /// How upstreams are reached, by their names, where the origin does not say it all.
+  package var access: [String: UpstreamAccess]?
   /// How time runs.
   package var clock: ClockSettings?
   /// Seed of the string store.

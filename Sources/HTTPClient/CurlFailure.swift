@@ -18,6 +18,8 @@ struct CurlFailure {
   var throughProxy: Bool
   /// Curl's own words.
   var detail: String
+  /// Where the authorities that are trusted stand, or could stand.
+  var authorities: String
 
   /// The same for people: kind and one line.
   func error(for origin: Origin) -> UpstreamError {
@@ -51,7 +53,10 @@ struct CurlFailure {
       CURLE_SSL_CIPHER, CURLE_SSL_ISSUER_ERROR, CURLE_SSL_ENGINE_NOTFOUND, CURLE_SSL_ENGINE_SETFAILED,
       CURLE_SSL_ENGINE_INITFAILED, CURLE_SSL_SHUTDOWN_FAILED, CURLE_SSL_CRL_BADFILE, CURLE_SSL_PINNEDPUBKEYNOTMATCH,
       CURLE_SSL_INVALIDCERTSTATUS, CURLE_SSL_CLIENTCERT, CURLE_USE_SSL_FAILED:
-      return (.tls, "failed at TLS", "name its authority in SSL_CERT_FILE, or correct the scheme")
+      return (.tls, "failed at TLS", tlsAdvice)
+    case CURLE_RECV_ERROR where detail.contains(" alert "), CURLE_SEND_ERROR where detail.contains(" alert "):
+      // With TLS 1.3 a server looks at the client's certificate when the connection stands already.
+      return (.tls, "failed at TLS", tlsAdvice)
     case CURLE_GOT_NOTHING, CURLE_PARTIAL_FILE, CURLE_SEND_ERROR, CURLE_RECV_ERROR, CURLE_SEND_FAIL_REWIND,
       CURLE_HTTP2, CURLE_HTTP2_STREAM:
       return (.cut, "cut the connection before the end of its answer", "look into the upstream's own log")
@@ -60,5 +65,16 @@ struct CurlFailure {
     default:
       return (.other, "failed", "see curl's error \(code.rawValue) in libcurl-errors(3)")
     }
+  }
+
+  private var tlsAdvice: String {
+    if code == CURLE_SSL_CERTPROBLEM {
+      return "mend the client certificate or its key, which has to be without a password"
+    }
+    if ["certificate required", "handshake failure", "bad certificate", "unknown ca"].contains(where: detail.contains) {
+      return "give the upstream the client certificate that it asks for"
+    }
+    if detail.contains("wrong version number") { return "correct the scheme: no TLS is spoken there" }
+    return "add its authority to \(authorities), or give the upstream one of its own (ca), or correct the scheme"
   }
 }

@@ -38,6 +38,8 @@ final class CurlThread: @unchecked Sendable {
   /// Those whose head has come in this round.
   private var heads: [Transfer] = []
   private var idle: [EasyHandle] = []
+  /// Those that trust others than is usual.
+  private var idleByTrust: [Trust: [EasyHandle]] = [:]
   /// When curl wants to be called without an event, and when to look for stalls; nanoseconds.
   private var timer: UInt64?
   private var nextPatrol: UInt64 = 0
@@ -167,7 +169,8 @@ final class CurlThread: @unchecked Sendable {
   private func begin(_ transfer: Transfer) {
     guard !transfer.isCancelled else { return transfer.end(CancellationError()) }
     do {
-      let easy = try idle.popLast() ?? EasyHandle(settings, origin: transfer.origin)
+      let kept = transfer.trust == .usual ? idle.popLast() : idleByTrust[transfer.trust]?.popLast()
+      let easy = try kept ?? EasyHandle(settings, trust: transfer.trust, origin: transfer.origin)
       try easy.prepare(transfer)
       transfer.prepareUpload()
       transfer.easy = easy
@@ -213,7 +216,11 @@ final class CurlThread: @unchecked Sendable {
       last.slot = transfer.slot
     }
     easy.release()
-    if idle.count < Self.mostIdle { idle.append(easy) }
+    if easy.trust != .usual {
+      idleByTrust[easy.trust, default: []].append(easy)
+    } else if idle.count < Self.mostIdle {
+      idle.append(easy)
+    }
     transfer.end(error)
   }
 
@@ -273,6 +280,7 @@ final class CurlThread: @unchecked Sendable {
     // No command is accepted any more; what came meanwhile gets its answer.
     _ = takeCommands()
     idle = []
+    idleByTrust = [:]
     curl_multi_cleanup(multi)
   }
 }

@@ -9,6 +9,9 @@ final class EasyHandle {
   /// The transfer that it works for.
   private(set) var transfer: Transfer?
 
+  /// Whom it trusts, for as long as it lives: curl has no way back to its own defaults.
+  let trust: Trust
+
   private let settings: Settings
   private let problem: UnsafeMutablePointer<CChar>
   private let proxyFields = HeaderList(lines: ["Proxy-Connection:"])
@@ -16,12 +19,13 @@ final class EasyHandle {
   /// That of the last transfer: what depends on it alone is set then.
   private var origin: Origin?
 
-  init(_ settings: Settings, origin: Origin) throws {
+  init(_ settings: Settings, trust: Trust = .usual, origin: Origin) throws {
     guard let raw = curl_easy_init() else {
       throw UpstreamError(kind: .other, message: "\(origin): no memory for a request: close something")
     }
     self.raw = raw
     self.settings = settings
+    self.trust = trust
     problem = .allocate(capacity: Int(CURL_ERROR_SIZE))
     problem.initialize(repeating: 0, count: Int(CURL_ERROR_SIZE))
     setConstants()
@@ -78,7 +82,8 @@ final class EasyHandle {
     let isDirect = settings.proxy(for: origin.scheme).isEmpty || detail.contains("to \(bareHost) port \(origin.port) ")
     return CurlFailure(
       code: code, systemError: curl_get_long(raw, CURLINFO_OS_ERRNO),
-      connectStatus: curl_get_long(raw, CURLINFO_HTTP_CONNECTCODE), throughProxy: !isDirect, detail: detail)
+      connectStatus: curl_get_long(raw, CURLINFO_HTTP_CONNECTCODE), throughProxy: !isDirect, detail: detail,
+      authorities: trust.authorities ?? settings.authoritiesPlace)
   }
 
   /// Bytes of heads and bodies both ways so far; nil while the connection is being made.
@@ -112,6 +117,7 @@ final class EasyHandle {
       set(CURLOPT_CAPATH, folder)
       set(CURLOPT_PROXY_CAPATH, folder)
     }
+    setTrust()
     set(CURLOPT_ERRORBUFFER, pointer: problem)
     note(curl_set_private_sockets(raw))
     let context = Unmanaged.passUnretained(self).toOpaque()
@@ -136,6 +142,23 @@ final class EasyHandle {
           }
           return transfer.rewindUpload() ? CURL_SEEKFUNC_OK : CURL_SEEKFUNC_FAIL
         }))
+  }
+
+  private func setTrust() {
+    if let file = trust.authorities {
+      set(CURLOPT_CAINFO, file)
+      // These alone: not those of the machine beside them.
+      set(CURLOPT_CAPATH, nil)
+    }
+    if trust.isInsecure {
+      set(CURLOPT_SSL_VERIFYPEER, 0)
+      set(CURLOPT_SSL_VERIFYHOST, 0)
+    }
+    guard let certificate = trust.clientCertificate else { return }
+    set(CURLOPT_SSLCERT, certificate)
+    set(CURLOPT_SSLKEY, trust.clientKey ?? certificate)
+    // Else OpenSSL would ask the terminal for the password of a key that has one.
+    set(CURLOPT_KEYPASSWD, "")
   }
 
   private func setMethod(_ transfer: Transfer) {

@@ -77,12 +77,13 @@ package final class HTTPClient: Sendable {
   /// - Parameters:
   ///   - request: the target in origin form (`/path?query`, or `*`), sent as it is.
   ///   - origin: where to.
+  ///   - trust: whom to trust there, and as whom to come.
   /// - Returns: the response; fields as received, the body without transfer coding but otherwise not decoded:
   ///   `.bytes` if all of it has come already, else a stream that fails with ``UpstreamError`` if the upstream dies.
   ///   Whoever does not want the stream has to abandon it.
   /// - Throws: ``UpstreamError``; what the request's stream failed with; `CancellationError`.
-  package func send(_ request: Request, to origin: Origin) async throws -> Response {
-    let transfer = try Transfer(request, to: origin, on: thread)
+  package func send(_ request: Request, to origin: Origin, trust: Trust = .usual) async throws -> Response {
+    let transfer = try Transfer(request, to: origin, trust: trust, on: thread)
     return try await withTaskCancellationHandler {
       // It is resumed once, whatever becomes of the transfer.
       try await withUnsafeThrowingContinuation { continuation in
@@ -98,18 +99,20 @@ package final class HTTPClient: Sendable {
   /// The connection is one of its own. A thread waits for its beginning, and none after that.
   ///
   /// - Parameters:
-  ///   - request: as for ``send(_:to:)``, without a body; `Connection` and `Upgrade` are added.
+  ///   - request: as for ``send(_:to:trust:)``, without a body; `Connection` and `Upgrade` are added.
   ///   - token: for `Upgrade`, such as `websocket`.
   ///   - origin: where to.
+  ///   - trust: as for ``send(_:to:trust:)``.
   /// - Returns: the head of the answer; and the connection, where its status is 101.
   /// - Throws: ``UpstreamError``.
-  package func upgrade(_ request: Request, to token: String, at origin: Origin) async throws -> (
-    Response, UpgradedConnection?
-  ) {
+  package func upgrade(
+    _ request: Request, to token: String, at origin: Origin, trust: Trust = .usual
+  ) async throws -> (Response, UpgradedConnection?) {
     let settings = settings
     return try await withCheckedThrowingContinuation { continuation in
       DispatchQueue.global().async {
-        continuation.resume(with: Result { try UpgradedConnection.open(request, to: token, at: origin, settings) })
+        continuation.resume(
+          with: Result { try UpgradedConnection.open(request, to: token, at: origin, trust, settings) })
       }
     }
   }

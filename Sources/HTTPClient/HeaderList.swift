@@ -23,7 +23,10 @@ final class HeaderList {
       guard field.value.utf8.allSatisfy({ $0 != 0x0A && $0 != 0x0D && $0 != 0 }) else {
         throw UpstreamError.invalid(origin, "the header \(field.name) has a line break or a null byte")
       }
-      if field.name.equalsIgnoringASCIICase("Content-Length") || field.name.equalsIgnoringASCIICase("Expect") {
+      // No fields follow a request's body here, so none are announced.
+      if field.name.equalsIgnoringASCIICase("Content-Length") || field.name.equalsIgnoringASCIICase("Expect")
+        || field.name.equalsIgnoringASCIICase("Trailer")
+      {
         continue
       }
       if field.name.equalsIgnoringASCIICase("Host") {
@@ -36,6 +39,11 @@ final class HeaderList {
         given.insert(.contentType)
       }
       append(field)
+    }
+    // It belongs to the connection, so it is said anew where the client has said it: what follows the body is passed on.
+    if request.headers.all("TE").contains(where: { $0.lowercased().contains("trailers") }) {
+      appendLine("TE: trailers")
+      appendLine("Connection: TE")
     }
     // "Name:" takes away what curl would write by itself.
     appendLine("Expect:")

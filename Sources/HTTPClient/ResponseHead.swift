@@ -14,8 +14,7 @@ struct ResponseHead {
   /// - Returns: true when this line completes the head of the final response.
   mutating func take(_ line: UnsafeRawBufferPointer) -> Bool {
     guard !isComplete else { return false }  // a trailer's field
-    var line = line[...]
-    while let last = line.last, last == 0x0A || last == 0x0D { line = line.dropLast() }
+    let line = Self.withoutEnd(line)
     guard let first = line.first else {
       // 1xx: the final response is still to come (RFC 9110, 15.2). Curl never asks for an upgrade, so no 101 is due.
       isComplete = status >= 200
@@ -30,6 +29,24 @@ struct ResponseHead {
         Self.text(Self.trimmed(line[..<colon])), Self.text(Self.trimmed(line[(colon + 1)...])))
     }
     return false
+  }
+
+  /// Whether fields may follow the body: only what comes in chunks can have them.
+  func mayHaveTrailers(answering method: String) -> Bool {
+    headers["Transfer-Encoding"] != nil && !hasNoBody(answering: method)
+  }
+
+  /// One line as a field; nil for any other.
+  static func field(_ line: UnsafeRawBufferPointer) -> Headers.Field? {
+    let line = withoutEnd(line)
+    guard let colon = line.firstIndex(of: UInt8(ascii: ":")) else { return nil }
+    return Headers.Field(text(trimmed(line[..<colon])), text(trimmed(line[(colon + 1)...])))
+  }
+
+  private static func withoutEnd(_ line: UnsafeRawBufferPointer) -> Slice<UnsafeRawBufferPointer> {
+    var line = line[...]
+    while let last = line.last, last == 0x0A || last == 0x0D { line = line.dropLast() }
+    return line
   }
 
   /// Whether the body is a row of server-sent events.

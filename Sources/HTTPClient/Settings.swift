@@ -15,6 +15,8 @@ struct Settings: Sendable {
   let noProxy: String
   let authoritiesFile: String?
   let authoritiesFolder: String?
+  /// Where a person would add an authority.
+  let authoritiesPlace: String
   let unixSocket: String?
 
   init(_ configuration: HTTPClient.Configuration) {
@@ -32,7 +34,10 @@ struct Settings: Sendable {
     if let file = configuration.certificateAuthorities ?? lookUp("CURL_CA_BUNDLE") {
       authoritiesFile = file
       authoritiesFolder = nil
+      authoritiesPlace = configuration.certificateAuthorities == nil ? "\(file), which CURL_CA_BUNDLE names" : file
     } else {
+      authoritiesPlace =
+        lookUp("SSL_CERT_FILE").map { "\($0), which SSL_CERT_FILE names" } ?? "a file that SSL_CERT_FILE names"
       authoritiesFile = lookUp("SSL_CERT_FILE")
       authoritiesFolder = lookUp("SSL_CERT_DIR")
     }

@@ -6,6 +6,7 @@ import HTTPMessages
 /// Made by the task that sends; from ``start(_:)`` on it belongs to curl's thread, which is why it needs no lock.
 final class Transfer: @unchecked Sendable {
   let origin: Origin
+  let trust: Trust
   let method: String
   let target: String
   let fields: HeaderList
@@ -22,6 +23,8 @@ final class Transfer: @unchecked Sendable {
   private let thread: CurlThread
   private var continuation: UnsafeContinuation<Response, any Error>?
   private var head = ResponseHead()
+  /// What may still come behind the body; nil where nothing can.
+  private var trailers: Trailers?
   /// The body's first bytes, until the response is handed over.
   private var early: [UInt8] = []
   private var received = 0
@@ -34,13 +37,14 @@ final class Transfer: @unchecked Sendable {
   private static let pipeCapacity = 262_144
 
   /// - Throws: ``UpstreamError`` for a request that cannot be put on the wire.
-  init(_ request: Request, to origin: Origin, on thread: CurlThread) throws {
+  init(_ request: Request, to origin: Origin, trust: Trust = .usual, on thread: CurlThread) throws {
     guard request.method.isToken else { throw UpstreamError.invalid(origin, "the method is '\(request.method)'") }
     let isTarget = request.target.utf8.allSatisfy { $0 > 0x20 && $0 != 0x7F }
     guard isTarget, request.target.utf8.first == UInt8(ascii: "/") || request.target == "*" else {
       throw UpstreamError.invalid(origin, "'\(request.target)' is no path with a query")
     }
     self.origin = origin
+    self.trust = trust
     self.thread = thread
     method = request.method
     target = request.target
@@ -56,7 +60,16 @@ final class Transfer: @unchecked Sendable {
   // MARK: Called by curl
 
   func takeHeader(_ line: UnsafeRawBufferPointer) {
-    if head.take(line) { thread.headCame(of: self) }
+    if head.isComplete { return takeTrailer(line) }
+    if head.take(line) {
+      if head.mayHaveTrailers(answering: method) { trailers = Trailers() }
+      thread.headCame(of: self)
+    }
+  }
+
+  private func takeTrailer(_ line: UnsafeRawBufferPointer) {
+    guard let trailers, let field = ResponseHead.field(line) else { return }
+    trailers.append(field.name, field.value)
   }
 
   func takeBody(_ bytes: UnsafeRawBufferPointer) -> Int {
@@ -126,7 +139,7 @@ final class Transfer: @unchecked Sendable {
   /// - Parameter isWhole: whether there will be no more bytes.
   func handOver(isWhole: Bool = false) {
     guard head.isComplete, let continuation = continuation.take() else { return }
-    var response = Response(status: head.status, reason: head.reason, headers: head.headers)
+    var response = Response(status: head.status, reason: head.reason, headers: head.headers, trailers: trailers)
     if head.hasNoBody(answering: method) {
       // No content, whatever its fields say.
     } else if isWhole || early.count == head.length {

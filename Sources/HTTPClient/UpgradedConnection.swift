@@ -25,10 +25,10 @@ package final class UpgradedConnection: DuplexChannel, @unchecked Sendable {
 
   /// Connects, asks, and waits for the head of the answer.
   static func open(
-    _ request: Request, to token: String, at origin: Origin, _ settings: Settings
+    _ request: Request, to token: String, at origin: Origin, _ trust: Trust, _ settings: Settings
   ) throws -> (Response, UpgradedConnection?) {
     let text = try head(of: request, to: token, at: origin)
-    let easy = try EasyHandle(settings, origin: origin)
+    let easy = try EasyHandle(settings, trust: trust, origin: origin)
     try easy.prepareConnection(to: origin)
     let code = curl_easy_perform(easy.raw)
     guard code == CURLE_OK else { throw easy.failure(code, to: origin).error(for: origin) }

@@ -38,12 +38,17 @@ package struct Response: Sendable {
   package var headers: Headers
   /// The body, without any transfer coding.
   package var body: Body
+  /// Fields that follow the body, which has to be a stream of unknown length then; whole once that has ended.
+  package var trailers: Trailers?
   /// On a server, what becomes of the connection once it has left HTTP by this answer, which has status 101 then and no
   /// body: called once, on a server thread, and returns at once. Never called where the client has gone before.
   package var upgrade: (@Sendable (Duplex) -> Void)?
 
-  package init(status: Int, reason: String = "", headers: Headers = [:], body: Body = .empty) {
+  package init(
+    status: Int, reason: String = "", headers: Headers = [:], body: Body = .empty, trailers: Trailers? = nil
+  ) {
     self.status = status
+    self.trailers = trailers
     self.reason = reason
     self.headers = headers
     self.body = body

@@ -211,7 +211,8 @@ extension Connection {
     case .file(let file): return .file(file)
     case .stream(let pipe, let length):
       let stream = ResponseStream(
-        pipe: pipe, length: length, endsConnection: length == nil && request.pointee.isOld, connection: self)
+        pipe: pipe, length: length, trailers: response.trailers, endsConnection: length == nil && request.pointee.isOld,
+        connection: self)
       exchange.sends(stream)
       return .stream(stream)
     }

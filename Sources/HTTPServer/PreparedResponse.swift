@@ -26,8 +26,11 @@ package final class PreparedResponse: Sendable {
   ///     `framing`.
   ///   - body: the content; ignored where the status or `framing` allow none.
   ///   - framing: how the end of the body is told.
+  ///   - trailers: fields that follow a body in chunks.
   /// - Throws: ``ServerError`` for a status or a header field that cannot be sent.
-  package init(status: Int, headers: Headers, body: [UInt8], framing: Framing = .length) throws {
+  package init(
+    status: Int, headers: Headers, body: [UInt8], framing: Framing = .length, trailers: Headers = [:]
+  ) throws {
     self.status = try Self.checked(status)
     switch framing {
     case _ where status == 204:
@@ -44,7 +47,7 @@ package final class PreparedResponse: Sendable {
       full = try Shared(headers, .bytes(body))
       head = nil
     case .chunked:
-      full = try Shared(headers, .chunked(body))
+      full = try Shared(headers, .chunked(body), trailers: trailers)
       head = try Shared(headers, .none(contentLength: nil))
     }
   }
@@ -68,8 +71,8 @@ package final class PreparedResponse: Sendable {
   private final class Shared: @unchecked Sendable {
     let wire: WireResponse
 
-    init(_ headers: Headers, _ content: WireResponse.Content) throws(ServerError) {
-      wire = try WireResponse(headers: headers, content: content)
+    init(_ headers: Headers, _ content: WireResponse.Content, trailers: Headers = [:]) throws(ServerError) {
+      wire = try WireResponse(headers: headers, content: content, trailers: trailers)
     }
   }
 }

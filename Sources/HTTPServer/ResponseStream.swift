@@ -8,13 +8,30 @@ final class ResponseStream: Sendable {
   private let connection: Connection
   /// The client knows no chunks (HTTP/1.0): the end of a stream of unknown length is the end of the connection.
   private let endsConnection: Bool
+  private let trailers: Trailers?
+  /// The response that it is the body of, which owns this in turn.
+  private let response = Guarded<UInt?>(nil)
 
-  init(pipe: BytePipe, length: Int?, endsConnection: Bool, connection: Connection) {
+  init(pipe: BytePipe, length: Int?, trailers: Trailers?, endsConnection: Bool, connection: Connection) {
     self.pipe = pipe
+    self.trailers = trailers
     self.length = length
     self.endsConnection = endsConnection
     self.connection = connection
     pipe.onReadable { connection.wake() }
+  }
+
+  /// To be told before the first byte is read.
+  func answers(with response: OpaquePointer) {
+    self.response.withLock { $0 = UInt(bitPattern: response) }
+  }
+
+  /// The manual allows footers to be added from within the content reader, before the end is told.
+  private func addTrailers() {
+    guard let trailers = trailers?.headers.fields, !trailers.isEmpty,
+      let response = response.withLock({ $0 }).flatMap({ OpaquePointer(bitPattern: $0) })
+    else { return }
+    for field in trailers { WireResponse.addTrailer(field, to: response) }
   }
 
   /// libmicrohttpd's content reader: a count of bytes, 0 with the connection suspended, or one of its two ends.
@@ -27,7 +44,9 @@ final class ResponseStream: Sendable {
       // With a length declared, the reader is not asked again after the last byte: this end is too early.
       case .end:
         if length == nil, endsConnection { return end(buffer) }
-        return length == nil ? diorama_reader_end() : cut(buffer)
+        guard length == nil else { return cut(buffer) }
+        addTrailers()
+        return diorama_reader_end()
       case .failed: return cut(buffer)
       }
     }

@@ -24,20 +24,36 @@ struct WireResponse: ~Copyable {
     case stream(ResponseStream)
     /// The connection leaves HTTP; its ``Connection`` says what for.
     case upgrade
+
+    /// Whether the body is sent in chunks.
+    var mayHaveTrailers: Bool {
+      switch self {
+      case .chunked: true
+      case .stream(let stream): stream.length == nil
+      case .bytes, .file, .none, .upgrade: false
+      }
+    }
   }
 
   let pointer: OpaquePointer
   /// The most bytes that its head takes.
   let headSize: Int
 
+  /// Makes it.
+  ///
+  /// - Parameters:
+  ///   - headers: of the answer; those of the connection and the framing are left out.
+  ///   - content: what follows the head.
+  ///   - trailers: fields that follow a chunked body; of a stream's they are asked for at its end.
   /// - Throws: ``ServerError`` for a header field that cannot be sent.
-  init(headers: Headers, content: Content) throws(ServerError) {
+  init(headers: Headers, content: Content, trailers: Headers = [:]) throws(ServerError) {
     var headers = headers
     let upgrade = headers["Upgrade"]
     headers.removeHopByHop()
     // libmicrohttpd adds `Connection: Upgrade` by itself.
     if case .upgrade = content, let upgrade { headers.append("Upgrade", upgrade) }
     headers.remove("Content-Length")
+    if !content.mayHaveTrailers { headers.remove("Trailer") }
     guard let pointer = Self.create(content) else {
       throw ServerError(
         what: "no memory or no file descriptor for the response", where: "response",
@@ -54,8 +70,16 @@ struct WireResponse: ~Copyable {
           where: "response", next: "remove line ends from the value, and all but token characters from the name")
       }
     }
+    for field in trailers.fields { Self.addTrailer(field, to: pointer) }
+    if case .stream(let stream) = content { stream.answers(with: pointer) }
     self.pointer = pointer
     headSize = size
+  }
+
+  /// Adds a field behind the body; one that cannot be sent is left out, since the head has gone.
+  static func addTrailer(_ field: Headers.Field, to response: OpaquePointer) {
+    guard canBeSent(field) else { return }
+    _ = MHD_add_response_footer(response, field.name, field.value.isEmpty ? " " : field.value)
   }
 
   deinit {
@@ -106,11 +130,14 @@ struct WireResponse: ~Copyable {
     }
   }
 
-  private static func add(_ field: Headers.Field, to response: OpaquePointer) -> Bool {
+  private static func canBeSent(_ field: Headers.Field) -> Bool {
     let name = field.name.utf8
-    guard !name.isEmpty, name.allSatisfy({ $0 > 0x20 && $0 != 0x7F && $0 != UInt8(ascii: ":") }),
-      !field.value.utf8.contains(0)
-    else { return false }
+    return !name.isEmpty && name.allSatisfy { $0 > 0x20 && $0 != 0x7F && $0 != UInt8(ascii: ":") }
+      && !field.value.utf8.contains(0)
+  }
+
+  private static func add(_ field: Headers.Field, to response: OpaquePointer) -> Bool {
+    guard canBeSent(field) else { return false }
     // libmicrohttpd refuses an empty value; white space around a value is none of it (RFC 9110, 5.5).
     return MHD_add_response_header(response, field.name, field.value.isEmpty ? " " : field.value) == .YES
   }

@@ -10,6 +10,7 @@ FEW = {
     "httpbin_roundtrip": [],
     "misses": [],
     "canary": [],
+    "fidelity": [],
     "streams": [],
     "traces": ["--rounds", "10"],
     "large": ["--megabytes", "64"],

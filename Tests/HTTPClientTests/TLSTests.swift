@@ -48,6 +48,56 @@ struct TLSTests {
     }
   }
 
+  @Test("is trusted by an authority of its own, or whatever its certificate is, while others are not")
+  func ownTrust() async throws {
+    try await withTLSUpstream { origin, certificate in
+      let client = try HTTPClient(.init(environment: [:]))
+      for trust in [Trust(authorities: certificate), Trust(isInsecure: true)] {
+        let response = try await client.send(request, to: origin, trust: trust)
+        #expect(response.status == 200)
+      }
+      // The connections and handles of those are not for who trusts nobody.
+      let error = await #expect(throws: UpstreamError.self) { try await client.send(request, to: origin) }
+      #expect(error?.kind == .tls)
+      #expect(error?.message.contains("a file that SSL_CERT_FILE names") == true, "\(String(describing: error))")
+      let other = Origin(scheme: "https", host: "localhost", port: origin.port)
+      #expect(try await client.send(request, to: other, trust: Trust(isInsecure: true)).status == 200)
+    }
+  }
+
+  @Test("names the variable that is in force when it fails")
+  func namesVariable() async throws {
+    try await withTLSUpstream { origin, certificate in
+      let other = URL(filePath: certificate).deletingLastPathComponent().appending(path: "client.pem").path
+      for name in ["CURL_CA_BUNDLE", "SSL_CERT_FILE"] {
+        let client = try HTTPClient(.init(environment: [name: other]))
+        let error = await #expect(throws: UpstreamError.self) { try await client.send(request, to: origin) }
+        #expect(
+          error?.message.contains("add its authority to \(other), which \(name) names") == true,
+          "\(String(describing: error))")
+      }
+    }
+  }
+
+  @Test("gets the client's certificate that it asks for")
+  func clientCertificate() async throws {
+    try await withTLSUpstream(asksForClient: true) { origin, certificate in
+      let folder = URL(filePath: certificate).deletingLastPathComponent()
+      let client = try HTTPClient(.init(environment: [:]))
+      let trust = Trust(
+        authorities: certificate, clientCertificate: folder.appending(path: "client.pem").path,
+        clientKey: folder.appending(path: "client.key").path)
+      #expect(try await client.send(request, to: origin, trust: trust).status == 200)
+      let error = await #expect(throws: UpstreamError.self) {
+        try await client.send(request, to: origin, trust: Trust(authorities: certificate))
+      }
+      #expect(error?.kind == .tls)
+      #expect(
+        error?.message.contains("give the upstream the client certificate that it asks for") == true,
+        "\(String(describing: error))")
+    }
+  }
+
   @Test("is not one that speaks plain HTTP")
   func plain() async throws {
     try await withUpstream { connection in

@@ -45,6 +45,32 @@ struct PreparedResponseTests {
     }
   }
 
+  @Test("sends fields behind a chunked body, and nowhere else")
+  func trailers() async throws {
+    let prepared = try PreparedResponse(
+      status: 200, headers: ["Trailer": "X-T"], body: Array("body".utf8), framing: .chunked,
+      trailers: ["X-T": "1", "x-empty": ""])
+    let (first, second, head) = try await withServer(.init(), TestHandler(fast: { _ in prepared })) { port in
+      try await onThread {
+        func all(_ request: String) throws -> String {
+          let client = try RawClient(port: port)
+          try client.send(request)
+          var bytes: [UInt8] = []
+          while true {
+            let part = try client.receive()
+            guard !part.isEmpty else { return String(decoding: bytes, as: UTF8.self) }
+            bytes += part
+          }
+        }
+        let get = "GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"
+        return (try all(get), try all(get), try all(get.replacing("GET", with: "HEAD")))
+      }
+    }
+    #expect(first.contains("Trailer: X-T\r\n") && first.contains("\r\n0\r\nX-T: 1\r\nx-empty:"), "\(first)")
+    #expect(first == second)
+    #expect(!head.contains("Trailer") && !head.contains("X-T"), "\(head)")
+  }
+
   @Test("sends a head alone with the given length")
   func headOnly() async throws {
     let prepared = try PreparedResponse(

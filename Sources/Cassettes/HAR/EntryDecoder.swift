@@ -62,7 +62,8 @@ extension HAR {
         response: RecordedResponse(
           status: status, reason: response["statusText"]?.string ?? "",
           headers: headers(of: response, typedBy: content), body: body,
-          isBodyAsSent: content["_diorama"]?["asSent"]?.bool ?? false, parts: try parts(content), end: end(content)),
+          isBodyAsSent: content["_diorama"]?["asSent"]?.bool ?? false, parts: try parts(content), end: end(content),
+          trailers: fields(response["_diorama"]?["trailers"]?.array ?? [])),
         webSocket: frames)
       let hasNoBodyByRule = method == "HEAD" || status == 204 || status == 304
       let wasLost = body.length == 0 && content["text"]?.string == nil && content["size"]?.int ?? 0 > 0
@@ -117,6 +118,11 @@ extension HAR {
     /// of the body stands in for them.
     private func headers(of message: JSON, typedBy body: JSON?) -> Headers {
       guard let elements = message["headers"]?.array else { return typed(Headers(), by: body) }
+      let headers = fields(elements)
+      return author == .diorama ? headers : typed(headers, by: body)
+    }
+
+    private func fields(_ elements: [JSON]) -> Headers {
       var fields: [Headers.Field] = []
       fields.reserveCapacity(elements.count)
       for element in elements {
@@ -131,7 +137,7 @@ extension HAR {
           fields.append(Headers.Field(name, String(Substring(line))))
         }
       }
-      return author == .diorama ? Headers(fields) : typed(Headers(fields), by: body)
+      return Headers(fields)
     }
 
     /// A type that a tool knows but does not list among the fields.

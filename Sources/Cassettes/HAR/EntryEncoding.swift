@@ -43,7 +43,7 @@ extension HAR {
   }
 
   private static func encode(_ response: RecordedResponse) -> JSON {
-    .object([
+    var members: [JSON.Member] = [
       .init("status", .number("\(response.status)")),
       .init("statusText", .string(response.reason)),
       .init("httpVersion", .string("HTTP/1.1")),
@@ -54,7 +54,11 @@ extension HAR {
       .init("redirectURL", .string(response.headers["Location"] ?? "")),
       .init("headersSize", .number("-1")),
       .init("bodySize", .number("-1")),
-    ])
+    ]
+    if !response.trailers.fields.isEmpty {
+      members.append(.init("_diorama", .object([.init("trailers", encode(response.trailers))])))
+    }
+    return .object(members)
   }
 
   private static func encode(_ headers: Headers) -> JSON {

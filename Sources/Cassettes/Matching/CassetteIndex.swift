@@ -1,4 +1,4 @@
-import HTTPMessages
+package import HTTPMessages
 
 /// A cassette's interactions by the key of their requests, for looking one up in the same time however many there are.
 package struct CassetteIndex: Sendable {
@@ -14,6 +14,7 @@ package struct CassetteIndex: Sendable {
   package let order: PlaybackOrder
   /// What waits for what; nil where the order asks for none.
   let sequence: RecordedSequence?
+  private let variants: VariantIndex
   /// The key of each interaction without rules, where it is needed.
   private let plainKeys: [MatchKey]
 
@@ -38,14 +39,32 @@ package struct CassetteIndex: Sendable {
     var unassigned: [Int] = []
     var groupOf = [Int32](repeating: -1, count: interactions.count)
     var counts: [Int32] = []
+    // Made beforehand only where it takes all of them to tell which have variants.
+    var known: [RequestKeys?] = []
+    if interactions.contains(where: { RequestVariant.decides($0.response.status) }) {
+      known = try interactions.enumerated().map { number, interaction in
+        try assignment.upstream(of: interaction).map { upstream in
+          try maker.keys(of: interaction.request, upstream: upstream) { try body(number, &$0) }
+        }
+      }
+    }
+    variants = VariantIndex(interactions, keys: known.map { $0?.key }) { number, key in
+      let request = interactions[number].request
+      return maker.variant(
+        of: key, method: request.method, upstream: assignment.upstream(of: interactions[number]) ?? -1,
+        target: RecordedURL(request.url).target, headers: request.headers)
+    }
     for (number, interaction) in interactions.enumerated() {
       guard let upstream = assignment.upstream(of: interaction) else {
         unassigned.append(number)
         if needsPlain { plainKeys.append(MatchKey(high: 0, low: 0)) }
         continue
       }
-      let keys = try maker.keys(of: interaction.request, upstream: upstream) { try body(number, &$0) }
-      let key = keys.key
+      let keys =
+        try known.isEmpty
+        ? maker.keys(of: interaction.request, upstream: upstream) { try body(number, &$0) }
+        : known[number] ?? RequestKeys.none
+      let key = variants.keys.isEmpty ? keys.key : variants.keys[number] ?? keys.key
       if needsPlain { plainKeys.append(keys.plain) }
       let group = groups[key] ?? Int32(counts.count)
       if group == counts.count {
@@ -80,6 +99,26 @@ package struct CassetteIndex: Sendable {
         }
       case .request, .free: nil
       }
+  }
+
+  /// Whether recordings of one request are told apart by the fields of ``RequestVariant``: whoever looks a request up has
+  /// to ask for ``keys(_:of:upstream:maker:)`` then.
+  package var hasVariants: Bool { !variants.isEmpty }
+
+  /// The keys of a request by its ``RequestVariant``, too.
+  ///
+  /// - Parameters:
+  ///   - keys: without it.
+  ///   - request: in the upstream's terms.
+  ///   - upstream: its index.
+  ///   - maker: the rules.
+  /// - Returns: those to look it up by.
+  package func keys(_ keys: RequestKeys, of request: Request, upstream: Int, maker: MatchKeyMaker) -> RequestKeys {
+    guard hasVariants else { return keys }
+    let variant = maker.variant(
+      of: keys.key, method: request.method, upstream: upstream, target: request.target, headers: request.headers)
+    return RequestKeys(
+      key: variants.found(keys.key, variant) { group(of: $0) != nil }, plain: keys.plain)
   }
 
   /// How many interactions there are, those of no declared upstream among them.

@@ -142,4 +142,7 @@ package struct RequestKeys: Sendable, Equatable {
   package let key: MatchKey
   /// As if there were no rules: tells requests apart that only rules make equal.
   package let plain: MatchKey
+
+  /// Of what is never looked up.
+  static let none = RequestKeys(key: MatchKey(high: 0, low: 0), plain: MatchKey(high: 0, low: 0))
 }

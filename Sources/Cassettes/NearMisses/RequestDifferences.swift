@@ -92,6 +92,14 @@ extension SoughtRequest {
           .header, "header `\(one.name)`", recorded: one.values.isEmpty ? nil : one.values.joined(separator: ", "),
           actual: other.values.isEmpty ? nil : other.values.joined(separator: ", ")))
     }
+    if RequestVariant.decides(interaction.response.status) {
+      // What it would be answered with hung on these.
+      for name in RequestVariant.names
+      where !criteria.headers.contains(name.lowercased()) && !RequestVariant.isIgnored(name, criteria.ignoredHeaders) {
+        let (one, other) = (interaction.request.headers[name], headers[name])
+        if one != other { differences.append(Difference(.header, "header `\(name)`", recorded: one, actual: other)) }
+      }
+    }
     differences += BodyDifferences.between(recorded.body, actual.body)
     let own = book.criteria(
       method: interaction.request.method, upstream: name, path: canonicalPath(of: interaction.request)

@@ -10,6 +10,8 @@ struct Criteria: Sendable {
   /// Lower-case names, sorted.
   var headers: [String] = []
   var body = MatchingRules.BodyKind.auto
+  /// Names of header fields that do not count, not even where an answer hung on them.
+  var ignoredHeaders: [Glob] = []
   var ignoredQuery: [Glob] = []
   var ignoredForm: [Glob] = []
   var ignoredJSON: [JSONPath] = []

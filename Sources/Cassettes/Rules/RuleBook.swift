@@ -120,6 +120,7 @@ package struct RuleBook: Sendable {
       criteria.body = compare.body ?? criteria.body
       criteria.headers.removeAll { name in compiled.headers.contains { $0.matches(Array(name.utf8)) } }
       criteria.headers += compare.headers.map { $0.lowercased() }
+      criteria.ignoredHeaders += compiled.headers
       criteria.ignoredQuery += compiled.query
       criteria.ignoredForm += compiled.form
       criteria.ignoredJSON += compiled.json

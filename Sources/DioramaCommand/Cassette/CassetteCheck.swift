@@ -47,7 +47,7 @@ enum CassetteCheck {
     let isLive = options.has("--live")
     let isDocument = options.has("--openapi")
     guard isLive || isDocument else {
-      for name in ["--upstream", "--header", "--timeout", "--values"] where options.has(name) {
+      for name in ["--upstream", "--timeout", "--values"] + accessNames where options.has(name) {
         throw UsageError("\(name) belongs to --live; add that", command: command)
       }
       return nil
@@ -60,7 +60,7 @@ enum CassetteCheck {
         "--recover changes the cassette; run it before \(isLive ? "--live" : "--openapi")", command: command)
     }
     if isLive { return CassetteLiveCheck.run }
-    for name in ["--header", "--timeout", "--values"] where options.has(name) {
+    for name in ["--timeout", "--values"] + accessNames where options.has(name) {
       throw UsageError("\(name) belongs to --live, not to --openapi", command: command)
     }
     return CassetteDocumentCheck.run
@@ -102,22 +102,26 @@ enum CassetteCheck {
   }
 
   private static let command = "cassette check"
+  private static let accessNames = ["--header"] + AccessOptions.table.map(\.name)
 
-  private static let table: [Options.Option] = [
-    .init("--recover", nil, "make an unfinished recording the cassette; the old one is kept as PATH.previous.har"),
-    .init("--live", nil, "repeat the safe requests (GET, HEAD, OPTIONS), say what the backends answer otherwise"),
-    .init(
-      "--upstream", "NAME=URL",
-      "with --live: where a backend is now, repeatable; else where it was\nwith --openapi: NAME, the backend that the document is of"
-    ),
-    .init(
-      "--header", "UPSTREAM/NAME=SOURCE",
-      "with --live: a header field in place of the recorded one, repeatable:\nUPSTREAM/NAME=env:VAR or =file:PATH"),
-    .init("--timeout", "SECONDS", "with --live: how long an answer may take; default 30"),
-    .init("--values", nil, "with --live: show also what changed in value alone"),
-    .init("--openapi", "FILE", "hold the cassette against an OpenAPI 3.0 or 3.1 document, YAML or JSON"),
-    .init("--json", nil, "as JSON"),
-  ]
+  private static let table: [Options.Option] =
+    [
+      .init("--recover", nil, "make an unfinished recording the cassette; the old one is kept as PATH.previous.har"),
+      .init("--live", nil, "repeat the safe requests (GET, HEAD, OPTIONS), say what the backends answer otherwise"),
+      .init(
+        "--upstream", "NAME=URL",
+        "with --live: where a backend is now, repeatable; else where it was\nwith --openapi: NAME, the backend that the document is of"
+      ),
+      .init(
+        "--header", "UPSTREAM/NAME=SOURCE",
+        "with --live: a header field in place of the recorded one, repeatable:\nUPSTREAM/NAME=env:VAR, =file:PATH, or the value itself"
+      ),
+    ] + AccessOptions.table.map { .init($0.name, $0.value, "with --live: " + $0.help) } + [
+      .init("--timeout", "SECONDS", "with --live: how long an answer may take; default 30"),
+      .init("--values", nil, "with --live: show also what changed in value alone"),
+      .init("--openapi", "FILE", "hold the cassette against an OpenAPI 3.0 or 3.1 document, YAML or JSON"),
+      .init("--json", nil, "as JSON"),
+    ]
 
   private static let help = """
     usage: diorama cassette check [--recover] [--json] PATH …

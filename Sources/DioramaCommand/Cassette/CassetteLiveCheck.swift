@@ -6,8 +6,13 @@ import HTTPMessages
 /// `diorama cassette check --live`: whether the backends still answer as recorded.
 enum CassetteLiveCheck {
   static func run(_ options: Options, command: String, terminal: Terminal) throws -> Int32 {
+    let access = try AccessOptions(
+      options, variables: ProcessInfo.processInfo.environment, command: command, withHeaders: false
+    ).access
+    for (name, one) in access.sorted(by: { $0.key < $1.key }) { try one.checkFiles(of: name) }
     let check = LiveCheck(
       upstreams: try upstreams(options, command: command), replacements: try replacements(options, command: command),
+      access: access,
       seconds: try EnvironmentOptions(options, command: command).seconds("--timeout", upTo: 86_400) ?? 30)
     var status: Int32 = 0
     var results: [Result] = []
@@ -56,14 +61,11 @@ enum CassetteLiveCheck {
     return upstreams
   }
 
-  /// `--header UPSTREAM/NAME=env:VAR`: as credentials, never on the command line itself.
+  /// `--header UPSTREAM/NAME=env:VAR`, as for a recording.
   private static func replacements(_ options: Options, command: String) throws -> [LiveQuestions.Replacement] {
     try options.all("--header").map { text in
-      let secret = try CredentialOption.read(
-        text, variables: ProcessInfo.processInfo.environment, command: command, option: "--header",
-        form: "UPSTREAM/NAME")
-      let value = String(decoding: secret.secret, as: UTF8.self).trimmingCharacters(in: .whitespacesAndNewlines)
-      return .init(backend: secret.service, name: secret.account, value: value)
+      let header = try HeaderOption(text, variables: ProcessInfo.processInfo.environment, command: command)
+      return .init(backend: header.upstream, name: header.name, value: header.value)
     }
   }
 

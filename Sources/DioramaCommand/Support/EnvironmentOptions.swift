@@ -8,63 +8,66 @@ import LaunchContract
 /// The options by which a world is asked for: `diorama run` and `diorama env create` share them.
 struct EnvironmentOptions {
   /// For a command's own table.
-  static let table: [Options.Option] = [
-    .init("--cassette", "PATH", "the recording, without ending: PATH.har and PATH.strings.json"),
-    .init(
-      "--mode", "M",
-      """
-      proxy    forward and log
-      record   forward and rewrite the cassette
-      extend   replay, record what is missing
-      replay   never reach the network
-      once     replay if the cassette exists, else record (default);
-               where CI is set it never records
-      mock     stubs only
-      """),
-    .init("--upstream", "NAME=URL", "a backend, repeatable; in replay the cassette's own if none is given"),
-    .init("--seed", "TEXT", "seed of the random strings; in replay the recorded one"),
-    .init(
-      "--clock", "KIND",
-      "system, frozen, ticking, scaled:RATE or manual\n(default: system in proxy, else frozen)"),
-    .init("--start", "INSTANT", "RFC 3339; default the recording date in replay and extend, else now"),
-    .init("--time-zone", "ID", "such as Europe/London; default as recorded, else the machine's"),
-    .init("--locale", "ID", "such as en_GB; default as recorded, else the machine's"),
-    .init("--toggle", "NAME=VALUE", "a switch for the app, repeatable; JSON, a bare word is a string"),
-    .init("--default", "KEY=VALUE", "a user default for the app, likewise"),
-    .init("--value", "KEY=VALUE", "a value of the app's own, likewise"),
-    .init("--credential", "S/A=SOURCE", "for the app's in-memory store: SERVICE/ACCOUNT=env:VAR or =file:PATH"),
-    .init("--redact", "FILE", "redaction rules, beside those in PATH.redact.json and in redact.json"),
-    .init(
-      "--shift-dates", nil,
-      "in replay: dates in answers are moved by the clock's time\nless the recording date (the clock is system then)"),
-    .init(
-      "--shift", "FILE",
-      "the same, by rules of where else dates stand\n(default: PATH.shift.json, else shift.json beside it)"),
-    .init("--expires-after", "DAYS", "a recording older than that is not replayed"),
-    .init("--expired", "warn|fail", "what to do with one that has expired (default: fail)"),
-    .init("--record-anew-after", "DAYS", "mode once records one older than that anew; never where CI is set"),
-    .init("--unused", "warn|fail", "what about interactions that a replay has not used (default: warn)"),
-    .init(
-      "--streams", "PACE",
-      """
-      when the parts of recorded streams leave in replay:
-      instant        one after the other, without waiting (default)
-      recorded       as far apart as they came
-      scaled:FACTOR  so many times as fast
-      timeline       as the environment's clock goes on, or is moved
-      """),
-    .init("--play-uniquely", nil, "each interaction plays once; else the last of equal ones repeats"),
-    .init("--rules", "FILE", "what counts as the same request\n(default: PATH.rules.json, else rules.json beside it)"),
-    .init(
-      "--order", "ORDER",
-      """
-      strict   the next interaction of all must be the one asked for
-      request  repeats of one request as recorded (default)
-      state    a request is answered as it was after the same changes
-               (POST, PUT, …)
-      free     in any order
-      """),
-  ]
+  static let table: [Options.Option] =
+    [
+      .init("--cassette", "PATH", "the recording, without ending: PATH.har and PATH.strings.json"),
+      .init(
+        "--mode", "M",
+        """
+        proxy    forward and log
+        record   forward and rewrite the cassette
+        extend   replay, record what is missing
+        replay   never reach the network
+        once     replay if the cassette exists, else record (default);
+                 where CI is set it never records
+        mock     stubs only
+        """),
+      .init("--upstream", "NAME=URL", "a backend, repeatable; in replay the cassette's own if none is given"),
+    ] + [AccessOptions.header] + AccessOptions.table + [
+      .init("--seed", "TEXT", "seed of the random strings; in replay the recorded one"),
+      .init(
+        "--clock", "KIND",
+        "system, frozen, ticking, scaled:RATE or manual\n(default: system in proxy, else frozen)"),
+      .init("--start", "INSTANT", "RFC 3339; default the recording date in replay and extend, else now"),
+      .init("--time-zone", "ID", "such as Europe/London; default as recorded, else the machine's"),
+      .init("--locale", "ID", "such as en_GB; default as recorded, else the machine's"),
+      .init("--toggle", "NAME=VALUE", "a switch for the app, repeatable; JSON, a bare word is a string"),
+      .init("--default", "KEY=VALUE", "a user default for the app, likewise"),
+      .init("--value", "KEY=VALUE", "a value of the app's own, likewise"),
+      .init("--credential", "S/A=SOURCE", "for the app's in-memory store: SERVICE/ACCOUNT=env:VAR or =file:PATH"),
+      .init("--redact", "FILE", "redaction rules, beside those in PATH.redact.json and in redact.json"),
+      .init(
+        "--shift-dates", nil,
+        "in replay: dates in answers are moved by the clock's time\nless the recording date (the clock is system then)"),
+      .init(
+        "--shift", "FILE",
+        "the same, by rules of where else dates stand\n(default: PATH.shift.json, else shift.json beside it)"),
+      .init("--expires-after", "DAYS", "a recording older than that is not replayed"),
+      .init("--expired", "warn|fail", "what to do with one that has expired (default: fail)"),
+      .init("--record-anew-after", "DAYS", "mode once records one older than that anew; never where CI is set"),
+      .init("--unused", "warn|fail", "what about interactions that a replay has not used (default: warn)"),
+      .init(
+        "--streams", "PACE",
+        """
+        when the parts of recorded streams leave in replay:
+        instant        one after the other, without waiting (default)
+        recorded       as far apart as they came
+        scaled:FACTOR  so many times as fast
+        timeline       as the environment's clock goes on, or is moved
+        """),
+      .init("--play-uniquely", nil, "each interaction plays once; else the last of equal ones repeats"),
+      .init(
+        "--rules", "FILE", "what counts as the same request\n(default: PATH.rules.json, else rules.json beside it)"),
+      .init(
+        "--order", "ORDER",
+        """
+        strict   the next interaction of all must be the one asked for
+        request  repeats of one request as recorded (default)
+        state    a request is answered as it was after the same changes
+                 (POST, PUT, …)
+        free     in any order
+        """),
+    ]
 
   private let options: Options
   /// The command whose help an error names.
@@ -132,9 +135,14 @@ struct EnvironmentOptions {
     if let path = options.value("--shift") {
       specification.shift = try ShiftFiles.read(path, variables: variables)
     }
-    specification.secrecyOptions = ["--credential", "--redact"].flatMap { option in
-      options.all(option).map { "\(option) \($0)" }
+    let access = try AccessOptions(options, variables: variables, command: command)
+    if !access.access.isEmpty { specification.access = access.access }
+    // Whatever the field is called: what came from a secret place is one.
+    specification.redaction.headers += access.secretHeaders.filter { name in
+      !specification.redaction.headers.contains { $0.lowercased() == name.lowercased() }
     }
+    specification.secrecyOptions =
+      ["--credential", "--redact"].flatMap { option in options.all(option).map { "\(option) \($0)" } } + access.words
     return specification
   }
 

@@ -41,7 +41,6 @@ struct TestIdentity: Sendable, Equatable {
   /// - Returns: the path.
   /// - Throws: when there is no name to be had, or another test has it.
   func cassette(named name: String?) throws(DioramaTestingError) -> String {
-    let folder = (file as NSString).deletingLastPathComponent
     if let name {
       guard !name.isEmpty else {
         throw DioramaTestingError(.usage, "the cassette's name is empty; give a path such as Cassettes/booking")
@@ -64,6 +63,9 @@ struct TestIdentity: Sendable, Equatable {
     try CassetteClaims.claim(cassette, for: self)
     return cassette
   }
+
+  /// Where relative paths begin: the folder of the test's file.
+  var folder: String { (file as NSString).deletingLastPathComponent }
 
   /// Without parentheses and quotes.
   private var plainFunction: String {

@@ -67,6 +67,7 @@ extension Trait where Self == EnvironmentTrait {
   ///   - mode: what to do with requests; left out, `once`. The variable `DIORAMA_MODE` outranks it.
   ///   - upstreams: the backends, an origin such as `https://dev.api1.com` by each name. In replay the cassette's own
   ///     serve when there are none.
+  ///   - access: how backends are reached, by name, where the origin does not say it all.
   ///   - toggles: switches and values that steer the app.
   ///   - values: what the app's own keys are set to.
   ///   - defaults: user defaults that the app is to find.
@@ -87,6 +88,7 @@ extension Trait where Self == EnvironmentTrait {
   /// - Returns: the trait.
   public static func environment(
     _ mode: TestEnvironment.Mode? = nil, upstreams: [String: String] = [:],
+    access: [String: TestEnvironment.UpstreamAccess] = [:],
     toggles: [String: TestEnvironment.Value] = [:], values: [String: TestEnvironment.Value] = [:],
     defaults: [String: TestEnvironment.Value] = [:], credentials: [TestEnvironment.Credential] = [],
     credentialFaults: [TestEnvironment.CredentialFault] = [],
@@ -98,7 +100,7 @@ extension Trait where Self == EnvironmentTrait {
   ) -> Self {
     EnvironmentTrait(
       settings: Settings(
-        mode: mode, upstreams: upstreams, toggles: toggles, values: values, defaults: defaults,
+        mode: mode, upstreams: upstreams, access: access, toggles: toggles, values: values, defaults: defaults,
         credentials: credentials, credentialFaults: credentialFaults, clock: clock, seed: seed, cassette: cassette,
         policies: policies, streams: streams, ports: ports, rules: rules, order: order, redaction: redact, shift: shift,
         host: host))

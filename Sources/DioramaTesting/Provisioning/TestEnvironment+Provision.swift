@@ -20,6 +20,7 @@ extension TestEnvironment {
   ///   - mode: what to do with requests. The variable `DIORAMA_MODE` outranks it.
   ///   - upstreams: the backends, an origin such as `https://dev.api1.com` by each name. In replay the cassette's own
   ///     serve when there are none.
+  ///   - access: how backends are reached, by name, where the origin does not say it all.
   ///   - toggles: switches and values that steer the app.
   ///   - values: what the app's own keys are set to.
   ///   - defaults: user defaults that the app is to find.
@@ -42,8 +43,9 @@ extension TestEnvironment {
   /// - Returns: the environment.
   /// - Throws: ``DioramaTestingError``, saying what is wrong and what to do next.
   public static func provision(
-    for testCase: XCTestCase, mode: Mode = .once, upstreams: [String: String] = [:], toggles: [String: Value] = [:],
-    values: [String: Value] = [:], defaults: [String: Value] = [:], credentials: [Credential] = [],
+    for testCase: XCTestCase, mode: Mode = .once, upstreams: [String: String] = [:],
+    access: [String: UpstreamAccess] = [:], toggles: [String: Value] = [:], values: [String: Value] = [:],
+    defaults: [String: Value] = [:], credentials: [Credential] = [],
     credentialFaults: [CredentialFault] = [], clock: ClockSettings? = nil, seed: String? = nil, cassette: String? = nil,
     policies: Policies? = nil, streams: StreamPace? = nil, ports: [String] = [], rules: MatchingRules? = nil,
     order: PlaybackOrder? = nil,
@@ -51,7 +53,8 @@ extension TestEnvironment {
     file: StaticString = #filePath, line: UInt = #line
   ) async throws -> TestEnvironment {
     let settings = Settings(
-      mode: mode, upstreams: upstreams, toggles: toggles, values: values, defaults: defaults, credentials: credentials,
+      mode: mode, upstreams: upstreams, access: access, toggles: toggles, values: values, defaults: defaults,
+      credentials: credentials,
       credentialFaults: credentialFaults, clock: clock, seed: seed, cassette: cassette, policies: policies,
       streams: streams,
       ports: ports,
@@ -90,6 +93,7 @@ extension TestEnvironment {
   ///   - mode: what to do with requests. The variable `DIORAMA_MODE` outranks it.
   ///   - upstreams: the backends, an origin such as `https://dev.api1.com` by each name. In replay the cassette's own
   ///     serve when there are none.
+  ///   - access: how backends are reached, by name, where the origin does not say it all.
   ///   - toggles: switches and values that steer the app.
   ///   - values: what the app's own keys are set to.
   ///   - defaults: user defaults that the app is to find.
@@ -111,8 +115,9 @@ extension TestEnvironment {
   /// - Returns: the environment.
   /// - Throws: ``DioramaTestingError``, saying what is wrong and what to do next.
   public static func provision(
-    case name: String? = nil, mode: Mode = .once, upstreams: [String: String] = [:], toggles: [String: Value] = [:],
-    values: [String: Value] = [:], defaults: [String: Value] = [:], credentials: [Credential] = [],
+    case name: String? = nil, mode: Mode = .once, upstreams: [String: String] = [:],
+    access: [String: UpstreamAccess] = [:], toggles: [String: Value] = [:], values: [String: Value] = [:],
+    defaults: [String: Value] = [:], credentials: [Credential] = [],
     credentialFaults: [CredentialFault] = [], clock: ClockSettings? = nil, seed: String? = nil, cassette: String? = nil,
     policies: Policies? = nil, streams: StreamPace? = nil, ports: [String] = [], rules: MatchingRules? = nil,
     order: PlaybackOrder? = nil,
@@ -120,7 +125,8 @@ extension TestEnvironment {
     sourceLocation: SourceLocation = #_sourceLocation
   ) async throws -> TestEnvironment {
     let settings = Settings(
-      mode: mode, upstreams: upstreams, toggles: toggles, values: values, defaults: defaults, credentials: credentials,
+      mode: mode, upstreams: upstreams, access: access, toggles: toggles, values: values, defaults: defaults,
+      credentials: credentials,
       credentialFaults: credentialFaults, clock: clock, seed: seed, cassette: cassette, policies: policies,
       streams: streams,
       ports: ports,

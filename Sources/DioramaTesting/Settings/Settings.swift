@@ -7,6 +7,7 @@ import LaunchContract
 struct Settings: Sendable {
   var mode: TestEnvironment.Mode?
   var upstreams: [String: String] = [:]
+  var access: [String: TestEnvironment.UpstreamAccess] = [:]
   var toggles: [String: TestEnvironment.Value] = [:]
   var values: [String: TestEnvironment.Value] = [:]
   var defaults: [String: TestEnvironment.Value] = [:]
@@ -29,6 +30,7 @@ struct Settings: Sendable {
     var all = self
     all.mode = mode ?? outer.mode
     all.upstreams = outer.upstreams.merging(upstreams) { $1 }
+    all.access = outer.access.merging(access) { $1 }
     all.toggles = outer.toggles.merging(toggles) { $1 }
     all.values = outer.values.merging(values) { $1 }
     all.defaults = outer.defaults.merging(defaults) { $1 }
@@ -77,6 +79,17 @@ struct Settings: Sendable {
         specification.upstreams.append(.init(name: name, origin: try Origin(parsing: url)))
       } catch {
         throw DioramaTestingError(.usage, "upstream '\(name)': \(error)")
+      }
+    }
+    if !access.isEmpty {
+      let folder = identity.folder
+      specification.access = access.mapValues { $0.resolved(in: folder) }
+      for (name, one) in (specification.access ?? [:]).sorted(by: { $0.key < $1.key }) {
+        do throws(EnvironmentError) {
+          try one.check("access[\"\(name)\"]")
+        } catch {
+          throw DioramaTestingError(.usage, error.message)
+        }
       }
     }
     specification.redaction = redaction.rules

@@ -1,4 +1,5 @@
 package import Cassettes
+package import ControlAPI
 import HTTPClient
 import HTTPMessages
 
@@ -23,17 +24,21 @@ package struct LiveCheck: Sendable {
 
   private let upstreams: [CassetteHeader.Upstream]
   private let replacements: [LiveQuestions.Replacement]
+  private let access: [String: UpstreamAccess]
   private let seconds: Double
 
   /// - Parameters:
   ///   - upstreams: where the backends are now; those of the cassette that are not named are where they were.
   ///   - replacements: header fields in place of recorded ones.
+  ///   - access: how backends are reached, by name.
   ///   - seconds: how long an answer may take.
   package init(
-    upstreams: [CassetteHeader.Upstream], replacements: [LiveQuestions.Replacement] = [], seconds: Double = 30
+    upstreams: [CassetteHeader.Upstream], replacements: [LiveQuestions.Replacement] = [],
+    access: [String: UpstreamAccess] = [:], seconds: Double = 30
   ) {
     self.upstreams = upstreams
     self.replacements = replacements
+    self.access = access
     self.seconds = seconds
   }
 
@@ -48,6 +53,11 @@ package struct LiveCheck: Sendable {
     let recording = Recording(stored.cassette) { try CassetteReader.bytes(of: $0, in: location) }
     let questions = try LiveQuestions(recording, replacing: replacements)
     let origins = try origins(of: stored.cassette, questions)
+    for name in access.keys.sorted() where origins[name] == nil {
+      let names = origins.keys.sorted().joined(separator: ", ")
+      throw EnvironmentError(
+        .usage, "the cassette has no upstream '\(name)' that could be asked; its own are: \(names)")
+    }
     let known = try KnownShapes(recording)
     let client = try HTTPClient(.init(stallSeconds: seconds))
     defer { client.shutdown() }
@@ -58,7 +68,7 @@ package struct LiveCheck: Sendable {
       guard !unreachable.contains(question.backend) else { continue }
       guard let (live, recorded) = origins[question.backend] else { continue }
       do {
-        let asked = try await answer(client, question, at: live)
+        let asked = try await answer(client, question, at: live, by: access[question.backend].map { ReadyAccess($0) })
         let answer = live == recorded ? asked : asked.named(recorded, insteadOf: live)
         result.repeated += 1
         if !answer.isWhole, !Answer.isEndless(answer.headers["Content-Type"]) {
@@ -101,12 +111,13 @@ package struct LiveCheck: Sendable {
     return origins
   }
 
-  private func answer(_ client: HTTPClient, _ question: LiveQuestions.Question, at origin: Origin) async throws
-    -> Answer
-  {
+  private func answer(
+    _ client: HTTPClient, _ question: LiveQuestions.Question, at origin: Origin, by access: ReadyAccess?
+  ) async throws -> Answer {
+    let access = access ?? ReadyAccess()
     let seconds = seconds
     return try await withThrowingTaskGroup(of: Answer?.self) { group in
-      group.addTask { try await Self.answer(client, question.request, at: origin) }
+      group.addTask { try await Self.answer(client, access.sent(question.request), at: origin, access.trust) }
       group.addTask {
         try await Task.sleep(for: .seconds(seconds))
         return nil
@@ -122,8 +133,10 @@ package struct LiveCheck: Sendable {
     }
   }
 
-  private static func answer(_ client: HTTPClient, _ request: Request, at origin: Origin) async throws -> Answer {
-    let response = try await client.send(request, to: origin)
+  private static func answer(
+    _ client: HTTPClient, _ request: Request, at origin: Origin, _ trust: Trust
+  ) async throws -> Answer {
+    let response = try await client.send(request, to: origin, trust: trust)
     var answer = Answer(status: response.status, headers: response.headers, body: [])
     guard !Answer.isEndless(response.headers["Content-Type"]) else {
       if case .stream(let pipe, _) = response.body { pipe.abandon() }

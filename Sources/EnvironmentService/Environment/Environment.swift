@@ -35,11 +35,15 @@ package final class Environment: Sendable {
   package let notes: [String]
 
   let addresses: AddressMap
+  /// How each upstream is reached.
+  let access: [ReadyAccess]
   let replay: Replay?
   let recorder: CassetteRecorder?
   /// Takes what is secret out of all that is kept.
   let redactor: Redactor
   let state: Guarded<State>
+  /// Which upstream has set which cookie.
+  let cookieOwners: Guarded<CookieOwners>
   let exchanges = DispatchGroup()
   /// Ended by the end, which does not wait for them.
   let streams = RunningStreams()
@@ -124,6 +128,8 @@ package final class Environment: Sendable {
         formerOrigins: plan.replay?.formerOrigins[index] ?? [])
     }
     addresses = AddressMap(upstreams: upstreams, mainPort: mainPort)
+    cookieOwners = Guarded(CookieOwners(hosts: upstreams.map(\.origin.host)))
+    access = plan.upstreams.map { plan.specification.readyAccess(to: $0.name) }
     id = plan.id
     specification = plan.specification
     token = plan.token

@@ -11,6 +11,7 @@ extension EnvironmentSpecification {
     // Told apart: each error names where its rule stands.
     _ = try rules.compiled(from: redactionAdvice)
     if let cassette { rules = rules.adding(try RedactionFiles.beside(cassette)) }
-    return Redactor(credentials, token: token, rules: try rules.compiled(from: redactionAdvice))
+    let compiled = try rules.compiled(from: redactionAdvice)
+    return Redactor(credentials + accessSecrets(compiled), token: token, rules: compiled)
   }
 }

@@ -38,6 +38,7 @@ package enum Provisioning {
     }
     let recorded = stored?.cassette.header
     let upstreams = try upstreams(specification, mode: mode, stored: stored?.cassette, former: former)
+    try specification.checkAccess(to: upstreams, reads: mode.mayReachNetwork)
     notes += rules.notes(for: upstreams)
     let clock = try clock(specification, mode: mode, recorded: recorded)
     let seed = specification.seed ?? recorded?.seed ?? stored?.strings.seed ?? randomSeed()

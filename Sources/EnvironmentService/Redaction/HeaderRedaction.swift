@@ -42,6 +42,13 @@ enum HeaderRedaction {
     }
   }
 
+  /// What of a field's value is the secret itself: not an authorization's scheme.
+  static func secret(in value: String, of name: String) -> String {
+    guard authorizations.contains(name), let space = value.firstIndex(of: " ") else { return value }
+    let rest = value[space...].drop { $0 == " " }
+    return rest.isEmpty ? value : String(rest)
+  }
+
   /// `Bearer <redacted>`.
   private static func authorization(_ value: String) -> String {
     guard !value.isEmpty else { return value }

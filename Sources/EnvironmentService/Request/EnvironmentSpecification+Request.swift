@@ -37,6 +37,11 @@ extension EnvironmentSpecification {
       self.seed = seed
     }
     upstreams = try Self.upstreams(request.upstreams ?? [:])
+    if let access = request.access {
+      try RequestLimits.check(count: access.count, "access", limit: RequestLimits.upstreams)
+      for (name, one) in access.sorted(by: { $0.key < $1.key }) { try one.check("access.\(name.prefix(60))") }
+      self.access = access
+    }
     if let settings = request.clock { clock = try Clock(settings) }
     toggles = try Self.values(request.toggles, "toggles")
     defaults = try Self.values(request.defaults, "defaults")

@@ -29,6 +29,7 @@ extension ProvisioningRequest {
       }
     }
     self.upstreams = upstreams.nonEmpty
+    access = specification.access?.nonEmpty
     clock = ClockSettings(specification.clock)
     seed = specification.seed
     toggles = specification.toggles.nonEmpty

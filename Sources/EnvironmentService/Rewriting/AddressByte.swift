@@ -38,7 +38,11 @@ enum AddressLook<Found> {
 
 /// Whether a host that ends before `index` is at its end there, and not the beginning of a longer one: `api.com` in
 /// `api.com.au`, `api.community`, `api.com:8080` or `api.com@host` is none.
-func hostEnds(at index: Int, in text: UnsafeBufferPointer<UInt8>, isWhole: Bool) -> AddressLook<Void> {
+///
+/// Where the URL's delimiters are encoded, so may be the colon before a port: `api.com%3A8080` is none either.
+func hostEnds(
+  at index: Int, in text: UnsafeBufferPointer<UInt8>, isWhole: Bool, isEncoded: Bool = false
+) -> AddressLook<Void> {
   guard index < text.count else { return isWhole ? .found(()) : .more }
   let byte = text[index]
   switch byte {
@@ -48,6 +52,14 @@ func hostEnds(at index: Int, in text: UnsafeBufferPointer<UInt8>, isWhole: Bool)
     let goesOn = byte == AddressByte.dot ? AddressByte.isAlphanumeric(next) : AddressByte.isDigit(next)
     return goesOn ? .none : .found(())
   case UInt8(ascii: "-"), UInt8(ascii: "_"), UInt8(ascii: "@"): return .none
+  case AddressByte.percent where isEncoded, AddressByte.backslash where isEncoded, UInt8(ascii: "&") where isEncoded:
+    switch DelimiterSpelling.end(of: AddressByte.colon, at: index, in: text, isWhole: isWhole) {
+    case .none: return .found(())
+    case .more: return .more
+    case .found(let end):
+      guard end < text.count else { return isWhole ? .found(()) : .more }
+      return AddressByte.isDigit(text[end]) ? .none : .found(())
+    }
   default: return AddressByte.isAlphanumeric(byte) ? .none : .found(())
   }
 }

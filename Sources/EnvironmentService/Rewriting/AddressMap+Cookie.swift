@@ -5,7 +5,8 @@ extension AddressMap {
   ///
   /// - `Domain` of a declared upstream, or of a parent of it, goes: a cookie for 127.0.0.1 is for that host only.
   ///   A client that takes us for its proxy still sees the upstream's own host: there it stays.
-  /// - `Secure`, and `SameSite=None`, which needs it, go where the upstream is `https` and the endpoint is not. The
+  /// - `Secure`, and `SameSite=None` and `Partitioned`, which need it, go where the upstream is `https` and the endpoint
+  ///   is not: without `SameSite` a browser takes `Lax`, and to it all endpoints are one site, whose port does not count. The
   ///   prefixes `__Secure-` and `__Host-` demand it, so that with them a client gets its chance.
   /// - `Path` gets the segment in front where the upstream is a path segment; `__Host-` demands `/`.
   func cookie(_ value: String, upstream index: Int, form: Form) -> String {
@@ -21,6 +22,7 @@ extension AddressMap {
       switch trim(pair[0]).lowercased() {
       case "domain" where form != .absolute && isOfUpstream(domain: content): continue
       case "secure" where losesSecure: continue
+      case "partitioned" where losesSecure: continue
       case "samesite" where losesSecure && content.equalsIgnoringASCIICase("None"): continue
       case "path" where form == .pathSegment && !isForHost && content.utf8.first == AddressByte.slash:
         let start = part.firstIndex(of: "/") ?? part.startIndex

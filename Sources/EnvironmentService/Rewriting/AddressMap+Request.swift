@@ -9,7 +9,7 @@ extension AddressMap {
   ///   - form: how the request came; matters only for ``Form/absolute``, where `http` stands for an `https` upstream.
   /// - Returns: the target as the upstream is to see it.
   package func requestTarget(_ target: String, form: Form = .ownPort) -> String {
-    translate(target, form: form)
+    translate(target, form: form, isTarget: true)
   }
 
   /// The header fields as the upstream is to see them: `Host` is its own, and no value holds an endpoint's address.
@@ -78,6 +78,9 @@ extension AddressMap {
       {
         return true
       }
+      if findsHTTP, byte | 0x20 == UInt8(ascii: "w"), index + 1 < count, bytes[index + 1] | 0x20 == UInt8(ascii: "s") {
+        return true
+      }
       index += 1
     }
     return false
@@ -104,11 +107,11 @@ extension AddressMap {
     }
   }
 
-  private func translate(_ text: String, form: Form) -> String {
+  private func translate(_ text: String, form: Form, isTarget: Bool = false) -> String {
     var text = text
     let bytes: [UInt8]? = text.withUTF8 { utf8 in
       guard mayContainEndpoint(UnsafeRawBufferPointer(utf8), form: form) else { return nil }
-      return EndpointURLMatcher(map: self, form: form).translate(utf8)
+      return EndpointURLMatcher(map: self, form: form).translate(utf8, isTarget: isTarget)
     }
     return bytes.map { String(decoding: $0, as: UTF8.self) } ?? text
   }

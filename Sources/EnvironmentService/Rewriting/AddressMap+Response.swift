@@ -22,7 +22,7 @@ extension AddressMap {
       case .cookie: value = cookie(value, upstream: index, form: form)
       case .origins:
         value = translate(value, with: self.matcher(upstream: index, form: form, onlyOrigins: true))
-      case .reference: value = reference(translate(value, with: matcher), upstream: index, form: form, matcher: matcher)
+      case .reference: value = reference(translate(value, with: matcher), upstream: index, form: form)
       case .links, .refresh:
         value = translate(value, with: matcher)
         if form == .pathSegment { value = prefixTargets(in: value, kind: HeaderKind(field.name), upstream: index) }
@@ -69,36 +69,24 @@ extension AddressMap {
   }
 
   private func translate(_ value: String, with matcher: UpstreamURLMatcher) -> String {
-    // Most values have no address: dates have colons.
-    guard mayContainURL(value), !matcher.candidates.isEmpty else { return value }
+    guard Self.mayHoldAddress(value), !matcher.candidates.isEmpty else { return value }
     var rewriter = BodyRewriter(matcher: matcher)
     let bytes = Array(value.utf8)
     let result = rewriter.push(bytes) + rewriter.finish()
     return result == bytes ? value : String(decoding: result, as: UTF8.self)
   }
 
-  /// Whether a colon stands before a slash, plain or escaped, as in an absolute URL.
-  private func mayContainURL(_ value: String) -> Bool {
-    var isAfterColon = false
-    for byte in value.utf8 {
-      if isAfterColon, byte == AddressByte.slash || byte == AddressByte.backslash { return true }
-      isAfterColon = byte == AddressByte.colon
-    }
-    return false
+  /// Told at a glance: most fields have no address, whatever way of writing it.
+  private static func mayHoldAddress(_ value: String) -> Bool {
+    value.utf8.contains { $0 == AddressByte.slash || $0 == AddressByte.percent || $0 == AddressByte.backslash }
   }
 
-  /// A whole value that is a reference: `//host/path` has its host replaced, `/path` gets the segment in front.
-  private func reference(_ value: String, upstream index: Int, form: Form, matcher: UpstreamURLMatcher) -> String {
-    guard value.utf8.first == AddressByte.slash else { return value }
-    guard value.utf8.dropFirst().first == AddressByte.slash else {
-      return form == .pathSegment ? "/\(segments[index])\(value)" : value
-    }
-    let bytes = Array(value.utf8)
-    let isSecure = upstreams[index].origin.scheme == "https"
-    let look = bytes.withUnsafeBufferPointer { matcher.lookWithoutScheme(at: 0, in: $0, isSecure: isSecure) }
-    guard case .found(let found) = look else { return value }
-    let replacement = matcher.candidates[found.candidate].replacements[0].dropFirst("http:".utf8.count)
-    return String(decoding: replacement + bytes[found.end...], as: UTF8.self)
+  /// A whole value that is a reference: `/path` gets the segment in front, but not `//host/path`.
+  private func reference(_ value: String, upstream index: Int, form: Form) -> String {
+    guard form == .pathSegment, value.utf8.first == AddressByte.slash,
+      value.utf8.dropFirst().first != AddressByte.slash
+    else { return value }
+    return "/\(segments[index])\(value)"
   }
 
   /// Puts the segment before root-relative targets: those after `<` in `Link`, after `url=` in `Refresh`.

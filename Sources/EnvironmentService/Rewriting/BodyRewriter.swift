@@ -42,15 +42,29 @@ package struct BodyRewriter {
       var index = 0
       scan: while index < text.count {
         let byte = text[index]
-        if byte | 0x20 == UInt8(ascii: "h"), tracker.mayBegin(with: byte) {
-          switch matcher.look(at: index, in: text, isWhole: isLast) {
+        let begins: Bool
+        var isReference = false
+        switch byte {
+        case UInt8(ascii: "h"), UInt8(ascii: "H"), UInt8(ascii: "w"), UInt8(ascii: "W"):
+          begins = tracker.mayBegin(with: byte)
+        case AddressByte.slash, AddressByte.backslash, AddressByte.percent, UInt8(ascii: "&"):
+          begins = tracker.mayBeginReference
+          isReference = true
+        default: begins = false
+        }
+        if begins {
+          let found =
+            isReference
+            ? matcher.lookForReference(at: index, in: text, isWhole: isLast)
+            : matcher.look(at: index, in: text, isWhole: isLast)
+          switch found {
           case .none: break
           case .more:
             heldFrom = index
             break scan
           case .found(let found):
             output.append(contentsOf: text[copied..<index])
-            output.append(contentsOf: matcher.candidates[found.candidate].replacements[found.backslashes])
+            output.append(contentsOf: found.replacement)
             copied = found.end
             index = found.end
             tracker.passedHost()

@@ -1,16 +1,19 @@
 import HTTPMessages
 
-/// Finds the address of an endpoint at the beginning of an absolute URL, as it occurs in a request: as it stands, with
-/// JSON's escaped slashes, percent-encoded (once or more), or several of these.
+/// Finds the address of an endpoint at the beginning of an absolute URL, as it occurs in a request: with `http`, `ws` or
+/// no scheme, as it stands, with JSON's or HTML's escapes, percent-encoded (once or more), or several of these.
 struct EndpointURLMatcher {
   let map: AddressMap
   let form: AddressMap.Form
 
   /// Translates all endpoints' addresses in a text.
   ///
+  /// - Parameters:
+  ///   - text: the whole of it.
+  ///   - isTarget: whether it is a request's target, which begins with a path and not with a reference.
   /// - Returns: nil when there is none.
-  func translate(_ text: UnsafeBufferPointer<UInt8>) -> [UInt8]? {
-    scan(text, from: 0, until: text.count).output
+  func translate(_ text: UnsafeBufferPointer<UInt8>, isTarget: Bool = false) -> [UInt8]? {
+    scan(text, from: 0, until: text.count, isTarget: isTarget).output
   }
 
   /// Translates the endpoints' addresses that begin in a part of a text.
@@ -19,14 +22,24 @@ struct EndpointURLMatcher {
   ///   - text: also what stands around the part.
   ///   - start: where the part begins.
   ///   - limit: where it ends: addresses that begin here or later are left for another time.
+  ///   - isTarget: as in ``translate(_:isTarget:)``.
   /// - Returns: the part as it is then, nil where there is none; and its end, which is behind the limit where an address
   ///   reaches over it.
-  func scan(_ text: UnsafeBufferPointer<UInt8>, from start: Int, until limit: Int) -> (output: [UInt8]?, end: Int) {
+  func scan(
+    _ text: UnsafeBufferPointer<UInt8>, from start: Int, until limit: Int, isTarget: Bool = false
+  ) -> (output: [UInt8]?, end: Int) {
     var output: [UInt8]?
     var copied = start
     var index = start
     while index < limit {
-      guard text[index] | 0x20 == UInt8(ascii: "h"), let found = look(at: index, in: text) else {
+      let found: (end: Int, replacement: [UInt8])?
+      switch text[index] {
+      case UInt8(ascii: "h"), UInt8(ascii: "H"), UInt8(ascii: "w"), UInt8(ascii: "W"): found = look(at: index, in: text)
+      case AddressByte.slash, AddressByte.backslash, AddressByte.percent, UInt8(ascii: "&"):
+        found = isTarget && index == 0 ? nil : lookForReference(at: index, in: text)
+      default: found = nil
+      }
+      guard let found else {
         index += 1
         continue
       }
@@ -41,15 +54,42 @@ struct EndpointURLMatcher {
   }
 
   private func look(at start: Int, in text: UnsafeBufferPointer<UInt8>) -> (end: Int, replacement: [UInt8])? {
-    guard let index = literal("http", at: start, in: text),
+    let isWebSocket = text[start] | 0x20 == UInt8(ascii: "w")
+    guard let index = literal(isWebSocket ? "ws" : "http", at: start, in: text),
       let colon = spelling(of: AddressByte.colon, at: index, in: text),
       let first = slash(at: colon.upperBound, in: text), let second = slash(at: first.upperBound, in: text)
     else { return nil }
     let isEncoded = text[colon.lowerBound] == AddressByte.percent || text[first].contains(AddressByte.percent)
-    let spelling = Spelling(colon: Array(text[colon]), first: Array(text[first]), second: Array(text[second]))
+    let spelling = Spelling(
+      scheme: isWebSocket ? "ws" : "http", colon: Array(text[colon]), first: Array(text[first]),
+      second: Array(text[second]))
+    if let found = endpoint(at: second.upperBound, in: text, spelling, isEncoded: isEncoded) { return found }
 
+    guard form == .absolute, !isWithinWord(start, in: text) else { return nil }
+    for segment in map.authorities where map.changesInAbsoluteForm(segment.upstream) {
+      guard let found = authority(segment.text, at: second.upperBound, in: text, isEncoded: isEncoded) else { continue }
+      return (found.end, spelling.write(map.upstreams[segment.upstream].origin, portColon: found.colon))
+    }
+    return nil
+  }
+
+  /// An endpoint's address without a scheme, `//127.0.0.1:PORT`, where no scheme's colon stands before it.
+  private func lookForReference(
+    at start: Int, in text: UnsafeBufferPointer<UInt8>
+  ) -> (end: Int, replacement: [UInt8])? {
+    guard let first = slash(at: start, in: text), let second = slash(at: first.upperBound, in: text),
+      !isAfterColon(start, in: text)
+    else { return nil }
+    let spelling = Spelling(scheme: nil, colon: nil, first: Array(text[first]), second: Array(text[second]))
+    return endpoint(
+      at: second.upperBound, in: text, spelling, isEncoded: text[first].contains(AddressByte.percent))
+  }
+
+  private func endpoint(
+    at start: Int, in text: UnsafeBufferPointer<UInt8>, _ spelling: Spelling, isEncoded: Bool
+  ) -> (end: Int, replacement: [UInt8])? {
     for endpoint in map.endpoints {
-      guard let found = authority(endpoint.authority, at: second.upperBound, in: text, isEncoded: isEncoded) else {
+      guard let found = authority(endpoint.authority, at: start, in: text, isEncoded: isEncoded) else {
         continue
       }
       if let upstream = endpoint.upstream {
@@ -64,28 +104,29 @@ struct EndpointURLMatcher {
       }
       return nil
     }
-
-    guard form == .absolute, !isWithinWord(start, in: text) else { return nil }
-    for segment in map.authorities where map.changesInAbsoluteForm(segment.upstream) {
-      guard let found = authority(segment.text, at: second.upperBound, in: text, isEncoded: isEncoded) else { continue }
-      return (found.end, spelling.write(map.upstreams[segment.upstream].origin, portColon: found.colon))
-    }
     return nil
   }
 
   /// How the delimiters of a URL are written where it was found; its translation is written likewise.
   private struct Spelling {
-    let colon: [UInt8]
+    /// `http` or `ws`; nil for a reference without one.
+    let scheme: String?
+    let colon: [UInt8]?
     let first: [UInt8]
     let second: [UInt8]
 
     func write(_ origin: Origin, portColon: [UInt8]?) -> [UInt8] {
-      var bytes = Array(origin.scheme.utf8) + colon + first + second
+      var bytes = first + second
+      if let scheme, let colon {
+        bytes = Array(scheme.utf8) + (origin.scheme == "https" ? [UInt8(ascii: "s")] : []) + colon + bytes
+      }
       // `%253A` gives `%255B`: what stands before the last two digits is the same for every delimiter.
-      let escape = colon.count > 1 ? Array(colon.dropLast(2)) : nil
+      let delimiter = colon ?? first
+      let escape = delimiter.first == AddressByte.percent ? Array(delimiter.dropLast(2)) : nil
+      let ownColon = escape.map { $0 + "3A".utf8 } ?? [AddressByte.colon]
       for byte in origin.authority.utf8 {
         switch byte {
-        case AddressByte.colon: bytes += portColon ?? colon
+        case AddressByte.colon: bytes += portColon ?? (escape == nil ? ownColon : colon ?? ownColon)
         case UInt8(ascii: "["): bytes += escape.map { $0 + "5B".utf8 } ?? [byte]
         case UInt8(ascii: "]"): bytes += escape.map { $0 + "5D".utf8 } ?? [byte]
         default: bytes.append(byte)
@@ -129,7 +170,12 @@ struct EndpointURLMatcher {
   private func spelling(of byte: UInt8, at start: Int, in text: UnsafeBufferPointer<UInt8>) -> Range<Int>? {
     guard start < text.count else { return nil }
     if text[start] == byte { return start..<start + 1 }
-    guard text[start] == AddressByte.percent else { return nil }
+    guard text[start] == AddressByte.percent else {
+      guard case .found(let end) = DelimiterSpelling.end(of: byte, at: start, in: text, isWhole: true) else {
+        return nil
+      }
+      return start..<end
+    }
     var index = start + 1
     while index + 1 < text.count, let high = AddressByte.hexValue(text[index]),
       let low = AddressByte.hexValue(text[index + 1])
@@ -141,13 +187,27 @@ struct EndpointURLMatcher {
     return nil
   }
 
-  /// A slash with any backslashes before it.
+  /// A slash with any backslashes before it, or written otherwise.
   private func slash(at start: Int, in text: UnsafeBufferPointer<UInt8>) -> Range<Int>? {
+    if case .found(let end) = DelimiterSpelling.end(of: AddressByte.slash, at: start, in: text, isWhole: true) {
+      return start..<end
+    }
     var index = start
     while index - start < 24, let backslash = spelling(of: AddressByte.backslash, at: index, in: text) {
       index = backslash.upperBound
     }
     return spelling(of: AddressByte.slash, at: index, in: text).map { start..<$0.upperBound }
+  }
+
+  /// Whether a colon ends before `start`, however it is written.
+  private func isAfterColon(_ start: Int, in text: UnsafeBufferPointer<UInt8>) -> Bool {
+    // The longest ways to write one are `&#x0003A;` and `%2525253A`.
+    (1...12).contains { length in
+      guard start >= length,
+        case .found(start) = DelimiterSpelling.end(of: AddressByte.colon, at: start - length, in: text, isWhole: true)
+      else { return false }
+      return true
+    }
   }
 
   /// Whether a letter stands before `start`, and not as the end of `%3D`, `\n` or `\u003c`.

@@ -4,7 +4,11 @@ struct TokenTracker {
   /// Whether a `?`, a `#` or another URL's `://` stands between here and the beginning of the token, that is of a
   /// possible URL around this place.
   private var isInQuery = false
+  /// The same in a URL that is percent-encoded whole.
+  private var isInEncodedQuery = false
   private var isAfterLetter = false
+  /// Whether what stands before this place ends every token: a URL without a scheme can only begin behind that.
+  private var isAfterBoundary = true
   private var escape = Escape.none
   /// The value of `\uXXXX` as far as it is read.
   private var code: UInt16 = 0
@@ -21,16 +25,48 @@ struct TokenTracker {
   func mayBegin(with byte: UInt8) -> Bool {
     // A backslash before a letter ends a token; no `\uXXXX` can go on with an `h`.
     if escape != .none { return !isAfterLetter }
-    return !isAfterLetter && !isInQuery
+    return !isInQuery && !isInEncodedQuery && (!isAfterLetter || isAfterPercentEscape)
+  }
+
+  /// Whether a URL without a scheme, `//host`, may begin with the next byte of the text.
+  @inline(__always)
+  var mayBeginReference: Bool { isAfterBoundary && !isInQuery && !isInEncodedQuery && escape == .none }
+
+  /// Whether the last three bytes are `%3D` or the like, whose letter is none of a word.
+  private var isAfterPercentEscape: Bool {
+    UInt8(truncatingIfNeeded: history >> 16) == AddressByte.percent
+      && AddressByte.hexValue(UInt8(truncatingIfNeeded: history >> 8)) != nil
+      && AddressByte.hexValue(UInt8(truncatingIfNeeded: history)) != nil
   }
 
   /// Goes past one byte.
   @inline(__always)
   mutating func pass(_ byte: UInt8) {
     if escape != .none, passEscaped(byte) { return }
+    isAfterBoundary = false
     isAfterLetter = AddressByte.isLetter(byte)
     if !isAfterLetter { passOther(byte) }
     history = history << 8 | UInt64(byte)
+    if UInt8(truncatingIfNeeded: history >> 16) == AddressByte.percent { passPercentEscape() }
+  }
+
+  /// Three bytes that begin with a percent sign are past: what they stand for counts in a URL that is encoded whole.
+  private mutating func passPercentEscape() {
+    guard let high = AddressByte.hexValue(UInt8(truncatingIfNeeded: history >> 8)),
+      let low = AddressByte.hexValue(UInt8(truncatingIfNeeded: history))
+    else { return }
+    switch high << 4 | low {
+    case UInt8(ascii: "?"), UInt8(ascii: "#"): isInEncodedQuery = true
+    case AddressByte.slash:
+      // `%3A%2F%2F` began another host's URL.
+      if history & 0x0000_FFFF_DFFF_FFDF == Self.encodedColonSlash { isInEncodedQuery = true }
+    case 0x20, UInt8(ascii: "\""), UInt8(ascii: "'"), UInt8(ascii: "<"), UInt8(ascii: ">"), UInt8(ascii: "("),
+      UInt8(ascii: "{"), UInt8(ascii: "["), UInt8(ascii: ","):
+      isInEncodedQuery = false
+      isAfterBoundary = true
+    case UInt8(ascii: "="): isAfterBoundary = true
+    default: break
+    }
   }
 
   /// Goes past a URL's host, with which no word and no query begins.
@@ -50,9 +86,18 @@ struct TokenTracker {
       UInt8(ascii: ">"), UInt8(ascii: "("), UInt8(ascii: ")"), UInt8(ascii: "{"), UInt8(ascii: "}"),
       UInt8(ascii: "["), UInt8(ascii: "]"), UInt8(ascii: ","), UInt8(ascii: "|"):
       isInQuery = false
+      isInEncodedQuery = false
+      isAfterBoundary = true
+    case UInt8(ascii: "="): isAfterBoundary = true
+    // The next item of a form begins.
+    case UInt8(ascii: "&"): isInEncodedQuery = false
     case UInt8(ascii: ";"):
       // `&amp;` is how HTML writes the `&` between two query items.
-      if isInQuery, !endsEntityOfQuery { isInQuery = false }
+      if !endsEntityOfQuery {
+        isInQuery = false
+        isInEncodedQuery = false
+        isAfterBoundary = true
+      }
     case AddressByte.backslash: escape = .backslash
     default: break
     }
@@ -79,6 +124,7 @@ struct TokenTracker {
         escape = .none
         isInQuery = false
         isAfterLetter = false
+        isAfterBoundary = true
         return true
       default:
         escape = .none
@@ -100,6 +146,7 @@ struct TokenTracker {
       // What the escape stands for counts: `\u0026` is the `&` within a query, `\u003c` a `<` that ends it.
       if code < 0x80, code != UInt16(AddressByte.backslash) {
         isAfterLetter = AddressByte.isLetter(UInt8(code))
+        isAfterBoundary = false
         passOther(UInt8(code))
       }
       return true
@@ -135,10 +182,13 @@ struct TokenTracker {
     }
   }
 
+  /// `%3A%2F`, without the bit that tells the case of its letters.
+  private static let encodedColonSlash =
+    "%3A%2F".utf8.reduce(UInt64(0)) { $0 << 8 | UInt64($1) } & 0x0000_FFFF_DFFF_FFDF
   private static let colonSlash = UInt64(AddressByte.colon) << 8 | UInt64(AddressByte.slash)
 
   private static let entities: [Entity] = [
     Entity("&amp"), Entity("&#38"), Entity("&#x26"), Entity("&#47"), Entity("&#x2f"), Entity("&#58"), Entity("&#x3a"),
-    Entity("&#61"), Entity("&#x3d"),
+    Entity("&#61"), Entity("&#x3d"), Entity("&sol"), Entity("&colon"),
   ]
 }

@@ -1,15 +1,14 @@
 import HTTPMessages
 
-/// Finds the origin of a declared upstream at the beginning of an absolute URL, as it occurs in an answer.
+/// Finds the origin of a declared upstream at the beginning of an absolute URL, as it occurs in an answer: with `http`
+/// or, of a WebSocket, `ws`, or without a scheme (`//host`), its delimiters written in any way (``DelimiterSpelling``).
 struct UpstreamURLMatcher: Sendable {
   /// An origin found, and what to write in its place.
   struct Found {
     /// The index after the origin.
     let end: Int
-    /// Which of ``candidates``.
-    let candidate: Int
-    /// Backslashes before each slash: 0, or 1 as some write JSON, or 3 in JSON within JSON.
-    let backslashes: Int
+    /// The app's address, written likewise.
+    let replacement: [UInt8]
   }
 
   /// A way to write an origin.
@@ -17,12 +16,14 @@ struct UpstreamURLMatcher: Sendable {
     let isSecure: Bool
     /// `host[:port]` in lower case.
     let authority: [UInt8]
-    /// The app's address for 0, 1, 2 and 3 backslashes before a slash.
-    let replacements: [[UInt8]]
+    /// The app's address, without its scheme and the two slashes.
+    let address: [UInt8]
   }
 
   /// Longest authority first; of two upstreams with the same origin, the current one.
   let candidates: [Candidate]
+  /// The scheme of references that have none; nil where they need no change.
+  private let referencesAreSecure: Bool?
 
   init(map: AddressMap, upstream current: Int, form: AddressMap.Form, onlyOrigins: Bool = false) {
     var candidates: [Candidate] = []
@@ -36,24 +37,38 @@ struct UpstreamURLMatcher: Sendable {
       let origins =
         form == .absolute && !map.changesInAbsoluteForm(index)
         ? upstream.formerOrigins : [upstream.origin] + upstream.formerOrigins
-      let replacements = (0...3).map { count in
-        Array(address.utf8).flatMap { byte in
-          byte == AddressByte.slash ? [UInt8](repeating: AddressByte.backslash, count: count) + [byte] : [byte]
-        }
-      }
       for origin in origins {
         let isSecure = origin.scheme == "https"
         for authority in Set([origin.authority, "\(origin.host):\(origin.port)"]) {
           let bytes = Array(authority.utf8)
           guard !candidates.contains(where: { $0.isSecure == isSecure && $0.authority == bytes }) else { continue }
-          candidates.append(Candidate(isSecure: isSecure, authority: bytes, replacements: replacements))
+          candidates.append(
+            Candidate(
+              isSecure: isSecure, authority: bytes, address: Array(address.utf8.dropFirst("http://".utf8.count))))
         }
       }
     }
     self.candidates = candidates.sorted { $0.authority.count > $1.authority.count }
+    // For a proxy's client the host stays the same.
+    let isKnown = map.upstreams.indices.contains(current) && form != .absolute
+    referencesAreSecure = isKnown ? map.upstreams[current].origin.scheme == "https" : nil
   }
 
-  /// Looks for `http[s]://authority` at `start`, where an `h` stands.
+  /// How the delimiters of a URL are written where it was found; its translation is written likewise.
+  private struct Spelling {
+    /// Nil for a reference without a scheme.
+    var colon: Range<Int>?
+    var slash: Range<Int>
+    /// The colon before a port.
+    var portColon: Range<Int>?
+
+    /// Whether it is written with percent signs, entities or numbers: then so may be what follows the host.
+    func isEncoded(in text: UnsafeBufferPointer<UInt8>) -> Bool {
+      (colon.map { $0.count > 1 } ?? false) || (slash.count > 1 && text[slash.upperBound - 1] != AddressByte.slash)
+    }
+  }
+
+  /// Looks for `http[s]://authority` or `ws[s]://authority` at `start`, where an `h` or a `w` stands.
   ///
   /// - Parameters:
   ///   - start: an index into `text`.
@@ -62,57 +77,106 @@ struct UpstreamURLMatcher: Sendable {
   /// - Returns: the origin and its end.
   func look(at start: Int, in text: UnsafeBufferPointer<UInt8>, isWhole: Bool) -> AddressLook<Found> {
     let missing: AddressLook<Found> = isWhole ? .none : .more
+    let isWebSocket = text[start] | 0x20 == UInt8(ascii: "w")
+    let scheme: StaticString = isWebSocket ? "ws" : "http"
     var index = start
-    for byte in "http".utf8 {
+    for offset in 0..<scheme.utf8CodeUnitCount {
       guard index < text.count else { return missing }
-      guard text[index].asciiLowercased == byte else { return .none }
+      guard text[index].asciiLowercased == scheme.utf8Start[offset] else { return .none }
       index += 1
     }
     guard index < text.count else { return missing }
     let isSecure = text[index].asciiLowercased == UInt8(ascii: "s")
     if isSecure { index += 1 }
-    guard index < text.count else { return missing }
-    guard text[index] == AddressByte.colon else { return .none }
-    index += 1
-
-    var backslashes: [Int] = [0, 0]
-    for slash in 0..<2 {
-      while index < text.count, text[index] == AddressByte.backslash, backslashes[slash] < 3 {
-        backslashes[slash] += 1
-        index += 1
-      }
-      guard index < text.count else { return missing }
-      guard text[index] == AddressByte.slash else { return .none }
-      index += 1
+    let colon = index
+    switch DelimiterSpelling.end(of: AddressByte.colon, at: index, in: text, isWhole: isWhole) {
+    case .none: return .none
+    case .more: return .more
+    case .found(let end): index = end
     }
-    guard backslashes[0] == backslashes[1] else { return .none }
-    return lookForAuthority(at: index, in: text, isWhole: isWhole, isSecure: isSecure, backslashes: backslashes[0])
+    return lookBehindScheme(
+      at: index, in: text, isWhole: isWhole, isSecure: isSecure, scheme: scheme, colon: colon..<index)
   }
 
-  /// As ``look(at:in:isWhole:)``, for `//authority` at `start`, a reference without scheme.
-  func lookWithoutScheme(at start: Int, in text: UnsafeBufferPointer<UInt8>, isSecure: Bool) -> AddressLook<Found> {
-    lookForAuthority(at: start + 2, in: text, isWhole: true, isSecure: isSecure, backslashes: 0)
+  /// Looks for `//authority` at `start`, a reference without a scheme.
+  func lookForReference(at start: Int, in text: UnsafeBufferPointer<UInt8>, isWhole: Bool) -> AddressLook<Found> {
+    guard let referencesAreSecure else { return .none }
+    return lookBehindScheme(
+      at: start, in: text, isWhole: isWhole, isSecure: referencesAreSecure, scheme: "", colon: nil)
   }
 
-  private func lookForAuthority(
-    at start: Int, in text: UnsafeBufferPointer<UInt8>, isWhole: Bool, isSecure: Bool, backslashes: Int
+  private func lookBehindScheme(
+    at start: Int, in text: UnsafeBufferPointer<UInt8>, isWhole: Bool, isSecure: Bool, scheme: StaticString,
+    colon: Range<Int>?
   ) -> AddressLook<Found> {
-    candidates: for (number, candidate) in candidates.enumerated() where candidate.isSecure == isSecure {
-      var index = start
+    var index = start
+    var slashes: [Range<Int>] = []
+    for _ in 0..<2 {
+      switch DelimiterSpelling.end(of: AddressByte.slash, at: index, in: text, isWhole: isWhole) {
+      case .none: return .none
+      case .more: return .more
+      case .found(let end):
+        slashes.append(index..<end)
+        index = end
+      }
+    }
+    guard text[slashes[0]].elementsEqual(text[slashes[1]]) else { return .none }
+    var spelling = Spelling(colon: colon, slash: slashes[0])
+    let isEncoded = spelling.isEncoded(in: text)
+    candidates: for candidate in candidates where candidate.isSecure == isSecure {
+      var end = index
+      spelling.portColon = nil
       for byte in candidate.authority {
-        guard index < text.count else {
+        guard end < text.count else {
           if isWhole { continue candidates }
           return .more
         }
-        guard text[index].asciiLowercased == byte else { continue candidates }
-        index += 1
+        guard text[end].asciiLowercased != byte else {
+          if byte == AddressByte.colon { spelling.portColon = end..<end + 1 }
+          end += 1
+          continue
+        }
+        guard isEncoded, !AddressByte.isAlphanumeric(byte) else { continue candidates }
+        switch DelimiterSpelling.end(of: byte, at: end, in: text, isWhole: isWhole) {
+        case .none: continue candidates
+        case .more: return .more
+        case .found(let next):
+          if byte == AddressByte.colon { spelling.portColon = end..<next }
+          end = next
+        }
       }
-      switch hostEnds(at: index, in: text, isWhole: isWhole) {
+      switch hostEnds(at: end, in: text, isWhole: isWhole, isEncoded: isEncoded) {
       case .none: continue
       case .more: return .more
-      case .found: return .found(Found(end: index, candidate: number, backslashes: backslashes))
+      case .found:
+        return .found(Found(end: end, replacement: Self.write(candidate, scheme, spelling, in: text)))
       }
     }
     return .none
+  }
+
+  private static func write(
+    _ candidate: Candidate, _ scheme: StaticString, _ spelling: Spelling, in text: UnsafeBufferPointer<UInt8>
+  ) -> [UInt8] {
+    var bytes = scheme.withUTF8Buffer { Array($0) }
+    if let colon = spelling.colon { bytes += text[colon] }
+    bytes += text[spelling.slash]
+    bytes += text[spelling.slash]
+    // Where percent signs stand for delimiters they have to; elsewhere a colon is understood as it is.
+    var portColon = [AddressByte.colon]
+    if let given = spelling.portColon ?? spelling.colon {
+      if text[given.lowerBound] == AddressByte.percent { portColon = Array(text[given]) }
+    } else if text[spelling.slash.lowerBound] == AddressByte.percent {
+      // `%2F` gives `%3A`: what stands before the last two digits is the same for every delimiter.
+      portColon = text[spelling.slash].dropLast(2) + Array("3A".utf8)
+    }
+    for byte in candidate.address {
+      switch byte {
+      case AddressByte.colon: bytes += portColon
+      case AddressByte.slash: bytes += text[spelling.slash]
+      default: bytes.append(byte)
+      }
+    }
+    return bytes
   }
 }

@@ -43,7 +43,8 @@ extension Environment {
     return Response(
       status: recorded.status, reason: recorded.reason,
       headers: replay.headers(of: index, addresses: addresses, form: form, isCoded: isCoded),
-      body: .stream(pipe, length: hasLength ? source.length : nil))
+      body: .stream(pipe, length: hasLength ? source.length : nil),
+      trailers: replay.trailers(of: index, addresses: addresses, form: form))
   }
 
   /// - Throws: ``StreamCut`` where the recording was cut off; `CancellationError` at the environment's end.

@@ -78,6 +78,8 @@ final class Door: RequestHandler {
     guard target.first == UInt8(ascii: "/") else { return nil }
     // A handshake is no plain request for the same address.
     if replay.hasWebSockets, request.header("Upgrade") != nil { return nil }
+    // Where a recording hung on what part was asked for, or on a condition, these count.
+    if replay.index.hasVariants, Self.hasVariant(request) { return nil }
     // An endpoint's address in a query or a body becomes the upstream's before it is matched: not here.
     if environment.addresses.mayContainEndpoint(target) { return nil }
     if !body.isEmpty, environment.addresses.mayContainEndpoint(body) { return nil }
@@ -97,6 +99,13 @@ final class Door: RequestHandler {
       }
       return environment.prepared(index, isCoded: isCoded)
     }
+  }
+
+  /// Whether a request has one of the fields of `RequestVariant`.
+  private static func hasVariant(_ request: borrowing RequestView) -> Bool {
+    request.header("Range") != nil || request.header("If-None-Match") != nil
+      || request.header("If-Modified-Since") != nil || request.header("If-Match") != nil
+      || request.header("If-Unmodified-Since") != nil || request.header("If-Range") != nil
   }
 
   func closed(_ connection: UInt64) {

@@ -60,6 +60,8 @@ struct Exchange: Sendable {
       method: request.method, target: addresses.requestTarget(target, form: form),
       headers: addresses.requestHeaders(request.headers, upstream: index, form: form), body: request.body)
 
+    outgoing.headers = environment.cookies(outgoing, upstream: index, form: form)
+
     let isWebSocket = WebSocketHandshake.isAsked(by: request)
     if isWebSocket { outgoing.method = RecordedRequest.webSocketMethod }
 
@@ -91,6 +93,8 @@ struct Exchange: Sendable {
     var isRecorded = false
     if let keys, let replay = environment.replay {
       if let index = environment.next(for: keys) ?? keysAsSent.flatMap({ environment.next(for: $0) }) {
+        environment.learnCookies(
+          replay.interactions[index].response.headers, upstream: replay.upstream(of: index), form: form)
         let isCoded = replay.isCoded(index, accepted: request.headers["Accept-Encoding"])
         if let socket = environment.webSocket(index, for: request, form: form) { return socket }
         if let streamed = try environment.streamed(index, form: form, isCoded: isCoded) { return streamed }

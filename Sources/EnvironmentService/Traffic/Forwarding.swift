@@ -66,7 +66,7 @@ struct Forwarding: Sendable {
       upload = Self.copy(file, into: spool)
     }
     do {
-      let response = try await client.send(sent, to: upstream.origin)
+      let response = try await client.send(sent, to: upstream.origin, by: environment.access[index])
       return Exchanged(
         request: request, requestBody: spool, upload: upload, response: response, startedAt: startedAt, clock: clock)
     } catch let error as UpstreamError {
@@ -82,9 +82,11 @@ struct Forwarding: Sendable {
     let isChunked = response.headers["Transfer-Encoding"]?.lowercased().contains("chunked") ?? false
     // A part of a whole is passed as it is: its place is counted in the upstream's bytes, and it cannot be decoded.
     let isPart = response.status == 206
+    environment.learnCookies(response.headers, upstream: index, form: form)
     var answer = Response(
       status: response.status, reason: response.reason,
-      headers: environment.addresses.responseHeaders(response.headers, upstream: index, form: form))
+      headers: environment.addresses.responseHeaders(response.headers, upstream: index, form: form),
+      trailers: response.trailers.map { _ in Trailers() })
     let rewriter =
       isBodiless || isPart
       ? nil
@@ -111,6 +113,7 @@ struct Forwarding: Sendable {
       if stream != nil { spool?.measure(stream) }
       try spool?.append(decoded)
       try await record(exchanged, responseBody: spool, isAsSent: isAsSent)
+      passTrailers(of: response, to: answer.trailers)
       answer.body = isChunked ? .stream(BytePipe(holding: body), length: nil) : .bytes(body)
       return answer
     }
@@ -123,10 +126,10 @@ struct Forwarding: Sendable {
     let target = BytePipe(keepsChunks: stream != nil)
     environment.exchanges.enter()
     // Not a child of this task: the response's head goes to the app first, and this task ends with it.
-    Task { [exchanged] in
+    Task { [exchanged, trailers = answer.trailers] in
       defer { environment.exchanges.leave() }
       await pump(
-        from: source, to: target, exchanged, decoder: decoder, transform: transform,
+        from: source, to: target, trailers, exchanged, decoder: decoder, transform: transform,
         length: isRewritten ? nil : length, stream: stream)
     }
     answer.body = .stream(target, length: isRewritten || isChunked ? nil : length)
@@ -154,7 +157,7 @@ struct Forwarding: Sendable {
 
   /// Passes a body on as it comes. Its last byte leaves once the interaction is recorded.
   private func pump(
-    from source: BytePipe, to target: BytePipe, _ exchanged: Exchanged, decoder: ContentDecoder?,
+    from source: BytePipe, to target: BytePipe, _ trailers: Trailers?, _ exchanged: Exchanged, decoder: ContentDecoder?,
     transform: BodyTransform, length: Int?, stream: StreamKind?
   ) async {
     var transform = transform
@@ -214,6 +217,7 @@ struct Forwarding: Sendable {
       try await record(exchanged, responseBody: spool, isAsSent: isAsSent, end: end)
       guard end == .whole else { return target.fail(broken ?? StreamCut()) }
       try await target.write(held)
+      passTrailers(of: exchanged.response, to: trailers)
       target.finish()
     } catch {
       source.abandon()
@@ -224,6 +228,12 @@ struct Forwarding: Sendable {
         environment.failRecording(error)
       }
     }
+  }
+
+  /// What came behind the body goes behind the app's: it is whole by now.
+  private func passTrailers(of response: Response, to trailers: Trailers?) {
+    guard let trailers, let headers = response.trailers?.headers, !headers.fields.isEmpty else { return }
+    trailers.headers = environment.addresses.responseHeaders(headers, upstream: index, form: form)
   }
 
   /// Writes the interaction and the journal. Nothing of the answer's end may leave before.
@@ -259,7 +269,8 @@ struct Forwarding: Sendable {
       response: RecordedResponse(
         status: response.status, reason: redactor.redact(response.reason),
         headers: redactor.redact(responseHeaders, ofChanged: responseBody.hasRedacted, length: content.length),
-        body: content, isBodyAsSent: isAsSent, parts: responseBody.parts, end: end))
+        body: content, isBodyAsSent: isAsSent, parts: responseBody.parts, end: end,
+        trailers: redactor.redact(response.trailers?.headers ?? [:])))
     try recorder.append(interaction, number: number)
     note(.recorded, status: response.status, request)
   }

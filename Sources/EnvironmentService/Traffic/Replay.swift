@@ -32,6 +32,7 @@ final class Replay: Sendable {
   let hasWebSockets: Bool
   /// Moves dates from the recording's time to an environment's; nil where they stay.
   let shifter: DateShifter?
+  private let setCookies = Guarded<[RecordedSetCookies]?>(nil)
   /// Responses in which nothing had to be changed for the app: the same at any endpoint.
   private let common = Guarded(PreparedResponses())
 
@@ -169,7 +170,7 @@ final class Replay: Sendable {
       } else {
         try Self.readRequestBody(index, of: sought, by: rebasing, into: &key)
       }
-      return try key.finish() == keys
+      return variant(try key.finish(), of: request, upstream: upstream) == keys
     }
   }
 
@@ -183,10 +184,30 @@ final class Replay: Sendable {
   /// - Throws: an ``EnvironmentError`` where a rule cannot be applied to it.
   func keys(of request: Request, upstream: Int, body: [UInt8]) throws(EnvironmentError) -> RequestKeys {
     do {
-      return try maker.keys(
+      let keys = try maker.keys(
         method: request.method, upstream: upstream, target: request.target, headers: request.headers, body: body)
+      return variant(keys, of: request, upstream: upstream)
     } catch {
       throw .unanswerable(request, error)
+    }
+  }
+
+  /// The keys with what tells recordings of one request apart.
+  func variant(_ keys: RequestKeys, of request: Request, upstream: Int) -> RequestKeys {
+    index.keys(keys, of: request, upstream: upstream, maker: maker)
+  }
+
+  /// All fields by which upstreams set cookies in the recording, in order; found when it is first asked for.
+  var recordedSetCookies: [RecordedSetCookies] {
+    setCookies.withLock { known in
+      if let known { return known }
+      let found = interactions.indices.compactMap { number -> RecordedSetCookies? in
+        guard assigned[number] >= 0, interactions[number].response.headers["Set-Cookie"] != nil else { return nil }
+        return RecordedSetCookies(
+          upstream: Int(assigned[number]), fields: interactions[number].response.headers.all("Set-Cookie"))
+      }
+      known = found
+      return found
     }
   }
 
@@ -209,7 +230,15 @@ final class Replay: Sendable {
     return Response(
       status: interaction.response.status, reason: interaction.response.reason,
       headers: headers(of: index, addresses: addresses, form: form, isCoded: isCoded),
-      body: interaction.response.isChunked ? .stream(BytePipe(holding: body), length: nil) : .bytes(body))
+      body: interaction.response.isChunked ? .stream(BytePipe(holding: body), length: nil) : .bytes(body),
+      trailers: trailers(of: index, addresses: addresses, form: form))
+  }
+
+  /// The fields that follow a body, as the app gets them; nil where there are none.
+  func trailers(of index: Int, addresses: AddressMap, form: AddressMap.Form) -> Trailers? {
+    let recorded = interactions[index].response.trailers
+    guard !recorded.fields.isEmpty else { return nil }
+    return Trailers(addresses.responseHeaders(recorded, upstream: upstream(of: index), form: form))
   }
 
   /// Whether a body that lies in a file is read whole for its length to be told, as it was when it was recorded.
@@ -298,10 +327,14 @@ final class Replay: Sendable {
     let bytes = try CassetteReader.bytes(of: recorded.body, in: location)
     let body = rewritten(bytes, of: index, addresses: addresses, form: .ownPort)
     let fields = addresses.responseHeaders(recorded.headers, upstream: upstream(of: index), form: .ownPort)
+    let trailers = trailers(of: index, addresses: addresses, form: .ownPort)
     let response = try PreparedResponse(
       status: recorded.status, headers: headers(fields, of: index, isCoded: isCoded),
-      body: try coded(body, of: index, isCoded: isCoded), framing: framing(of: interaction))
-    if body == bytes, fields == recorded.headers, !addresses.hasUpstreamAtEndpoint {
+      body: try coded(body, of: index, isCoded: isCoded), framing: framing(of: interaction),
+      trailers: trailers?.headers ?? [:])
+    if body == bytes, fields == recorded.headers, trailers?.headers ?? [:] == recorded.trailers,
+      !addresses.hasUpstreamAtEndpoint
+    {
       common.withLock { $0.keep(response, index, of: interactions.count, isCoded: isCoded) }
     }
     return response
@@ -389,6 +422,7 @@ final class Replay: Sendable {
       }
     }
     response.body = .stream(pipe, length: hasLength ? length : nil)
+    response.trailers = trailers(of: index, addresses: addresses, form: form)
     return response
   }
 }

@@ -17,7 +17,8 @@ struct SoughtUpload {
   private static let beginning = 4096
 
   private var request: Request
-  private let replays: Bool
+  private let replay: Replay?
+  private let upstream: Int
   private var redactor: BodyRedactor
   private var key: KeyStream
   private var start: [UInt8] = []
@@ -34,7 +35,8 @@ struct SoughtUpload {
     // Dates in what is too long to be held stay as the app sends them.
     sought = environment.replay?.shifter?.requestBack(sought) ?? sought
     self.request = environment.redactor.redact(sought)
-    replays = environment.replay != nil
+    replay = environment.replay
+    self.upstream = upstream
     key = try (environment.replay?.maker ?? MatchKeyMaker()).stream(for: self.request, upstream: upstream)
   }
 
@@ -52,7 +54,7 @@ struct SoughtUpload {
     take(redactor.finish())
     var found = Found(request: request, length: key.heldBody == nil ? key.count : nil)
     found.request.body = .bytes(key.heldBody ?? start)
-    if replays { found.keys = try key.finish(for: request) }
+    if let replay { found.keys = replay.variant(try key.finish(for: request), of: request, upstream: upstream) }
     return found
   }
 }

@@ -11,13 +11,14 @@ final class UpstreamClient: Sendable {
 
   private let state = Guarded(State())
 
-  func send(_ request: Request, to origin: Origin) async throws -> Response {
-    try await client().send(request, to: origin)
+  func send(_ request: Request, to origin: Origin, by access: ReadyAccess) async throws -> Response {
+    try await client().send(access.sent(request), to: origin, trust: access.trust)
   }
 
-  func upgrade(_ request: Request, to token: String, at origin: Origin) async throws -> (Response, UpgradedConnection?)
-  {
-    try await client().upgrade(request, to: token, at: origin)
+  func upgrade(
+    _ request: Request, to token: String, at origin: Origin, by access: ReadyAccess
+  ) async throws -> (Response, UpgradedConnection?) {
+    try await client().upgrade(access.sent(request), to: token, at: origin, trust: access.trust)
   }
 
   private func client() throws -> HTTPClient {

@@ -4,7 +4,7 @@ import HTTPClient
 import HTTPMessages
 import LaunchContract
 
-/// A WebSocket between the app and the upstream: bytes pass as they are, messages are recorded.
+/// A WebSocket between the app and the upstream: bytes pass as they are but for addresses in texts, messages are recorded.
 struct WebSocketForwarding: Sendable {
   let environment: Environment
   let client: UpstreamClient
@@ -25,7 +25,8 @@ struct WebSocketForwarding: Sendable {
     let startedAt = Date()
     let (response, connection): (Response, UpgradedConnection?)
     do {
-      (response, connection) = try await client.upgrade(asked, to: "websocket", at: upstream.origin)
+      (response, connection) = try await client.upgrade(
+        asked, to: "websocket", at: upstream.origin, by: environment.access[index])
     } catch {
       let isLate = (error as? UpstreamError)?.kind == .timedOut
       note(.failed, status: isLate ? 504 : 502, request, text: "\(error)")
@@ -33,6 +34,7 @@ struct WebSocketForwarding: Sendable {
         status: isLate ? 504 : 502, title: "The upstream did not answer", detail: "\(error)",
         extra: ["request": .request(method: request.method, url: url(request))])
     }
+    environment.learnCookies(response.headers, upstream: index, form: form)
     var answer = Response(
       status: response.status, reason: response.reason,
       headers: environment.addresses.responseHeaders(response.headers, upstream: index, form: form))
@@ -89,12 +91,19 @@ struct WebSocketForwarding: Sendable {
   private func relay(
     from source: BytePipe, to target: BytePipe, _ log: WebSocketLog, isFromApp: Bool
   ) async {
-    var reader = WebSocketReader(isMasked: isFromApp)
+    let rewriting = WebSocketRewriting(addresses: environment.addresses, upstream: index, form: form)
+    var messages = WebSocketRelay(isFromApp: isFromApp)
     do {
       while let chunk = try await source.read() {
-        try reader.push(chunk) { log.add($0, isFromApp: isFromApp) }
-        try await target.write(chunk)
+        let passed = try messages.push(chunk) { message in
+          // What is recorded speaks of upstreams.
+          let replacement = isFromApp ? rewriting.toUpstream(message) : rewriting.toApp(message)
+          log.add(isFromApp ? replacement ?? message : message, isFromApp: isFromApp)
+          return replacement
+        }
+        if !passed.isEmpty { try await target.write(passed) }
       }
+      if !messages.rest.isEmpty { try await target.write(messages.rest) }
       log.ended(isApp: isFromApp)
     } catch is BytePipe.ReaderGone {
       log.ended(isApp: !isFromApp)

@@ -26,16 +26,24 @@ extension Environment {
     headers.append("Upgrade", "websocket")
     headers.append(
       "Sec-WebSocket-Accept", WebSocketHandshake.accept(request.headers["Sec-WebSocket-Key"] ?? ""))
+    let rewriting = WebSocketRewriting(addresses: addresses, upstream: replay.upstream(of: index), form: form)
     var response = Response(status: 101, reason: "Switching Protocols", headers: headers)
     response.upgrade = { [self] app in
       let start =
         RFC3339.parse(interaction.startedAt)?.timeIntervalSince1970 ?? frames.first?.time ?? 0
       let session = WebSocketReplay(
-        environment: self, app: app, url: interaction.request.url, end: interaction.response.end)
+        environment: self, app: app, url: interaction.request.url, end: interaction.response.end,
+        rewriting: rewriting)
       exchanges.enter()
       Task {
         // Redacted is matched with redacted, as requests are.
-        let frames = frames.map { $0.isFromApp ? redactor.redact($0) : $0 }
+        let frames = frames.map { frame in
+          guard frame.isFromApp else { return frame }
+          var frame = frame
+          // Of a backend that was elsewhere when it was recorded, too.
+          frame.message = rewriting.toUpstream(frame.message) ?? frame.message
+          return redactor.redact(frame)
+        }
         await session.run(WebSocketPlayback(frames, start: start))
         exchanges.leave()
       }
@@ -50,14 +58,16 @@ struct WebSocketReplay: Sendable {
   let app: Duplex
   let url: String
   let end: BodyEnd
+  let rewriting: WebSocketRewriting
   /// Whether the server's side has said that it closes.
   private let hasClosed = Guarded(false)
 
-  init(environment: Environment, app: Duplex, url: String, end: BodyEnd) {
+  init(environment: Environment, app: Duplex, url: String, end: BodyEnd, rewriting: WebSocketRewriting) {
     self.environment = environment
     self.app = app
     self.url = url
     self.end = end
+    self.rewriting = rewriting
   }
 
   /// What is due, and since when it is counted.
@@ -119,7 +129,8 @@ struct WebSocketReplay: Sendable {
           case .pong: break
           case .close: goodbye = message
           case .text, .binary:
-            switch playback.take(environment.redactor.redact(shifter?.reversed.message(message) ?? message)) {
+            let sent = rewriting.toUpstream(message) ?? message
+            switch playback.take(environment.redactor.redact(shifter?.reversed.message(sent) ?? sent)) {
             case .plays(let due): feed.yield(batch(due, playback))
             case .miss(let difference): goodbye = miss(difference)
             }
@@ -143,7 +154,8 @@ struct WebSocketReplay: Sendable {
         for due in batch.due {
           try await environment.streams.wait { try await batch.wait.wait(due.milliseconds) }
           if due.message.kind == .close { hasClosed.withLock { $0 = true } }
-          try await app.outgoing.write((shifter?.message(due.message) ?? due.message).frame())
+          let message = rewriting.toApp(due.message) ?? due.message
+          try await app.outgoing.write((shifter?.message(message) ?? message).frame())
         }
         // The upstream broke off here.
         if batch.isLast, end == .cut { app.outgoing.fail(StreamCut()) }

@@ -36,6 +36,9 @@ package struct WebSocketReader: Sendable {
     self.limit = limit
   }
 
+  /// Whether all that has come is whole messages.
+  package var isBetweenMessages: Bool { bytes.isEmpty && fragments == nil }
+
   /// Takes bytes.
   ///
   /// - Parameters:

@@ -12,7 +12,8 @@ struct RoundTripTests {
     "https://other.test", "https", "http", "h", "s", "://", ":\\/\\/", ":\\\\\\/\\\\\\/", "dev.api1.com", "api1.com",
     "both.test", "/", "\\", "\\/", "\\\\", "?", "&", "&amp;", "=", "#", ":", ".", "-", "_", "@", "%", "%3A", "%2F", "8",
     "44", "a", "Z", "\n", "\r\n", " ", "\"", "'", "<", ">", "(", ")", "[", "]", "{", "}", ",", ";", "`", "|", "\\u0026",
-    "\\u003c", "\\n", "\\\"", "é", "漢", "🙂", "\0",
+    "\\u003c", "\\u002f", "&#x2F;", "&#47;", "%252F", "wss", "//dev.api1.com", "https%3A%2F%2Fdev.api1.com", "\\n",
+    "\\\"", "é", "漢", "🙂", "\0",
   ]
 
   @Test("what an upstream sent and the app sends back is the same to the byte", arguments: 0..<3)

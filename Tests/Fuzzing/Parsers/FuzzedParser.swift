@@ -26,6 +26,8 @@ package enum FuzzedParser: String, CaseIterable, Sendable {
   case multipart
   /// Requests that are not recorded: a line with the target, a line with the `Content-Type`, then the body.
   case miss
+  /// Addresses in bodies: a byte for the form of endpoint, then the body.
+  case rewriting
   /// Compressed bodies: a line with the `Content-Encoding`, then the body.
   case coding
 
@@ -45,6 +47,7 @@ package enum FuzzedParser: String, CaseIterable, Sendable {
     case .body: Messages.body(bytes)
     case .multipart: Messages.multipart(bytes)
     case .miss: Messages.miss(bytes)
+    case .rewriting: try Rewriting.body(bytes)
     case .coding: try Messages.coding(bytes)
     }
   }

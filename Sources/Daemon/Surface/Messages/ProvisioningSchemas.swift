@@ -9,6 +9,10 @@ extension Schemas {
         "upstreams",
         .map(TextRule(.line, count: 1...200), to: .text(.origin, 8...4096), atMost: Limits.things),
         "Origins of real backends, by name."),
+      .optional(
+        "access",
+        .map(TextRule(.line, count: 1...200), to: .reference("UpstreamAccess"), atMost: Limits.things),
+        "How upstreams are reached, by their names, where the origin does not say it all."),
       .optional("clock", .reference("ClockSettings"), "How time runs."),
       .optional("seed", .line(0...4096), "Seed of the string store; in replay the recorded one is the default."),
       .optional("toggles", settings, "Switches and values that steer the app."),
@@ -44,6 +48,20 @@ extension Schemas {
       ),
       .optional("command", .line(1...4096), "What a person types to run the same again, for messages."),
       .optional("caller", .word("command", "test", "api"), "Who asks: messages give advice in his words."),
+    ])
+
+  static let upstreamAccess = Schema.record(
+    "How a backend is reached. None of it gets into a recording; where nothing is reached it has no effect.",
+    [
+      .optional(
+        "headers", .map(TextRule(.line, count: 1...200), to: .text(.any, 0...65_536), atMost: 64),
+        "Header fields that every request to it gets, in place of the app's own of that name."),
+      .optional("ca", .text(.absolutePath, 2...4096), "A PEM file with the authorities that are trusted there, alone."),
+      .optional(
+        "clientCertificate", .text(.absolutePath, 2...4096),
+        "A PEM file with the certificate by which we are known there, and its key unless clientKey has it."),
+      .optional("clientKey", .text(.absolutePath, 2...4096), "A PEM file with its key, which has no password."),
+      .optional("insecure", .boolean, "Whether any certificate will do there."),
     ])
 
   static let redactionRules = Schema.record(

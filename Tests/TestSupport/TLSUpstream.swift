@@ -1,24 +1,33 @@
 import Foundation
-import HTTPMessages
-import TestSupport
+package import HTTPMessages
 
 /// Runs a test with a Python upstream behind TLS, whose certificate for 127.0.0.1 was made for it.
 ///
-/// - Parameter body: gets the origin and the path of the certificate, which is its own authority. Its folder holds
-///   it under its hash as well, as OpenSSL wants authorities in a folder.
+/// `GET /headers` answers with the request's head.
+///
+/// - Parameters:
+///   - asksForClient: whether it wants the client's certificate: `client.pem` in the folder, whose key is `client.key`.
+///   - body: gets the origin and the path of the certificate, which is its own authority. Its folder holds
+///     it under its hash as well, as OpenSSL wants authorities in a folder.
 /// - Throws: ``Failure`` where openssl or python3 fails; what `body` throws.
-func withTLSUpstream(_ body: (Origin, String) async throws -> Void) async throws {
+package func withTLSUpstream(
+  asksForClient: Bool = false, _ body: (Origin, String) async throws -> Void
+) async throws {
   let folder = FileManager.default.temporaryDirectory.appending(path: "diorama-tls-\(UUID().uuidString)")
   try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
   defer { try? FileManager.default.removeItem(at: folder) }
   let make = """
     openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -keyout key.pem -out cert.pem -days 2 \
       -subj /CN=127.0.0.1 -addext subjectAltName=IP:127.0.0.1 2>/dev/null &&
-    ln -s cert.pem "$(openssl x509 -hash -noout -in cert.pem).0"
+    ln -s cert.pem "$(openssl x509 -hash -noout -in cert.pem).0" &&
+    openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -keyout client.key -out client.pem -days 2 \
+      -subj /CN=us 2>/dev/null
     """
   let made = try await onThread { try start(["sh", "-c", "cd '\(folder.path)' && " + make]).finish() }
   guard made.status == 0 else { throw Failure(what: "openssl made no certificate: \(made.words)") }
-  let server = try start(["sh", "-c", "cd '\(folder.path)' && exec python3 -c \"$1\"", "sh", serverProgram])
+  let server = try start([
+    "sh", "-c", "cd '\(folder.path)' && exec python3 -c \"$1\" $2", "sh", serverProgram, asksForClient ? "client" : "",
+  ])
   let line = try await onThread { try server.line() }
   guard let port = Int(line) else { throw Failure(what: "python3 does not serve") }
   try await body(
@@ -51,7 +60,9 @@ private let serverProgram = """
       def do_POST(self):
           self.answer(self.rfile.read(int(self.headers["Content-Length"])))
       def do_GET(self):
-          if self.path == "/cut":
+          if self.path == "/headers":
+              self.answer(str(self.headers).encode())
+          elif self.path == "/cut":
               self.answer(b"half", 99999)
               self.close_connection = True
           else:
@@ -59,6 +70,9 @@ private let serverProgram = """
   server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
   context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
   context.load_cert_chain("cert.pem", "key.pem")
+  if sys.argv[1:] == ["client"]:
+      context.load_verify_locations("client.pem")
+      context.verify_mode = ssl.CERT_REQUIRED
   server.socket = context.wrap_socket(server.socket, server_side=True, do_handshake_on_connect=False)
   server.handle_error = lambda *arguments: None
   print(server.server_address[1], flush=True)

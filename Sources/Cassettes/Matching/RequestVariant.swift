@@ -1,0 +1,130 @@
+import HTTPMessages
+
+/// The header fields by which one and the same request asks for a part, or for an answer only if something has changed.
+///
+/// They count where an answer hung on them: in a recording with 206, 304, 412 or 416. Elsewhere they do not, as no header
+/// does: an app with another cache finds its 200 all the same.
+package enum RequestVariant {
+  /// `Range` and the conditions of RFC 9110, 13.1.
+  package static let names = [
+    "Range", "If-Range", "If-None-Match", "If-Modified-Since", "If-Match", "If-Unmodified-Since",
+  ]
+
+  /// Whether an answer with this status hung on them.
+  package static func decides(_ status: Int) -> Bool {
+    switch status {
+    case 206, 304, 412, 416: true
+    default: false
+    }
+  }
+
+  /// The key of a request with these fields.
+  ///
+  /// - Parameters:
+  ///   - key: of the request without them.
+  ///   - headers: as sent.
+  ///   - ignored: names that do not count.
+  /// - Returns: nil for a request that has none of them.
+  static func key(_ key: MatchKey, _ headers: Headers, ignoring ignored: [Glob] = []) -> MatchKey? {
+    var hash = SipHash()
+    var hasAny = false
+    for (number, name) in names.enumerated() where !isIgnored(name, ignored) {
+      for value in headers.all(name) {
+        hasAny = true
+        hash.append(number: number)
+        hash.append(text: value)
+      }
+    }
+    guard hasAny else { return nil }
+    hash.append(number: Int(truncatingIfNeeded: key.high))
+    hash.append(number: Int(truncatingIfNeeded: key.low))
+    let (high, low) = hash.finish()
+    return MatchKey(high: high, low: low)
+  }
+
+  static func isIgnored(_ name: String, _ ignored: [Glob]) -> Bool {
+    !ignored.isEmpty && ignored.contains { $0.matches(Array(name.utf8)) }
+  }
+}
+
+extension MatchKeyMaker {
+  /// The key of a request by the fields of ``RequestVariant``, too.
+  ///
+  /// - Returns: nil for a request that has none that count.
+  func variant(
+    of key: MatchKey, method: String, upstream: Int, target: String, headers: Headers
+  ) -> MatchKey? {
+    guard RequestVariant.names.contains(where: { headers[$0] != nil }) else { return nil }
+    guard let book else { return RequestVariant.key(key, headers) }
+    let path = Array(target.utf8.prefix { $0 != UInt8(ascii: "?") }).withUnsafeBytes { CanonicalPath.bytes(of: $0) }
+    let name = book.upstreams.indices.contains(upstream) ? book.upstreams[upstream].name : nil
+    let criteria = book.criteria(method: method, upstream: name, path: path)
+    return RequestVariant.key(key, headers, ignoring: criteria.ignoredHeaders)
+  }
+}
+
+/// Which recordings of one request were told apart by the fields of ``RequestVariant``.
+struct VariantIndex: Sendable {
+  /// The key of each interaction by them; empty where no recording is told apart.
+  let keys: [MatchKey?]
+  /// The keys of requests that have variants; for those that were never recorded without, the variant that will do: one
+  /// that was always answered in full.
+  private let variants: [MatchKey: MatchKey?]
+
+  /// None.
+  static let none = VariantIndex(keys: [], variants: [:])
+
+  private init(keys: [MatchKey?], variants: [MatchKey: MatchKey?]) {
+    self.keys = keys
+    self.variants = variants
+  }
+
+  /// - Parameters:
+  ///   - interactions: in recorded order.
+  ///   - plain: the key of each; nil for one that is never played. None where no answer hung on the fields.
+  ///   - variantOf: its key with the fields, where it has any.
+  init(
+    _ interactions: [Interaction], keys plain: [MatchKey?], variantOf: (Int, MatchKey) -> MatchKey?
+  ) {
+    var variants: [MatchKey: MatchKey?] = [:]
+    for (number, key) in plain.enumerated() where RequestVariant.decides(interactions[number].response.status) {
+      if let key, variantOf(number, key) != nil { variants[key] = .some(nil) }
+    }
+    var keys: [MatchKey?] = plain
+    var hasPlain = Set<MatchKey>()
+    var isFull: [MatchKey: Bool] = [:]
+    var order: [(key: MatchKey, variant: MatchKey)] = []
+    for (number, key) in plain.enumerated() {
+      guard let key, variants[key] != nil else { continue }
+      guard let variant = variantOf(number, key) else {
+        hasPlain.insert(key)
+        continue
+      }
+      keys[number] = variant
+      if isFull[variant] == nil { order.append((key, variant)) }
+      let isWhole =
+        !RequestVariant.decides(interactions[number].response.status)
+        && interactions[number].request.headers["Range"] == nil
+      isFull[variant] = isFull[variant, default: true] && isWhole
+    }
+    for (key, variant) in order.reversed() where !hasPlain.contains(key) && isFull[variant] == true {
+      variants[key] = .some(variant)
+    }
+    self.init(keys: variants.isEmpty ? [] : keys, variants: variants)
+  }
+
+  var isEmpty: Bool { variants.isEmpty }
+
+  /// The key under which a request is found.
+  ///
+  /// - Parameters:
+  ///   - key: of the request without the fields.
+  ///   - variant: with them; nil where it has none.
+  ///   - isRecorded: whether there is a recording with a key.
+  /// - Returns: that with the fields if it is recorded, else that of an answer that hangs on none.
+  func found(_ key: MatchKey, _ variant: MatchKey?, isRecorded: (MatchKey) -> Bool) -> MatchKey {
+    guard let fallback = variants[key] else { return key }
+    if let variant, isRecorded(variant) { return variant }
+    return isRecorded(key) ? key : fallback ?? key
+  }
+}

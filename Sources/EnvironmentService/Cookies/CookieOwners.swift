@@ -1,0 +1,169 @@
+import HTTPMessages
+
+/// Which upstream has set which cookie.
+///
+/// Cookies do not know ports (RFC 6265, 8.5): for an app all endpoints are one host, so that it sends what one upstream
+/// has set to all. In reality each has a host of its own, and so it is here: a cookie goes back to whom it came from. One
+/// that several have set, of which an app can keep but one, goes to each with the value that it has set itself. What no
+/// upstream has set is the app's own, and passes.
+struct CookieOwners: Sendable {
+  private struct Cookie: Sendable {
+    /// As last set; nil where it is only known that it was.
+    var value: String?
+    /// Nil for one that was set without.
+    var path: String?
+  }
+
+  /// By name, then by upstream.
+  private var cookies: [String: [Int: Cookie]] = [:]
+  private let hosts: [String]
+  /// Whether what the recording sets is known.
+  private(set) var knowsRecorded = false
+
+  /// - Parameter hosts: the upstreams', in order.
+  init(hosts: [String]) { self.hosts = hosts }
+
+  /// An upstream sets cookies.
+  ///
+  /// - Parameters:
+  ///   - fields: the values of `Set-Cookie`.
+  ///   - upstream: its index.
+  mutating func learn(_ fields: [String], from upstream: Int) {
+    for field in fields {
+      guard let set = SetCookie(field) else { continue }
+      for owner in owners(of: set, from: upstream) {
+        if set.isGone {
+          cookies[set.name]?[owner] = nil
+        } else {
+          cookies[set.name, default: [:]][owner] = Cookie(value: set.value, path: set.path)
+        }
+      }
+      if cookies[set.name]?.isEmpty == true { cookies[set.name] = nil }
+    }
+  }
+
+  /// What the recording will set: whose a cookie is, is known before it is set, since an app may have it from before.
+  mutating func learn(recorded: [RecordedSetCookies]) {
+    knowsRecorded = true
+    for one in recorded {
+      for set in one.fields.compactMap({ SetCookie($0) }) {
+        for owner in owners(of: set, from: one.upstream) where cookies[set.name]?[owner] == nil {
+          cookies[set.name, default: [:]][owner] = Cookie(value: nil, path: set.path)
+        }
+      }
+    }
+  }
+
+  /// The `Cookie` fields as an upstream is to see them.
+  ///
+  /// - Parameters:
+  ///   - headers: of the request.
+  ///   - upstream: its index.
+  ///   - target: of the request.
+  /// - Returns: the fields, equal to those given where nothing had to be changed.
+  func passed(_ headers: Headers, to upstream: Int, target: String) -> Headers {
+    guard !cookies.isEmpty else { return headers }
+    var result = headers
+    result.fields = headers.fields.compactMap { field in
+      guard field.name.equalsIgnoringASCIICase("Cookie") else { return field }
+      let pairs = field.value.split(separator: ";", omittingEmptySubsequences: false)
+      let passed = pairs.compactMap { pair(String($0), to: upstream, target: target) }
+      if passed.elementsEqual(pairs, by: { $0 == $1 }) { return field }
+      let value = passed.joined(separator: ";").drop { $0 == " " }
+      return value.isEmpty ? nil : Headers.Field(field.name, String(value))
+    }
+    return result
+  }
+
+  /// `name=value` as an upstream is to see it; nil where it is none of its business.
+  private func pair(_ pair: String, to upstream: Int, target: String) -> String? {
+    guard let equals = pair.firstIndex(of: "=") else { return pair }
+    let name = pair[..<equals].trimmingBlanks
+    guard let setters = cookies[name] else { return pair }
+    guard let own = setters[upstream] else { return nil }
+    let value = pair[pair.index(after: equals)...].trimmingBlanks
+    guard let last = own.value, value != last,
+      setters.contains(where: { $0.key != upstream && $0.value.value == value })
+    else { return pair }
+    // Another's, which has taken the place of its own in the app.
+    guard SetCookie.path(own.path, covers: target) else { return nil }
+    return pair[...equals] + last
+  }
+
+  /// For whom a cookie is: the upstream itself, and those whose hosts it covers in reality, too.
+  private func owners(of set: SetCookie, from upstream: Int) -> [Int] {
+    guard hosts.indices.contains(upstream) else { return [] }
+    let host = hosts[upstream]
+    // On this machine ports stand for machines.
+    guard !Self.isLocal(host) else { return [upstream] }
+    return hosts.indices.filter { index in
+      if index == upstream || hosts[index] == host { return true }
+      guard let domain = set.domain else { return false }
+      return Self.host(host, isIn: domain) && Self.host(hosts[index], isIn: domain)
+    }
+  }
+
+  private static func isLocal(_ host: String) -> Bool {
+    host == "localhost" || host.hasPrefix("127.") || host == "[::1]" || host.hasSuffix(".localhost")
+  }
+
+  private static func host(_ host: String, isIn domain: String) -> Bool {
+    host == domain || host.hasSuffix("." + domain)
+  }
+}
+
+/// The `Set-Cookie` fields of one recorded answer.
+struct RecordedSetCookies: Sendable {
+  var upstream: Int
+  var fields: [String]
+}
+
+/// What of a `Set-Cookie` field tells whose a cookie is (RFC 6265, 5.2).
+struct SetCookie {
+  let name: String
+  let value: String
+  private(set) var domain: String?
+  private(set) var path: String?
+  /// Whether the field takes the cookie away.
+  private(set) var isGone = false
+
+  /// Nil for one without a name.
+  init?(_ field: String) {
+    let parts = field.split(separator: ";", omittingEmptySubsequences: false)
+    guard let equals = parts[0].firstIndex(of: "=") else { return nil }
+    name = parts[0][..<equals].trimmingBlanks
+    value = parts[0][equals...].dropFirst().trimmingBlanks
+    guard !name.isEmpty else { return nil }
+    for part in parts.dropFirst() {
+      let pair = part.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+      let content = pair.count == 2 ? pair[1].trimmingBlanks : ""
+      switch pair[0].trimmingBlanks.lowercased() {
+      case "domain":
+        let bare = content.lowercased().drop { $0 == "." }
+        domain = bare.isEmpty ? nil : String(bare)
+      case "path": path = content.hasPrefix("/") ? content : nil
+      case "max-age": isGone = Int(content).map { $0 <= 0 } ?? isGone
+      // What is to go is dated to the beginning of time; a date that is only past may come of a clock that stands.
+      case "expires": isGone = isGone || content.contains("1970") || content.contains("-70 ")
+      default: break
+      }
+    }
+  }
+
+  /// Whether a cookie with this path goes with a request (RFC 6265, 5.1.4).
+  static func path(_ path: String?, covers target: String) -> Bool {
+    guard let path, path != "/" else { return true }
+    let target = target.prefix { $0 != "?" }
+    guard target.hasPrefix(path) else { return false }
+    return path.hasSuffix("/") || target.utf8.count == path.utf8.count || target.dropFirst(path.count).first == "/"
+  }
+}
+
+extension StringProtocol {
+  fileprivate var trimmingBlanks: String {
+    let isBlank: (Character) -> Bool = { $0 == " " || $0 == "\t" }
+    var rest = self[startIndex...].drop(while: isBlank)
+    while let last = rest.last, isBlank(last) { rest.removeLast() }
+    return String(rest)
+  }
+}

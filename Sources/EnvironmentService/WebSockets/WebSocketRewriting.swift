@@ -1,0 +1,81 @@
+import HTTPMessages
+
+/// Makes upstreams' addresses in a WebSocket's texts the endpoints', and back, as for requests and answers.
+struct WebSocketRewriting: Sendable {
+  let addresses: AddressMap
+  let upstream: Int
+  let form: AddressMap.Form
+
+  /// A message of the upstream's as the app gets it; nil where it is the same.
+  func toApp(_ message: WebSocketMessage) -> WebSocketMessage? {
+    guard message.kind == .text,
+      var rewriter = addresses.responseBodyRewriter(contentType: "text/plain", upstream: upstream, form: form)
+    else { return nil }
+    let payload = rewriter.push(message.payload) + rewriter.finish()
+    return payload == message.payload ? nil : WebSocketMessage(.text, payload)
+  }
+
+  /// A message of the app's as the upstream gets it, and as it is matched and recorded; nil where it is the same.
+  func toUpstream(_ message: WebSocketMessage) -> WebSocketMessage? {
+    guard message.kind == .text else { return nil }
+    return addresses.requestBody(message.payload, contentType: "text/plain", form: form).map {
+      WebSocketMessage(.text, $0)
+    }
+  }
+}
+
+/// One direction of a WebSocket, in which some messages are replaced.
+///
+/// Bytes pass as they came, frame by frame, as long as no message in them is another one. A message is held back until it
+/// is whole, which of one in fragments is later than its first.
+struct WebSocketRelay {
+  private var reader: WebSocketReader
+  private let isFromApp: Bool
+  /// What came since the last message's end, to be passed on as it is.
+  private var raw: [UInt8] = []
+  /// Whether `raw` is given up, since a message began before it: what is whole is framed anew until a message's end is
+  /// the end of what came.
+  private var isReframing = false
+
+  init(isFromApp: Bool) {
+    self.isFromApp = isFromApp
+    reader = WebSocketReader(isMasked: isFromApp)
+  }
+
+  /// Takes bytes.
+  ///
+  /// - Parameters:
+  ///   - chunk: what came.
+  ///   - replacing: what to pass on in place of a message; nil for the message itself. Called for each that is whole now.
+  /// - Returns: what to pass on; it may be empty.
+  /// - Throws: `WebSocketReader.Failure`.
+  mutating func push(
+    _ chunk: [UInt8], replacing: (WebSocketMessage) -> WebSocketMessage?
+  ) throws -> [UInt8] {
+    var messages: [WebSocketMessage] = []
+    var isChanged = false
+    if !isReframing { raw += chunk }
+    try reader.push(chunk) { message in
+      let replacement = replacing(message)
+      isChanged = isChanged || replacement != nil
+      messages.append(replacement ?? message)
+    }
+    if reader.isBetweenMessages {
+      let passed = isChanged || isReframing ? frames(messages) : raw
+      raw = []
+      isReframing = false
+      return passed
+    }
+    guard isReframing || !messages.isEmpty else { return [] }
+    raw = []
+    isReframing = true
+    return frames(messages)
+  }
+
+  /// What came of a message that has not come whole, at the end.
+  var rest: [UInt8] { raw }
+
+  private func frames(_ messages: [WebSocketMessage]) -> [UInt8] {
+    messages.flatMap { $0.frame(mask: isFromApp ? UInt32.random(in: 0...UInt32.max) : nil) }
+  }
+}

@@ -1,0 +1,37 @@
+import ControlAPI
+import EnvironmentService
+import Foundation
+import LaunchContract
+import Testing
+
+@testable import DioramaTesting
+
+@Suite("How a test's upstreams are reached")
+struct UpstreamAccessTests {
+  private let identity = TestIdentity(module: "M", suites: ["S"], function: "f()", file: "/tests/ShopTests.swift")
+
+  @Test("files begin at the test's folder; a test's own access outranks its suite's, upstream by upstream")
+  func resolved() throws {
+    let suite = Settings(access: ["api": .init(insecure: true), "mail": .init(ca: "/ca.pem")])
+    let test = Settings(
+      access: [
+        "api": .init(
+          headers: ["X-Api-Key": "k"], ca: "Certificates/ca.pem", clientCertificate: "me.pem", clientKey: "/me.key")
+      ])
+    let access = try #require(try test.inside(suite).specification(for: identity, variables: [:]).access)
+    #expect(access["api"]?.ca == "/tests/Certificates/ca.pem")
+    #expect(access["api"]?.clientCertificate == "/tests/me.pem" && access["api"]?.clientKey == "/me.key")
+    #expect(access["api"]?.headers == ["X-Api-Key": Secret("k")] && access["api"]?.insecure == nil)
+    #expect(access["mail"]?.ca == "/ca.pem")
+    #expect(try Settings().specification(for: identity, variables: [:]).access == nil)
+  }
+
+  @Test("what cannot be sent is refused with the name of the header, and not its value")
+  func refused() throws {
+    let settings = Settings(access: ["api": .init(headers: ["X-A": "secret\r\nX-B: 2"])])
+    let error = #expect(throws: DioramaTestingError.self) {
+      try settings.specification(for: identity, variables: [:])
+    }
+    #expect(error?.description.contains("X-A") == true && error?.description.contains("secret") == false)
+  }
+}

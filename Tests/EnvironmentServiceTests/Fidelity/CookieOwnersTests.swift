@@ -1,0 +1,90 @@
+import HTTPMessages
+import Testing
+
+@testable import EnvironmentService
+
+@Suite("Whose a cookie is")
+struct CookieOwnersTests {
+  private static func owners(_ hosts: [String] = ["127.0.0.1", "127.0.0.1"]) -> CookieOwners {
+    CookieOwners(hosts: hosts)
+  }
+
+  private func passed(_ cookie: String, _ owners: CookieOwners, to upstream: Int, target: String = "/") -> String? {
+    let result = owners.passed(["Accept": "*/*", "Cookie": cookie], to: upstream, target: target)
+    #expect(result["Accept"] == "*/*")
+    return result["Cookie"]
+  }
+
+  @Test("one that an upstream has set goes back to it, and to no other")
+  func apart() {
+    var owners = Self.owners()
+    owners.learn(["a=1; Path=/", "b=2; HttpOnly"], from: 0)
+    owners.learn(["c=3"], from: 1)
+    let all = "a=1; theme=dark; b=2; c=3"
+    #expect(passed(all, owners, to: 0) == "a=1; theme=dark; b=2")
+    #expect(passed(all, owners, to: 1) == "theme=dark; c=3")
+    #expect(passed("a=1", owners, to: 1) == nil)
+    #expect(passed("theme=dark", owners, to: 1) == "theme=dark")
+    #expect(passed("a=1; a=9", owners, to: 0) == "a=1; a=9")
+  }
+
+  @Test("of one that both have set, each gets its own value back, and what the app makes of it")
+  func both() {
+    var owners = Self.owners()
+    owners.learn(["sid=A"], from: 0)
+    owners.learn(["sid=B"], from: 1)
+    #expect(passed("sid=B", owners, to: 0) == "sid=A")
+    #expect(passed("sid=B", owners, to: 1) == "sid=B")
+    #expect(passed("x=1; sid=A", owners, to: 1) == "x=1; sid=B")
+    #expect(passed("sid=own", owners, to: 0) == "sid=own")
+    owners.learn(["sid=A2; Path=/shop"], from: 0)
+    #expect(passed("sid=B", owners, to: 0, target: "/shop/tea?x=/") == "sid=A2")
+    #expect(passed("sid=B", owners, to: 0, target: "/shopping") == nil)
+  }
+
+  @Test(
+    "one that is taken away is nobody's",
+    arguments: [
+      "a=; Max-Age=0", "a=x; max-age=-1", "a=; Expires=Thu, 01 Jan 1970 00:00:00 GMT",
+      "a=; expires=Thu, 01-Jan-70 00:00:00 GMT",
+    ])
+  func gone(_ field: String) {
+    var owners = Self.owners()
+    owners.learn(["a=1"], from: 0)
+    owners.learn([field], from: 0)
+    #expect(passed("a=2", owners, to: 1) == "a=2")
+  }
+
+  @Test(
+    "a domain that covers several upstreams makes it theirs, as one host on several ports does; not on this machine")
+  func domains() {
+    let hosts = ["api.shop.test", "www.shop.test", "api.shop.test", "other.test"]
+    var owners = Self.owners(hosts)
+    owners.learn(["all=1; Domain=.shop.test", "host=2", "wrong=3; Domain=other.test"], from: 0)
+    #expect(passed("all=1; host=2; wrong=3", owners, to: 0) == "all=1; host=2; wrong=3")
+    #expect(passed("all=1; host=2; wrong=3", owners, to: 1) == "all=1")
+    #expect(passed("all=1; host=2; wrong=3", owners, to: 2) == "all=1; host=2; wrong=3")
+    #expect(passed("all=1; host=2; wrong=3", owners, to: 3) == nil)
+    var local = Self.owners(["localhost", "127.0.0.1"])
+    local.learn(["a=1; Domain=localhost"], from: 0)
+    #expect(passed("a=1", local, to: 1) == nil)
+  }
+
+  @Test("what a recording sets is known before it is set")
+  func recorded() {
+    var owners = Self.owners()
+    owners.learn(["sid=live"], from: 1)
+    owners.learn(recorded: [.init(upstream: 0, fields: ["sid=<redacted>", "a=<redacted>"])])
+    #expect(passed("sid=x; a=y", owners, to: 0) == "sid=x; a=y")
+    #expect(passed("sid=x; a=y", owners, to: 1) == "sid=x")
+  }
+
+  @Test("without anything known, or anything to change, the fields are the same to the byte")
+  func untouched() {
+    var owners = Self.owners()
+    let headers: Headers = ["cookie": "a=1;b=2 ;  c", "Cookie": ""]
+    #expect(owners.passed(headers, to: 0, target: "/") == headers)
+    owners.learn(["a=1", "=x", "nothing", ""], from: 0)
+    #expect(owners.passed(headers, to: 0, target: "/") == headers)
+  }
+}

@@ -1,0 +1,71 @@
+import Cassettes
+import HTTPMessages
+import TestSupport
+import Testing
+
+@testable import EnvironmentService
+
+@Suite("Cookies of two upstreams on one host", .timeLimit(.minutes(5)))
+struct CookieTests {
+  /// Sets a cookie of its own and one that both set, and says which it got.
+  private static func upstream(_ name: String) throws -> TestUpstream {
+    try TestUpstream { request in
+      text(
+        request.headers.all("Cookie").joined(separator: " | "),
+        headers: request.target == "/login" ? ["Set-Cookie": "\(name)=1; Path=/", "set-cookie": "sid=\(name)"] : [:])
+    }
+  }
+
+  /// An app as a browser is one: a jar that knows no ports.
+  private static func visit(_ environment: Environment) async throws -> [String] {
+    var seen: [String] = []
+    for upstream in 0...1 {
+      #expect(try await environment.get("/login", ["Cookie": "theme=dark"], of: upstream).status == 200)
+    }
+    for upstream in 0...1 {
+      let cookie = "theme=dark; a=1; b=1; sid=b"
+      seen.append(try await environment.get("/me", ["Cookie": cookie], of: upstream).text)
+    }
+    return seen
+  }
+
+  @Test("go back to whom they came from: sent, recorded and matched")
+  func apart() async throws {
+    let (a, b) = (try Self.upstream("a"), try Self.upstream("b"))
+    try await withWorld(a) { world in
+      // All cookies as they are: what is recorded is what was sent.
+      try world.write(#"{"keep": {"headers": ["Cookie", "Set-Cookie"]}}"#, to: "c.redact.json")
+      try world.write(#"{"rules": [{"compare": {"headers": ["Cookie"]}}]}"#, to: "c.rules.json")
+      let expected = ["theme=dark; a=1; sid=a", "theme=dark; b=1; sid=b"]
+      try await world.record(["a": a.origin, "b": b.origin]) { environment async throws in
+        #expect(try await Self.visit(environment) == expected)
+      }
+      let sent = try world.cassette().interactions.suffix(2).map { $0.request.headers.all("Cookie") }
+      #expect(sent == expected.map { [$0] })
+      let report = try await world.run(.replay) { environment async throws in
+        #expect(try await Self.visit(environment) == expected)
+      }
+      #expect(report.ok, "\(report)")
+      // A cookie that A has set makes no request to B another one, even before A has set it.
+      let early = try await world.run(.replay) { environment async throws in
+        #expect(try await environment.get("/login", ["Cookie": "theme=dark; a=1"], of: 1).status == 200)
+        #expect(try await environment.get("/login", ["Cookie": "theme=dark; mine=1"], of: 1).status == 501)
+      }
+      #expect(early.unmatched.count == 1)
+    }
+    await b.stop()
+  }
+
+  @Test("of a proxy's client, which sees each upstream under its own host, are left as they are")
+  func absolute() async throws {
+    let (a, b) = (try Self.upstream("a"), try Self.upstream("b"))
+    _ = try await withWorld(a) { world in
+      try await world.run(.proxy, ["a": a.origin, "b": b.origin]) { environment async throws in
+        _ = try await environment.get("/login", of: 0)
+        let answer = try await ask(environment.mainPort, request("GET", "\(b.origin)/me", ["Cookie": "a=1"]))
+        #expect(answer.text == "a=1")
+      }
+    }
+    await b.stop()
+  }
+}

@@ -1,0 +1,62 @@
+import Cassettes
+import HTTPMessages
+import TestSupport
+import Testing
+
+@testable import EnvironmentService
+
+@Suite("Fields behind a body", .timeLimit(.minutes(5)))
+struct TrailerTests {
+  /// The whole answer, to the byte, on a connection that ends with it.
+  private static func raw(_ environment: Environment, _ target: String) async throws -> String {
+    try await onThread {
+      let client = try RawClient(port: environment.upstreams[0].port)
+      try client.send("GET \(target) HTTP/1.1\r\nHost: a\r\nTE: trailers\r\nConnection: TE, close\r\n\r\n")
+      var all: [UInt8] = []
+      while true {
+        let part = try client.receive()
+        guard !part.isEmpty else { return String(decoding: all, as: UTF8.self) }
+        all += part
+      }
+    }
+  }
+
+  @Test(
+    "pass live, are recorded, and are replayed: of a text, of bytes, and of a stream",
+    arguments: [
+      "text/plain", "application/octet-stream", "text/event-stream",
+    ])
+  func trailers(type: String) async throws {
+    try await withWorld(
+      script: { connection in
+        guard let head = try connection.readHead() else { return }
+        let end = "0\r\nX-Checksum: 7\r\nx-Next: \(head.contains("TE: trailers") ? "asked" : "not asked")\r\n"
+        try connection.write(
+          "HTTP/1.1 200 OK\r\nContent-Type: \(type)\r\nTransfer-Encoding: chunked\r\nTrailer: X-Checksum, x-Next\r\n\r\n"
+            + "3\r\nabc\r\n" + end + "\r\n")
+      }
+    ) { world, upstream in
+      var answers: [String] = []
+      try await world.record(["api": upstream.origin]) { answers.append(try await Self.raw($0, "/t")) }
+      for _ in 0..<2 {
+        try await world.run(.replay) { answers.append(try await Self.raw($0, "/t")) }
+      }
+      for answer in answers {
+        #expect(answer.contains("Trailer: X-Checksum, x-Next\r\n"), "\(answer)")
+        #expect(answer.hasSuffix("\r\n0\r\nX-Checksum: 7\r\nx-Next: asked\r\n\r\n"), "\(answer)")
+      }
+      let recorded = try world.cassette().interactions[0].response
+      #expect(recorded.trailers.fields == [.init("X-Checksum", "7"), .init("x-Next", "asked")])
+    }
+  }
+
+  @Test("are not announced where there can be none")
+  func announced() async throws {
+    let upstream = try TestUpstream { _ in text("x", headers: ["Trailer": "X-T"]) }
+    _ = try await withWorld(upstream) { world in
+      try await world.record(["api": upstream.origin]) { environment async throws in
+        #expect(try await environment.get("/").headers["Trailer"] == nil)
+      }
+    }
+  }
+}

@@ -1,0 +1,137 @@
+import Cassettes
+import ControlAPI
+import Foundation
+import HTTPMessages
+import LaunchContract
+import TestSupport
+import Testing
+
+@testable import EnvironmentService
+
+@Suite("How upstreams are reached", .timeLimit(.minutes(5)))
+struct UpstreamAccessTests {
+  @Test("added headers go to their upstream alone, in place of the app's; no recording has them, nor what echoes them")
+  func headers() async throws {
+    let echo: TestUpstream.Answer = { request in
+      let fields = request.headers.fields.filter { $0.name != "Host" }
+      return text(fields.map { "\($0.name): \($0.value)" }.joined(separator: "\n"))
+    }
+    let (a, b) = (try TestUpstream(echo), try TestUpstream(echo))
+    try await withWorld(a) { world in
+      let access = [
+        "a": UpstreamAccess(headers: [
+          "X-Api-Key": Secret("key-of-a-1"), "X-Tenant": Secret("blue"), "authorization": Secret("Bearer token-of-a"),
+        ])
+      ]
+      var seen: [String] = []
+      try await world.run(.record, ["a": a.origin, "b": b.origin], with: { $0.access = access }) {
+        environment async throws in
+        for upstream in 0...1 {
+          seen.append(try await environment.get("/", ["Authorization": "Bearer app", "X-Own": "1"], of: upstream).text)
+        }
+      }
+      #expect(
+        seen == [
+          "Authorization: Bearer token-of-a\nX-Own: 1\nX-Api-Key: key-of-a-1\nX-Tenant: blue",
+          "Authorization: Bearer app\nX-Own: 1",
+        ])
+      let har = try world.read("c.har")
+      #expect(!har.contains("key-of-a-1") && !har.contains("token-of-a"), "\(har)")
+      #expect(har.contains("X-Api-Key: <redacted:a/X-Api-Key>") && har.contains("X-Tenant: blue"), "\(har)")
+      #expect(try world.cassette().interactions[0].request.headers["X-Tenant"] == nil)
+      // In replay it has no effect, and none is needed.
+      let report = try await world.run(.replay) { environment async throws in
+        #expect(try await environment.get("/", of: 0).status == 200)
+      }
+      #expect(report.unmatched.isEmpty)
+    }
+    await b.stop()
+  }
+
+  @Test("an authority of its own, a client certificate, any certificate: recorded by it, replayed without")
+  func tls() async throws {
+    try await withTLSUpstream(asksForClient: true) { origin, certificate in
+      let folder = URL(filePath: certificate).deletingLastPathComponent()
+      let client = (folder.appending(path: "client.pem").path, folder.appending(path: "client.key").path)
+      try await withWorld { world in
+        for access in [
+          UpstreamAccess(ca: certificate, clientCertificate: client.0, clientKey: client.1),
+          UpstreamAccess(clientCertificate: client.0, clientKey: client.1, insecure: true),
+        ] {
+          try await world.run(.record, ["api": origin], with: { $0.access = ["api": access] }) {
+            environment async throws in
+            #expect(try await environment.get("/headers").status == 200)
+          }
+        }
+        let refused = try await world.run(.proxy, ["api": origin]) { environment async throws in
+          let answer = try await environment.get("/headers")
+          #expect(answer.status == 502)
+          #expect(answer.text.contains("failed at TLS"), "\(answer.text)")
+        }
+        #expect(!refused.ok || refused.requests.total == 1)
+        let gone = ["api": UpstreamAccess(ca: "/gone.pem")]
+        try await world.run(.replay, with: { $0.access = gone }) { environment async throws in
+          #expect(try await environment.get("/headers").status == 200)
+        }
+      }
+    }
+  }
+
+  @Test("what cannot be used is told when the environment is provisioned: what, of which upstream, what next")
+  func errors() async throws {
+    try await withWorld { world in
+      try world.write("no certificate", to: "empty.pem")
+      try world.write("-----BEGIN CERTIFICATE-----\n", to: "cert.pem")
+      try world.write("-----BEGIN ENCRYPTED PRIVATE KEY-----\n", to: "locked.key")
+      let path: (String) -> String = { "\(world.folder)/\($0)" }
+      let origin = try Origin(parsing: "https://api.test")
+      let cases: [(String, UpstreamAccess, EnvironmentError.Kind, String)] = [
+        (
+          "api", .init(ca: path("none.pem")), .inputOutput,
+          "the CA of upstream 'api', \(path("none.pem")), is not there"
+        ),
+        ("api", .init(ca: world.folder), .inputOutput, "cannot be read"),
+        ("api", .init(ca: path("empty.pem")), .usage, "holds no certificate in PEM"),
+        ("api", .init(clientCertificate: path("cert.pem")), .usage, "holds no key in PEM"),
+        ("api", .init(clientCertificate: path("cert.pem"), clientKey: path("locked.key")), .usage, "has a password"),
+        ("api", .init(clientKey: path("locked.key")), .usage, "a key needs its certificate"),
+        ("api", .init(ca: "ca.pem"), .usage, "is not absolute"),
+        ("api", .init(headers: ["X A": Secret("1")]), .usage, "is no header's name"),
+        ("api", .init(headers: ["X-A": Secret("1\r\nX-B: 2")]), .usage, "has line ends"),
+        ("api", .init(headers: ["Content-Length": Secret("1")]), .usage, "belongs to the connection"),
+        ("api", .init(headers: ["X-A": Secret("1"), "x-a": Secret("2")]), .usage, "given twice"),
+        ("ap", .init(insecure: true), .usage, "there is no upstream 'ap'"),
+      ]
+      for (name, access, kind, words) in cases {
+        let error = #expect(throws: EnvironmentError.self) {
+          _ = try world.provision(.proxy, ["api": origin]) { $0.access = [name: access] }
+        }
+        #expect(error?.kind == kind && error?.message.contains(words) == true, "\(words): \(String(describing: error))")
+      }
+    }
+  }
+
+  @Test("goes by the control API and back, and is checked there")
+  func request() throws {
+    let access = [
+      "api": UpstreamAccess(
+        headers: ["X-Api-Key": Secret("k")], ca: "/ca.pem", clientCertificate: "/c.pem", clientKey: "/k.pem",
+        insecure: true)
+    ]
+    var specification = EnvironmentSpecification(name: "t", mode: .proxy)
+    specification.access = access
+    let request = try ProvisioningRequest(specification)
+    #expect(request.access == access)
+    let sent = try JSONEncoder().encode(request)
+    let read = try EnvironmentSpecification(JSONDecoder().decode(ProvisioningRequest.self, from: sent))
+    #expect(read.access == access)
+    #expect(!"\(read)".contains("\"k\""))
+    var wrong = request
+    wrong.access = ["api": UpstreamAccess(ca: "relative.pem")]
+    let error = #expect(throws: EnvironmentError.self) { try EnvironmentSpecification(wrong) }
+    #expect(error?.message.hasPrefix("access.api.ca: ") == true)
+    // A restart brings it back.
+    let snapshot = try JSONDecoder().decode(EnvironmentSpecification.self, from: JSONEncoder().encode(specification))
+    #expect(snapshot.access == access)
+  }
+}

@@ -1,0 +1,172 @@
+import HTTPMessages
+import Testing
+
+@testable import EnvironmentService
+
+/// Every way of writing an address: each is found, written likewise, and comes back as it was.
+@Suite("The ways of writing an address")
+struct SpellingTests {
+  static let spellings: [(upstream: String, app: String)] = [
+    // JSON and scripts.
+    (#""https:\/\/dev.api1.com\/x""#, #""http:\/\/127.0.0.1:20013\/x""#),
+    (#""https:\u002f\u002fdev.api1.com\u002fx""#, #""http:\u002f\u002f127.0.0.1:20013\u002fx""#),
+    (#""https:\u002F\u002Fdev.api1.com\u002Fx""#, #""http:\u002F\u002F127.0.0.1:20013\u002Fx""#),
+    (#""https\u003a\u002f\u002fdev.api1.com""#, #""http\u003a\u002f\u002f127.0.0.1:20013""#),
+    (#""{\"v\":\"https:\\u002f\\u002fdev.api1.com\"}""#, #""{\"v\":\"http:\\u002f\\u002f127.0.0.1:20013\"}""#),
+    (#"'https:\x2f\x2fdev.api1.com'"#, #"'http:\x2f\x2f127.0.0.1:20013'"#),
+    (#""https:\u002f\u002fdev.api1.com:8443""#, #""http:\u002f\u002f127.0.0.1:20014""#),
+    // HTML.
+    ("<a href='https:&#x2F;&#x2F;dev.api1.com&#x2F;x'>", "<a href='http:&#x2F;&#x2F;127.0.0.1:20013&#x2F;x'>"),
+    ("<a href='https:&#x2f;&#x2f;dev.api1.com'>", "<a href='http:&#x2f;&#x2f;127.0.0.1:20013'>"),
+    ("<a href='https:&#47;&#47;dev.api1.com'>", "<a href='http:&#47;&#47;127.0.0.1:20013'>"),
+    ("<a href='https&#58;&#047;&#047;dev.api1.com'>", "<a href='http&#58;&#047;&#047;127.0.0.1:20013'>"),
+    ("<a href='https&colon;&sol;&sol;dev.api1.com'>", "<a href='http&colon;&sol;&sol;127.0.0.1:20013'>"),
+    ("<a href='https://dev.api1.com/?a=1&amp;b=2'>", "<a href='http://127.0.0.1:20013/?a=1&amp;b=2'>"),
+    ("&quot;https://dev.api1.com&quot;", "&quot;http://127.0.0.1:20013&quot;"),
+    // Percent-encoded, in upper and in lower case, once and more.
+    ("next=https%3A%2F%2Fdev.api1.com%2Fx&a=1", "next=http%3A%2F%2F127.0.0.1%3A20013%2Fx&a=1"),
+    ("next=https%3a%2f%2fdev.api1.com%2fx", "next=http%3a%2f%2f127.0.0.1%3a20013%2fx"),
+    ("next=https%253A%252F%252Fdev.api1.com%252Fx", "next=http%253A%252F%252F127.0.0.1%253A20013%252Fx"),
+    ("next=https%3A%2F%2Fdev.api1.com%3A8443%2Fx", "next=http%3A%2F%2F127.0.0.1%3A20014%2Fx"),
+    ("next=https:%2F%2Fdev.api1.com%2Fx", "next=http:%2F%2F127.0.0.1:20013%2Fx"),
+    ("data=%7B%22u%22%3A%22https%3A%2F%2Fdev.api1.com%22", "data=%7B%22u%22%3A%22http%3A%2F%2F127.0.0.1%3A20013%22"),
+    ("data=u%3Dhttps%3A%2F%2Fdev.api1.com", "data=u%3Dhttp%3A%2F%2F127.0.0.1%3A20013"),
+    // Without a scheme.
+    ("//dev.api1.com/x", "//127.0.0.1:20013/x"),
+    ("<script src=\"//dev.api1.com/x.js\">", "<script src=\"//127.0.0.1:20013/x.js\">"),
+    ("<img src=//dev.api1.com/x>", "<img src=//127.0.0.1:20013/x>"),
+    ("url(//dev.api1.com:8443/x)", "url(//127.0.0.1:20014/x)"),
+    ("srcset='//dev.api1.com/1 1x, //api1.com/2 2x'", "srcset='//127.0.0.1:20013/1 1x, //127.0.0.1:20015/2 2x'"),
+    (#""\/\/dev.api1.com\/x""#, #""\/\/127.0.0.1:20013\/x""#),
+    (#""\u002f\u002fdev.api1.com""#, #""\u002f\u002f127.0.0.1:20013""#),
+    ("<a href='&#x2F;&#x2F;dev.api1.com'>", "<a href='&#x2F;&#x2F;127.0.0.1:20013'>"),
+    ("next=%2F%2Fdev.api1.com%2Fx", "next=%2F%2F127.0.0.1%3A20013%2Fx"),
+    // WebSockets.
+    ("wss://dev.api1.com/live", "ws://127.0.0.1:20013/live"), ("ws://files.test/live", "ws://127.0.0.1:20016/live"),
+    (#""wss:\/\/dev.api1.com\/live""#, #""ws:\/\/127.0.0.1:20013\/live""#),
+    ("u=wss%3A%2F%2Fdev.api1.com%3A8443%2F", "u=ws%3A%2F%2F127.0.0.1%3A20014%2F"),
+    // Ports.
+    ("https://dev.api1.com:8443/", "http://127.0.0.1:20014/"), ("http://[::1]:9000/", "http://127.0.0.1:20019/"),
+  ]
+
+  @Test("is found, and written likewise", arguments: spellings)
+  func toApp(_ upstream: String, _ app: String) throws {
+    #expect(try Sample.toApp(upstream) == app)
+  }
+
+  @Test("comes back as it was", arguments: spellings)
+  func back(_ upstream: String, _ app: String) throws {
+    #expect(try Sample.toUpstream(app) == upstream)
+  }
+
+  @Test("is found wherever a chunk ends", arguments: spellings)
+  func cut(_ upstream: String, _ app: String) throws {
+    let text = Array(upstream.utf8)
+    let fresh = try #require(
+      try Sample.map().responseBodyRewriter(contentType: "text/plain", upstream: 0, form: .ownPort))
+    for cut in 0...text.count {
+      var rewriter = fresh
+      var result = rewriter.push(Array(text[..<cut]))
+      result += rewriter.push(Array(text[cut...]))
+      result += rewriter.finish()
+      #expect(String(decoding: result, as: UTF8.self) == app, "cut at \(cut)")
+    }
+  }
+
+  @Test(
+    "is left where it is another host's, a word's, or in another URL's query",
+    arguments: [
+      "//dev.api1.com.au/", "//xdev.api1.com/", "x//dev.api1.com/", "http://dev.api1.com/", "https:///dev.api1.com",
+      "https%3A%2F%2Fdev.api1.com%3A8080%2F", "https%3A%2F%2Fdev.api1.com.au", "wss://dev.api1.com:8080/",
+      "ws://dev.api1.com/", "wss://files.test/", "news://dev.api1.com/", "//files.test/",
+      "https:&#x2F;/dev.api1.com", #"https:\u002f/dev.api1.com"#, #"https:\u002e\u002edev"#,
+      "https:&#x2F;&#x2F;dev.api1.com&#58;8080/", #"https:\u002f\u002fdev.api1.com\u003a8080"#,
+      "?u=//dev.api1.com/", "?u=https%3A%2F%2Fdev.api1.com", "https://login.test/?u=%2F%2Fdev.api1.com",
+      "u=https%3A%2F%2Flogin.test%2F%3Fu%3Dhttps%3A%2F%2Fdev.api1.com",
+      "u=https%3A%2F%2Flogin.test%2Fhttps%3A%2F%2Fdev.api1.com",
+      "https%3A%2F%2F", "&#x2F;&#x2F;", "&", "%", "\\", "//", "w", "ws", "wss:", "&#x2F;&#x2", "&#9999999999;//x",
+    ])
+  func leavesAlone(_ text: String) throws {
+    #expect(try Sample.toApp(text) == text)
+  }
+
+  @Test("the next item of a form is no longer within the URL of the one before")
+  func formItems() throws {
+    #expect(
+      try Sample.toApp("a=https%3A%2F%2Flogin.test%2F%3Fx&b=https%3A%2F%2Fdev.api1.com")
+        == "a=https%3A%2F%2Flogin.test%2F%3Fx&b=http%3A%2F%2F127.0.0.1%3A20013")
+  }
+
+  @Test("in a request, an endpoint's address without a scheme is one, but not the path of its target")
+  func requests() throws {
+    let map = try Sample.map()
+    #expect(map.requestTarget("//127.0.0.1:20013/x") == "//127.0.0.1:20013/x")
+    #expect(map.requestTarget("/?u=//127.0.0.1:20013/x") == "/?u=//dev.api1.com/x")
+    #expect(map.requestTarget("/?u=https://127.0.0.1:20013/x") == "/?u=https://127.0.0.1:20013/x")
+    #expect(map.requestTarget("/?u=https%3A%2F%2F127.0.0.1%3A20013") == "/?u=https%3A%2F%2F127.0.0.1%3A20013")
+    #expect(map.requestTarget("/?u=ws://127.0.0.1:20013/x") == "/?u=wss://dev.api1.com/x")
+    #expect(map.requestTarget("/?u=ws://127.0.0.1:20016/x") == "/?u=ws://files.test/x")
+    #expect(map.requestTarget("/?u=wss://127.0.0.1:20013/x") == "/?u=wss://127.0.0.1:20013/x")
+  }
+
+  @Test("in the form of a path segment and of a proxy, a WebSocket's address and one without a scheme are found, too")
+  func forms() throws {
+    #expect(
+      try Sample.toApp("wss://dev.api1.com/x '//dev.api1.com/y'", form: .pathSegment)
+        == "ws://127.0.0.1:20011/dev.api1.com/x '//127.0.0.1:20011/dev.api1.com/y'")
+    #expect(
+      try Sample.toUpstream("ws://127.0.0.1:20011/dev.api1.com/x '//127.0.0.1:20011/dev.api1.com/y'")
+        == "wss://dev.api1.com/x '//dev.api1.com/y'")
+    #expect(
+      try Sample.toApp("wss://dev.api1.com/x '//dev.api1.com/y'", form: .absolute)
+        == "ws://dev.api1.com/x '//dev.api1.com/y'")
+    #expect(try Sample.toUpstream("ws://dev.api1.com/x", form: .absolute) == "wss://dev.api1.com/x")
+  }
+
+  @Test(
+    "headers with an address in any spelling are rewritten",
+    arguments: [
+      ("Location", "/login?next=x//y", "/login?next=x//y"),
+      ("Location", "//dev.api1.com/x", "//127.0.0.1:20013/x"),
+      ("Content-Location", "https://dev.api1.com/x", "http://127.0.0.1:20013/x"),
+      ("Link", "<//dev.api1.com/x>; rel=preload", "<//127.0.0.1:20013/x>; rel=preload"),
+      ("Refresh", "0; url=https://dev.api1.com/x", "0; url=http://127.0.0.1:20013/x"),
+      (
+        "Content-Security-Policy", "connect-src https://dev.api1.com wss://dev.api1.com",
+        "connect-src http://127.0.0.1:20013 ws://127.0.0.1:20013"
+      ),
+      ("Access-Control-Allow-Origin", "https://api1.com", "http://127.0.0.1:20015"),
+      ("X-Config", #"{"u":"https:\/\/dev.api1.com"}"#, #"{"u":"http:\/\/127.0.0.1:20013"}"#),
+      ("X-Next", "https%3A%2F%2Fdev.api1.com", "http%3A%2F%2F127.0.0.1%3A20013"),
+      ("Set-Cookie", "a=1; SameSite=None; Secure; Partitioned; Path=/", "a=1; Path=/"),
+      ("Date", "Mon, 08 Oct 2018 09:00:00 GMT", "Mon, 08 Oct 2018 09:00:00 GMT"),
+    ])
+  func headers(_ name: String, _ value: String, _ expected: String) throws {
+    let result = try Sample.map().responseHeaders(Headers([.init(name, value)]), upstream: 0, form: .ownPort)
+    #expect(result.fields == [.init(name, expected)])
+  }
+
+  @Test("of names that contain each other, each is its own", arguments: ["https", "http"])
+  func names(_ scheme: String) throws {
+    let hosts = ["example.com", "api.example.com", "example.com.au", "example.co", "my-example.com"]
+    let map = AddressMap(
+      upstreams: try hosts.enumerated().map {
+        .init(name: $1, origin: try Origin(parsing: "\(scheme)://\($1)"), port: UInt16(1001 + $0))
+      }, mainPort: 1000)
+    var text = ""
+    var expected = ""
+    for (index, host) in hosts.enumerated() {
+      for delimiter in ["//", #"\/\/"#, "&#x2F;&#x2F;"] {
+        text += "\"\(scheme):\(delimiter)\(host)\" "
+        expected += "\"http:\(delimiter)127.0.0.1:\(1001 + index)\" "
+      }
+      text += "\(scheme)%3A%2F%2F\(host)%2Fx "
+      expected += "http%3A%2F%2F127.0.0.1%3A\(1001 + index)%2Fx "
+    }
+    text += "\(scheme)://an.example.com/ \(scheme)://example.company/ \(scheme)://ample.com/"
+    expected += "\(scheme)://an.example.com/ \(scheme)://example.company/ \(scheme)://ample.com/"
+    var rewriter = try #require(map.responseBodyRewriter(contentType: "text/plain", upstream: 0, form: .ownPort))
+    let result = rewriter.push(Array(text.utf8)) + rewriter.finish()
+    #expect(String(decoding: result, as: UTF8.self) == expected)
+  }
+}
