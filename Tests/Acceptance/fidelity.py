@@ -319,7 +319,7 @@ def access(checks, folder):
         checks.that(secret not in recorded and "a=b, c" in recorded, "no recording has what is secret of them", recorded[:2000])
         run = support.Run("proxy", cassette, command, {"API": upstream.url}, ["--insecure", "API"])
         checks.that(run.status == 0 and "GET /headers" in run.output, "an insecure certificate is taken where it is allowed", run)
-        check = support.diorama("cassette", "check", "--live", *ca, *headers, cassette)
+        check = support.diorama("cassette", "check", "--live", *ca, *headers[:4], cassette)
         checks.that(check.returncode == 0 and "1 request repeated, none changed in shape" in check.stdout, "the live check reaches it likewise", check)
         check = support.diorama("cassette", "check", "--live", cassette)
         checks.that(check.returncode == 69 and "failed at TLS" in check.stderr, "and not without", check)
@@ -352,6 +352,7 @@ def access(checks, folder):
         (["--client-certificate", f"API={folder}/client.pem"], 64, "holds no key in PEM"),
         (["--insecure", "OTHER"], 64, "there is no upstream 'OTHER'"),
         (["--header", "API/X-A=env:NOT_SET"], 64, "NOT_SET is not set"),
+        (["--header", "API/X-Api-Key=hunter2"], 64, "a secret has no place on a command line"),
         (["--header", "X-A=1"], 64, "--header takes UPSTREAM/NAME"),
     ]:
         said = support.diorama("run", "--mode", "proxy", "--upstream", "API=https://127.0.0.1:1", *options, "--", "true")
