@@ -67,7 +67,15 @@ class Raw:
     def serve(self, connection):
         try:
             if self.context:
-                connection = self.context.wrap_socket(connection, server_side=True)
+                connection = self.context.wrap_socket(connection, server_side=True, do_handshake_on_connect=False)
+                try:
+                    connection.do_handshake()
+                except ssl.SSLError:
+                    # Closed at once, the client would see a reset in place of what is wrong.
+                    with socket.socket(fileno=connection.detach()) as bare:
+                        while bare.recv(65536):
+                            pass
+                    return
             with connection, connection.makefile("rb") as lines:
                 head = b""
                 while not head.endswith(b"\r\n\r\n"):
@@ -96,7 +104,7 @@ class Raw:
         said = bytes(byte ^ mask[index % 4] for index, byte in enumerate(lines.read(size)))
         text = b"%s -> wss://127.0.0.1:%d/next" % (said, self.port)
         connection.sendall(bytes([0x81, len(text)]) + text + bytes([0x88, 2, 3, 232]))
-        lines.read()
+        lines.read(8)  # the client's close
 
     def __enter__(self):
         return self
@@ -162,6 +170,8 @@ def messages(checks, folder):
     replayed, ran = run("replay", cassette, requests)
     checks.that(ran.status == 0 and len(replayed) == len(requests), "all is replayed", ran)
     for (_, request), one, other in zip(requests, live, replayed):
+        # Where the framing stands among the fields is not the upstream's to say.
+        one, other = (answer.replace("Transfer-Encoding: chunked\r\n", "") for answer in (one, other))
         checks.that(one == other, f"live and in replay the same: {request.split()[1]}", f"{one}\n{other}")
     first = live[0]
     for line in [
@@ -308,23 +318,26 @@ def access(checks, folder):
     cassette = folder / "access"
     with Raw(lambda head, body: plain(head), context) as upstream:
         refused = support.Run("proxy", cassette, command, {"API": upstream.url})
-        checks.that("failed at TLS" in refused.output and "SSL_CERT_FILE" in refused.output, "without its authority it is not trusted", refused)
+        checks.that("failed at TLS" in refused.output and "add its authority to" in refused.output, "without its authority it is not trusted", refused)
         run = support.Run("record", cassette, command, {"API": upstream.url}, ca + headers)
         checks.that(
-            run.status == 0 and f"X-Api-Key: {secret}\r\n" in run.output and f"X-Bypass: {secret}\r\n" in run.output
-            and "x-tenant: a=b, c\r\n" in run.output,
+            run.status == 0 and f"X-Api-Key: {secret}\n" in run.output and f"X-Bypass: {secret}\n" in run.output
+            and "x-tenant: a=b, c\n" in run.output,
             "with it, and with headers that are added, it answers", run,
         )
         recorded = "".join(f.read_text() for f in folder.glob("access.*") if f.is_file())
         checks.that(secret not in recorded and "a=b, c" in recorded, "no recording has what is secret of them", recorded[:2000])
         run = support.Run("proxy", cassette, command, {"API": upstream.url}, ["--insecure", "API"])
         checks.that(run.status == 0 and "GET /headers" in run.output, "an insecure certificate is taken where it is allowed", run)
-        check = support.diorama("cassette", "check", "--live", *ca, *headers, cassette)
+        check = support.diorama("cassette", "check", "--live", *ca, *headers[:4], cassette)
         checks.that(check.returncode == 0 and "1 request repeated, none changed in shape" in check.stdout, "the live check reaches it likewise", check)
         check = support.diorama("cassette", "check", "--live", cassette)
         checks.that(check.returncode == 69 and "failed at TLS" in check.stderr, "and not without", check)
         run = support.Run("record", folder / "chat", talk, {"API": upstream.url}, ca)
-        checks.that(run.status == 0 and run.output == f"from wss://127.0.0.1:{upstream.port}/me -> ws://ENDPOINT/next\n", "so does a WebSocket over TLS, whose addresses are rewritten", run)
+        checks.that(run.status == 0 and run.output == "from ws://ENDPOINT/me -> ws://ENDPOINT/next\n", "so does a WebSocket over TLS, whose addresses are rewritten", run)
+        said = [message["data"] for message in support.har(folder / "chat")[0]["_webSocketMessages"] if message["opcode"] == 1]
+        own = f"wss://127.0.0.1:{upstream.port}"
+        checks.that(said == [f"from {own}/me", f"from {own}/me -> {own}/next"], "the upstream and the recording have its own", said)
     replay = support.Run("replay", cassette, command, (), ca + headers)
     checks.that(replay.status == 0 and secret not in replay.output and "redacted" in replay.output, "a replay needs none of it", replay)
     run = support.Run("replay", folder / "chat", talk)
@@ -352,6 +365,7 @@ def access(checks, folder):
         (["--client-certificate", f"API={folder}/client.pem"], 64, "holds no key in PEM"),
         (["--insecure", "OTHER"], 64, "there is no upstream 'OTHER'"),
         (["--header", "API/X-A=env:NOT_SET"], 64, "NOT_SET is not set"),
+        (["--header", "API/X-Api-Key=hunter2"], 64, "a secret has no place on a command line"),
         (["--header", "X-A=1"], 64, "--header takes UPSTREAM/NAME"),
     ]:
         said = support.diorama("run", "--mode", "proxy", "--upstream", "API=https://127.0.0.1:1", *options, "--", "true")

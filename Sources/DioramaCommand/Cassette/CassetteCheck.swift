@@ -114,7 +114,7 @@ enum CassetteCheck {
       ),
       .init(
         "--header", "UPSTREAM/NAME=SOURCE",
-        "with --live: a header field in place of the recorded one, repeatable:\nUPSTREAM/NAME=env:VAR, =file:PATH, or the value itself"
+        "with --live: a header field in place of the recorded one, repeatable:\nUPSTREAM/NAME=env:VAR or =file:PATH"
       ),
     ] + AccessOptions.table.map { .init($0.name, $0.value, "with --live: " + $0.help) } + [
       .init("--timeout", "SECONDS", "with --live: how long an answer may take; default 30"),

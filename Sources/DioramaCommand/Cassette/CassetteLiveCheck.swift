@@ -61,10 +61,11 @@ enum CassetteLiveCheck {
     return upstreams
   }
 
-  /// `--header UPSTREAM/NAME=env:VAR`, as for a recording.
+  /// `--header UPSTREAM/NAME=env:VAR`: as credentials, never on the command line itself.
   private static func replacements(_ options: Options, command: String) throws -> [LiveQuestions.Replacement] {
     try options.all("--header").map { text in
-      let header = try HeaderOption(text, variables: ProcessInfo.processInfo.environment, command: command)
+      let header = try HeaderOption(
+        text, variables: ProcessInfo.processInfo.environment, command: command, allowsPlain: false)
       return .init(backend: header.upstream, name: header.name, value: header.value)
     }
   }

@@ -63,7 +63,7 @@ struct AccessOptions {
 
   private mutating func readHeaders(_ options: Options, _ variables: [String: String], _ command: String) throws {
     for text in options.all("--header") {
-      let header = try HeaderOption(text, variables: variables, command: command)
+      let header = try HeaderOption(text, variables: variables, command: command, allowsPlain: true)
       var headers = access[header.upstream]?.headers ?? [:]
       guard headers.updateValue(Secret(header.value), forKey: header.name) == nil else {
         throw Self.twice("--header", "\(header.upstream)/\(header.name)", command)
@@ -96,9 +96,16 @@ struct HeaderOption {
   /// Whether it came from where secrets come from.
   let isSecret: Bool
 
+  /// - Parameters:
+  ///   - text: the option's value.
+  ///   - variables: the process's.
+  ///   - command: the command whose help an error names.
+  ///   - allowsPlain: whether the value itself may stand there, for a header that carries no secret.
   /// - Throws: ``UsageError`` for another form; an `EnvironmentError` for a file that cannot be read.
-  init(_ text: String, variables: [String: String], command: String) throws {
-    let form = "--header takes UPSTREAM/NAME=env:VAR, UPSTREAM/NAME=file:PATH or UPSTREAM/NAME=VALUE"
+  init(_ text: String, variables: [String: String], command: String, allowsPlain: Bool) throws {
+    let form =
+      "--header takes UPSTREAM/NAME=env:VAR or UPSTREAM/NAME=file:PATH"
+      + (allowsPlain ? ", or UPSTREAM/NAME=VALUE where that is no secret" : "")
     guard let slash = text.firstIndex(of: "/"), slash != text.startIndex,
       let equals = text[slash...].firstIndex(of: "="), text.index(after: slash) < equals
     else { throw UsageError(form, command: command) }
@@ -108,6 +115,13 @@ struct HeaderOption {
       upstream = String(text[..<slash])
       name = String(text[text.index(after: slash)..<equals])
       value = String(source)
+      guard allowsPlain else { throw UsageError(form, command: command) }
+      // All users can read a command line.
+      guard !EnvironmentSpecification.isSecretHeader(name) else {
+        throw UsageError(
+          "--header \(upstream)/\(name): a secret has no place on a command line; give it as env:VAR or file:PATH",
+          command: command)
+      }
       return
     }
     let secret = try CredentialOption.read(

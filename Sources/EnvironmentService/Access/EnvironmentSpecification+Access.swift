@@ -9,6 +9,11 @@ extension EnvironmentSpecification {
     access?[upstream].map { ReadyAccess($0) } ?? ReadyAccess()
   }
 
+  /// Whether a header field of that name carries a secret by its purpose.
+  package static func isSecretHeader(_ name: String) -> Bool {
+    HeaderRedaction.defaultNames.contains(name.lowercased())
+  }
+
   /// - Parameters:
   ///   - upstreams: the environment's.
   ///   - reads: whether the files are needed.

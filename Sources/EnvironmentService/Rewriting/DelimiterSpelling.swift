@@ -53,12 +53,14 @@ enum DelimiterSpelling {
   ) -> AddressLook<Int> {
     var index = start + 1
     for _ in 0...mostEncodings {
-      let escape = hexadecimal(AddressByte.percent, digits: 2, at: index, in: text, missing)
-      guard case .found(let end) = escape else {
-        // Not a percent sign: then perhaps the delimiter itself.
-        return hexadecimal(byte, digits: 2, at: index, in: text, missing)
+      // The delimiter itself, or a percent sign that is encoded: one digit may leave both open.
+      let own = hexadecimal(byte, digits: 2, at: index, in: text, missing)
+      guard case .none = own else { return own }
+      switch hexadecimal(AddressByte.percent, digits: 2, at: index, in: text, missing) {
+      case .none: return .none
+      case .more: return .more
+      case .found(let end): index = end
       }
-      index = end
     }
     return .none
   }

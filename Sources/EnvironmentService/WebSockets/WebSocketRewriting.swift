@@ -26,8 +26,8 @@ struct WebSocketRewriting: Sendable {
 
 /// One direction of a WebSocket, in which some messages are replaced.
 ///
-/// Bytes pass as they came, frame by frame, as long as no message in them is another one. A message is held back until it
-/// is whole, which of one in fragments is later than its first.
+/// Bytes pass as they came as long as no message in them is another one, and what came ends with a message; else what is
+/// whole is framed anew. A message is held back until it is whole, which of one in fragments is later than its first.
 struct WebSocketRelay {
   private var reader: WebSocketReader
   private let isFromApp: Bool

@@ -37,11 +37,15 @@ struct WebSocketAddressTests {
 
   @Test("where nothing is replaced bytes pass as they came, fragments and masks")
   func untouched() throws {
-    let fragments: [UInt8] = [0x01, 0x02] + Array("he".utf8) + [0x89, 0x00, 0x80, 0x03] + Array("llo".utf8)
+    let fragments: [UInt8] = [0x01, 0x02] + Array("he".utf8) + [0x80, 0x03] + Array("llo".utf8) + [0x89, 0x00]
     var relay = WebSocketRelay(isFromApp: false)
     var passed: [UInt8] = []
     for byte in fragments { passed += try relay.push([byte]) { _ in nil } }
     #expect(passed == fragments)
+    // What steers the connection does not wait for the end of a message.
+    #expect(try relay.push([0x01, 0x02] + Array("he".utf8)) { _ in nil } == [])
+    #expect(try relay.push([0x89, 0x00]) { _ in nil } == [0x89, 0x00])
+    #expect(try relay.push([0x80, 0x01, 0x21]) { _ in nil } == frames(["he!"]))
     let masked = frames(["hello"], mask: 0x0506_0708)
     relay = WebSocketRelay(isFromApp: true)
     #expect(try relay.push(masked) { _ in nil } == masked)
@@ -62,10 +66,12 @@ struct WebSocketAddressTests {
       response.upgrade = { duplex in
         Task {
           var reader = WebSocketReader(isMasked: true)
-          while let chunk = try await duplex.incoming.read() {
+          var isOver = false
+          while !isOver, let chunk = try await duplex.incoming.read() {
             var answers: [WebSocketMessage] = []
             try reader.push(chunk) { message in
               let said = String(decoding: message.payload, as: UTF8.self)
+              isOver = message.kind == .close
               answers.append(
                 message.kind == .text
                   ? WebSocketMessage(.text, Array(#"{"said":"\#(said)","next":"ws:\/\/\#(origin())\/next"}"#.utf8))
