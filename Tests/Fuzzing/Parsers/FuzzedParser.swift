@@ -28,6 +28,8 @@ package enum FuzzedParser: String, CaseIterable, Sendable {
   case miss
   /// Compressed bodies: a line with the `Content-Encoding`, then the body.
   case coding
+  /// Bodies whose dates are moved.
+  case dates
 
   /// Parses.
   ///
@@ -46,6 +48,7 @@ package enum FuzzedParser: String, CaseIterable, Sendable {
     case .multipart: Messages.multipart(bytes)
     case .miss: Messages.miss(bytes)
     case .coding: try Messages.coding(bytes)
+    case .dates: try Dates.move(bytes)
     }
   }
 }
