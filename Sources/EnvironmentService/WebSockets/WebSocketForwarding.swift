@@ -79,27 +79,44 @@ struct WebSocketForwarding: Sendable {
       app.incoming.abandon()
       server.incoming.abandon()
     }
-    async let said: Void = relay(from: app.incoming, to: server.outgoing, log, isFromApp: true)
-    async let heard: Void = relay(from: server.incoming, to: app.outgoing, log, isFromApp: false)
+    async let said: Void = relay(
+      from: app.incoming, to: server.outgoing, and: server.incoming, log, isFromApp: true)
+    async let heard: Void = relay(
+      from: server.incoming, to: app.outgoing, and: app.incoming, log, isFromApp: false)
     _ = await (said, heard)
     environment.streams.forget(running)
     record(exchanged, log)
   }
 
   private func relay(
-    from source: BytePipe, to target: BytePipe, _ log: WebSocketLog, isFromApp: Bool
+    from source: BytePipe, to target: BytePipe, and other: BytePipe, _ log: WebSocketLog, isFromApp: Bool
   ) async {
     var reader = WebSocketReader(isMasked: isFromApp)
+    // Whether what has been passed on ends with a frame, so that another one may follow.
+    var isBetweenFrames = true
     do {
       while let chunk = try await source.read() {
-        try reader.push(chunk) { log.add($0, isFromApp: isFromApp) }
+        // What is only passed on is not looked at.
+        if environment.recorder != nil {
+          var messages: [WebSocketMessage] = []
+          try reader.push(chunk) { messages.append($0) }
+          for message in messages { try log.add(message, isFromApp: isFromApp) }
+        }
         try await target.write(chunk)
+        isBetweenFrames = reader.isBetweenFrames
       }
       log.ended(isApp: isFromApp)
+    } catch let failure as WebSocketReader.Failure {
+      // Neither passed on nor recorded: both sides are told, as the app will be told in replay.
+      log.close(failure, "the \(isFromApp ? "app" : "upstream") sent \(failure)")
+      other.abandon()
     } catch is BytePipe.ReaderGone {
       log.ended(isApp: !isFromApp)
     } catch {
       log.fail("the \(isFromApp ? "app" : "upstream") sent \(error)")
+    }
+    if let goodbye = log.goodbye, isBetweenFrames {
+      try? await target.write(goodbye.frame(mask: isFromApp ? UInt32.random(in: 0...UInt32.max) : nil))
     }
     source.abandon()
     target.finish()
@@ -107,6 +124,9 @@ struct WebSocketForwarding: Sendable {
 
   private func record(_ exchanged: Exchanged, _ log: WebSocketLog) {
     let request = exchanged.request
+    if let reason = log.reason {
+      environment.fail("the WebSocket \(url(request)) was closed, and is recorded up to there: \(reason)")
+    }
     if let failure = log.failure {
       note(.failed, status: 101, request, text: "the WebSocket is not recorded: \(failure)")
       if environment.recorder != nil {

@@ -9,6 +9,11 @@ package struct WebSocketReader: Sendable {
     package let code: UInt16
     package let reason: String
 
+    package init(code: UInt16, reason: String) {
+      self.code = code
+      self.reason = reason
+    }
+
     package var description: String { "\(reason) (\(code))" }
   }
 
@@ -35,6 +40,9 @@ package struct WebSocketReader: Sendable {
     self.isMasked = isMasked
     self.limit = limit
   }
+
+  /// Whether all that came ends with a frame.
+  package var isBetweenFrames: Bool { bytes.isEmpty }
 
   /// Takes bytes.
   ///
