@@ -89,6 +89,8 @@ struct Exchange: Sendable {
       if played == nil, movedBack != nil, case .bytes(let bytes) = asSent.body {
         played = environment.next(for: try replay.keys(of: asSent, upstream: index, body: bytes))
       }
+      // Of requests that the app sends at once chance may have put this one before its turn.
+      if played == nil { played = await environment.turn(of: keys) }
       if let index = played {
         let isCoded = replay.isCoded(index, accepted: request.headers["Accept-Encoding"])
         if let socket = environment.webSocket(index, for: request, form: form) { return socket }
