@@ -91,6 +91,22 @@ struct CassetteCommandTests {
     #expect(nothing.text.hasSuffix("ok, 2 interactions, 0 strings\n"))
   }
 
+  @Test("check says where bodies lie that no interaction has, and --recover removes them and nothing else")
+  func strayBodies() async throws {
+    try await record("tape", "/a")
+    try FileManager.default.createDirectory(atPath: folder.file("tape.bodies"), withIntermediateDirectories: false)
+    try folder.write("left", to: "tape.bodies/left.bin")
+    let said = try await Diorama.run("cassette", "check", folder.file("tape"))
+    #expect(said.status == 0)
+    #expect(said.words.contains("beside it is a body that no interaction has"), "\(said.words)")
+    #expect(folder.has("tape.bodies/left.bin"))
+    let removed = try await Diorama.run("cassette", "check", "--recover", folder.file("tape"))
+    #expect(removed.text == "\(folder.file("tape.har")): ok, 1 interaction, 0 strings\n")
+    #expect(removed.lines.isEmpty, "\(removed.words)")
+    #expect(!folder.has("tape.bodies"))
+    #expect(!folder.has("tape.har.partial"))
+  }
+
   @Test("a cassette that is not there is 66 in one line", arguments: ["show", "check"])
   func missing(verb: String) async throws {
     let outcome = try await Diorama.run("cassette", verb, folder.file("tape"))

@@ -49,6 +49,18 @@ struct RuleTests {
       try await Diorama.run("cassette", "check", tape), status: 65, naming: "\(tape).rules.json: $.order is 'strikt'")
   }
 
+  @Test("cassette check reads the redaction rules beside the cassette, too")
+  func redactionBesides() async throws {
+    #expect(try await run("record", "/a").status == 0)
+    let tape = folder.file("tape")
+    try folder.write(#"{"query": ["token"]}"#, to: "redact.json")
+    let whole = try await Diorama.run("cassette", "check", tape)
+    #expect(whole.text == "\(tape).har: ok, 1 interaction, 0 strings, redaction in \(folder.file("redact.json"))\n")
+    try folder.write(#"{"querry": ["token"]}"#, to: "tape.redact.json")
+    expectOneLine(
+      try await Diorama.run("cassette", "check", tape), status: 64, naming: "\(tape).redact.json: $.querry")
+  }
+
   @Test("a rules file that is not there ends with 66, a broken one with 65, each in one line that names it")
   func wrong() async throws {
     expectOneLine(

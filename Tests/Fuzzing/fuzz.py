@@ -90,7 +90,8 @@ def main():
     words = sys.argv[1:]
     seconds = int(words[0]) if words else 60
     program = build()
-    names = subprocess.run([program], stdout=subprocess.PIPE, text=True, check=True).stdout.split()
+    environment = dict(os.environ, ASAN_OPTIONS=OPTIONS)
+    names = subprocess.run([program], env=environment, stdout=subprocess.PIPE, text=True, check=True).stdout.split()
     chosen = words[1:] or names
     for name in chosen:
         if name not in names:

@@ -21,8 +21,12 @@ enum CassetteCheck {
           let contents = try CassetteVerifier.verify(location)
           result.interactions = contents.interactions
           result.strings = contents.strings
+          result.unusedBodies = contents.strayBodies
           result.rules = location.declaredRules
           if let path = location.declaredRules { _ = try EnvironmentSpecification.readRules(path) }
+          let redaction = RedactionFiles.paths(beside: location)
+          for path in redaction { _ = try RedactionFiles.read(path) }
+          result.redaction = redaction.isEmpty ? nil : redaction
           result.unfinished = try CassetteSealer.unfinished(location)
         }
       } catch let error as EnvironmentError {
@@ -68,6 +72,10 @@ enum CassetteCheck {
     var strings: Int?
     /// The file of rules that holds for it.
     var rules: String?
+    /// The files of what is redacted in it.
+    var redaction: [String]?
+    /// Files among its bodies that no interaction has.
+    var unusedBodies: Int?
     /// Interactions taken over from an unfinished recording.
     var recovered: Int?
     /// Interactions of an unfinished recording that is still there.
@@ -78,7 +86,13 @@ enum CassetteCheck {
       if let recovered { print("\(cassette): took up \(counted(recovered, "interaction")) of an unfinished recording") }
       if let problem { return terminal.error(problem) }
       let rules = rules.map { ", rules in \($0)" } ?? ""
-      print("\(cassette): ok, \(counted(interactions ?? 0, "interaction")), \(counted(strings ?? 0, "string"))\(rules)")
+      let redaction = (redaction ?? []).map { ", redaction in \($0)" }.joined()
+      let holds = "\(counted(interactions ?? 0, "interaction")), \(counted(strings ?? 0, "string"))"
+      print("\(cassette): ok, \(holds)\(rules)\(redaction)")
+      if let unusedBodies, unusedBodies > 0 {
+        let them = unusedBodies == 1 ? "is a body" : "are \(unusedBodies) bodies"
+        terminal.line("beside it \(them) that no interaction has, left by something killed; --recover removes that")
+      }
       if let unfinished {
         terminal.line(
           "beside it is an unfinished recording of \(counted(unfinished, "interaction")); --recover makes it the cassette"
@@ -110,7 +124,7 @@ enum CassetteCheck {
            diorama cassette check --live [--upstream NAME=URL …] [--header …] [--values] [--json] PATH …
            diorama cassette check --openapi FILE [--upstream NAME …] [--json] PATH …
 
-    Reads a cassette whole: HAR, string store, bodies, and the rules that hold for it. Ends with 65 when something is
+    Reads a cassette whole: HAR, string store, bodies, the rules and the redaction that hold for it. Ends with 65 when something is
     broken, 66 when nothing is there.
     With --live and --openapi it writes nothing, and ends with 1 when something changed in shape, or is not as the document
     has it; with 69 when a backend gave no answer.

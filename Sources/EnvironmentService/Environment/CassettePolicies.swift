@@ -50,6 +50,9 @@ struct RecordingAge {
     days = now.timeIntervalSince(date) / 86_400
   }
 
+  /// A frozen clock can have been set to any date; a day is what the clocks and zones of two machines may differ by.
+  var isToCome: Bool { days < -1 }
+
   func exceeds(_ limit: Double?) -> Bool { limit.map { days > $0 } ?? false }
 
   /// `was recorded 45 days ago (2018-10-08)`.
@@ -77,8 +80,12 @@ extension EnvironmentSpecification {
     guard policies.expiresAfterDays != nil || policies.recordsAnewAfterDays != nil else { return (false, nil) }
     let har = cassette?.har ?? ""
     let advice = "record it anew: \(recordAdvice(.record, upstreams: upstreams))"
-    guard let age = RecordingAge(recordedAt: recordedAt, now: now) else {
-      let problem = "\(har) does not say when it was recorded, so nobody knows whether it has expired"
+    let known = RecordingAge(recordedAt: recordedAt, now: now)
+    guard let age = known, !age.isToCome else {
+      let why =
+        known == nil
+        ? "does not say when it was recorded" : "says that it was recorded at \(recordedAt ?? ""), a time to come"
+      let problem = "\(har) \(why), so nobody knows whether it has expired"
       if policies.expiresAfterDays != nil, policies.expired == .fail {
         throw EnvironmentError(.broken, "\(problem); \(advice)")
       }

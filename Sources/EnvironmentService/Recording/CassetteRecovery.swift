@@ -1,6 +1,12 @@
 import Cassettes
 import Foundation
 
+#if canImport(Darwin)
+  import Darwin
+#else
+  import Glibc
+#endif
+
 /// Takes up what a killed recording left, when a person asks for it.
 package enum CassetteRecovery {
   /// Makes an unfinished recording the cassette.
@@ -11,7 +17,10 @@ package enum CassetteRecovery {
   /// - Returns: what came of it; nil when there is no unfinished recording.
   /// - Throws: an ``EnvironmentError``: the recording still runs, or files cannot be read or written.
   package static func recover(_ location: CassetteLocation) throws(EnvironmentError) -> CassetteSealer.Outcome? {
-    guard let lock = try PartialLock.existing(location) else { return nil }
+    guard let lock = try PartialLock.existing(location) else {
+      try removeStrayBodies(location)
+      return nil
+    }
     if let partial = try PartialFile(of: location) {
       let isEmpty = partial.places.isEmpty && partial.strings.isEmpty
       if isEmpty, !location.exists {
@@ -25,6 +34,15 @@ package enum CassetteRecovery {
     }
     return try CassetteSealer.seal(lock)
   }
+
+  /// Removes the bodies that no interaction has, as a prune leaves them that was killed before its end.
+  private static func removeStrayBodies(_ location: CassetteLocation) throws(EnvironmentError) {
+    guard location.exists, access(location.bodies, F_OK) == 0 else { return }
+    // Nobody may begin to record meanwhile: that one's bodies are in no cassette yet.
+    let lock = try PartialLock.making(location)
+    defer { unlink(lock.location.partial) }
+    try CassetteSealer.removeStrayBodies(of: location)
+  }
 }
 
 /// Reads a cassette whole, to say whether it can be replayed.
@@ -33,6 +51,8 @@ package enum CassetteVerifier {
   package struct Contents: Sendable {
     package var interactions: Int
     package var strings: Int
+    /// How many files lie among its bodies that no interaction has; 0 while an unfinished recording may have them.
+    package var strayBodies: Int
   }
 
   /// Reads HAR, string store and every body, and compares each body with the digest in its name.
@@ -56,6 +76,9 @@ package enum CassetteVerifier {
       }
     }
     let strings = stored.strings.entries.values.reduce(0) { $0 + $1.count { $0 != nil } }
-    return Contents(interactions: stored.cassette.interactions.count, strings: strings)
+    let isRecorded = access(location.partial, F_OK) == 0
+    return Contents(
+      interactions: stored.cassette.interactions.count, strings: strings,
+      strayBodies: isRecorded ? 0 : CassetteSealer.strayBodies(of: stored.cassette, in: location).count)
   }
 }

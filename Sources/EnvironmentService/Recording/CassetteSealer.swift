@@ -143,6 +143,19 @@ package enum CassetteSealer {
     return names
   }
 
+  /// The files among its bodies that no interaction has.
+  static func strayBodies(of cassette: Cassette, in location: CassetteLocation) -> [String] {
+    let kept = bodies(of: cassette, in: location)
+    return files(in: location.bodies).filter { !kept.contains($0) }
+  }
+
+  /// Removes the bodies that no interaction of a cassette of ours has. The caller keeps recordings out.
+  static func removeStrayBodies(of location: CassetteLocation) throws(EnvironmentError) {
+    let stored = try CassetteReader.read(location)
+    guard stored.cassette.header.recording != nil else { return }
+    removeUnusedBodies(of: location, keeping: bodies(of: stored.cassette, in: location))
+  }
+
   /// After the cassette is in place: what only the way there needed goes.
   private static func finish(_ location: CassetteLocation, keeping bodies: Set<String>) {
     unlink(location.stringsBefore)
@@ -299,10 +312,13 @@ package enum CassetteSealer {
   }
 
   private static func removeUnusedBodies(of location: CassetteLocation, keeping bodies: Set<String>) {
-    let files = (try? FileManager.default.contentsOfDirectory(atPath: location.bodies)) ?? []
-    for file in files where !bodies.contains(file) { unlink("\(location.bodies)/\(file)") }
+    for file in files(in: location.bodies) where !bodies.contains(file) { unlink("\(location.bodies)/\(file)") }
     // Only succeeds when it is empty.
     rmdir(location.bodies)
+  }
+
+  private static func files(in folder: String) -> [String] {
+    (try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []
   }
 }
 

@@ -9,11 +9,15 @@ package enum RedactionFiles {
   /// - Throws: an ``EnvironmentError`` naming the file that cannot be used.
   static func beside(_ location: CassetteLocation) throws(EnvironmentError) -> RedactionRules {
     var rules = RedactionRules()
-    for path in [location.base + ".redact.json", location.folder + "/redact.json"]
-    where FileManager.default.fileExists(atPath: path) {
-      rules = rules.adding(try read(path))
-    }
+    for path in paths(beside: location) { rules = rules.adding(try read(path)) }
     return rules
+  }
+
+  /// The files of rules that hold for a cassette; `diorama cassette check` reads them.
+  package static func paths(beside location: CassetteLocation) -> [String] {
+    [location.base + ".redact.json", location.folder + "/redact.json"].filter {
+      FileManager.default.fileExists(atPath: $0)
+    }
   }
 
   /// The rules in a file.

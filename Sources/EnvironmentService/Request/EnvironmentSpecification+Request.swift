@@ -144,7 +144,13 @@ extension CassettePolicies {
     self.init()
     expiresAfterDays = settings.expiresAfterDays
     recordsAnewAfterDays = settings.recordsAnewAfterDays
-    if let word = settings.expired { expired = try RequestLimits.word(word, "policies.expired", Severity.self) }
+    if let word = settings.expired {
+      expired = try RequestLimits.word(word, "policies.expired", Severity.self)
+      guard expiresAfterDays != nil else {
+        throw RequestLimits.usage(
+          "policies.expired", "nothing expires without policies.expiresAfterDays; give that, too")
+      }
+    }
     if let word = settings.unused { unused = try RequestLimits.word(word, "policies.unused", Severity.self) }
     try check()
   }

@@ -118,6 +118,15 @@ struct DocumentTests {
     #expect(try lines(.call("GET", "/v1/users/ann", status: 400)) == [])
   }
 
+  @Test("says of WebSockets that it does not look at them")
+  func webSockets() throws {
+    var socket = Interaction.call("WEBSOCKET", "/v1/news", status: 101)
+    socket.webSocket = []
+    let users = Interaction.call("GET", "/v1/users/me")
+    #expect(try lines(socket, users, unsupported: ["1 WebSocket: OpenAPI has no words for it"]) == [])
+    #expect(try lines(socket, socket, unsupported: ["2 WebSockets: OpenAPI has no words for them"]) == [])
+  }
+
   @Test("reads forms by the types that their fields are to have")
   func forms() throws {
     var good = Interaction.call("POST", "/v1/users", "{}")

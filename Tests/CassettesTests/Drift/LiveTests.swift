@@ -28,6 +28,15 @@ struct LiveTests {
     #expect(questions.left == left)
   }
 
+  @Test("says of a WebSocket that it is one")
+  func webSocket() throws {
+    var socket = Interaction.call("WEBSOCKET", "/news", status: 101)
+    socket.webSocket = []
+    let questions = try LiveQuestions(Recording.of(socket))
+    #expect(questions.questions.isEmpty)
+    #expect(questions.left == [.init(interactions: [0], reason: "a WebSocket is not repeated")])
+  }
+
   @Test("sends the recorded header fields, but no condition, no connection's, no redacted one, no unknown coding")
   func headers() throws {
     let headers: Headers = [

@@ -114,6 +114,17 @@ struct AgeTests {
     }
   }
 
+  @Test("that says it is from a time to come is as one of which nobody knows the age")
+  func toCome() async throws {
+    try await Self.withOldRecording(days: -400) { world, _ async throws in
+      let error = #expect(throws: EnvironmentError.self) {
+        try world.provision(.replay) { $0.policies = Self.policies { $0.expiresAfterDays = 30 } }
+      }
+      #expect(error?.message.contains("a time to come, so nobody knows whether it has expired") == true)
+      #expect(try await world.provision(.replay).end().report.ok)
+    }
+  }
+
   @Test("a number of days that is none is refused, by its name", arguments: [0, -1, .nan, .infinity, 40_000])
   func refused(days: Double) async throws {
     let upstream = try numbered()

@@ -34,6 +34,22 @@ struct UnfinishedTests {
     try CassetteReader.read(world.location(name)).strings.entries.keys.sorted()
   }
 
+  @Test("is to be recovered where it holds something, and only there")
+  func advice() async throws {
+    let upstream = try numbered()
+    try await withWorld(upstream) { world in
+      try await Self.kill(world, upstream, ["/new"])
+      func advice() -> String {
+        let error = #expect(throws: EnvironmentError.self) { try world.provision(.replay) }
+        return error?.message ?? ""
+      }
+      #expect(advice().contains("diorama cassette check --recover"))
+      try world.write("", to: "c.har.partial")
+      #expect(!advice().contains("--recover"))
+      #expect(advice().contains("--mode record"))
+    }
+  }
+
   @Test("leaves the old cassette as it was")
   func oldCassette() async throws {
     let upstream = try numbered()

@@ -64,6 +64,7 @@ struct SpecificationTests {
       (#"{"upstreams": {"api": "https://a.test/path"}}"#, "upstreams.api: "),
       (#"{"upstreams": {"api": "ftp://a.test"}}"#, "upstreams.api: "),
       (#"{"upstreams": {"": "https://a.test"}}"#, "upstreams.: it is empty"),
+      (#"{"policies": {"expired": "warn"}}"#, "policies.expired: nothing expires without"),
       (#"{"clock": {"kind": "frozn"}}"#, "clock.kind: 'frozn' is none; did you mean 'frozen'?"),
       (#"{"clock": {"start": "yesterday"}}"#, "clock.start: "), (#"{"clock": {"rate": 0}}"#, "clock.rate: "),
       (#"{"clock": {"timeZone": "Europe/Lndon"}}"#, "clock.timeZone: "),

@@ -175,6 +175,22 @@ struct WebSocketTests {
     }
   }
 
+  @Test("that go otherwise than recorded fail an environment in extend, too: nothing can be added to one")
+  func extended() async throws {
+    let upstream = try chatServer()
+    try await withWorld(upstream) { world in
+      try await world.record(["api": upstream.origin]) { try await talk($0) }
+      let report = try await world.run(.extend) { environment async throws in
+        let chat = try await Chat(environment)
+        #expect(try await chat.nextText() == "hello")
+        try chat.say("native")
+        #expect(try await chat.next()?.closeCode == 1008)
+      }
+      #expect(!report.ok)
+      #expect(report.failures.contains { $0.contains("cannot be added to: record anew with mode record") })
+    }
+  }
+
   @Test("that are not recorded are a miss before they begin, and a plain request for the same address is another one")
   func unknown() async throws {
     let upstream = try chatServer()

@@ -48,9 +48,14 @@ package struct DocumentCheck {
     self.document = document
     let finder = OperationFinder(document)
     unsupported = document.doubts + finder.unsupported
+    var webSockets = 0
     for index in recording.interactions.indices {
       guard backends?.contains(recording.backends[index]) ?? true else { continue }
       let interaction = recording.interactions[index]
+      guard interaction.webSocket == nil else {
+        webSockets += 1
+        continue
+      }
       let request = interaction.request
       // A browser's question whether it may ask is not for the API.
       let isPreflight = request.method == "OPTIONS" && request.headers["Access-Control-Request-Method"] != nil
@@ -69,6 +74,12 @@ package struct DocumentCheck {
         if !(400..<500 ~= interaction.response.status) { try checkRequest(index, operation) }
         try checkResponse(index, operation)
       }
+    }
+    if webSockets > 0 {
+      let them =
+        webSockets == 1
+        ? "1 WebSocket: OpenAPI has no words for it" : "\(webSockets) WebSockets: OpenAPI has no words for them"
+      unsupported.append(.init(pointer: "#/paths", text: them))
     }
     var seen: Set<OpenAPIDocument.Unsupported> = []
     unsupported = unsupported.filter { seen.insert($0).inserted }
