@@ -48,6 +48,15 @@ struct TerminalTests {
     #expect(!outcome.words.contains(Self.colour))
   }
 
+  @Test("unless CLICOLOR_FORCE asks for them and NO_COLOR does not forbid them")
+  func forced() async throws {
+    let words = ["run", "--mode", "mock", "--", "true"]
+    let forced = try await Diorama.run(words, variables: ["CLICOLOR_FORCE": "1"])
+    #expect(forced.words.contains(Self.colour))
+    let both = try await Diorama.run(words, variables: ["CLICOLOR_FORCE": "1", "NO_COLOR": "1"])
+    #expect(!both.words.contains(Self.colour))
+  }
+
   @Test("Ctrl-C reaches the command once, and the report follows")
   func interrupt() async throws {
     let outcome = try await onThread {

@@ -44,6 +44,12 @@ struct OrderedPlayback: Sendable {
     return awaited(by: interaction) == nil ? interaction : nil
   }
 
+  /// Whether the next of a group waits for another interaction.
+  func isEarly(_ group: Int) -> Bool {
+    let place = Int(begun[group])
+    return place < index.count(of: group) && awaited(by: index.interaction(place, of: group)) != nil
+  }
+
   /// The recordings of the latest state that has been reached count: the first that was not played, else the last again.
   private func nextInState(in group: Int) -> Int? {
     var state = -1

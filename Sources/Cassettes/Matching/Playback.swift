@@ -89,6 +89,12 @@ package struct Playback: Sendable {
     index.group(of: key) != nil
   }
 
+  /// Whether the request is recorded for later: something else has to be played before it, in strict order.
+  package func isEarly(_ key: MatchKey) -> Bool {
+    guard let ordered, index.order == .strict, let group = index.group(of: key) else { return false }
+    return ordered.isEarly(group)
+  }
+
   /// The interaction that has to be played before another one; nil where the order does not ask for it.
   package func awaited(by interaction: Int) -> Int? {
     guard let ordered, !ordered.played[interaction] else { return nil }

@@ -57,38 +57,43 @@ struct Pattern: Sendable {
   }
 }
 
-/// How long patterns may be searched for in one request: two seconds of processor time, not of waiting, in all its texts.
+/// How long patterns may be searched for, such as in one request: two seconds of processor time, not of waiting, in all
+/// its texts.
 ///
 /// Searches that are quick, as nearly all are, are not even measured. For one thread.
-final class PatternBudget {
-  private static let limit = 2.0
-
+package final class PatternBudget {
+  private let limit: Double
   private var spent = 0.0
 
+  /// - Parameter seconds: of processor time, for all searches together.
+  package init(seconds: Double = 2) {
+    limit = seconds
+  }
+
   /// One search in one text.
-  struct Search {
+  package struct Search {
     private let budget: PatternBudget
     private var calls = 0
     private var start: Double?
     private var isOver = false
 
-    init(_ budget: PatternBudget) {
+    package init(_ budget: PatternBudget) {
       self.budget = budget
     }
 
     /// Asked again and again while the search takes long.
-    mutating func mayGoOn() -> Bool {
+    package mutating func mayGoOn() -> Bool {
       calls += 1
       guard calls % 64 == 1, !isOver else { return !isOver }
       let now = PatternBudget.processorTime
       let start = start ?? now
       self.start = start
-      isOver = budget.spent + now - start > PatternBudget.limit
+      isOver = budget.spent + now - start > budget.limit
       return !isOver
     }
 
     /// Counts what it has taken; false where that was too much.
-    mutating func end() -> Bool {
+    package mutating func end() -> Bool {
       if let start { budget.spent += PatternBudget.processorTime - start }
       return !isOver
     }

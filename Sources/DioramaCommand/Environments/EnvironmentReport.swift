@@ -32,7 +32,7 @@ enum EnvironmentReport {
     if options.has("--json") {
       try Output.write(json: report)
     } else {
-      let lines = ReportText(report, wholeIn: "--json").lines()
+      let lines = ReportText(report, wholeIn: "--json").lines(Terminal(1).styled)
       try Output.write(lines.enumerated().map { $0 == 0 ? "\($1)\n" : "  \($1)\n" }.joined())
     }
     return report.ok ? 0 : 3

@@ -5,13 +5,17 @@ import HTTPMessages
 
 /// Standard error, where Diorama's own words go: in colour on a terminal, plain everywhere else.
 struct Terminal: Sendable {
-  /// Whether standard error is a terminal that understands colours (https://no-color.org).
-  let isRich: Bool
+  /// Whether it is a terminal on which a line can be drawn again.
+  private let isRich: Bool
+  /// Whether colours are shown (https://no-color.org, and `CLICOLOR_FORCE` for what only looks like no terminal).
+  private let isColoured: Bool
 
-  init() {
+  /// - Parameter descriptor: where the text goes: 2, or 1 for what a command prints.
+  init(_ descriptor: Int32 = 2) {
     let environment = ProcessInfo.processInfo.environment
-    let hasColours = !["", "dumb"].contains(environment["TERM", default: ""])
-    isRich = isatty(2) == 1 && environment["NO_COLOR", default: ""].isEmpty && hasColours
+    let isPlain = !environment["NO_COLOR", default: ""].isEmpty
+    isRich = isatty(descriptor) == 1 && !isPlain && !["", "dumb"].contains(environment["TERM", default: ""])
+    isColoured = isRich || (!isPlain && !["", "0"].contains(environment["CLICOLOR_FORCE", default: ""]))
   }
 
   enum Style: String {
@@ -24,7 +28,7 @@ struct Terminal: Sendable {
 
   /// The text in a style, where that can be shown.
   func styled(_ text: String, _ style: Style) -> String {
-    isRich ? "\u{1B}[\(style.rawValue)m\(text)\u{1B}[0m" : text
+    isColoured ? "\u{1B}[\(style.rawValue)m\(text)\u{1B}[0m" : text
   }
 
   /// A part of a report in its style.

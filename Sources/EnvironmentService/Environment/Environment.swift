@@ -47,6 +47,8 @@ package final class Environment: Sendable {
   let exchanges = DispatchGroup()
   /// Ended by the end, which does not wait for them.
   let streams = RunningStreams()
+  /// Goes on with each interaction that is played in strict order.
+  let turns = Turns()
   /// The mode in which it was provisioned.
   let provisionedMode: Mode
   /// When it was provisioned.
@@ -204,6 +206,7 @@ package final class Environment: Sendable {
       return (report(), sealed)
     }
     state.withLock { $0.isOver = true }
+    turns.go()
     // Those who wait for a change learn that there will be none, and are not waited for in turn.
     live { live, _ in live.end() }
     let listeners = listeners.withLock { listeners in

@@ -1,4 +1,7 @@
 import Cassettes
+import ControlAPI
+import Foundation
+import LaunchContract
 
 extension EnvironmentSpecification {
   /// Who asked for the environment: messages say what to do next in his words.
@@ -67,11 +70,34 @@ extension EnvironmentSpecification {
     case .test:
       return "DIORAMA_MODE=\(mode.rawValue) swift test --filter '\(command)'"
     case .api:
-      let named = upstreams.map { "\"\($0.name)\": \"\($0.url)\"" }.joined(separator: ", ")
-      return
-        "POST /v1/environments {\"mode\": \"\(mode.rawValue)\", \"cassette\": \"\(cassette?.description ?? "/PATH")\", "
-        + "\"upstreams\": {\(named)}}"
+      return "POST /v1/environments " + requestAdvice(mode, upstreams: upstreams)
     }
+  }
+
+  /// The longest body that is worth to be shown.
+  private static let longestAdvice = 8_000
+
+  /// The body of a request for this environment in another mode: all that was asked for, but for secrets and for whose it is.
+  private func requestAdvice(_ mode: Mode, upstreams: [(name: String, url: String)]) -> String {
+    var asked = (try? ProvisioningRequest(self, ports: ports.keys.sorted())) ?? ProvisioningRequest()
+    if asked.name == cassette?.name || asked.name == "environment" { asked.name = nil }
+    asked.credentials = asked.credentials?.map {
+      ControlAPI.Credential(service: $0.service, account: $0.account, group: $0.group, text: Secret("…"))
+    }
+    // What is recorded is as it came.
+    asked.shift = nil
+    asked.command = command == "COMMAND" ? nil : command
+    asked.caller = nil
+    let members: [JSON.Member] = [
+      .init("mode", .string(mode.rawValue)), .init("cassette", .string(cassette?.description ?? "/PATH")),
+      .init("upstreams", .object(upstreams.map { .init($0.name, .string($0.url)) })),
+    ]
+    let first = members.map(\.key)
+    let document = (try? ContractJSON.encode(asked)).flatMap { try? JSON.parse([UInt8]($0)) }
+    let rest = (document?.object ?? []).filter { !first.contains($0.key) }
+    let whole = JSON.object(members + rest).encoded(.line)
+    let shown = whole.count <= Self.longestAdvice ? whole : JSON.object(members).encoded(.line)
+    return String(decoding: shown, as: UTF8.self) + (whole.count == shown.count ? "" : " and all else as before")
   }
 
   /// The error of a cassette that is not there.

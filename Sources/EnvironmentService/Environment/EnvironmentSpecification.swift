@@ -71,6 +71,8 @@ package struct EnvironmentSpecification: Sendable, Codable {
   package var rulesFile: String?
   /// In which order interactions play; nil: what the rules say, else each request's repeats as recorded.
   package var order: PlaybackOrder?
+  /// Seconds for which strict order holds a request that comes too early; nil: ``Environment/turnSeconds``.
+  package var turnSeconds: Double?
   /// What is taken out of recordings beside what always is; files beside the cassette add to it.
   package var redaction = RedactionRules()
   /// What the command was given to keep secrets out, as it was written: advice repeats it, since a recording without it

@@ -25,7 +25,7 @@ extension Environment {
       let request = replay?.interactions[index].request
       return Report.Unused(method: request?.method ?? "", url: redactor.redactURL(request?.url ?? ""), index: index)
     }
-    var failures = failed
+    var failures = failed + redactor.rules.patterns.givenUp.map(Report.slowPattern)
     if specification.policies?.unused == .fail, !unused.isEmpty {
       failures.append(Report.unusedFailure(unused.count))
     }
@@ -65,6 +65,12 @@ extension Report {
   static func unusedFailure(_ count: Int) -> String {
     "\(counted(count, "interaction")) of the cassette unused: "
       + "ask for what was recorded, record it anew, or take it out with diorama cassette prune"
+  }
+
+  /// What is said where a pattern of a redaction rule was given up.
+  static func slowPattern(_ pattern: String) -> String {
+    "the redaction pattern '\(pattern.prefix(80))' takes too long on some text, of which nothing was kept; "
+      + "avoid repetitions inside of repetitions, as in (a+)+"
   }
 
   /// Whether all of the world held, but for what was left unused.

@@ -35,7 +35,7 @@ package struct ReportText {
       lines.append(styled("not recorded: \(unmatched.method) \(unmatched.url)", .bad))
       for nearest in unmatched.nearest.prefix(2) {
         lines.append("  nearest: interaction \(nearest.index), \(nearest.method) \(nearest.url)")
-        for difference in nearest.differences.prefix(5) { lines.append("    \(difference)") }
+        for difference in nearest.differences.prefix(5) { lines.append("    " + Self.difference(difference, styled)) }
         for rule in (nearest.rules ?? []).prefix(3) { lines.append("    compared by \(rule)") }
       }
     }
@@ -55,6 +55,24 @@ package struct ReportText {
     }
     for failure in report.failures { lines.append(styled(failure, .bad)) }
     return lines
+  }
+
+  /// A difference with its two sides told apart, as `Difference` words them.
+  private static func difference(_ text: String, _ styled: (String, Style) -> String) -> String {
+    if let place = text.firstRange(of: ": not recorded, got ") {
+      let got = text.index(place.upperBound, offsetBy: -4)
+      return text[..<got] + styled(String(text[got...]), .bad)
+    }
+    guard let place = text.firstRange(of: ": recorded ") else { return text }
+    let start = text.index(place.lowerBound, offsetBy: 2)
+    // Values may have these words in them: the last is ours where it says that something is missing.
+    let missing = ", missing in the request"
+    let end =
+      text.hasSuffix(missing)
+      ? text.index(text.endIndex, offsetBy: -missing.count) : text[start...].firstRange(of: ", got ")?.lowerBound
+    guard let end else { return text }
+    let actual = text.index(end, offsetBy: 2)
+    return text[..<start] + styled(String(text[start..<end]), .good) + ", " + styled(String(text[actual...]), .bad)
   }
 
   private func rest(of count: Int, _ what: String, _ lines: inout [String]) {

@@ -1,6 +1,11 @@
+import Cassettes
 import Foundation
+import HTTPMessages
 
 /// Finds what regular expressions mean, and the values of query items by their names in URLs that stand in a text.
+///
+/// An expression such as `(a+)+$` can take for ever on some texts. It is given up then, and the whole text is taken to be
+/// what was sought: nothing is kept of which it is not known to be no secret.
 struct PatternScanner: Sendable {
   /// A regular expression; what its first group has found stays, where it has one that counts.
   private struct Rule: @unchecked Sendable {
@@ -9,6 +14,11 @@ struct PatternScanner: Sendable {
   }
 
   private let rules: [Rule]
+  /// The expressions that were given up.
+  private let slow = Guarded<[String]>([])
+  /// Seconds of processor time for one text; less once an expression was given up, since there may be many such texts.
+  private static let patience = 2.0
+  private static let impatience = 0.1
   /// What is a mark already stays one.
   private static let marks =
     (try? NSRegularExpression(
@@ -59,10 +69,13 @@ struct PatternScanner: Sendable {
 
   var isEmpty: Bool { rules.isEmpty }
 
+  /// Expressions that took too long on some text, each once.
+  var givenUp: [String] { slow.withLock { $0 } }
+
   /// The text, with marks in the places of what is found; nil where nothing is.
   func redact(_ text: String, _ spelling: RedactionMark.Spelling = .plain) -> String? {
     guard !rules.isEmpty else { return nil }
-    let ranges = ranges(in: text)
+    guard let ranges = ranges(in: text) else { return RedactionMark.plain.spelled(spelling) }
     guard !ranges.isEmpty else { return nil }
     let whole = text as NSString
     var output = ""
@@ -76,11 +89,17 @@ struct PatternScanner: Sendable {
   }
 
   /// Where something is found, in UTF-16 units: apart from each other, in order. Texts in base64 are looked into.
-  func ranges(in text: String) -> [Range<Int>] {
+  ///
+  /// Nil where that took too long: then anything may be in it.
+  func ranges(in text: String) -> [Range<Int>]? {
     guard !rules.isEmpty else { return [] }
     let all = NSRange(location: 0, length: text.utf16.count)
-    var found = matches(in: text)
-    for inner in Base64Text.all(in: text) { found += matches(in: inner.text).map(inner.place) }
+    let budget = PatternBudget(seconds: givenUp.isEmpty ? Self.patience : Self.impatience)
+    guard var found = matches(in: text, budget) else { return nil }
+    for inner in Base64Text.all(in: text) {
+      guard let matches = matches(in: inner.text, budget) else { return nil }
+      found += matches.map(inner.place)
+    }
     guard !found.isEmpty else { return [] }
     let marks = (Self.marks?.expression.matches(in: text, range: all) ?? []).map { $0.range }
     found.removeAll { range in marks.contains { $0.location <= range.lowerBound && range.upperBound <= $0.upperBound } }
@@ -96,13 +115,25 @@ struct PatternScanner: Sendable {
 }
 
 extension PatternScanner {
-  private func matches(in text: String) -> [Range<Int>] {
+  /// Nil where the budget does not last.
+  private func matches(in text: String, _ budget: PatternBudget) -> [Range<Int>]? {
     let all = NSRange(location: 0, length: text.utf16.count)
     var found: [Range<Int>] = []
     for rule in rules {
-      for match in rule.expression.matches(in: text, range: all) where match.range.length > 0 {
+      var search = PatternBudget.Search(budget)
+      rule.expression.enumerateMatches(in: text, options: .reportProgress, range: all) { match, _, stop in
+        guard let match else {
+          if !search.mayGoOn() { stop.pointee = true }
+          return
+        }
+        guard match.range.length > 0 else { return }
         let start = rule.keepsGroup ? match.range(at: 1).upperBound : match.range.location
         if start < match.range.upperBound { found.append(start..<match.range.upperBound) }
+      }
+      guard search.end() else {
+        let pattern = rule.expression.pattern
+        slow.withLock { if !$0.contains(pattern) { $0.append(pattern) } }
+        return nil
       }
     }
     return found
@@ -123,6 +154,8 @@ struct PatternStream {
   private var held: [UInt8] = []
   /// How much of what is held has been passed on.
   private var done = 0
+  /// Whether a pattern was given up: nothing more of the body is kept.
+  private var isGone = false
 
   init(_ scanner: PatternScanner, _ spelling: RedactionMark.Spelling) {
     self.scanner = scanner
@@ -131,10 +164,17 @@ struct PatternStream {
 
   mutating func push(_ chunk: [UInt8], isLast: Bool = false) -> [UInt8] {
     guard !scanner.isEmpty else { return chunk }
+    guard !isGone else { return [] }
     held += chunk
     guard isLast || held.count >= Self.window else { return [] }
     let text = DecodedText(held)
-    let ranges = text.byteRanges(scanner.ranges(in: text.text)).filter { $0.upperBound > done }
+    guard let found = scanner.ranges(in: text.text) else {
+      isGone = true
+      hasFound = true
+      held = []
+      return Array(RedactionMark.plain.spelled(spelling).utf8)
+    }
+    let ranges = text.byteRanges(found).filter { $0.upperBound > done }
     var cut = isLast ? held.count : held.count - Self.overlap
     // What reaches over the cut waits, unless it takes all there is.
     if !isLast, let over = ranges.first(where: { $0.lowerBound < cut && cut < $0.upperBound }) {

@@ -92,7 +92,10 @@ struct Exchange: Sendable {
     }
     var isRecorded = false
     if let keys, let replay = environment.replay {
-      if let index = environment.next(for: keys) ?? keysAsSent.flatMap({ environment.next(for: $0) }) {
+      var played = environment.next(for: keys) ?? keysAsSent.flatMap { environment.next(for: $0) }
+      // Of requests that the app sends at once chance may have put this one before its turn.
+      if played == nil { played = await environment.turn(of: keys) }
+      if let index = played {
         environment.learnCookies(
           replay.interactions[index].response.headers, upstream: replay.upstream(of: index), form: form)
         let isCoded = replay.isCoded(index, accepted: request.headers["Accept-Encoding"])

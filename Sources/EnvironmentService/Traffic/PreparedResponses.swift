@@ -41,7 +41,7 @@ extension Environment {
   func next(for keys: RequestKeys) -> Int? {
     guard let replay else { return nil }
     let index = state.withLock { state in state.play(keys.key, keys.plain, replay: replay) { _ in true } }
-    if index != nil { news.added(self) }
+    if index != nil { played() }
     return index
   }
 
@@ -54,8 +54,13 @@ extension Environment {
       if let response = state.prepared[index, false], replay.codings(of: index) == nil { return .ready(response) }
       return .toPrepare(index)
     }
-    if hit != nil { news.added(self) }
+    if hit != nil { played() }
     return hit
+  }
+
+  private func played() {
+    news.added(self)
+    if replay?.index.order == .strict { turns.go() }
   }
 
   /// The response for an interaction that has been played, built now if it was never built.

@@ -33,6 +33,8 @@ final class Replay: Sendable {
   /// Moves dates from the recording's time to an environment's; nil where they stay.
   let shifter: DateShifter?
   private let setCookies = Guarded<[RecordedSetCookies]?>(nil)
+  /// Kept for the next who replays the same: its index need not be made again.
+  private let original: Replay?
   /// Responses in which nothing had to be changed for the app: the same at any endpoint.
   private let common = Guarded(PreparedResponses())
 
@@ -75,6 +77,7 @@ final class Replay: Sendable {
     hasWebSockets = interactions.contains { $0.webSocket != nil }
     isCodedAnywhere = interactions.contains { $0.response.headers["Content-Encoding"] != nil }
     shifter = nil
+    original = nil
   }
 
   private init(_ other: Replay, _ shifter: DateShifter) {
@@ -92,6 +95,7 @@ final class Replay: Sendable {
     isCodedAnywhere = other.isCodedAnywhere
     hasWebSockets = other.hasWebSockets
     self.shifter = shifter
+    original = other
   }
 
   /// The same with dates moved: for one environment, whose clock they follow.

@@ -81,34 +81,50 @@ struct WebSocketForwarding: Sendable {
       app.incoming.abandon()
       server.incoming.abandon()
     }
-    async let said: Void = relay(from: app.incoming, to: server.outgoing, log, isFromApp: true)
-    async let heard: Void = relay(from: server.incoming, to: app.outgoing, log, isFromApp: false)
+    async let said: Void = relay(
+      from: app.incoming, to: server.outgoing, and: server.incoming, log, isFromApp: true)
+    async let heard: Void = relay(
+      from: server.incoming, to: app.outgoing, and: app.incoming, log, isFromApp: false)
     _ = await (said, heard)
     environment.streams.forget(running)
     record(exchanged, log)
   }
 
+  /// The most bytes of a message that is only passed on: held until it is whole, since addresses in it are replaced.
+  private static let passedLimit = 1 << 30
+
   private func relay(
-    from source: BytePipe, to target: BytePipe, _ log: WebSocketLog, isFromApp: Bool
+    from source: BytePipe, to target: BytePipe, and other: BytePipe, _ log: WebSocketLog, isFromApp: Bool
   ) async {
     let rewriting = WebSocketRewriting(addresses: environment.addresses, upstream: index, form: form)
-    var messages = WebSocketRelay(isFromApp: isFromApp)
+    let isRecorded = environment.recorder != nil
+    var messages = WebSocketRelay(
+      isFromApp: isFromApp, limit: isRecorded ? WebSocketReader.usualLimit : Self.passedLimit)
     do {
       while let chunk = try await source.read() {
         let passed = try messages.push(chunk) { message in
           // What is recorded speaks of upstreams.
           let replacement = isFromApp ? rewriting.toUpstream(message) : rewriting.toApp(message)
-          log.add(isFromApp ? replacement ?? message : message, isFromApp: isFromApp)
+          if isRecorded { try log.add(isFromApp ? replacement ?? message : message, isFromApp: isFromApp) }
           return replacement
         }
         if !passed.isEmpty { try await target.write(passed) }
       }
       if !messages.rest.isEmpty { try await target.write(messages.rest) }
       log.ended(isApp: isFromApp)
+    } catch let failure as WebSocketReader.Failure {
+      // Neither passed on nor recorded: both sides are told, as the app will be told in replay.
+      log.close(failure, "the \(isFromApp ? "app" : "upstream") sent \(failure)")
+      try? await target.write(messages.rest)
+      other.abandon()
     } catch is BytePipe.ReaderGone {
       log.ended(isApp: !isFromApp)
     } catch {
       log.fail("the \(isFromApp ? "app" : "upstream") sent \(error)")
+    }
+    // Only whole messages have been passed on, so that another one may follow.
+    if let goodbye = log.goodbye {
+      try? await target.write(goodbye.frame(mask: isFromApp ? UInt32.random(in: 0...UInt32.max) : nil))
     }
     source.abandon()
     target.finish()
@@ -116,6 +132,9 @@ struct WebSocketForwarding: Sendable {
 
   private func record(_ exchanged: Exchanged, _ log: WebSocketLog) {
     let request = exchanged.request
+    if let reason = log.reason {
+      environment.fail("the WebSocket \(url(request)) was closed, and is recorded up to there: \(reason)")
+    }
     if let failure = log.failure {
       note(.failed, status: 101, request, text: "the WebSocket is not recorded: \(failure)")
       if environment.recorder != nil {

@@ -14,6 +14,9 @@ final class WebSocketLog: Sendable {
     /// How it ended where nobody has said so: whose side was first.
     var end: BodyEnd?
     var hasClose = false
+    /// What ended it where a message could not be passed on, and why.
+    var goodbye: WebSocketMessage?
+    var reason: String?
   }
 
   private let state = Guarded(State())
@@ -26,16 +29,35 @@ final class WebSocketLog: Sendable {
   /// How it ended.
   var end: BodyEnd { state.withLock { $0.hasClose ? .whole : $0.end ?? .open } }
 
-  /// A message came by; those that only keep the connection alive are of no interest.
-  func add(_ message: WebSocketMessage, isFromApp: Bool) {
-    guard message.kind == .close || !message.kind.isControl else { return }
+  /// What both sides are told where a message could not be passed on.
+  var goodbye: WebSocketMessage? { state.withLock { $0.goodbye } }
+
+  /// Why it was ended; nil where it ended by itself.
+  var reason: String? { state.withLock { $0.reason } }
+
+  /// Ends it before a message that cannot be recorded.
+  func close(_ failure: WebSocketReader.Failure, _ reason: String) {
     state.withLock { state in
+      guard state.goodbye == nil, !state.hasClose else { return }
+      let goodbye = WebSocketMessage.close(failure.code, failure.reason)
+      state.goodbye = goodbye
+      state.reason = reason
+      state.hasClose = true
+      state.frames.append(
+        WebSocketFrame(isFromApp: false, time: Date().timeIntervalSince1970, message: goodbye))
+    }
+  }
+
+  /// A message came by; those that only keep the connection alive are of no interest.
+  ///
+  /// - Throws: a `WebSocketReader.Failure` where there would be too much to keep.
+  func add(_ message: WebSocketMessage, isFromApp: Bool) throws(WebSocketReader.Failure) {
+    guard message.kind == .close || !message.kind.isControl else { return }
+    try state.withLock { state throws(WebSocketReader.Failure) in
       guard !state.hasClose, state.failure == nil else { return }
       state.size += message.payload.count
       guard state.size <= Self.limit else {
-        state.failure = "it has more than \(Self.limit) bytes of messages"
-        state.frames = []
-        return
+        throw WebSocketReader.Failure(code: 1009, reason: "more than \(Self.limit) bytes of messages")
       }
       state.hasClose = message.kind == .close
       state.frames.append(

@@ -37,9 +37,12 @@ struct WebSocketRelay {
   /// the end of what came.
   private var isReframing = false
 
-  init(isFromApp: Bool) {
+  /// - Parameters:
+  ///   - isFromApp: whose messages these are.
+  ///   - limit: the most bytes of a message.
+  init(isFromApp: Bool, limit: Int = WebSocketReader.usualLimit) {
     self.isFromApp = isFromApp
-    reader = WebSocketReader(isMasked: isFromApp)
+    reader = WebSocketReader(isMasked: isFromApp, limit: limit)
   }
 
   /// Takes bytes.
@@ -48,17 +51,22 @@ struct WebSocketRelay {
   ///   - chunk: what came.
   ///   - replacing: what to pass on in place of a message; nil for the message itself. Called for each that is whole now.
   /// - Returns: what to pass on; it may be empty.
-  /// - Throws: `WebSocketReader.Failure`.
+  /// - Throws: `WebSocketReader.Failure`, and what `replacing` throws; the messages before that are in ``rest`` then.
   mutating func push(
-    _ chunk: [UInt8], replacing: (WebSocketMessage) -> WebSocketMessage?
+    _ chunk: [UInt8], replacing: (WebSocketMessage) throws -> WebSocketMessage?
   ) throws -> [UInt8] {
     var messages: [WebSocketMessage] = []
     var isChanged = false
     if !isReframing { raw += chunk }
-    try reader.push(chunk) { message in
-      let replacement = replacing(message)
-      isChanged = isChanged || replacement != nil
-      messages.append(replacement ?? message)
+    do {
+      try reader.push(chunk) { message in
+        let replacement = try replacing(message)
+        isChanged = isChanged || replacement != nil
+        messages.append(replacement ?? message)
+      }
+    } catch {
+      raw = frames(messages)
+      throw error
     }
     if reader.isBetweenMessages {
       let passed = isChanged || isReframing ? frames(messages) : raw
@@ -72,7 +80,7 @@ struct WebSocketRelay {
     return frames(messages)
   }
 
-  /// What came of a message that has not come whole, at the end.
+  /// What is still to be passed on at the end: of a message that has not come whole, or what came before a failure.
   var rest: [UInt8] { raw }
 
   private func frames(_ messages: [WebSocketMessage]) -> [UInt8] {

@@ -9,6 +9,11 @@ package struct WebSocketReader: Sendable {
     package let code: UInt16
     package let reason: String
 
+    package init(code: UInt16, reason: String) {
+      self.code = code
+      self.reason = reason
+    }
+
     package var description: String { "\(reason) (\(code))" }
   }
 
@@ -22,6 +27,9 @@ package struct WebSocketReader: Sendable {
     let mask: [UInt8]
   }
 
+  /// The most bytes of a message that is recorded.
+  package static let usualLimit = 16 << 20
+
   private let isMasked: Bool
   private let limit: Int
   private var bytes: [UInt8] = []
@@ -31,7 +39,7 @@ package struct WebSocketReader: Sendable {
   /// - Parameters:
   ///   - isMasked: whether the frames have to be masked, as a client's, or must not be, as a server's.
   ///   - limit: the most bytes of a message; no more than that is held.
-  package init(isMasked: Bool, limit: Int = 16 << 20) {
+  package init(isMasked: Bool, limit: Int = usualLimit) {
     self.isMasked = isMasked
     self.limit = limit
   }

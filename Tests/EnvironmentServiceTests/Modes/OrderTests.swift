@@ -25,7 +25,13 @@ struct OrderTests {
   @Test("strict: another request than the next one is a miss that names the one expected")
   func strict() async throws {
     try await withCart { world in
-      let report = try await world.run(.replay, with: { $0.order = .strict }) { environment async throws in
+      let report = try await world.run(
+        .replay,
+        with: {
+          $0.order = .strict
+          $0.turnSeconds = 0
+        }
+      ) { environment async throws in
         let early = try await environment.post("/cart", "{}")
         #expect(early.status == 501)
         let nearest = try #require(try early.json["nearest"]?.array)
@@ -43,6 +49,49 @@ struct OrderTests {
       #expect(report.requests.unmatched == 3)
       #expect(report.unused.isEmpty)
       #expect(!report.ok)
+    }
+  }
+
+  @Test("strict: a request before its turn is held until that has come", .timeLimit(.minutes(2)))
+  func held() async throws {
+    try await withCart { world in
+      let report = try await world.run(.replay, with: { $0.order = .strict }) { environment async throws in
+        async let early = environment.post("/cart", "{}")
+        while environment.turns.waiting == 0 { await Task.yield() }
+        #expect(try await environment.get("/cart").text == "/cart: 0")
+        let answer = try await early
+        #expect(answer.text == "/cart: 1")
+        #expect(try await environment.get("/cart").text == "/cart: 2")
+      }
+      #expect(report.ok && report.requests.replayed == 3)
+    }
+  }
+
+  @Test("strict: a request whose turn does not come in time, or at all, is a miss", .timeLimit(.minutes(2)))
+  func heldInVain() async throws {
+    try await withCart { world in
+      let report = try await world.run(
+        .replay,
+        with: {
+          $0.order = .strict
+          $0.turnSeconds = 0.05
+        }
+      ) { environment async throws in
+        #expect(try await environment.post("/cart", "{}").status == 501)
+        #expect(environment.turns.waiting == 0)
+      }
+      #expect(report.requests.unmatched == 1)
+      let environment = try world.provision(.replay) {
+        $0.order = .strict
+        $0.turnSeconds = 100
+      }
+      async let early = environment.post("/cart", "{}")
+      while environment.turns.waiting == 0 { await Task.yield() }
+      // The end waits for none.
+      let (ended, _) = await environment.end()
+      #expect(ended.requests.replayed == 0)
+      let answer = try await early
+      #expect(answer.status == 501)
     }
   }
 

@@ -75,4 +75,18 @@ struct PatternScannerTests {
     #expect(throws: PatternScanner.Invalid.self) { try PatternScanner(patterns: ["a", "("]) }
     #expect(throws: PatternScanner.Invalid.self) { try PatternScanner(patterns: ["a*"]) }
   }
+
+  @Test("that would take for ever are given up, and nothing of the text is kept")
+  func tooSlow() throws {
+    let slow = "secret " + String(repeating: "a", count: 80) + "b"
+    let scanner = try PatternScanner(patterns: ["(a|aa)+$"])
+    #expect(scanner.redact("quick aaa") == "quick <redacted>")
+    #expect(scanner.givenUp.isEmpty)
+    #expect(scanner.redact(slow) == "<redacted>")
+    #expect(scanner.redact(slow, .percent) == "%3Credacted%3E")
+    #expect(scanner.givenUp == ["(a|aa)+$"])
+    let long = slow + String(repeating: " and so on", count: 100_000)
+    #expect(Self.stream(scanner, Array(long.utf8), chunk: 65_536) == "<redacted>")
+    #expect(scanner.redact("quick aaa") == "quick <redacted>")
+  }
 }

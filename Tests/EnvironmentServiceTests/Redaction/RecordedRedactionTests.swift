@@ -33,6 +33,22 @@ struct RecordedRedactionTests {
       + world.bodies.map { try world.read("c.bodies/\($0)") }.joined()
   }
 
+  @Test("is nothing of a text on which a pattern takes too long, and the report says so")
+  func tooSlow() async throws {
+    let slow = "private " + String(repeating: "a", count: 80) + "b"
+    let upstream = try TestUpstream { _ in text(slow) }
+    try await withWorld(upstream) { world in
+      try world.write(#"{"patterns": ["(a|aa)+$"]}"#, to: "c.redact.json")
+      let report = try await world.record(["api": upstream.origin]) { environment async throws in
+        #expect(try await environment.get("/").text == slow)
+      }
+      #expect(!report.ok)
+      #expect(report.failures.contains { $0.contains("'(a|aa)+$' takes too long") }, "\(report.failures)")
+      #expect(!(try Self.written(world)).contains("private"))
+      #expect(try world.cassette().interactions[0].response.body == .bytes(Array("<redacted>".utf8)))
+    }
+  }
+
   @Test("is none of a credential, while app and upstream have the real thing; another secret replays it")
   func credential() async throws {
     let upstream = try Self.echo()

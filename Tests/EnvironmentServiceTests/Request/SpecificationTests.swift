@@ -128,4 +128,28 @@ struct SpecificationTests {
       specification.recordAdvice(.extend, upstreams: [("api", "https://a.test")])
         == #"POST /v1/environments {"mode": "extend", "cassette": "/c/login", "upstreams": {"api": "https://a.test"}}"#)
   }
+
+  @Test("advises a request with all that was asked for, but for secrets")
+  func wholeAdvice() throws {
+    let specification = try specification(
+      #"""
+      {"cassette": "/c/login", "upstreams": {"api": "https://a.test"}, "redact": {"json": ["$.pin"]}, "order": "state",
+       "credentials": [{"service": "s", "account": "a", "text": "hunter2"}], "streams": "timeline", "toggles": {"t": true},
+       "rules": {"rules": [{"ignore": {"query": ["_"]}}]}, "shift": {"dates": ["$.day"]}, "playsUniquely": true}
+      """#)
+    let advice = specification.recordAdvice(.extend, upstreams: [("api", "https://a.test")])
+    let start =
+      #"POST /v1/environments {"mode": "extend", "cassette": "/c/login", "upstreams": {"api": "https://a.test"}, "#
+    #expect(advice.hasPrefix(start), "\(advice)")
+    for member in [
+      #""redact": {"json": ["$.pin"]}"#, #""order": "state""#, #""streams": "timeline""#, #""toggles": {"t": true}"#,
+      #""ignore": {"query": ["_"]}"#, #""playsUniquely": true"#, #""text": "…""#,
+    ] { #expect(advice.contains(member), "\(member) is not in \(advice)") }
+    for other in ["hunter2", "shift", "caller", "COMMAND", "\"name\""] { #expect(!advice.contains(other)) }
+    // It is one that is accepted.
+    let body = String(advice.dropFirst("POST /v1/environments ".count))
+    #expect(
+      try EnvironmentSpecification(try ContractJSON.decode(ProvisioningRequest.self, from: Data(body.utf8), source: ""))
+        .order == .state)
+  }
 }

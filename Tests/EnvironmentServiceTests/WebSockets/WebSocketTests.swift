@@ -171,6 +171,7 @@ struct WebSocketTests {
       #expect(report.requests.unmatched == 1)
       #expect(report.unmatched.first?.method == "WEBSOCKET")
       #expect(report.unmatched.first?.url.hasSuffix("/chat") == true)
+      #expect(report.unmatched.first?.refusal?.contains("; to record it anew: diorama run --mode record") == true)
     }
   }
 
@@ -287,6 +288,33 @@ struct WebSocketTests {
         #expect(try await chat.next()?.closeCode == 1002)
       }
       #expect(!report.ok)
+    }
+  }
+
+  @Test("with a message that is too large are closed with 1009, and recorded up to there")
+  func tooLarge() async throws {
+    let upstream = try chatServer()
+    try await withWorld(upstream) { world in
+      func talk(_ environment: Environment, sendsMore: Bool) async throws {
+        let chat = try await Chat(environment)
+        #expect(try await chat.nextText() == "hello")
+        try chat.say("a")
+        #expect(try await chat.nextText() == "A")
+        // The head of a message of 17 MiB: what it says is enough.
+        if sendsMore { try chat.client.send([0x82, 0xFF, 0, 0, 0, 0, 1, 0x10, 0, 0, 1, 2, 3, 4, 5] as [UInt8]) }
+        let close = try await chat.next()
+        #expect(close?.closeCode == 1009)
+        #expect(close?.closeReason == "a message of more than 16777216 bytes")
+      }
+      let report = try await world.record(["api": upstream.origin]) { environment async throws in
+        try await talk(environment, sendsMore: true)
+        #expect(try await environment.get("/plain").status == 426)
+      }
+      #expect(!report.ok)
+      #expect(report.failures.contains { $0.contains("is recorded up to there: the app sent a message of more than") })
+      #expect(try world.cassette().interactions.count == 2)
+      let replayed = try await world.run(.replay) { try await talk($0, sendsMore: false) }
+      #expect(replayed.requests.replayed == 1)
     }
   }
 }

@@ -30,6 +30,8 @@ package enum FuzzedParser: String, CaseIterable, Sendable {
   case rewriting
   /// Compressed bodies: a line with the `Content-Encoding`, then the body.
   case coding
+  /// Bodies whose dates are moved.
+  case dates
 
   /// Parses.
   ///
@@ -49,6 +51,7 @@ package enum FuzzedParser: String, CaseIterable, Sendable {
     case .miss: Messages.miss(bytes)
     case .rewriting: try Rewriting.body(bytes)
     case .coding: try Messages.coding(bytes)
+    case .dates: try Dates.move(bytes)
     }
   }
 }

@@ -1,0 +1,85 @@
+import Cassettes
+import HTTPMessages
+
+/// Tells those who wait for their turn in the recorded order that it has gone on.
+final class Turns: Sendable {
+  private struct State {
+    var count = 0
+    var next = 0
+    var waiting: [Int: CheckedContinuation<Void, Never>] = [:]
+  }
+
+  private let state = Guarded(State())
+
+  /// How often it has gone on.
+  var count: Int { state.withLock { $0.count } }
+
+  /// How many wait.
+  var waiting: Int { state.withLock { $0.waiting.count } }
+
+  /// It has gone on.
+  func go() {
+    let waiting = state.withLock { state in
+      state.count += 1
+      defer { state.waiting = [:] }
+      return state.waiting.values
+    }
+    for continuation in waiting { continuation.resume() }
+  }
+
+  /// Waits until it has gone on since it had so often, or the task is cancelled.
+  func wait(after count: Int) async {
+    let number = state.withLock { state in
+      state.next += 1
+      return state.next
+    }
+    await withTaskCancellationHandler {
+      await withCheckedContinuation { continuation in
+        let isOver = state.withLock { state in
+          guard state.count == count, !Task.isCancelled else { return true }
+          state.waiting[number] = continuation
+          return false
+        }
+        if isOver { continuation.resume() }
+      }
+    } onCancel: {
+      state.withLock { $0.waiting.removeValue(forKey: number) }?.resume()
+    }
+  }
+}
+
+extension Environment {
+  /// Seconds for which a request that comes before its turn is held, where nothing else is asked for.
+  static let turnSeconds = 5.0
+
+  /// Holds a request that comes before its turn in strict order until what was recorded before it has been played: which of
+  /// those that an app sends at the same time comes first is chance.
+  ///
+  /// - Parameter keys: of the request.
+  /// - Returns: the interaction to play; nil where its turn does not come in time, or it has none.
+  func turn(of keys: RequestKeys) async -> Int? {
+    let seconds = specification.turnSeconds ?? Self.turnSeconds
+    func isEarly() -> Bool { state.withLock { !$0.isOver && ($0.playback?.isEarly(keys.key) ?? false) } }
+    guard seconds > 0, isEarly() else { return nil }
+    return await withTaskGroup(of: Int?.self) { group in
+      group.addTask { [self] in
+        while !Task.isCancelled {
+          let count = turns.count
+          if let index = next(for: keys) { return index }
+          guard state.withLock({ !$0.isOver && ($0.playback?.isEarly(keys.key) ?? false) }) else { return nil }
+          await turns.wait(after: count)
+        }
+        return nil
+      }
+      group.addTask {
+        try? await Task.sleep(for: .seconds(seconds))
+        return nil
+      }
+      // Either may be first; what was played in the very moment of the other's end counts all the same.
+      let first = await group.next() ?? nil
+      group.cancelAll()
+      let second = await group.next() ?? nil
+      return first ?? second
+    }
+  }
+}

@@ -1,0 +1,33 @@
+import ControlAPI
+import EnvironmentService
+import LaunchContract
+import Testing
+
+@testable import DioramaTesting
+
+@Suite("Dates that move, in Swift")
+struct DateShiftTests {
+  @Test("say what a file of rules says; a test's outrank its suite's")
+  func settings() throws {
+    let shift = TestEnvironment.DateShift(
+      epochSeconds: ["$.exp"], epochMilliseconds: ["$.ms"], dates: ["$.day"], keep: ["$.born"],
+      jwt: [.init("secret", kid: "k")])
+    #expect(!"\(shift)".contains("\"secret\""))
+    let identity = TestIdentity(outsideOfTestsIn: "/tmp/Tests/Some.swift")
+    let world = try Settings(mode: .mock).inside(Settings(shift: shift)).specification(for: identity, variables: [:])
+    #expect(
+      String(decoding: try ContractJSON.encode(world.shift), as: UTF8.self)
+        == #"{"dates":["$.day"],"epochMilliseconds":["$.ms"],"epochSeconds":["$.exp"],"jwt":[{"kid":"k","text":"secret"}],"keep":["$.born"]}"#
+    )
+    #expect(Settings(shift: .init()).inside(Settings(shift: shift)).shift == TestEnvironment.DateShift())
+    #expect(try Settings(mode: .mock).specification(for: identity, variables: [:]).shift == nil)
+    // A daemon is asked for the same.
+    #expect(try ProvisioningRequest(world).shift == shift.rules)
+  }
+
+  @Test("hold for the environment of a test")
+  func environment() async throws {
+    let environment = try await TestEnvironment.provision(mode: .mock, shift: .init(dates: ["$.day"]))
+    await environment.end()
+  }
+}
