@@ -128,8 +128,8 @@ enum CassetteCheck {
            diorama cassette check --live [--upstream NAME=URL …] [--header …] [--values] [--json] PATH …
            diorama cassette check --openapi FILE [--upstream NAME …] [--json] PATH …
 
-    Reads a cassette whole: HAR, string store, bodies, the rules and the redaction that hold for it. Ends with 65 when something is
-    broken, 66 when nothing is there.
+    Reads a cassette whole: HAR, string store, bodies, the rules and the redaction that hold for it. Ends with 65 when
+    something is broken, 66 when nothing is there.
     With --live and --openapi it writes nothing, and ends with 1 when something changed in shape, or is not as the document
     has it; with 69 when a backend gave no answer.
 
