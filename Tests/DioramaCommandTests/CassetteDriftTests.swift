@@ -146,6 +146,31 @@ struct CassetteDriftTests {
     await backend.stop()
   }
 
+  @Test(
+    "check --live shows no secret that a recording would not have: one it sends, one a rule names, one of a usual field"
+  )
+  func secret() async throws {
+    var answer = json(#"{"echo": "canary-key-1", "token": 5, "a": 1}"#)
+    answer.headers.append("X-Echo", "canary-key-1")
+    answer.headers.append("Set-Cookie", "sid=canary-2")
+    let backend = try Backend(["/a": answer])
+    let api = backend.url
+    // Recorded before there was a rule for its tokens.
+    try write(
+      "tape", upstream: api, entry("GET", "\(api)/a", #"{"echo": "<redacted:api/X-Api-Key>", "token": 4, "a": 2}"#))
+    try folder.write(#"{"json": ["$.token"]}"#, to: "tape.redact.json", mode: 0o600)
+    for words in [[], ["--json"]] {
+      let outcome = try await Diorama.run(
+        ["cassette", "check", "--live", "--values", "--header", "api/X-Api-Key=env:CHECK_KEY", folder.file("tape")]
+          + words,
+        variables: ["CHECK_KEY": "canary-key-1"])
+      #expect(!outcome.text.contains("canary"), "\(outcome.text)")
+      #expect(!outcome.text.contains("$.token") && !outcome.text.contains("$.echo"), "\(outcome.text)")
+      if words.isEmpty { #expect(outcome.text.contains("value: body $.a: was 2, is 1"), "\(outcome.text)") }
+    }
+    await backend.stop()
+  }
+
   @Test("check --live names a backend that cannot be reached, and is 69")
   func unreachable() async throws {
     // Nothing listens on port 1.

@@ -7,11 +7,43 @@ import HTTPMessages
 /// that several have set, of which an app can keep but one, goes to each with the value that it has set itself. What no
 /// upstream has set is the app's own, and passes.
 struct CookieOwners: Sendable {
+  /// What one upstream has set under one name: a cookie for each path.
   private struct Cookie: Sendable {
-    /// As last set; nil where it is only known that it was.
-    var value: String?
-    /// Nil for one that was set without.
-    var path: String?
+    private struct Value: Sendable {
+      let path: String
+      /// Nil where it is only known that it was set.
+      var value: String?
+    }
+
+    /// As many former values are known again, in an app that has not heard of the last.
+    private static let remembered = 8
+
+    private var standing: [Value] = []
+    private var former: [String] = []
+
+    /// Whether there are values that nobody knows.
+    var hasUnknown: Bool { standing.contains { $0.value == nil } }
+
+    mutating func set(_ value: String?, path: String?) {
+      take(path)
+      standing.append(Value(path: path ?? "/", value: value))
+    }
+
+    /// Takes one away; what it was is known again.
+    mutating func take(_ path: String?) {
+      guard let index = standing.firstIndex(where: { $0.path == path ?? "/" }) else { return }
+      guard let value = standing.remove(at: index).value else { return }
+      former.removeAll { $0 == value }
+      former = former.suffix(Self.remembered - 1) + [value]
+    }
+
+    func has(_ value: String) -> Bool { standing.contains { $0.value == value } || former.contains(value) }
+
+    /// The one that goes with a request: of several that with the longest path (RFC 6265, 5.4).
+    func value(for target: String) -> String? {
+      standing.filter { $0.value != nil && SetCookie.path($0.path, covers: target) }
+        .max { $0.path.utf8.count < $1.path.utf8.count }?.value
+    }
   }
 
   /// By name, then by upstream.
@@ -33,12 +65,11 @@ struct CookieOwners: Sendable {
       guard let set = SetCookie(field) else { continue }
       for owner in owners(of: set, from: upstream) {
         if set.isGone {
-          cookies[set.name]?[owner] = nil
+          cookies[set.name]?[owner]?.take(set.path)
         } else {
-          cookies[set.name, default: [:]][owner] = Cookie(value: set.value, path: set.path)
+          cookies[set.name, default: [:]][owner, default: Cookie()].set(set.value, path: set.path)
         }
       }
-      if cookies[set.name]?.isEmpty == true { cookies[set.name] = nil }
     }
   }
 
@@ -48,7 +79,7 @@ struct CookieOwners: Sendable {
     for one in recorded {
       for set in one.fields.compactMap({ SetCookie($0) }) {
         for owner in owners(of: set, from: one.upstream) where cookies[set.name]?[owner] == nil {
-          cookies[set.name, default: [:]][owner] = Cookie(value: nil, path: set.path)
+          cookies[set.name, default: [:]][owner, default: Cookie()].set(nil, path: set.path)
         }
       }
     }
@@ -67,7 +98,15 @@ struct CookieOwners: Sendable {
     result.fields = headers.fields.compactMap { field in
       guard field.name.equalsIgnoringASCIICase("Cookie") else { return field }
       let pairs = field.value.split(separator: ";", omittingEmptySubsequences: false)
-      let passed = pairs.compactMap { pair(String($0), to: upstream, target: target) }
+      var passed: [String] = []
+      for pair in pairs {
+        guard let own = self.pair(String(pair), to: upstream, target: target) else { continue }
+        // What takes the place of another's may be there itself.
+        let bare = own.trimmingBlanks
+        let isThere =
+          pairs.contains { $0.trimmingBlanks == bare } || passed.contains { $0.trimmingBlanks == bare }
+        if own == pair || !isThere { passed.append(own) }
+      }
       if passed.elementsEqual(pairs, by: { $0 == $1 }) { return field }
       let value = passed.joined(separator: ";").drop { $0 == " " }
       return value.isEmpty ? nil : Headers.Field(field.name, String(value))
@@ -77,17 +116,20 @@ struct CookieOwners: Sendable {
 
   /// `name=value` as an upstream is to see it; nil where it is none of its business.
   private func pair(_ pair: String, to upstream: Int, target: String) -> String? {
-    guard let equals = pair.firstIndex(of: "=") else { return pair }
-    let name = pair[..<equals].trimmingBlanks
-    guard let setters = cookies[name] else { return pair }
-    guard let own = setters[upstream] else { return nil }
-    let value = pair[pair.index(after: equals)...].trimmingBlanks
-    guard let last = own.value, value != last,
-      setters.contains(where: { $0.key != upstream && $0.value.value == value })
-    else { return pair }
+    // One without a name is its value (RFC 6265bis, 5.7).
+    let start = pair.firstIndex(of: "=").map { pair.index(after: $0) }
+    let name = start.map { pair[..<pair.index(before: $0)].trimmingBlanks } ?? ""
+    let value = pair[(start ?? pair.startIndex)...].trimmingBlanks
+    guard !(name.isEmpty && value.isEmpty), let setters = cookies[name] else { return pair }
+    let own = setters[upstream]
+    if let own, own.has(value) { return pair }
+    let others = setters.filter { $0.key != upstream }.values
+    guard others.contains(where: { $0.has(value) }) else {
+      // The app's own, unless it may be one of which only the recording knows.
+      return own == nil && others.contains(where: \.hasUnknown) ? nil : pair
+    }
     // Another's, which has taken the place of its own in the app.
-    guard SetCookie.path(own.path, covers: target) else { return nil }
-    return pair[...equals] + last
+    return own?.value(for: target).map { pair[..<(start ?? pair.startIndex)] + $0 }
   }
 
   /// For whom a cookie is: the upstream itself, and those whose hosts it covers in reality, too.
@@ -127,13 +169,13 @@ struct SetCookie {
   /// Whether the field takes the cookie away.
   private(set) var isGone = false
 
-  /// Nil for one without a name.
+  /// Nil for one with neither name nor value.
   init?(_ field: String) {
     let parts = field.split(separator: ";", omittingEmptySubsequences: false)
-    guard let equals = parts[0].firstIndex(of: "=") else { return nil }
-    name = parts[0][..<equals].trimmingBlanks
-    value = parts[0][equals...].dropFirst().trimmingBlanks
-    guard !name.isEmpty else { return nil }
+    let equals = parts[0].firstIndex(of: "=")
+    name = equals.map { parts[0][..<$0].trimmingBlanks } ?? ""
+    value = (equals.map { parts[0][$0...].dropFirst() } ?? parts[0]).trimmingBlanks
+    guard !(name.isEmpty && value.isEmpty) else { return nil }
     for part in parts.dropFirst() {
       let pair = part.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
       let content = pair.count == 2 ? pair[1].trimmingBlanks : ""

@@ -50,7 +50,9 @@ package struct LiveCheck: Sendable {
   /// - Returns: what came of it.
   /// - Throws: an ``EnvironmentError`` where a body cannot be read, or an upstream is named that the cassette has not.
   package func run(_ stored: StoredCassette, _ location: CassetteLocation) async throws -> Result {
-    let recording = Recording(stored.cassette) { try CassetteReader.bytes(of: $0, in: location) }
+    let redactor = try redactor(location)
+    let recorded = stored.cassette.redacted(redactor)
+    let recording = Recording(recorded) { try CassetteReader.bytes(of: $0, in: location) }
     let questions = try LiveQuestions(recording, replacing: replacements)
     let origins = try origins(of: stored.cassette, questions)
     for name in access.keys.sorted() where origins[name] == nil {
@@ -69,7 +71,9 @@ package struct LiveCheck: Sendable {
       guard let (live, recorded) = origins[question.backend] else { continue }
       do {
         let asked = try await answer(client, question, at: live, by: access[question.backend].map { ReadyAccess($0) })
-        let answer = live == recorded ? asked : asked.named(recorded, insteadOf: live)
+        // As it would be recorded: redacted is compared with redacted, and nothing secret is shown.
+        let moved = live == recorded ? asked : asked.named(recorded, insteadOf: live)
+        let answer = moved.redacted(redactor)
         result.repeated += 1
         if !answer.isWhole, !Answer.isEndless(answer.headers["Content-Type"]) {
           let reason = "the answer's body is too large, or not coded as it says: only its head was compared"
@@ -87,6 +91,19 @@ package struct LiveCheck: Sendable {
     }
     result.findings.sort { $0.interaction < $1.interaction }
     return result
+  }
+
+  /// What a recording would be redacted by: the rules beside the cassette, and the secrets by which backends are asked.
+  private func redactor(_ location: CassetteLocation) throws(EnvironmentError) -> Redactor {
+    let rules = try RedactionFiles.beside(location).compiled(from: "the rules beside \(location.har)")
+    var specification = EnvironmentSpecification(name: location.name, mode: .record)
+    specification.access = access
+    let sent = replacements.map { replacement in
+      EnvironmentSpecification.Credential(
+        service: replacement.backend, account: replacement.name,
+        secret: Array(HeaderRedaction.secret(in: replacement.value, of: replacement.name.lowercased()).utf8))
+    }
+    return Redactor(specification.accessSecrets(rules) + sent, token: "", rules: rules)
   }
 
   /// Where each backend is, and where it was.
@@ -162,7 +179,29 @@ package struct LiveCheck: Sendable {
   }
 }
 
+extension Cassette {
+  /// The answers as they would be recorded by these rules; a body in a file is as it is.
+  fileprivate func redacted(_ redactor: Redactor) -> Cassette {
+    var cassette = self
+    for index in cassette.interactions.indices {
+      let headers = cassette.interactions[index].response.headers
+      cassette.interactions[index].response.headers = redactor.redact(headers)
+      guard case .bytes(let body) = cassette.interactions[index].response.body else { continue }
+      cassette.interactions[index].response.body = .bytes(redactor.redact(decoded: body, of: headers))
+    }
+    return cassette
+  }
+}
+
 extension Answer {
+  /// The answer as it would be recorded.
+  fileprivate func redacted(_ redactor: Redactor) -> Answer {
+    var answer = self
+    answer.headers = redactor.redact(headers)
+    answer.body = redactor.redact(decoded: body, of: headers)
+    return answer
+  }
+
   /// The answer of a backend that has moved, with its own address as it was: that is no change.
   fileprivate func named(_ recorded: Origin, insteadOf live: Origin) -> Answer {
     var answer = self

@@ -99,6 +99,12 @@ final class BodySpool: Sendable {
     unlink(file.path)
   }
 
+  /// Whether a file has a name as bodies get here, on their way or for good.
+  static func isName(_ name: String) -> Bool {
+    let digest = name.prefix { $0 != "." }
+    return name.hasPrefix(incoming) || digest.utf8.count == 64 && digest.allSatisfy(\.isHexDigit)
+  }
+
   /// Removes what a killed recording was taking; for the one who holds the lock on the cassette.
   static func removeLeftovers(in location: CassetteLocation) {
     let names = (try? FileManager.default.contentsOfDirectory(atPath: location.bodies)) ?? []

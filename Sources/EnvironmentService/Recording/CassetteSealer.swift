@@ -317,8 +317,9 @@ package enum CassetteSealer {
     rmdir(location.bodies)
   }
 
+  /// The bodies in a folder: what else a user has put there is none of ours.
   private static func files(in folder: String) -> [String] {
-    (try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []
+    ((try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []).filter(BodySpool.isName)
   }
 }
 

@@ -112,8 +112,14 @@ struct Redactor: Sendable {
     guard !body.isEmpty else { return body }
     // Whole or not at all: what is recorded is decoded already.
     let decoded = ContentCodings(of: headers).flatMap { try? $0.decode(body, limit: Exchange.matchLimit) } ?? body
+    return redact(decoded: decoded, of: headers)
+  }
+
+  /// A body that comes without its content coding, as it is kept.
+  func redact(decoded body: [UInt8], of headers: Headers) -> [UInt8] {
+    guard !body.isEmpty else { return body }
     var stream = self.body(headers, isDecoded: true)
-    return stream.push(decoded) + stream.finish()
+    return stream.push(body) + stream.finish()
   }
 
   /// A request as it is matched: as it would be recorded.

@@ -22,8 +22,9 @@ struct UpstreamURLMatcher: Sendable {
 
   /// Longest authority first; of two upstreams with the same origin, the current one.
   let candidates: [Candidate]
-  /// The scheme of references that have none; nil where they need no change.
-  private let referencesAreSecure: Bool?
+  /// The schemes that references without one may stand for: that of the upstream, and where it was elsewhere when it was
+  /// recorded, of that; none where they need no change.
+  private let referencesMayBeSecure: [Bool]
 
   init(map: AddressMap, upstream current: Int, form: AddressMap.Form, onlyOrigins: Bool = false) {
     var candidates: [Candidate] = []
@@ -51,7 +52,9 @@ struct UpstreamURLMatcher: Sendable {
     self.candidates = candidates.sorted { $0.authority.count > $1.authority.count }
     // For a proxy's client the host stays the same.
     let isKnown = map.upstreams.indices.contains(current) && form != .absolute
-    referencesAreSecure = isKnown ? map.upstreams[current].origin.scheme == "https" : nil
+    let origins = isKnown ? [map.upstreams[current].origin] + map.upstreams[current].formerOrigins : []
+    let schemes = Set(origins.map { $0.scheme == "https" })
+    referencesMayBeSecure = [true, false].filter(schemes.contains)
   }
 
   /// How the delimiters of a URL are written where it was found; its translation is written likewise.
@@ -100,9 +103,15 @@ struct UpstreamURLMatcher: Sendable {
 
   /// Looks for `//authority` at `start`, a reference without a scheme.
   func lookForReference(at start: Int, in text: UnsafeBufferPointer<UInt8>, isWhole: Bool) -> AddressLook<Found> {
-    guard let referencesAreSecure else { return .none }
-    return lookBehindScheme(
-      at: start, in: text, isWhole: isWhole, isSecure: referencesAreSecure, scheme: "", colon: nil)
+    var isOpen = false
+    for isSecure in referencesMayBeSecure {
+      switch lookBehindScheme(at: start, in: text, isWhole: isWhole, isSecure: isSecure, scheme: "", colon: nil) {
+      case .none: continue
+      case .more: isOpen = true
+      case .found(let found): return .found(found)
+      }
+    }
+    return isOpen ? .more : .none
   }
 
   private func lookBehindScheme(

@@ -24,8 +24,12 @@ final class Door: RequestHandler {
     self.client = client
   }
 
-  /// What comes for an upstream is passed on and back; on the main port much else is asked for.
-  var isBrief: Bool { upstream != nil }
+  /// What comes for an upstream is passed on and back; on the main port much else is asked for. Patterns may take their
+  /// time, while others' requests wait for the same thread.
+  var isBrief: Bool {
+    guard upstream != nil, let environment = environment.load() else { return false }
+    return environment.redactor.rules.patterns.isEmpty && environment.replay?.maker.book == nil
+  }
 
   private static var over: Response {
     Problem(status: 503, title: "The environment has ended", detail: "provision another one").response
@@ -78,6 +82,10 @@ final class Door: RequestHandler {
     guard target.first == UInt8(ascii: "/") else { return nil }
     // A handshake is no plain request for the same address.
     if replay.hasWebSockets, request.header("Upgrade") != nil { return nil }
+    // Whose a cookie is has to be known where others are asked live.
+    if client != nil, environment.upstreams.count > 1, !replay.recordedSetCookies.isEmpty {
+      return nil
+    }
     // Where a recording hung on what part was asked for, or on a condition, these count.
     if replay.index.hasVariants, Self.hasVariant(request) { return nil }
     // An endpoint's address in a query or a body becomes the upstream's before it is matched: not here.

@@ -39,7 +39,48 @@ struct CookieOwnersTests {
     #expect(passed("sid=own", owners, to: 0) == "sid=own")
     owners.learn(["sid=A2; Path=/shop"], from: 0)
     #expect(passed("sid=B", owners, to: 0, target: "/shop/tea?x=/") == "sid=A2")
-    #expect(passed("sid=B", owners, to: 0, target: "/shopping") == nil)
+    #expect(passed("sid=B", owners, to: 0, target: "/shopping") == "sid=A")
+  }
+
+  @Test("another's is told by each of its values: for another path, from before it was renewed or taken away")
+  func former() {
+    var owners = Self.owners()
+    owners.learn(["t=A-shop; Path=/shop", "t=A-root; Path=/", "u=old", "w=gone"], from: 0)
+    owners.learn(["t=B; Path=/"], from: 1)
+    #expect(passed("t=A-shop; t=B", owners, to: 1) == "t=B")
+    #expect(passed("t=A-shop; t=A-root", owners, to: 1) == "t=B")
+    #expect(passed("t=A-shop; t=A-root", owners, to: 0, target: "/shop") == "t=A-shop; t=A-root")
+    owners.learn(["u=new", "w=; Max-Age=0"], from: 0)
+    owners.learn(["u=mine"], from: 1)
+    for theirs in ["u=old", "u=new"] { #expect(passed(theirs, owners, to: 1) == "u=mine") }
+    #expect(passed("w=gone", owners, to: 1) == nil)
+    #expect(passed("u=old", owners, to: 0) == "u=old")
+  }
+
+  @Test("an app's own value under a name that another upstream has used passes")
+  func appsOwn() {
+    var owners = Self.owners()
+    owners.learn(["lang=de"], from: 0)
+    #expect(passed("lang=en", owners, to: 1) == "lang=en")
+    #expect(passed("lang=de", owners, to: 1) == nil)
+  }
+
+  @Test("one without a name is known by its value")
+  func nameless() {
+    var owners = Self.owners()
+    owners.learn(["flag; Path=/"], from: 0)
+    #expect(passed("flag; x=1; other", owners, to: 1) == "x=1; other")
+    #expect(passed("flag", owners, to: 0) == "flag")
+  }
+
+  @Test("another's is never passed in place of one of which only the recording knows")
+  func recordedOnly() {
+    var owners = Self.owners()
+    owners.learn(recorded: [.init(upstream: 1, fields: ["sid=<redacted>"])])
+    owners.learn(["sid=A"], from: 0)
+    #expect(passed("sid=A", owners, to: 1) == nil)
+    #expect(passed("sid=A", owners, to: 0) == "sid=A")
+    #expect(passed("sid=before", owners, to: 1) == "sid=before")
   }
 
   @Test(

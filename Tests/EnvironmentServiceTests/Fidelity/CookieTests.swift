@@ -12,7 +12,8 @@ struct CookieTests {
     try TestUpstream { request in
       text(
         request.headers.all("Cookie").joined(separator: " | "),
-        headers: request.target == "/login" ? ["Set-Cookie": "\(name)=1; Path=/", "set-cookie": "sid=\(name)"] : [:])
+        headers: request.target.hasPrefix("/login")
+          ? ["Set-Cookie": "\(name)=1; Path=/", "set-cookie": "sid=\(name)"] : [:])
     }
   }
 
@@ -52,6 +53,24 @@ struct CookieTests {
         #expect(try await environment.get("/login", ["Cookie": "theme=dark; mine=1"], of: 1).status == 501)
       }
       #expect(early.unmatched.count == 1)
+    }
+    await b.stop()
+  }
+
+  @Test("of the one go to the other in extend neither, whether an answer came from the recording or live")
+  func extended() async throws {
+    let (a, b) = (try Self.upstream("a"), try Self.upstream("b"))
+    try await withWorld(a) { world in
+      try await world.record(["a": a.origin, "b": b.origin]) { environment async throws in
+        for upstream in 0...1 { _ = try await environment.get("/login", of: upstream) }
+      }
+      try await world.run(.extend, ["a": a.origin, "b": b.origin]) { environment async throws in
+        _ = try await environment.get("/login-anew", of: 0)
+        #expect(try await environment.get("/me", ["Cookie": "sid=a"], of: 1).text == "")
+        let replayed = try await environment.get("/login", of: 1)
+        #expect(replayed.headers.all("Set-Cookie").contains { $0.hasPrefix("sid=<redacted>") })
+        #expect(try await environment.get("/me", ["Cookie": "sid=<redacted>"], of: 0).text == "sid=a")
+      }
     }
     await b.stop()
   }

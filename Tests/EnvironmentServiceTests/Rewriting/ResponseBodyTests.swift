@@ -34,6 +34,19 @@ struct ResponseBodyTests {
     #expect(try Sample.toApp(text) == expected)
   }
 
+  @Test("a reference without a scheme is an upstream's where it was recorded, too, though that had another scheme")
+  func formerScheme() throws {
+    let upstream = AddressMap.Upstream(
+      name: "api", origin: try Origin(parsing: "https://staging.test"), port: 20_013,
+      formerOrigins: [try Origin(parsing: "http://127.0.0.1:5000")])
+    let map = AddressMap(upstreams: [upstream], mainPort: 20_000)
+    var rewriter = try #require(map.responseBodyRewriter(contentType: "text/html", upstream: 0, form: .ownPort))
+    let body =
+      rewriter.push(Array(#"<a href="//127.0.0.1:5000/x"><a href="//staging.test/y">"#.utf8)) + rewriter.finish()
+    #expect(
+      String(decoding: body, as: UTF8.self) == #"<a href="//127.0.0.1:20013/x"><a href="//127.0.0.1:20013/y">"#)
+  }
+
   @Test(
     "what is another host's, or in another URL's query, is left alone",
     arguments: [
