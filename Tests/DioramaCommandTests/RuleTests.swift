@@ -61,6 +61,23 @@ struct RuleTests {
       try await Diorama.run("cassette", "check", tape), status: 64, naming: "\(tape).redact.json: $.querry")
   }
 
+  @Test("cassette check reads how dates move beside the cassette, too, and asks for no key")
+  func shiftBesides() async throws {
+    #expect(try await run("record", "/a").status == 0)
+    let tape = folder.file("tape")
+    try folder.write(#"{"dates": ["$.day"], "jwt": [{"key": "env:DIORAMA_NO_SUCH"}]}"#, to: "shift.json")
+    let whole = try await Diorama.run("cassette", "check", tape)
+    #expect(whole.text == "\(tape).har: ok, 1 interaction, 0 strings, shift in \(folder.file("shift.json"))\n")
+    #expect(
+      try await Diorama.run("cassette", "check", "--json", tape).text.replacing("\\/", with: "/").contains(
+        "\"\(folder.file("shift.json"))\""))
+    for (text, naming) in [(#"{"dats": []}"#, "$.dats"), (#"{"jwt": [{"key": "secret"}]}"#, "$.jwt[0].key")] {
+      try folder.write(text, to: "tape.shift.json")
+      expectOneLine(
+        try await Diorama.run("cassette", "check", tape), status: 64, naming: "\(tape).shift.json: \(naming)")
+    }
+  }
+
   @Test("a rules file that is not there ends with 66, a broken one with 65, each in one line that names it")
   func wrong() async throws {
     expectOneLine(

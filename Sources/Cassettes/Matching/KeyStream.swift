@@ -60,6 +60,9 @@ package struct KeyStream {
   /// The body as it has come, as long as it is held; nil once it is compared as bytes.
   package var heldBody: [UInt8]? { held }
 
+  /// Whether the body is held to its end, unless it becomes longer than can be held.
+  package var holdsAll: Bool { held != nil && holding == .whole }
+
   /// Takes the next bytes.
   package mutating func push(_ bytes: UnsafeRawBufferPointer) {
     count += bytes.count

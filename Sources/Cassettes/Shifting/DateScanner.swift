@@ -1,13 +1,14 @@
 /// Moves the dates and tokens of a text as it streams by.
 ///
 /// Wherever chunks are cut, the result is the same. Held back is at most the beginning of what may be a date, some forty
-/// bytes, or of a token, 16 KiB.
+/// bytes, of a declared query item, or of a token, 16 KiB.
 struct DateScanner {
   /// What is looked at before a place: the length of `\u0022`.
   private static let context = 6
 
   private let offset: DateOffset
   private let tokens: TokenShift?
+  private let query: QueryDates?
   private let isBack: Bool
   private let keepsLength: Bool
   /// What was passed last.
@@ -17,11 +18,13 @@ struct DateScanner {
   /// - Parameters:
   ///   - offset: how far dates move.
   ///   - tokens: what moves tokens; nil where they stay.
+  ///   - query: what moves declared query items of URLs; nil where there are none.
   ///   - isBack: whether it is the way back, from what the app sends.
   ///   - keepsLength: whether dates stay that might become longer or shorter.
-  init(offset: DateOffset, tokens: TokenShift?, isBack: Bool, keepsLength: Bool) {
+  init(offset: DateOffset, tokens: TokenShift?, query: QueryDates? = nil, isBack: Bool, keepsLength: Bool) {
     self.offset = offset
     self.tokens = tokens
+    self.query = query
     self.isBack = isBack
     self.keepsLength = keepsLength
   }
@@ -93,6 +96,9 @@ struct DateScanner {
     if let tokens, TokenShift.mayBegin(with: byte) {
       guard Self.isAfterWord(index, in: text) else { return .none }
       return tokens.look(at: index, in: text, isWhole: isWhole, offset: offset, isBack: isBack)
+    }
+    if let query, QueryDates.mayBegin(with: byte) {
+      return query.look(at: index, in: text, isWhole: isWhole, keepsLength: keepsLength, offset: offset)
     }
     return .none
   }

@@ -20,25 +20,29 @@ package struct DateShifter: Sendable {
   private let places: DatePlaces
   private let tokens: TokenShift?
   private let isBack: Bool
+  /// What is declared of queries, for URLs in headers and bodies.
+  private let query: QueryDates?
 
   /// - Parameters:
   ///   - offset: how far dates are moved.
   ///   - places: what is declared.
   ///   - signer: signs tokens anew; nil where they stay.
   package init(_ offset: DateOffset, places: DatePlaces = DatePlaces(), signer: TokenSigner? = nil) {
-    self.init(offset, places: places, tokens: signer.map { TokenShift($0) }, isBack: false)
+    self.init(
+      offset, places: places, tokens: signer.map { TokenShift($0) }, query: QueryDates(places.query), isBack: false)
   }
 
-  private init(_ offset: DateOffset, places: DatePlaces, tokens: TokenShift?, isBack: Bool) {
+  private init(_ offset: DateOffset, places: DatePlaces, tokens: TokenShift?, query: QueryDates?, isBack: Bool) {
     self.offset = offset
     self.places = places
     self.tokens = tokens
+    self.query = query
     self.isBack = isBack
   }
 
   /// The way back, from what the app sends to what was recorded.
   package var reversed: DateShifter {
-    DateShifter(offset.reversed, places: places, tokens: tokens, isBack: !isBack)
+    DateShifter(offset.reversed, places: places, tokens: tokens, query: query, isBack: !isBack)
   }
 
   /// Header fields with their dates moved; `Max-Age` and all that counts from now stays.
@@ -63,7 +67,9 @@ package struct DateShifter: Sendable {
   /// - Parameter form: of the body, which must be given without content coding.
   /// - Returns: a new one, for one body.
   package func body(_ form: BodyForm) -> BodyShifter {
-    let scanner = DateScanner(offset: offset, tokens: tokens, isBack: isBack, keepsLength: true)
+    let scanner = DateScanner(
+      // The items of a form are none of a query.
+      offset: offset, tokens: tokens, query: form == .form ? nil : query, isBack: isBack, keepsLength: true)
     switch form {
     case .json, .jsonLines:
       guard !places.json.isEmpty else { return BodyShifter(.text(scanner), keepsLength: tokens == nil) }
@@ -101,13 +107,13 @@ package struct DateShifter: Sendable {
   }
 
   private func text(_ value: String, declared kind: DatePlaces.Kind?) -> String {
-    // Most values are too short for any date.
-    guard kind != .kept, kind != nil || value.utf8.count >= 16 else { return value }
+    // Most values are too short for any date, or for a number in a URL.
+    guard kind != .kept, kind != nil || value.utf8.count >= (query == nil ? 16 : 8) else { return value }
     let bytes = Array(value.utf8)
     if let kind, let moved = DeclaredDate.moved(bytes, kind: kind, offset: offset) {
       return String(decoding: moved, as: UTF8.self)
     }
-    var scanner = DateScanner(offset: offset, tokens: tokens, isBack: isBack, keepsLength: false)
+    var scanner = DateScanner(offset: offset, tokens: tokens, query: query, isBack: isBack, keepsLength: false)
     let moved = scanner.push(bytes, isLast: true)
     return moved == bytes ? value : String(decoding: moved, as: UTF8.self)
   }

@@ -27,6 +27,8 @@ enum CassetteCheck {
           let redaction = RedactionFiles.paths(beside: location)
           for path in redaction { _ = try RedactionFiles.read(path) }
           result.redaction = redaction.isEmpty ? nil : redaction
+          result.shift = ShiftFiles.declared(for: location)
+          if let path = result.shift { try ShiftFiles.check(path) }
           result.unfinished = try CassetteSealer.unfinished(location)
         }
       } catch let error as EnvironmentError {
@@ -74,6 +76,8 @@ enum CassetteCheck {
     var rules: String?
     /// The files of what is redacted in it.
     var redaction: [String]?
+    /// The file of how its dates move.
+    var shift: String?
     /// Files among its bodies that no interaction has.
     var unusedBodies: Int?
     /// Interactions taken over from an unfinished recording.
@@ -87,8 +91,9 @@ enum CassetteCheck {
       if let problem { return terminal.error(problem) }
       let rules = rules.map { ", rules in \($0)" } ?? ""
       let redaction = (redaction ?? []).map { ", redaction in \($0)" }.joined()
+      let shift = shift.map { ", shift in \($0)" } ?? ""
       let holds = "\(counted(interactions ?? 0, "interaction")), \(counted(strings ?? 0, "string"))"
-      print("\(cassette): ok, \(holds)\(rules)\(redaction)")
+      print("\(cassette): ok, \(holds)\(rules)\(redaction)\(shift)")
       if let unusedBodies, unusedBodies > 0 {
         let them = unusedBodies == 1 ? "is a body" : "are \(unusedBodies) bodies"
         terminal.line("beside it \(them) that no interaction has, left by something killed; --recover removes that")
@@ -128,7 +133,7 @@ enum CassetteCheck {
            diorama cassette check --live [--upstream NAME=URL …] [--header …] [--values] [--json] PATH …
            diorama cassette check --openapi FILE [--upstream NAME …] [--json] PATH …
 
-    Reads a cassette whole: HAR, string store, bodies, the rules and the redaction that hold for it. Ends with 65 when
+    Reads a cassette whole: HAR, string store, bodies, the rules, redaction and shift that hold for it. Ends with 65 when
     something is broken, 66 when nothing is there.
     With --live and --openapi it writes nothing, and ends with 1 when something changed in shape, or is not as the document
     has it; with 69 when a backend gave no answer.

@@ -6,7 +6,7 @@ import LaunchContract
 /// Rules of how dates move in files: `NAME.shift.json` beside a cassette, `shift.json` for all cassettes in its folder.
 package enum ShiftFiles {
   /// The file that holds for a cassette where nothing else is asked for; nil where there is none.
-  static func declared(for location: CassetteLocation) -> String? {
+  package static func declared(for location: CassetteLocation) -> String? {
     [location.base + ".shift.json", location.folder + "/shift.json"]
       .first { FileManager.default.fileExists(atPath: $0) }
   }
@@ -20,19 +20,7 @@ package enum ShiftFiles {
   /// - Throws: an ``EnvironmentError``: `inputOutput` where it, or a key's file, cannot be read, `usage` for what cannot be
   ///   used, with its JSON path and what is allowed there.
   package static func read(_ path: String, variables: [String: String]) throws(EnvironmentError) -> ShiftRules {
-    let data: Data
-    do {
-      data = try Data(contentsOf: URL(fileURLWithPath: path))
-    } catch {
-      throw EnvironmentError(
-        .inputOutput, "cannot read the rules \(path): \(error.systemReason); mend that, or name another file")
-    }
-    var rules: ShiftRules
-    do throws(ContractError) {
-      rules = try ShiftRules(decoding: data)
-    } catch {
-      throw EnvironmentError(.usage, "\(path): \(error.problem)")
-    }
+    var rules = try decoded(path)
     for (number, key) in rules.jwt.enumerated() {
       guard let source = key.key else { continue }
       let place = "\(path): $.jwt[\(number)].key"
@@ -41,6 +29,43 @@ package enum ShiftFiles {
     }
     _ = try rules.compiled(from: path)
     return rules
+  }
+
+  /// Reads the rules in a file without the keys that stand elsewhere: those may be at hand for replay alone.
+  ///
+  /// - Parameter path: of the file.
+  /// - Throws: an ``EnvironmentError`` as ``read(_:variables:)`` does.
+  package static func check(_ path: String) throws(EnvironmentError) {
+    var rules = try decoded(path)
+    for (number, key) in rules.jwt.enumerated() {
+      guard let source = key.key else { continue }
+      guard source.hasPrefix("env:") || source.hasPrefix("file:") else {
+        throw noSource(source, at: "\(path): $.jwt[\(number)].key")
+      }
+      // Stands for the key.
+      rules.jwt[number].text = Secret("key")
+      rules.jwt[number].key = nil
+    }
+    _ = try rules.compiled(from: path)
+  }
+
+  private static func decoded(_ path: String) throws(EnvironmentError) -> ShiftRules {
+    let data: Data
+    do {
+      data = try Data(contentsOf: URL(fileURLWithPath: path))
+    } catch {
+      throw EnvironmentError(
+        .inputOutput, "cannot read the rules \(path): \(error.systemReason); mend that, or name another file")
+    }
+    do throws(ContractError) {
+      return try ShiftRules(decoding: data)
+    } catch {
+      throw EnvironmentError(.usage, "\(path): \(error.problem)")
+    }
+  }
+
+  private static func noSource(_ source: String, at place: String) -> EnvironmentError {
+    EnvironmentError(.usage, "\(place): '\(source.prefix(20))' is neither env:VAR nor file:PATH; or use text")
   }
 
   private static func text(
@@ -53,9 +78,7 @@ package enum ShiftFiles {
       }
       return text
     }
-    guard source.hasPrefix("file:") else {
-      throw EnvironmentError(.usage, "\(place): '\(source.prefix(20))' is neither env:VAR nor file:PATH; or use text")
-    }
+    guard source.hasPrefix("file:") else { throw noSource(source, at: place) }
     let name = String(source.dropFirst(5))
     let file = name.hasPrefix("/") ? name : (path as NSString).deletingLastPathComponent + "/" + name
     guard let data = FileManager.default.contents(atPath: file), let text = String(data: data, encoding: .utf8) else {

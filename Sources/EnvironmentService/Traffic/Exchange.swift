@@ -88,13 +88,14 @@ struct Exchange: Sendable {
       outgoing.body = body
       sought = found?.request ?? outgoing
       keys = found?.keys
+      keysAsSent = found?.keysAsSent
       length = found?.length
     }
     var isRecorded = false
     if let keys, let replay = environment.replay {
-      var played = environment.next(for: keys) ?? keysAsSent.flatMap { environment.next(for: $0) }
+      var played = environment.next(for: keys, or: keysAsSent)
       // Of requests that the app sends at once chance may have put this one before its turn.
-      if played == nil { played = await environment.turn(of: keys) }
+      if played == nil { played = await environment.turn(of: keys, or: keysAsSent) }
       if let index = played {
         environment.learnCookies(
           replay.interactions[index].response.headers, upstream: replay.upstream(of: index), form: form)

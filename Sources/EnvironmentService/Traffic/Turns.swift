@@ -49,24 +49,37 @@ final class Turns: Sendable {
 }
 
 extension Environment {
+  /// The interaction to play for a request whose dates were moved back; else for the same as it came.
+  func next(for keys: RequestKeys, or keysAsSent: RequestKeys?) -> Int? {
+    next(for: keys) ?? keysAsSent.flatMap { next(for: $0) }
+  }
+
   /// Seconds for which a request that comes before its turn is held, where nothing else is asked for.
   static let turnSeconds = 5.0
 
   /// Holds a request that comes before its turn in strict order until what was recorded before it has been played: which of
   /// those that an app sends at the same time comes first is chance.
   ///
-  /// - Parameter keys: of the request.
+  /// - Parameters:
+  ///   - keys: of the request, in the recording's time where dates are moved.
+  ///   - keysAsSent: of the same as it came, where those are others.
   /// - Returns: the interaction to play; nil where its turn does not come in time, or it has none.
-  func turn(of keys: RequestKeys) async -> Int? {
+  func turn(of keys: RequestKeys, or keysAsSent: RequestKeys? = nil) async -> Int? {
     let seconds = specification.turnSeconds ?? Self.turnSeconds
-    func isEarly() -> Bool { state.withLock { !$0.isOver && ($0.playback?.isEarly(keys.key) ?? false) } }
+    let all = [keys, keysAsSent].compactMap(\.self)
+    @Sendable func isEarly() -> Bool {
+      state.withLock { state in
+        guard !state.isOver, let playback = state.playback else { return false }
+        return all.contains { playback.isEarly($0.key) }
+      }
+    }
     guard seconds > 0, isEarly() else { return nil }
     return await withTaskGroup(of: Int?.self) { group in
       group.addTask { [self] in
         while !Task.isCancelled {
           let count = turns.count
-          if let index = next(for: keys) { return index }
-          guard state.withLock({ !$0.isOver && ($0.playback?.isEarly(keys.key) ?? false) }) else { return nil }
+          if let index = next(for: keys, or: keysAsSent) { return index }
+          guard isEarly() else { return nil }
           await turns.wait(after: count)
         }
         return nil

@@ -95,6 +95,41 @@ struct DeclaredDateTests {
   }
 
   @Test(
+    "of queries are moved in URLs, wherever those stand and wherever the text is cut",
+    arguments: [
+      ("</a?since=1538989200>; rel=next", "</a?since=1795375800>; rel=next"),
+      ("0; url=https://a.test/?x=1&Since=1538989200#top", "0; url=https://a.test/?x=1&Since=1795375800#top"),
+      (#"<a href="/?x=1&amp;since=1538989200">"#, #"<a href="/?x=1&amp;since=1795375800">"#),
+      (#"{"next": "/?x=1\u0026since\u003d1538989200"}"#, #"{"next": "/?x=1\u0026since\u003d1795375800"}"#),
+      ("/?since=1538989200&day=2018-10-08", "/?since=1795375800&day=2026-11-22"),
+      ("/?since=1538989200&since=1538989200", "/?since=1795375800&since=1795375800"),
+      ("/?from=2018-10-08T09:00:00Z&at=2018-10-08T09:00:00Z", "/?from=2018-10-08T09:00:00Z&at=2026-11-22T19:30:00Z"),
+      ("/?since=2018-10-08T09%3A00%3A00Z", "/?since=2026-11-22T19%3A30%3A00Z"),
+      ("/?xsince=1538989200&sinces=1538989200&since=a", "/?xsince=1538989200&sinces=1538989200&since=a"),
+      ("since=1538989200 &sinc", "since=1538989200 &sinc"), ("/?since=", "/?since="),
+    ])
+  func urls(recorded: String, replayed: String) throws {
+    let shifter = DateShifter(eightYears, places: try Self.places())
+    let bytes = Array(recorded.utf8)
+    for size in [1, 3, 1000] {
+      for form in [DateShifter.BodyForm.text, .json] {
+        var body = shifter.body(form)
+        var output: [UInt8] = []
+        for start in stride(from: 0, to: bytes.count, by: size) {
+          output += body.push(Array(bytes[start..<min(start + size, bytes.count)]))
+        }
+        output += body.finish()
+        #expect(String(decoding: output, as: UTF8.self) == replayed, "in pieces of \(size)")
+      }
+    }
+    #expect(shifter.headers(["Link": recorded])["Link"] == replayed)
+    #expect(shifter.reversed.headers(["Referer": replayed])["Referer"] == recorded)
+    // A number that would become longer stays where the length is told already.
+    let old = "/?since=999999999"
+    #expect(String(decoding: shifter.body(Array(old.utf8), .text), as: UTF8.self) == old)
+  }
+
+  @Test(
     "are refused at places that there are not",
     arguments: [
       ("expires", "'expires' is no place"), ("cookie:a", "there is no place 'cookie'"),

@@ -136,6 +136,104 @@ struct ShiftedReplayTests {
     }
   }
 
+  @Test("holds what comes before its turn in strict order, with the app's own dates too", .timeLimit(.minutes(2)))
+  func strict() async throws {
+    let upstream = try TestUpstream { _ in text("ok") }
+    try await withWorld(upstream) { world in
+      let own = "/from?at=2010-01-01T00:00:00Z"
+      try await world.run(.record, ["api": upstream.origin], with: Self.at(Self.recorded)) { environment async throws in
+        _ = try await environment.get("/first")
+        _ = try await environment.get(own)
+      }
+      let report = try await world.run(
+        .replay,
+        with: {
+          Self.at(Self.replayed, ShiftRules())(&$0)
+          $0.order = .strict
+        }
+      ) { environment async throws in
+        let isAnswered = Guarded(false)
+        async let early = {
+          defer { isAnswered.withLock { $0 = true } }
+          return try await environment.get(own)
+        }()
+        while environment.turns.waiting == 0, !isAnswered.withLock({ $0 }) { await Task.yield() }
+        #expect(try await environment.get("/first").status == 200)
+        let answer = try await early
+        #expect(answer.status == 200)
+      }
+      #expect(report.ok && report.requests.replayed == 2, "\(report)")
+    }
+  }
+
+  @Test(
+    "finds bodies of more than a mebibyte by their dates, and as they came",
+    arguments: ["application/json", "application/x-www-form-urlencoded", "text/plain", "application/xml", ""])
+  func longBodies(type: String) async throws {
+    let upstream = try TestUpstream { request in
+      _ = try await request.body.collect(upTo: 1 << 24)
+      return text(request.target)
+    }
+    let filler = String(repeating: "x", count: 1_200_000)
+    func post(_ environment: Environment, _ target: String, _ at: String, _ number: Int = 0) async throws -> Int {
+      let body =
+        switch type {
+        case "application/json": #"{"a": "\#(filler)", "exp": \#(number), "at": "\#(at)"}"#
+        case "application/x-www-form-urlencoded": "a=\(filler)&exp=\(number)&at=\(at)"
+        default: "\(at) \(filler) \(at)"
+        }
+      let port = environment.upstreams[0].port
+      return try await onThread {
+        let client = try RawClient(port: port)
+        let typed = type.isEmpty ? "" : "Content-Type: \(type)\r\n"
+        try client.send(
+          "POST \(target) HTTP/1.1\r\nHost: a\r\n\(typed)Content-Length: \(body.utf8.count)\r\n\r\n\(body)")
+        return try client.receiveAnswer().status
+      }
+    }
+    let own = "2010-01-01T00:00:00Z"
+    try await withWorld(upstream) { world in
+      try await world.run(.record, ["api": upstream.origin], with: Self.at(Self.recorded)) { environment async throws in
+        #expect(try await post(environment, "/a?at=\(Self.recorded)", Self.recorded, 1_538_989_200) == 200)
+        #expect(try await post(environment, "/b?at=\(own)", own) == 200)
+      }
+      let rules = try Self.rules(#"{"epochSeconds": ["$.exp", "form:exp"]}"#)
+      let report = try await world.run(.replay, with: Self.at(Self.replayed, rules)) { environment async throws in
+        #expect(try await post(environment, "/a?at=\(Self.replayed)", Self.replayed, 1_795_375_800) == 200)
+        #expect(try await post(environment, "/b?at=\(own)", own) == 200)
+        #expect(try await post(environment, "/b?at=\(own)", Self.replayed) == 501)
+      }
+      #expect(report.requests.replayed == 2 && report.unused.isEmpty, "\(report)")
+    }
+  }
+
+  @Test("moves declared query items in the URLs of answers, so that the app's next request is found")
+  func links() async throws {
+    let upstream = try TestUpstream { request in
+      var answer = text(#"{"next": "/list?page=2&since=1538989200"}"#, type: "application/json")
+      answer.headers.append("Location", "/list?since=1538989200")
+      answer.headers.append("Link", "</list?page=3&since=1538989200>; rel=\"next\"")
+      return answer
+    }
+    try await withWorld(upstream) { world in
+      try await world.run(.record, ["api": upstream.origin], with: Self.at(Self.recorded)) { environment async throws in
+        for target in ["/", "/list?since=1538989200", "/list?page=2&since=1538989200"] {
+          #expect(try await environment.get(target).status == 200)
+        }
+      }
+      let rules = try Self.rules(#"{"epochSeconds": ["query:since"]}"#)
+      let report = try await world.run(.replay, with: Self.at(Self.replayed, rules)) { environment async throws in
+        let first = try await environment.get("/")
+        #expect(first.headers["Location"] == "/list?since=1795375800")
+        #expect(first.headers["Link"] == "</list?page=3&since=1795375800>; rel=\"next\"")
+        #expect(first.text == #"{"next": "/list?page=2&since=1795375800"}"#)
+        #expect(try await environment.get("/list?since=1795375800").status == 200)
+        #expect(try await environment.get("/list?page=2&since=1795375800").status == 200)
+      }
+      #expect(report.ok && report.unused.isEmpty, "\(report)")
+    }
+  }
+
   @Test("signs tokens anew where there is a key, and takes them back")
   func tokens() async throws {
     let key = try TokenKey("a secret", keyID: nil)
