@@ -148,7 +148,8 @@ struct LimitTests {
     // In a process of its own, since the limit is one of the process.
     await #expect(processExitsWith: .success) {
       let ok = TestHandler.responding(Response(status: 200))
-      try await withServer(.init(), ok) { port in
+      // Where a client takes the descriptor that the server keeps in reserve, it has to wait for one that becomes idle.
+      try await withServer(.init(idleSeconds: 5), ok) { port in
         var limit = rlimit(rlim_cur: 100, rlim_max: 100)
         setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
         let statuses = try await onThread {
