@@ -3,7 +3,7 @@ import Testing
 
 @testable import Diorama
 
-@Suite("Cancelling", .timeLimit(.minutes(1)))
+@Suite("Cancelling", .timeLimit(.minutes(5)))
 struct CancellationTests {
   @Test("ends a sleep with a CancellationError, and counts it no more", arguments: Pace.movable)
   func sleeping(_ pace: Pace) async throws {

@@ -2,7 +2,7 @@
 import Foundation
 import Testing
 
-@Suite("The clock as any Clock", .timeLimit(.minutes(1)))
+@Suite("The clock as any Clock", .timeLimit(.minutes(5)))
 struct ClockProtocolTests {
   private let clock = DioramaClock.manual(start: autumnMorning)
 

@@ -3,7 +3,7 @@ import Foundation
 import LaunchContract
 import Testing
 
-@Suite("An app's clock under a contract", .timeLimit(.minutes(1)))
+@Suite("An app's clock under a contract", .timeLimit(.minutes(5)))
 struct ContractClockTests {
   private func clock(_ clock: LaunchContract.Clock) throws -> DioramaClock {
     let contract = LaunchContract(environment: .init(id: "", name: ""), mode: "mock", clock: clock, seed: "")

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Diorama
 
-@Suite("Work under a deadline", .timeLimit(.minutes(1)))
+@Suite("Work under a deadline", .timeLimit(.minutes(5)))
 struct DeadlineTests {
   private let clock = DioramaClock.manual(start: autumnMorning)
   private let names = Collected<String>()

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Diorama
 
-@Suite("A clock whose environment is lost", .timeLimit(.minutes(1)))
+@Suite("A clock whose environment is lost", .timeLimit(.minutes(5)))
 struct FailingTests {
   private let time = ScriptedTime()
   private let names = Collected<String>()

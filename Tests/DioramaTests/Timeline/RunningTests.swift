@@ -3,7 +3,7 @@ import Testing
 
 @testable import Diorama
 
-@Suite("Running a clock", .timeLimit(.minutes(1)))
+@Suite("Running a clock", .timeLimit(.minutes(5)))
 struct RunningTests {
   private let clock = DioramaClock.manual(start: autumnMorning)
   private let names = Collected<String>()

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Diorama
 
-@Suite("Sleepers", .timeLimit(.minutes(1)))
+@Suite("Sleepers", .timeLimit(.minutes(5)))
 struct SleepingTests {
   private let time = ScriptedTime()
   private let names = Collected<String>()

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Diorama
 
-@Suite("Waiting for sleepers", .timeLimit(.minutes(1)))
+@Suite("Waiting for sleepers", .timeLimit(.minutes(5)))
 struct WaitingForSleepersTests {
   private let timeline = Timeline.scripted(.manual)
   private let names = Collected<String>()

@@ -2,7 +2,7 @@ import Diorama
 import LaunchContract
 import Testing
 
-@Suite("Following a toggle", .timeLimit(.minutes(1)))
+@Suite("Following a toggle", .timeLimit(.minutes(5)))
 struct ToggleChangesTests {
   @Test("gives each new value, and none that is like the one before")
   func changes() async {

@@ -44,7 +44,7 @@ struct NewsTests {
     }
   }
 
-  @Test("wake those who wait, and only those who do not know them", .timeLimit(.minutes(1)))
+  @Test("wake those who wait, and only those who do not know them", .timeLimit(.minutes(5)))
   func waiting() async throws {
     try await withWorld { world in
       let environment = try world.provision(.mock, ["api": Self.origin])
@@ -61,7 +61,7 @@ struct NewsTests {
     }
   }
 
-  @Test("end a wait when its time has come, when it is cancelled, and with the environment", .timeLimit(.minutes(1)))
+  @Test("end a wait when its time has come, when it is cancelled, and with the environment", .timeLimit(.minutes(5)))
   func ends() async throws {
     try await withWorld { world in
       let environment = try world.provision(.mock)

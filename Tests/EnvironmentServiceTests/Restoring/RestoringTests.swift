@@ -62,7 +62,7 @@ struct RestoringTests {
     }
   }
 
-  @Test("gives an app that waits with an old watch another one", .timeLimit(.minutes(1)))
+  @Test("gives an app that waits with an old watch another one", .timeLimit(.minutes(5)))
   func watches() async throws {
     try await withWorld { world in
       try await world.twoLives(.mock) { environment async throws in
