@@ -57,11 +57,13 @@ struct DeclaredDateTests {
     #expect(String(decoding: shifter.reversed.body(Array(replayed.utf8), .json), as: UTF8.self) == recorded)
   }
 
-  @Test("in events stand in a document each, and a broken one is no reason to misread the next")
-  func lines() throws {
+  @Test(
+    "in events stand in a document each, and a broken one is no reason to misread the next",
+    arguments: ["{\"exp\": [\"broken", String(repeating: "[", count: 5000)])
+  func lines(broken: String) throws {
     let shifter = DateShifter(eightYears, places: try Self.places())
-    let text = "data: {\"exp\": 1538989200}\n\ndata: {\"exp\": [\"broken\n\ndata: {\"exp\": 1538989200}\n\n"
-    let moved = "data: {\"exp\": 1795375800}\n\ndata: {\"exp\": [\"broken\n\ndata: {\"exp\": 1795375800}\n\n"
+    let text = "data: {\"exp\": 1538989200}\n\ndata: \(broken)\n\ndata: {\"exp\": 1538989200}\n\n"
+    let moved = "data: {\"exp\": 1795375800}\n\ndata: \(broken)\n\ndata: {\"exp\": 1795375800}\n\n"
     #expect(String(decoding: shifter.body(Array(text.utf8), .jsonLines), as: UTF8.self) == moved)
   }
 
