@@ -1,12 +1,8 @@
-package import Foundation
-package import LaunchContract
-
 /// What is taken out of a recording beside what always is: credentials that the environment knows, and the headers that
 /// carry them.
 ///
-/// The member `redact` of a request, and the content of `NAME.redact.json` and `redact.json` beside a cassette. A member
-/// that is not known is refused, since a rule with a typing error would redact nothing.
-package struct RedactionRules: Codable, Sendable, Equatable {
+/// The member `redact` of a request, and the content of `NAME.redact.json` and `redact.json` beside a cassette.
+package struct RedactionRules: RulesDocument {
   /// Header fields whose whole value goes; in any case of letters.
   package var headers: [String] = []
   /// Items of a URL's query whose value goes, in the request's and in URLs in headers and text; in any case of letters.
@@ -55,6 +51,8 @@ package struct RedactionRules: Codable, Sendable, Equatable {
     case headers, query, json, form, patterns, keep
   }
 
+  package static var members: [String] { CodingKeys.allCases.map(\.rawValue) }
+
   package init(from decoder: any Decoder) throws {
     let container = try decoder.strictContainer(CodingKeys.self)
     headers = try container.texts(.headers)
@@ -75,24 +73,6 @@ package struct RedactionRules: Codable, Sendable, Equatable {
     if keep != Keep() { try container.encode(keep, forKey: .keep) }
   }
 
-  /// Reads rules, as a file has them.
-  ///
-  /// - Throws: a `ContractError` that says in one line what is wrong at which JSON path, and what is allowed there.
-  package init(decoding data: Data) throws(ContractError) {
-    if let document = try? JSON.parse([UInt8](data)), let name = document.repeatedName {
-      throw ContractError("'\(name.prefix(80))' is there twice; put both into one")
-    }
-    do throws(ContractError) {
-      self = try ContractJSON.decode(Self.self, from: data, source: "")
-    } catch {
-      let isAtMember = CodingKeys.allCases.contains { error.problem.hasPrefix("\($0.rawValue)") }
-      throw ContractError(isAtMember ? "$.\(error.problem)" : error.problem)
-    }
-  }
-
-  /// Whether there is no rule at all.
-  package var isEmpty: Bool { self == RedactionRules() }
-
   /// All of these and all of the others: rules only add up.
   package func adding(_ others: RedactionRules) -> RedactionRules {
     func united(_ left: [String], _ right: [String]) -> [String] { left + right.filter { !left.contains($0) } }
@@ -105,57 +85,5 @@ package struct RedactionRules: Codable, Sendable, Equatable {
     all.keep.headers = united(keep.headers, others.keep.headers)
     all.keep.credentials = united(keep.credentials, others.keep.credentials)
     return all
-  }
-}
-
-/// A member of any name.
-private struct AnyName: CodingKey {
-  let stringValue: String
-  var intValue: Int? { nil }
-
-  init(stringValue: String) { self.stringValue = stringValue }
-  init?(intValue: Int) { nil }
-}
-
-extension Decoder {
-  /// A container that has none but known members.
-  func strictContainer<Key: CodingKey & CaseIterable>(
-    _ keys: Key.Type
-  ) throws -> KeyedDecodingContainer<Key> {
-    let names = Key.allCases.map(\.stringValue)
-    for key in try container(keyedBy: AnyName.self).allKeys where !names.contains(key.stringValue) {
-      let place = (codingPath.map(\.stringValue) + [String(key.stringValue.prefix(80))]).joined(separator: ".")
-      throw ContractError("$.\(place): there is no such rule; there are \(names.joined(separator: ", "))")
-    }
-    return try container(keyedBy: keys)
-  }
-}
-
-extension KeyedDecodingContainer {
-  func texts(_ key: Key) throws -> [String] { try decodeIfPresent([String].self, forKey: key) ?? [] }
-}
-
-extension KeyedEncodingContainer {
-  mutating func encode(texts: [String], _ key: Key) throws {
-    if !texts.isEmpty { try encode(texts, forKey: key) }
-  }
-}
-
-extension JSON {
-  /// A member's name that an object in it has twice; nil where there is none.
-  var repeatedName: String? {
-    switch self {
-    case .object(let members):
-      var names = Set<String>()
-      for member in members {
-        if !names.insert(member.key).inserted { return member.key }
-        if let name = member.value.repeatedName { return name }
-      }
-      return nil
-    case .array(let values):
-      for value in values { if let name = value.repeatedName { return name } }
-      return nil
-    default: return nil
-    }
   }
 }

@@ -1,11 +1,9 @@
-package import Foundation
 package import LaunchContract
 
 /// Where dates of recorded answers stand that cannot be told from other text, and by which keys tokens are signed anew.
 ///
-/// The member `shift` of a request, and the content of `NAME.shift.json` and `shift.json` beside a cassette. A member that
-/// is not known is refused, since a rule with a typing error would move nothing.
-package struct ShiftRules: Codable, Sendable, Equatable {
+/// The member `shift` of a request, and the content of `NAME.shift.json` and `shift.json` beside a cassette.
+package struct ShiftRules: RulesDocument {
   /// Places of numbers of seconds since 1970: `$.expires_at`, `header:X-Expires`, `query:since`, `form:since`.
   package var epochSeconds: [String] = []
   /// Places of numbers of milliseconds since 1970.
@@ -50,6 +48,8 @@ package struct ShiftRules: Codable, Sendable, Equatable {
     case epochSeconds, epochMilliseconds, dates, keep, jwt
   }
 
+  package static var members: [String] { CodingKeys.allCases.map(\.rawValue) }
+
   package init(from decoder: any Decoder) throws {
     let container = try decoder.strictContainer(CodingKeys.self)
     epochSeconds = try container.texts(.epochSeconds)
@@ -67,22 +67,4 @@ package struct ShiftRules: Codable, Sendable, Equatable {
     try container.encode(texts: keep, .keep)
     if !jwt.isEmpty { try container.encode(jwt, forKey: .jwt) }
   }
-
-  /// Reads rules, as a file has them.
-  ///
-  /// - Throws: a `ContractError` that says in one line what is wrong at which JSON path, and what is allowed there.
-  package init(decoding data: Data) throws(ContractError) {
-    if let document = try? JSON.parse([UInt8](data)), let name = document.repeatedName {
-      throw ContractError("'\(name.prefix(80))' is there twice; put both into one")
-    }
-    do throws(ContractError) {
-      self = try ContractJSON.decode(Self.self, from: data, source: "")
-    } catch {
-      let isAtMember = CodingKeys.allCases.contains { error.problem.hasPrefix("\($0.rawValue)") }
-      throw ContractError(isAtMember ? "$.\(error.problem)" : error.problem)
-    }
-  }
-
-  /// Whether nothing is declared.
-  package var isEmpty: Bool { self == ShiftRules() }
 }

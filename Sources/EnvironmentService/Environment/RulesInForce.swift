@@ -45,7 +45,7 @@ extension EnvironmentSpecification {
     guard let path = cassette?.declaredRules else { return .none }
     return .init(
       rules: try Self.readRules(path), source: (path as NSString).lastPathComponent,
-      isShared: path == cassette?.folderRules)
+      isShared: (path as NSString).lastPathComponent == "rules.json")
   }
 
   /// Reads a rules file.
@@ -68,13 +68,6 @@ extension EnvironmentSpecification {
 }
 
 extension CassetteLocation {
-  /// What counts as the same request for this cassette.
-  package var rules: String { base + ".rules.json" }
-  /// What counts as the same request for all cassettes of the folder.
-  package var folderRules: String { folder + "/rules.json" }
-
   /// The file of rules that holds for this cassette where nothing else is asked for; nil where there is none.
-  package var declaredRules: String? {
-    [rules, folderRules].first { FileManager.default.fileExists(atPath: $0) }
-  }
+  package var declaredRules: String? { declared("rules").first }
 }

@@ -1,6 +1,4 @@
 package import ControlAPI
-import Foundation
-import LaunchContract
 
 /// Rules in files: `NAME.redact.json` beside a cassette, and `redact.json` for all cassettes in its folder.
 package enum RedactionFiles {
@@ -15,9 +13,7 @@ package enum RedactionFiles {
 
   /// The files of rules that hold for a cassette; `diorama cassette check` reads them.
   package static func paths(beside location: CassetteLocation) -> [String] {
-    [location.base + ".redact.json", location.folder + "/redact.json"].filter {
-      FileManager.default.fileExists(atPath: $0)
-    }
+    location.declared("redact")
   }
 
   /// The rules in a file.
@@ -25,19 +21,7 @@ package enum RedactionFiles {
   /// - Throws: an ``EnvironmentError``: `inputOutput` where it cannot be read, `usage` for what cannot be used, with its
   ///   JSON path and what is allowed there.
   package static func read(_ path: String) throws(EnvironmentError) -> RedactionRules {
-    let data: Data
-    do {
-      data = try Data(contentsOf: URL(fileURLWithPath: path))
-    } catch {
-      throw EnvironmentError(
-        .inputOutput, "cannot read the redaction rules \(path): \(error.systemReason); mend that, or name another file")
-    }
-    let rules: RedactionRules
-    do throws(ContractError) {
-      rules = try RedactionRules(decoding: data)
-    } catch {
-      throw EnvironmentError(.usage, "\(path): \(error.problem)")
-    }
+    let rules = try RedactionRules(file: path, "redaction rules")
     _ = try rules.compiled(from: path)
     return rules
   }

@@ -7,8 +7,7 @@ import LaunchContract
 package enum ShiftFiles {
   /// The file that holds for a cassette where nothing else is asked for; nil where there is none.
   package static func declared(for location: CassetteLocation) -> String? {
-    [location.base + ".shift.json", location.folder + "/shift.json"]
-      .first { FileManager.default.fileExists(atPath: $0) }
+    location.declared("shift").first
   }
 
   /// The rules in a file, with the keys that it names.
@@ -20,7 +19,7 @@ package enum ShiftFiles {
   /// - Throws: an ``EnvironmentError``: `inputOutput` where it, or a key's file, cannot be read, `usage` for what cannot be
   ///   used, with its JSON path and what is allowed there.
   package static func read(_ path: String, variables: [String: String]) throws(EnvironmentError) -> ShiftRules {
-    var rules = try decoded(path)
+    var rules = try ShiftRules(file: path, "rules")
     for (number, key) in rules.jwt.enumerated() {
       guard let source = key.key else { continue }
       let place = "\(path): $.jwt[\(number)].key"
@@ -36,7 +35,7 @@ package enum ShiftFiles {
   /// - Parameter path: of the file.
   /// - Throws: an ``EnvironmentError`` as ``read(_:variables:)`` does.
   package static func check(_ path: String) throws(EnvironmentError) {
-    var rules = try decoded(path)
+    var rules = try ShiftRules(file: path, "rules")
     for (number, key) in rules.jwt.enumerated() {
       guard let source = key.key else { continue }
       guard source.hasPrefix("env:") || source.hasPrefix("file:") else {
@@ -47,21 +46,6 @@ package enum ShiftFiles {
       rules.jwt[number].key = nil
     }
     _ = try rules.compiled(from: path)
-  }
-
-  private static func decoded(_ path: String) throws(EnvironmentError) -> ShiftRules {
-    let data: Data
-    do {
-      data = try Data(contentsOf: URL(fileURLWithPath: path))
-    } catch {
-      throw EnvironmentError(
-        .inputOutput, "cannot read the rules \(path): \(error.systemReason); mend that, or name another file")
-    }
-    do throws(ContractError) {
-      return try ShiftRules(decoding: data)
-    } catch {
-      throw EnvironmentError(.usage, "\(path): \(error.problem)")
-    }
   }
 
   private static func noSource(_ source: String, at place: String) -> EnvironmentError {

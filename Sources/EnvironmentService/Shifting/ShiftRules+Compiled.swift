@@ -3,45 +3,37 @@ import ControlAPI
 import LaunchContract
 
 extension ShiftRules {
-  /// The most rules of one kind, and bytes of one of them.
-  private static let limit = 100
-  private static let textLimit = 4096
+  /// The most bytes of a key.
   private static let keyLimit = 64 << 10
 
   /// - Parameter source: where the rules stand, for the error: a member, a file.
   /// - Returns: what is declared, and what signs tokens; nil where no key is given.
   /// - Throws: an ``EnvironmentError`` of kind `usage` naming the first rule that cannot be used.
   func compiled(from source: String) throws(EnvironmentError) -> (places: DatePlaces, signer: TokenSigner?) {
-    func failure(_ place: String, _ problem: String) -> EnvironmentError {
-      EnvironmentError(.usage, "\(source): $.\(place): \(problem)")
-    }
+    let rules = RulePlaces(source: source, limit: 100)
     var places = DatePlaces()
     let lists: [(String, [String], DatePlaces.Kind)] = [
       ("keep", keep, .kept), ("epochSeconds", epochSeconds, .epochSeconds),
       ("epochMilliseconds", epochMilliseconds, .epochMilliseconds), ("dates", dates, .day),
     ]
     for (name, list, kind) in lists {
-      guard list.count <= Self.limit else { throw failure(name, "\(list.count) rules are more than \(Self.limit)") }
+      try rules.check(count: list.count, name)
       for (number, text) in list.enumerated() {
-        guard text.utf8.count <= Self.textLimit else {
-          throw failure("\(name)[\(number)]", "it has \(text.utf8.count) bytes, more than \(Self.textLimit)")
-        }
+        try rules.check(text, "\(name)[\(number)]")
         do throws(ContractError) { try places.add(text, kind) } catch {
-          throw failure("\(name)[\(number)]", error.problem)
+          throw rules.failure("\(name)[\(number)]", error.problem)
         }
       }
     }
     var keys: [TokenKey] = []
-    guard jwt.count <= Self.limit else { throw failure("jwt", "\(jwt.count) keys are more than \(Self.limit)") }
+    try rules.check(count: jwt.count, "jwt", "keys")
     for (number, key) in jwt.enumerated() {
       guard let text = key.text?.revealed, key.key == nil else {
-        throw failure("jwt[\(number)]", "give the key itself as text; env: and file: are for files of rules")
+        throw rules.failure("jwt[\(number)]", "give the key itself as text; env: and file: are for files of rules")
       }
-      guard text.utf8.count <= Self.keyLimit else {
-        throw failure("jwt[\(number)].text", "it has \(text.utf8.count) bytes, more than \(Self.keyLimit)")
-      }
+      try rules.check(text, "jwt[\(number)].text", atMost: Self.keyLimit)
       do throws(ContractError) { keys.append(try TokenKey(text, keyID: key.kid)) } catch {
-        throw failure("jwt[\(number)].text", error.problem)
+        throw rules.failure("jwt[\(number)].text", error.problem)
       }
     }
     guard !keys.isEmpty else { return (places, nil) }

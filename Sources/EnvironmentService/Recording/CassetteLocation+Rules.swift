@@ -1,0 +1,35 @@
+import ControlAPI
+import Foundation
+import LaunchContract
+
+extension CassetteLocation {
+  /// The files of one kind of rules that are there, the nearest first: `NAME.KIND.json` beside the cassette, then
+  /// `KIND.json` for all cassettes of its folder.
+  func declared(_ kind: String) -> [String] {
+    ["\(base).\(kind).json", "\(folder)/\(kind).json"].filter { FileManager.default.fileExists(atPath: $0) }
+  }
+}
+
+extension RulesDocument {
+  /// Reads a file of rules.
+  ///
+  /// - Parameters:
+  ///   - path: of the file.
+  ///   - what: what a person calls such rules.
+  /// - Throws: an ``EnvironmentError``: `inputOutput` where it cannot be read, `usage` for what are no rules, with the JSON
+  ///   path and what is allowed there.
+  init(file path: String, _ what: String) throws(EnvironmentError) {
+    let data: Data
+    do {
+      data = try Data(contentsOf: URL(fileURLWithPath: path))
+    } catch {
+      throw EnvironmentError(
+        .inputOutput, "cannot read the \(what) \(path): \(error.systemReason); mend that, or name another file")
+    }
+    do throws(ContractError) {
+      try self.init(decoding: data)
+    } catch {
+      throw EnvironmentError(.usage, "\(path): \(error.problem)")
+    }
+  }
+}
