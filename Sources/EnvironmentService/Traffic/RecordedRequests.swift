@@ -1,0 +1,130 @@
+import Cassettes
+import HTTPMessages
+import LaunchContract
+
+/// A cassette's requests, as they are looked up for some upstreams: by keys that were made of them once, with what is
+/// known of where their upstreams were.
+struct RecordedRequests: Sendable {
+  private let sought: SoughtInteractions
+  /// The cassette's, their requests as they would be recorded now.
+  var interactions: [Interaction] { sought.interactions }
+  let index: CassetteIndex
+  let maker: MatchKeyMaker
+  /// For whom they are.
+  let upstreams: [CassetteHeader.Upstream]
+  /// What the keys are made by.
+  let rules: MatchingRules.InForce
+  /// Tells whether positions in others mean the same here: nil for no rules and no order of one's own.
+  let rulesFingerprint: String?
+  /// The upstream of each interaction, or -1.
+  let assigned: [Int32]
+  let assignment: UpstreamAssignment
+  /// For each of the upstreams, where it was when it was recorded, if elsewhere.
+  let formerOrigins: [[Origin]]
+  /// Makes addresses of then those of now; nil where they are the same.
+  private let rebasing: AddressMap?
+
+  /// - Parameters:
+  ///   - sought: the interactions.
+  ///   - location: of the cassette.
+  ///   - upstreams: for whom they are.
+  ///   - rules: what counts as the same request.
+  ///   - order: in which they play.
+  /// - Throws: an ``EnvironmentError`` for a body that cannot be read, or rules that are broken.
+  init(
+    _ sought: SoughtInteractions, of location: CassetteLocation, upstreams: [CassetteHeader.Upstream],
+    rules: MatchingRules.InForce, order: PlaybackOrder
+  ) throws(EnvironmentError) {
+    self.upstreams = upstreams
+    self.rules = rules
+    rulesFingerprint = MatchingRules(rules: rules.rules.rules, order: order).fingerprint
+    do throws(ContractError) {
+      maker = MatchKeyMaker(try RuleBook(rules.rules, upstreams: upstreams, source: rules.source))
+    } catch {
+      throw EnvironmentError(.usage, "rules: \(error.problem)")
+    }
+    self.sought = sought
+    let interactions = sought.interactions
+    let assignment = UpstreamAssignment(upstreams)
+    self.assignment = assignment
+    assigned = interactions.map { Int32(assignment.upstream(of: $0) ?? -1) }
+    formerOrigins = Self.formerOrigins(interactions, of: upstreams, assigned: assigned)
+    let rebasing = Self.rebasing(upstreams: upstreams, formerOrigins: formerOrigins)
+    self.rebasing = rebasing
+    do {
+      let requests = Self.rebased(interactions, by: rebasing)
+      index = try CassetteIndex(requests, upstreams: upstreams, maker: maker, order: order) {
+        try Self.readBody($0, of: sought, by: rebasing, into: &$1)
+      }
+    } catch let error as EnvironmentError {
+      throw error
+    } catch {
+      throw EnvironmentError(.broken, "\(location.har): \(error)")
+    }
+  }
+
+  /// Where each upstream was when it was recorded, if elsewhere.
+  private static func formerOrigins(
+    _ interactions: [Interaction], of upstreams: [CassetteHeader.Upstream], assigned: [Int32]
+  ) -> [[Origin]] {
+    var former = [[Origin]](repeating: [], count: upstreams.count)
+    let present = upstreams.map { Array("\($0.origin)/".utf8) }
+    for number in interactions.indices where assigned[number] >= 0 {
+      let index = Int(assigned[number])
+      // Most are where they were, and say so in their first bytes.
+      guard !interactions[number].request.url.utf8.starts(with: present[index]),
+        let origin = RecordedURL(interactions[number].request.url).origin, origin != upstreams[index].origin,
+        !former[index].contains(origin)
+      else { continue }
+      former[index].append(origin)
+    }
+    return former
+  }
+
+  private static func rebasing(upstreams: [CassetteHeader.Upstream], formerOrigins: [[Origin]]) -> AddressMap? {
+    guard formerOrigins.contains(where: { !$0.isEmpty }) else { return nil }
+    return AddressMap(
+      upstreams: zip(upstreams, formerOrigins).map {
+        AddressMap.Upstream(name: $0.name, origin: $0.origin, port: 0, formerOrigins: $1)
+      }, mainPort: 0)
+  }
+
+  /// The interactions with requests that speak of the upstreams where they are now, as the app's requests will.
+  private static func rebased(_ interactions: [Interaction], by addresses: AddressMap?) -> [Interaction] {
+    guard let addresses else { return interactions }
+    return interactions.map { interaction in
+      var interaction = interaction
+      let url = RecordedURL(interaction.request.url)
+      if let origin = url.origin {
+        interaction.request.url = origin.description + addresses.requestTarget(url.target)
+      }
+      if case .bytes(let bytes) = interaction.request.body,
+        let body = addresses.requestBody(bytes, contentType: interaction.request.headers["Content-Type"])
+      {
+        interaction.request.body = .bytes(body)
+      }
+      return interaction
+    }
+  }
+
+  /// Reads the body of a recorded request, which lies in a file, as it is matched.
+  ///
+  /// - Parameters:
+  ///   - index: of the interaction.
+  ///   - key: takes the pieces.
+  /// - Throws: an ``EnvironmentError`` where it cannot be read.
+  func readBody(_ index: Int, into key: inout KeyStream) throws {
+    try Self.readBody(index, of: sought, by: rebasing, into: &key)
+  }
+
+  private static func readBody(
+    _ index: Int, of sought: SoughtInteractions, by rebasing: AddressMap?, into key: inout KeyStream
+  ) throws {
+    var rewriter = rebasing?.requestBodyRewriter(
+      contentType: sought.interactions[index].request.headers["Content-Type"])
+    try sought.readRequestBody(index) { piece in
+      (rewriter?.push(piece) ?? piece).withUnsafeBytes { key.push($0) }
+    }
+    rewriter?.finish().withUnsafeBytes { key.push($0) }
+  }
+}

@@ -1,0 +1,198 @@
+import Cassettes
+import HTTPMessages
+import HTTPServer
+
+// Making answers of recorded responses, as an app gets them.
+extension Replay {
+  /// Whether a response's body is at hand and goes out in one: it is not in a file, and is no stream.
+  func isInline(_ index: Int) -> Bool {
+    if interactions[index].response.isStreamed || interactions[index].webSocket != nil { return false }
+    return if case .bytes = interactions[index].response.body { true } else { false }
+  }
+
+  /// A response in full: its body from the cassette, or streamed from its file.
+  func response(_ index: Int, addresses: AddressMap, form: AddressMap.Form, isCoded: Bool) throws -> Response {
+    let interaction = interactions[index]
+    guard isInline(index) || mustHold(index, addresses: addresses, form: form, isCoded: isCoded) else {
+      return try stream(index, addresses: addresses, form: form, isCoded: isCoded)
+    }
+    let body = try bytes(of: index, addresses: addresses, form: form, isCoded: isCoded)
+    return Response(
+      status: interaction.response.status, reason: interaction.response.reason,
+      headers: headers(of: index, addresses: addresses, form: form, isCoded: isCoded),
+      body: interaction.response.isChunked ? .stream(BytePipe(holding: body), length: nil) : .bytes(body),
+      trailers: trailers(of: index, addresses: addresses, form: form))
+  }
+
+  /// The fields that follow a body, as the app gets them; nil where there are none.
+  func trailers(of index: Int, addresses: AddressMap, form: AddressMap.Form) -> Trailers? {
+    let recorded = interactions[index].response.trailers
+    guard !recorded.fields.isEmpty else { return nil }
+    return Trailers(addresses.responseHeaders(recorded, upstream: upstream(of: index), form: form))
+  }
+
+  /// Whether a body that lies in a file is read whole for its length to be told, as it was when it was recorded.
+  private func mustHold(_ index: Int, addresses: AddressMap, form: AddressMap.Form, isCoded: Bool) -> Bool {
+    let response = interactions[index].response
+    guard !response.isChunked, response.status != 206 else { return false }
+    let isSized = bodyShifter(of: index)?.keepsLength ?? true
+    guard rewriter(of: index, addresses: addresses, form: form) != nil || !isSized else {
+      return isCoded && response.body.length <= Exchange.matchLimit
+    }
+    // The length on the wire decided then.
+    let told = response.headers["Content-Length"].flatMap { Int($0) } ?? response.body.length
+    return told <= Exchange.rewriteLimit && response.body.length <= Exchange.matchLimit
+  }
+
+  /// How a response was coded on the wire, if it was and we can code it again.
+  func codings(of index: Int) -> ContentCodings? {
+    guard isCodedAnywhere else { return nil }
+    let response = interactions[index].response
+    let values = response.headers.all("Content-Encoding")
+    // A part of a coded whole was recorded as it came.
+    guard !values.isEmpty, ![204, 206, 304].contains(response.status), !response.isBodyAsSent,
+      interactions[index].request.method != "HEAD"
+    else { return nil }
+    return ContentCodings(header: values.joined(separator: ", "))
+  }
+
+  /// Whether a response is to be coded as recorded for an app that sends this `Accept-Encoding`.
+  func isCoded(_ index: Int, accepted: String?) -> Bool {
+    guard let codings = codings(of: index) else { return false }
+    // Who asks as was asked when it was recorded is answered as then, whatever an upstream made of it.
+    if accepted == interactions[index].request.headers["Accept-Encoding"] { return true }
+    return ContentCodings.isAccepted(codings, by: accepted)
+  }
+
+  /// The head of a recorded response as the app gets it. `Content-Encoding` is gone where the body is not coded.
+  func headers(of index: Int, addresses: AddressMap, form: AddressMap.Form, isCoded: Bool) -> Headers {
+    let fields = addresses.responseHeaders(
+      interactions[index].response.headers, upstream: upstream(of: index), form: form)
+    return headers(fields, of: index, isCoded: isCoded)
+  }
+
+  private func headers(_ fields: Headers, of index: Int, isCoded: Bool) -> Headers {
+    var headers = fields
+    if codings(of: index) != nil, !isCoded { headers.remove("Content-Encoding") }
+    guard let shifter else { return headers }
+    // A digest of the body would not be one of what goes out.
+    if bodyShifter(of: index) != nil {
+      headers.fields.removeAll { HeaderRedaction.digests.contains($0.name.lowercased()) }
+    }
+    return shifter.headers(headers)
+  }
+
+  /// A response at an upstream's own port that is built once, for all environments if it is the same for all.
+  func prepared(_ index: Int, addresses: AddressMap, isCoded: Bool) throws -> PreparedResponse {
+    if let response = common.withLock({ $0[index, isCoded] }) { return response }
+    let interaction = interactions[index]
+    let recorded = interaction.response
+    let bytes = try CassetteReader.bytes(of: recorded.body, in: location)
+    let body = rewritten(bytes, of: index, addresses: addresses, form: .ownPort)
+    let fields = addresses.responseHeaders(recorded.headers, upstream: upstream(of: index), form: .ownPort)
+    let trailers = trailers(of: index, addresses: addresses, form: .ownPort)
+    let response = try PreparedResponse(
+      status: recorded.status, headers: headers(fields, of: index, isCoded: isCoded),
+      body: try coded(body, of: index, isCoded: isCoded), framing: framing(of: interaction),
+      trailers: trailers?.headers ?? [:])
+    if body == bytes, fields == recorded.headers, trailers?.headers ?? [:] == recorded.trailers,
+      !addresses.hasUpstreamAtEndpoint
+    {
+      common.withLock { $0.keep(response, index, of: interactions.count, isCoded: isCoded) }
+    }
+    return response
+  }
+
+  /// What makes upstreams' addresses in a body the endpoints'. Nil for a part of a text, whose place in the whole is
+  /// counted in the upstream's bytes, and for what could not be read when it was recorded.
+  func rewriter(of index: Int, addresses: AddressMap, form: AddressMap.Form) -> BodyRewriter? {
+    let response = interactions[index].response
+    guard response.status != 206, !response.isBodyAsSent else { return nil }
+    return addresses.responseBodyRewriter(
+      contentType: response.headers["Content-Type"], upstream: upstream(of: index), form: form)
+  }
+
+  /// What moves dates in a body; nil for one that is not to be changed, as for ``rewriter(of:addresses:form:)``.
+  func bodyShifter(of index: Int) -> BodyShifter? {
+    let response = interactions[index].response
+    guard let shifter, response.status != 206, !response.isBodyAsSent,
+      let form = DateShifter.form(response.headers["Content-Type"])
+    else { return nil }
+    return shifter.body(form)
+  }
+
+  /// An inline body as the app gets it.
+  private func bytes(of index: Int, addresses: AddressMap, form: AddressMap.Form, isCoded: Bool) throws -> [UInt8] {
+    let bytes = try CassetteReader.bytes(of: interactions[index].response.body, in: location)
+    return try coded(
+      rewritten(bytes, of: index, addresses: addresses, form: form), of: index, isCoded: isCoded)
+  }
+
+  private func rewritten(_ bytes: [UInt8], of index: Int, addresses: AddressMap, form: AddressMap.Form) -> [UInt8] {
+    var body = bytes
+    if var rewriter = rewriter(of: index, addresses: addresses, form: form) {
+      body = rewriter.push(body) + rewriter.finish()
+    }
+    if var shifter = bodyShifter(of: index) { body = shifter.push(body) + shifter.finish() }
+    return body
+  }
+
+  private func coded(_ body: [UInt8], of index: Int, isCoded: Bool) throws -> [UInt8] {
+    guard isCoded, let codings = codings(of: index) else { return body }
+    return try codings.encode(body)
+  }
+
+  /// Chunked where it was chunked; for what has no body by rule the length that was told.
+  private func framing(of interaction: Interaction) -> PreparedResponse.Framing {
+    let response = interaction.response
+    if interaction.request.method == "HEAD" || response.status == 304 {
+      return .headOnly(contentLength: response.headers["Content-Length"].flatMap(Int.init))
+    }
+    return response.isChunked ? .chunked : .length
+  }
+
+  /// A response whose body lies in a file, streamed from there.
+  func stream(_ index: Int, addresses: AddressMap, form: AddressMap.Form, isCoded: Bool) throws -> Response {
+    let interaction = interactions[index]
+    guard case .file(let name, let length) = interaction.response.body else {
+      return Response(status: interaction.response.status)
+    }
+    let headers = headers(of: index, addresses: addresses, form: form, isCoded: isCoded)
+    let file = try CassetteReader.file(name, length: length, in: location)
+    var transform = BodyTransform(
+      decoder: nil, rewriter: rewriter(of: index, addresses: addresses, form: form),
+      shifter: bodyShifter(of: index), encoder: isCoded ? try codings(of: index)?.encoder() : nil)
+    let isChunked = interaction.response.isChunked
+    var response = Response(status: interaction.response.status, reason: interaction.response.reason, headers: headers)
+    guard !transform.isIdentity || isChunked else {
+      response.body = .file(file)
+      return response
+    }
+    let hasLength = transform.keepsLength && !isChunked
+    let pipe = BytePipe(capacity: FileBody.pieceSize)
+    Task {
+      do {
+        var offset = 0
+        while offset < length {
+          let piece = try file.read(at: offset, upTo: FileBody.pieceSize)
+          offset += piece.count
+          try await pipe.write(try transform.push(piece))
+        }
+        try await pipe.write(try transform.finish())
+        pipe.finish()
+      } catch {
+        pipe.fail(error)
+      }
+    }
+    response.body = .stream(pipe, length: hasLength ? length : nil)
+    response.trailers = trailers(of: index, addresses: addresses, form: form)
+    return response
+  }
+}
+
+extension RecordedResponse {
+  /// Whether the body was sent in chunks.
+  var isChunked: Bool {
+    headers["Transfer-Encoding"]?.lowercased().contains("chunked") ?? false
+  }
+}

@@ -1,0 +1,77 @@
+import Cassettes
+import HTTPMessages
+
+// Looking up what a request is answered by, and what is nearest to one that is not recorded.
+extension Replay {
+  /// By what a request is looked up.
+  ///
+  /// - Parameters:
+  ///   - request: in the upstream's terms.
+  ///   - upstream: its index.
+  ///   - body: of the request.
+  /// - Returns: the keys.
+  /// - Throws: an ``EnvironmentError`` where a rule cannot be applied to it.
+  func keys(of request: Request, upstream: Int, body: [UInt8]) throws(EnvironmentError) -> RequestKeys {
+    do {
+      let keys = try maker.keys(
+        method: request.method, upstream: upstream, target: request.target, headers: request.headers, body: body)
+      return variant(keys, of: request, upstream: upstream)
+    } catch {
+      throw .unanswerable(request, error)
+    }
+  }
+
+  /// The keys with what tells recordings of one request apart.
+  func variant(_ keys: RequestKeys, of request: Request, upstream: Int) -> RequestKeys {
+    index.keys(keys, of: request, upstream: upstream, maker: maker)
+  }
+
+  /// What can be said of a request's body that was not held.
+  ///
+  /// - Parameters:
+  ///   - request: in the upstream's terms.
+  ///   - upstream: its index.
+  ///   - length: of the body.
+  ///   - keys: of the request.
+  /// - Returns: what the nearest recorded requests are compared with.
+  func largeBody(of request: Request, upstream: Int, length: Int, keys: RequestKeys?) -> LargeBody {
+    LargeBody(length: length) { [self] index in
+      // The same request with that body: only where the bodies are the same are the keys.
+      var key = try maker.stream(for: request, upstream: upstream)
+      if case .bytes(let bytes) = interactions[index].request.body {
+        bytes.withUnsafeBytes { key.push($0) }
+      } else {
+        try requests.readBody(index, into: &key)
+      }
+      return variant(try key.finish(), of: request, upstream: upstream) == keys
+    }
+  }
+
+  /// The recorded interactions nearest to a request that is not recorded.
+  ///
+  /// - Parameters:
+  ///   - request: in the upstream's terms.
+  ///   - upstream: its name.
+  ///   - body: of the request; of a large one its beginning.
+  ///   - large: what can be said of a body that was not held.
+  ///   - playback: how far the cassette has been played.
+  /// - Returns: the nearest, the best first.
+  func nearest(
+    to request: Request, upstream: String, body: [UInt8], large: LargeBody? = nil,
+    playback: Playback?
+  ) -> [Report.Nearest] {
+    nearMisses(
+      method: request.method, target: request.target, upstreamName: upstream, headers: request.headers, body: body,
+      in: interactions,
+      names: { [requests] in requests.assignment.upstream(of: $0).map { requests.upstreams[$0].name } },
+      book: maker.book, expected: playback?.expected, awaited: { playback?.awaited(by: $0) },
+      large: large,
+      body: { [location] in try CassetteReader.bytes(of: $0, in: location) }
+    ).map { miss in
+      let recorded = interactions[miss.index].request
+      return Report.Nearest(
+        index: miss.index, method: recorded.method, url: recorded.url,
+        differences: miss.differences.map(\.description), rules: miss.rules.isEmpty ? nil : miss.rules)
+    }
+  }
+}
