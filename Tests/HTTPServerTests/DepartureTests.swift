@@ -5,16 +5,22 @@ import Testing
 
 @Suite("Clients that leave", .timeLimit(.minutes(5)))
 struct DepartureTests {
-  @Test("cancels the handler's task when the client closes, or resets", arguments: [true, false])
-  func whileHandlerRuns(isReset: Bool) async throws {
+  @Test(
+    "cancels the handler's task, also a brief one's, when the client closes, or resets", arguments: [true, false],
+    [true, false])
+  func whileHandlerRuns(isReset: Bool, isBrief: Bool) async throws {
     let started = Event()
     let cancelled = Event()
-    let handler = TestHandler(slow: { _ in
-      started.happen()
-      await #expect(throws: CancellationError.self) { try await waitForCancellation() }
-      cancelled.happen()
-      throw CancellationError()
-    })
+    let handler = TestHandler(
+      isBrief: isBrief,
+      slow: { _ in
+        started.happen()
+        await #expect(throws: CancellationError.self) { try await waitForCancellation() }
+        // Its connection has gone: what is left of a brief one runs elsewhere.
+        await waitForAnotherThread()
+        cancelled.happen()
+        throw CancellationError()
+      })
     try await withServer(.init(), handler) { port in
       let client = try RawClient(port: port)
       try client.send(.get("/"))
@@ -95,13 +101,16 @@ struct DepartureTests {
     }
   }
 
-  @Test("serves others while hundreds of clients leave at any moment")
-  func churn() async throws {
-    let handler = TestHandler(slow: { request in
-      if request.target == "/hang" { try await waitForCancellation() }
-      await Task.yield()
-      return Response(status: 200, body: .bytes([UInt8](repeating: 1, count: 10_000)))
-    })
+  @Test("serves others, also briefly, while hundreds of clients leave at any moment", arguments: [true, false])
+  func churn(isBrief: Bool) async throws {
+    let handler = TestHandler(
+      isBrief: isBrief,
+      slow: { request in
+        if request.target == "/hang" { try await waitForCancellation() }
+        await waitForAnotherThread()
+        await Task.yield()
+        return Response(status: 200, body: .bytes([UInt8](repeating: 1, count: 10_000)))
+      })
     try await withServer(.init(), handler) { port in
       let statuses = try await onThread {
         let patient = try RawClient(port: port)

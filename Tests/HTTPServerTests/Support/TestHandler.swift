@@ -1,3 +1,4 @@
+import Dispatch
 import HTTPMessages
 import HTTPServer
 import TestSupport
@@ -37,6 +38,13 @@ func withServer<Value: Sendable>(
   } catch {
     await server.stop(grace: .zero)
     throw error
+  }
+}
+
+/// Waits for somebody on another thread.
+func waitForAnotherThread() async {
+  await withCheckedContinuation { continuation in
+    DispatchQueue.global().async { continuation.resume() }
   }
 }
 

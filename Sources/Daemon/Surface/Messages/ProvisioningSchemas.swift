@@ -4,14 +4,14 @@ extension Schemas {
     [
       .optional("name", .line(0...200), "What a person calls it, such as the test's name."),
       .optional("mode", mode, "What becomes of requests; once where it is left out."),
-      .optional("cassette", .text(.absolutePath, 2...4096), "An absolute path, with or without .har."),
+      .optional("cassette", absolutePath, "An absolute path, with or without .har."),
       .optional(
         "upstreams",
-        .map(TextRule(.line, count: 1...200), to: .text(.origin, 8...4096), atMost: Limits.things),
+        byName(.text(.origin, 8...4096), atMost: Limits.things),
         "Origins of real backends, by name."),
       .optional(
         "access",
-        .map(TextRule(.line, count: 1...200), to: .reference("UpstreamAccess"), atMost: Limits.things),
+        byName(.reference("UpstreamAccess"), atMost: Limits.things),
         "How upstreams are reached, by their names, where the origin does not say it all."),
       .optional("clock", .reference("ClockSettings"), "How time runs."),
       .optional("seed", .line(0...4096), "Seed of the string store; in replay the recorded one is the default."),
@@ -54,51 +54,65 @@ extension Schemas {
     "How a backend is reached. None of it gets into a recording; where nothing is reached it has no effect.",
     [
       .optional(
-        "headers", .map(TextRule(.line, count: 1...200), to: .text(.any, 0...65_536), atMost: 64),
+        "headers", byName(.text(.any, 0...65_536), atMost: 64),
         "Header fields that every request to it gets, in place of the app's own of that name."),
-      .optional("ca", .text(.absolutePath, 2...4096), "A PEM file with the authorities that are trusted there, alone."),
+      .optional("ca", absolutePath, "A PEM file with the authorities that are trusted there, alone."),
       .optional(
-        "clientCertificate", .text(.absolutePath, 2...4096),
+        "clientCertificate", absolutePath,
         "A PEM file with the certificate by which we are known there, and its key unless clientKey has it."),
-      .optional("clientKey", .text(.absolutePath, 2...4096), "A PEM file with its key, which has no password."),
+      .optional("clientKey", absolutePath, "A PEM file with its key, which has no password."),
       .optional("insecure", .boolean, "Whether any certificate will do there."),
     ])
 
   static let redactionRules = Schema.record(
     "What is taken out of a recording beside credentials and the header fields that carry them.",
-    [
-      .optional("headers", rules, "Header fields whose whole value goes."),
-      .optional("query", rules, "Items of a URL's query whose value goes."),
-      .optional("json", rules, "Places in JSON bodies, such as $.user.password, $..ssn, $.items[*].pin."),
-      .optional("form", rules, "Fields of urlencoded and multipart forms."),
-      .optional("patterns", rules, "Regular expressions for what goes wherever it stands."),
-      .optional(
-        "keep",
-        .record([
-          .optional("headers", rules, "Header fields that would be redacted without being named."),
-          .optional("credentials", rules, "SERVICE/ACCOUNT of credentials that are no secrets."),
-        ]), "Defaults that do not hold."),
-    ])
-
-  private static let rules = Schema.array(of: .line(1...4096), atMost: Limits.credentials)
+    lists(
+      atMost: Limits.credentials,
+      [
+        "headers": "Header fields whose whole value goes.", "query": "Items of a URL's query whose value goes.",
+        "json": "Places in JSON bodies, such as $.user.password, $..ssn, $.items[*].pin.",
+        "form": "Fields of urlencoded and multipart forms.",
+        "patterns": "Regular expressions for what goes wherever it stands.",
+      ]) + [
+        .optional(
+          "keep",
+          .record(
+            lists(
+              atMost: Limits.credentials,
+              [
+                "headers": "Header fields that would be redacted without being named.",
+                "credentials": "SERVICE/ACCOUNT of credentials that are no secrets.",
+              ])), "Defaults that do not hold.")
+      ])
 
   static let shiftRules = Schema.record(
     "Where dates stand that cannot be told from other text: JSON paths, header:NAME, query:NAME, form:NAME.",
-    [
-      .optional("epochSeconds", places, "Seconds since 1970."),
-      .optional("epochMilliseconds", places, "Milliseconds since 1970."),
-      .optional("dates", places, "Dates without a time, as 2018-10-08."),
-      .optional("keep", places, "Places at which dates stay."),
-      .optional(
-        "jwt",
-        .array(
-          of: .record([
-            .required("text", .text(.any, 1...65_536), "The secret of HS256, HS384, HS512; or a private key as PEM."),
-            .optional("kid", .line(1...4096), "Only for tokens that name this key."),
-          ]), atMost: 100), "Keys by which tokens are signed anew."),
-    ])
+    lists(
+      atMost: 100,
+      [
+        "epochSeconds": "Seconds since 1970.", "epochMilliseconds": "Milliseconds since 1970.",
+        "dates": "Dates without a time, as 2018-10-08.", "keep": "Places at which dates stay.",
+      ]) + [
+        .optional(
+          "jwt",
+          .array(
+            of: .record([
+              .required("text", .text(.any, 1...65_536), "The secret of HS256, HS384, HS512; or a private key as PEM."),
+              .optional("kid", .line(1...4096), "Only for tokens that name this key."),
+            ]), atMost: 100), "Keys by which tokens are signed anew.")
+      ])
 
-  private static let places = Schema.array(of: .line(1...4096), atMost: 100)
+  /// Members that are lists of rules, with what each is for.
+  private static func lists(atMost most: Int, _ notes: KeyValuePairs<String, String>) -> [ObjectRule.Member] {
+    notes.map { .optional($0.key, .array(of: .line(1...4096), atMost: most), $0.value) }
+  }
+
+  /// Values by what a person calls them.
+  private static func byName(_ value: Schema, atMost most: Int) -> Schema {
+    .map(TextRule(.line, count: 1...200), to: value, atMost: most)
+  }
+
+  private static let absolutePath = Schema.text(.absolutePath, 2...4096)
 
   static let clockSettings = Schema.record(
     "How time runs.",
