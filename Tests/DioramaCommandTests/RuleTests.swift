@@ -78,6 +78,20 @@ struct RuleTests {
     }
   }
 
+  @Test("dates that are to move are refused in extend in the name of the option that was given")
+  func shiftInExtend() async throws {
+    #expect(try await run("record", "/a").status == 0)
+    for (name, rules) in [("empty.json", "{}"), ("some.json", #"{"dates": ["$.day"]}"#)] {
+      try folder.write(rules, to: name)
+      expectOneLine(
+        try await run("extend", "/a", options: ["--shift", folder.file(name)]), status: 64,
+        naming: "--shift moves dates in replay alone")
+    }
+    expectOneLine(
+      try await run("extend", "/a", options: ["--shift-dates"]), status: 64,
+      naming: "--shift-dates moves dates in replay alone")
+  }
+
   @Test("a rules file that is not there ends with 66, a broken one with 65, each in one line that names it")
   func wrong() async throws {
     expectOneLine(

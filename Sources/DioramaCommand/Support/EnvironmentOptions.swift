@@ -134,6 +134,7 @@ struct EnvironmentOptions {
     if options.has("--shift-dates") { specification.shift = ShiftRules() }
     if let path = options.value("--shift") {
       specification.shift = try ShiftFiles.read(path, variables: variables)
+      specification.shiftFile = path
     }
     let access = try AccessOptions(options, variables: variables, command: command)
     if !access.access.isEmpty { specification.access = access.access }

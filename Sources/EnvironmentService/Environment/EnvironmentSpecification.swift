@@ -83,6 +83,8 @@ package struct EnvironmentSpecification: Sendable, Codable {
   /// Moves dates in recorded answers to the clock's time; nil: only where a file beside the cassette says so. Keys of
   /// tokens are texts. Empty: as that file says, where there is one.
   package var shift: ShiftRules?
+  /// The file from which ``shift`` was read, as it was given; nil where it was not.
+  package var shiftFile: String?
   /// When the parts of recorded streams leave; nil: `instant`.
   package var streams: StreamPace?
   /// A file for all journal entries as NDJSON.

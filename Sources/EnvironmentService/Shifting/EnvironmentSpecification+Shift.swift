@@ -55,7 +55,8 @@ extension EnvironmentSpecification {
   /// How to ask for dates to be moved.
   var shiftAdvice: String {
     switch caller {
-    case .command: "--shift"
+    // Over the control API the file's name does not come along.
+    case .command: shiftFile != nil || shift?.isEmpty == false ? "--shift" : "--shift-dates"
     case .test, .api: "shift"
     }
   }
