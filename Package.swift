@@ -100,7 +100,8 @@ let package = Package(
     .executableTarget(name: "DefaultsProbe", dependencies: ["Diorama"], path: "Tests/DefaultsProbe"),
     // What throws bytes at the parsers: make fuzz builds it with libFuzzer.
     .target(
-      name: "FuzzedParsers", dependencies: ["Cassettes", "EnvironmentService", "LaunchContract", "HTTPMessages"],
+      name: "FuzzedParsers",
+      dependencies: ["Cassettes", "EnvironmentService", "ControlAPI", "LaunchContract", "HTTPMessages"],
       path: "Tests/Fuzzing/Parsers"),
     .executableTarget(name: "Fuzzing", dependencies: ["FuzzedParsers"], path: "Tests/Fuzzing/Driver"),
     .testTarget(name: "FuzzedParsersTests", dependencies: ["FuzzedParsers"]),

@@ -5,7 +5,7 @@ import Cassettes
 ///
 /// First the secrets that are known go, in whatever form; then what rules say of its form (JSON, urlencoded, multipart);
 /// then what patterns find. The result is the same for the same body.
-struct BodyRedactor {
+package struct BodyRedactor {
   private enum Structure {
     case none
     case json(JSONStream)
@@ -56,12 +56,15 @@ struct BodyRedactor {
     return secrets.hasFound || patterns.hasFound || inStructure
   }
 
-  mutating func push(_ chunk: [UInt8]) -> [UInt8] { pass(decode(chunk), isLast: false) }
+  /// Takes the next bytes.
+  ///
+  /// - Returns: what can be passed on; it may be empty.
+  package mutating func push(_ chunk: [UInt8]) -> [UInt8] { pass(decode(chunk), isLast: false) }
 
   /// Takes the end.
   ///
   /// - Returns: what was held back.
-  mutating func finish() -> [UInt8] {
+  package mutating func finish() -> [UInt8] {
     // What is cut short is kept as far as it goes.
     let rest = undecoded.flatMap { $0.isEmpty ? nil : $0 } ?? ((try? decoder?.finish()) ?? [])
     return pass(rest, isLast: true)

@@ -1,9 +1,9 @@
 import Cassettes
-import ControlAPI
+package import ControlAPI
 import LaunchContract
 
 /// Rules, ready to be used.
-struct CompiledRules: Sendable {
+package struct CompiledRules: Sendable {
   /// Header fields whose whole value goes, in lower case.
   var headers: Set<String> = []
   /// Defaults that stay, in lower case.
@@ -16,7 +16,8 @@ struct CompiledRules: Sendable {
   /// The patterns, and query items in texts.
   var patterns: PatternScanner
 
-  static let none = CompiledRules(patterns: .none)
+  /// No rules.
+  package static let none = CompiledRules(patterns: .none)
 
   /// Whether what counts when requests are matched is changed by a rule.
   var changesRequests: Bool { !query.isEmpty || !form.isEmpty || !json.isEmpty || !patterns.isEmpty }
@@ -26,7 +27,7 @@ extension RedactionRules {
   /// - Parameter source: where the rules stand, for the error: a member, a file.
   /// - Returns: the rules, ready to be used.
   /// - Throws: an ``EnvironmentError`` of kind `usage` naming the first rule that cannot be used.
-  func compiled(from source: String) throws(EnvironmentError) -> CompiledRules {
+  package func compiled(from source: String) throws(EnvironmentError) -> CompiledRules {
     let places = RulePlaces(source: source, limit: 1000)
     let lists = [
       ("headers", headers), ("query", query), ("json", json), ("form", form), ("patterns", patterns),

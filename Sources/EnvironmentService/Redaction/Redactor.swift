@@ -1,6 +1,6 @@
 import Cassettes
 import ControlAPI
-import HTTPMessages
+package import HTTPMessages
 import LaunchContract
 
 /// Takes secrets out of all that is kept: cassettes, journals, reports, messages.
@@ -9,7 +9,7 @@ import LaunchContract
 /// (in whole or in part), as JSON, XML and HTML write them, and in base64, also in the middle of something longer. It knows
 /// the header fields that carry secrets, and the user's own rules. What it returns stays the same when it comes again, so
 /// that requests can be matched redacted with redacted.
-struct Redactor: Sendable {
+package struct Redactor: Sendable {
   let secrets: SecretScanner
   let rules: CompiledRules
   /// Whether requests may have to be changed before they are matched: by a rule, or by a credential.
@@ -17,7 +17,11 @@ struct Redactor: Sendable {
   /// Credentials that are too short to be found in a text.
   let unseen: [String]
 
-  init(_ credentials: [EnvironmentSpecification.Credential], token: String, rules: CompiledRules = .none) {
+  /// - Parameters:
+  ///   - credentials: the environment's.
+  ///   - token: the environment's own.
+  ///   - rules: the user's.
+  package init(_ credentials: [EnvironmentSpecification.Credential], token: String, rules: CompiledRules = .none) {
     let known = credentials.map { (name: "\($0.service)/\($0.account)", secret: $0.secret) }
       .filter { !rules.keptCredentials.contains($0.name) }
     secrets = SecretScanner(known.map { ($0.secret, RedactionMark($0.name)) } + [(Array(token.utf8), .plain)])
@@ -36,7 +40,7 @@ struct Redactor: Sendable {
   }
 
   /// A URL, or a request's target: what goes from the query goes by name, marks are percent-encoded.
-  func redactURL(_ url: String) -> String {
+  package func redactURL(_ url: String) -> String {
     guard let start = Self.targetStart(of: url) else { return redact(url, .percent) }
     let whole = String(url[start...])
     let target = secrets.redact(whole, .percent)
@@ -68,7 +72,7 @@ struct Redactor: Sendable {
   }
 
   /// Header fields as they are kept.
-  func redact(_ headers: Headers) -> Headers {
+  package func redact(_ headers: Headers) -> Headers {
     var result = headers
     for number in result.fields.indices {
       let field = result.fields[number]
@@ -102,7 +106,7 @@ struct Redactor: Sendable {
   ///   - headers: of the message.
   ///   - isDecoded: whether it comes without its content coding.
   /// - Returns: a new one, for one body.
-  func body(_ headers: Headers, isDecoded: Bool) -> BodyRedactor {
+  package func body(_ headers: Headers, isDecoded: Bool) -> BodyRedactor {
     BodyRedactor(
       self, contentType: headers["Content-Type"], codings: isDecoded ? nil : ContentCodings(of: headers))
   }

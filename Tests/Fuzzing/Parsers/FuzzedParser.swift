@@ -32,6 +32,9 @@ package enum FuzzedParser: String, CaseIterable, Sendable {
   case coding
   /// Bodies whose dates are moved.
   case dates
+  /// Redaction rules, and bodies as they are recorded under them: a line with the rules, a line with the `Content-Type`,
+  /// then the body.
+  case redaction
 
   /// Parses.
   ///
@@ -52,6 +55,7 @@ package enum FuzzedParser: String, CaseIterable, Sendable {
     case .rewriting: try Rewriting.body(bytes)
     case .coding: try Messages.coding(bytes)
     case .dates: try Dates.move(bytes)
+    case .redaction: try Redaction.body(bytes)
     }
   }
 }

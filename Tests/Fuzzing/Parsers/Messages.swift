@@ -68,7 +68,7 @@ enum Messages {
   }
 
   /// The first line, without its end, and the rest.
-  private static func line(_ bytes: ArraySlice<UInt8>) -> (ArraySlice<UInt8>, ArraySlice<UInt8>) {
+  static func line(_ bytes: ArraySlice<UInt8>) -> (ArraySlice<UInt8>, ArraySlice<UInt8>) {
     let end = bytes.firstIndex(of: 0x0A) ?? bytes.endIndex
     return (bytes[..<end], bytes[end...].dropFirst())
   }
