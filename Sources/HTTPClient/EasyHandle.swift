@@ -1,6 +1,12 @@
 import CCurl
 import HTTPMessages
 
+#if canImport(Darwin)
+  import Darwin
+#else
+  import Glibc
+#endif
+
 /// A curl easy handle that is used for one transfer after the other.
 ///
 /// What never changes is set once; ``prepare(_:)`` sets all that depends on the request.
@@ -19,7 +25,9 @@ final class EasyHandle {
   /// That of the last transfer: what depends on it alone is set then.
   private var origin: Origin?
 
-  init(_ settings: Settings, trust: Trust = .usual, origin: Origin) throws {
+  /// - Parameter driver: who runs its transfers and is told of its sockets; nil for a connection without a transfer.
+  ///   It lives longer than those sockets.
+  init(_ settings: Settings, trust: Trust = .usual, origin: Origin, driver: CurlDriver? = nil) throws {
     guard let raw = curl_easy_init() else {
       throw UpstreamError(kind: .other, message: "\(origin): no memory for a request: close something")
     }
@@ -29,6 +37,7 @@ final class EasyHandle {
     problem = .allocate(capacity: Int(CURL_ERROR_SIZE))
     problem.initialize(repeating: 0, count: Int(CURL_ERROR_SIZE))
     setConstants()
+    if let driver { setDriver(driver) }
     try check(origin)
   }
 
@@ -141,6 +150,27 @@ final class EasyHandle {
             return CURL_SEEKFUNC_FAIL
           }
           return transfer.rewindUpload() ? CURL_SEEKFUNC_OK : CURL_SEEKFUNC_FAIL
+        }))
+  }
+
+  private func setDriver(_ driver: CurlDriver) {
+    let context = Unmanaged.passUnretained(driver).toOpaque()
+    note(
+      curl_set_watched_sockets(
+        raw, context,
+        { context, _, address in
+          guard let context, let address else { return -1 }  // CURL_SOCKET_BAD
+          let descriptor = curl_private_socket(address)
+          if descriptor >= 0 {
+            Unmanaged<CurlDriver>.fromOpaque(context)._withUnsafeGuaranteedRef { $0.opened(descriptor) }
+          }
+          return descriptor
+        },
+        { context, descriptor in
+          if let context {
+            Unmanaged<CurlDriver>.fromOpaque(context)._withUnsafeGuaranteedRef { $0.closes(descriptor) }
+          }
+          return close(descriptor)
         }))
   }
 

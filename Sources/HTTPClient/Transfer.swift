@@ -3,7 +3,7 @@ import HTTPMessages
 
 /// One request on its way, and its response.
 ///
-/// Made by the task that sends; from ``start(_:)`` on it belongs to curl's thread, which is why it needs no lock.
+/// Made by the task that sends; from ``start(_:)`` on it belongs to the driver's thread, which is why it needs no lock.
 final class Transfer: @unchecked Sendable {
   let origin: Origin
   let trust: Trust
@@ -20,7 +20,7 @@ final class Transfer: @unchecked Sendable {
   var isCancelled = false
   var activity = Activity()
 
-  private let thread: CurlThread
+  private let driver: CurlDriver
   private var continuation: UnsafeContinuation<Response, any Error>?
   private var head = ResponseHead()
   /// What may still come behind the body; nil where nothing can.
@@ -37,7 +37,7 @@ final class Transfer: @unchecked Sendable {
   private static let pipeCapacity = 262_144
 
   /// - Throws: ``UpstreamError`` for a request that cannot be put on the wire.
-  init(_ request: Request, to origin: Origin, trust: Trust = .usual, on thread: CurlThread) throws {
+  init(_ request: Request, to origin: Origin, trust: Trust = .usual, on driver: CurlDriver) throws {
     guard request.method.isToken else { throw UpstreamError.invalid(origin, "the method is '\(request.method)'") }
     let isTarget = request.target.utf8.allSatisfy { $0 > 0x20 && $0 != 0x7F }
     guard isTarget, request.target.utf8.first == UInt8(ascii: "/") || request.target == "*" else {
@@ -45,7 +45,7 @@ final class Transfer: @unchecked Sendable {
     }
     self.origin = origin
     self.trust = trust
-    self.thread = thread
+    self.driver = driver
     method = request.method
     target = request.target
     fields = try HeaderList(request, to: origin)
@@ -54,7 +54,7 @@ final class Transfer: @unchecked Sendable {
 
   func start(_ continuation: UnsafeContinuation<Response, any Error>) {
     self.continuation = continuation
-    if !thread.post(.start(self)) { end(UpstreamError.shutDown(origin)) }
+    if !driver.post(.start(self)) { end(UpstreamError.shutDown(origin)) }
   }
 
   // MARK: Called by curl
@@ -63,7 +63,7 @@ final class Transfer: @unchecked Sendable {
     if head.isComplete { return takeTrailer(line) }
     if head.take(line) {
       if head.mayHaveTrailers(answering: method) { trailers = Trailers() }
-      thread.headCame(of: self)
+      driver.headCame(of: self)
     }
   }
 
@@ -107,7 +107,7 @@ final class Transfer: @unchecked Sendable {
 
   func rewindUpload() -> Bool { upload.rewind() }
 
-  // MARK: Called by the thread
+  // MARK: Called by the driver
 
   /// Whether our side is the one that is waited for.
   var isPaused: Bool { isReceivingPaused || isSendingPaused }
@@ -121,10 +121,10 @@ final class Transfer: @unchecked Sendable {
   /// Sets what resumes the upload, before curl begins to read.
   func prepareUpload() {
     guard let pipe = upload.pipe else { return }
-    pipe.onReadable { [self] in thread.post(.resumeSending(self)) }
+    pipe.onReadable { [self] in driver.post(.resumeSending(self)) }
   }
 
-  /// Lets curl go on; in curl's thread only.
+  /// Lets curl go on; in the driver's thread only.
   func resume(receiving: Bool = false, sending: Bool = false) -> CURLcode {
     guard let easy else { return CURLE_OK }
     if receiving { isReceivingPaused = false }
@@ -146,8 +146,8 @@ final class Transfer: @unchecked Sendable {
       response.body = .bytes(early)
     } else {
       let pipe = BytePipe(capacity: Self.pipeCapacity)
-      pipe.onWritable { [self] in thread.post(.resumeReceiving(self)) }
-      pipe.onAbandoned { [self] in thread.post(.cancel(self)) }
+      pipe.onWritable { [self] in driver.post(.resumeReceiving(self)) }
+      pipe.onAbandoned { [self] in driver.post(.cancel(self)) }
       early.withUnsafeBytes { _ = pipe.offer($0) }
       self.pipe = pipe
       response.body = .stream(pipe, length: head.length)
@@ -157,7 +157,7 @@ final class Transfer: @unchecked Sendable {
     if head.status >= 300, let pipe = upload.pipe {
       // Curl sends no more of it after such an answer, so nobody may wait for that.
       pipe.abandon()
-      if isSendingPaused { thread.post(.resumeSending(self)) }
+      if isSendingPaused { driver.post(.resumeSending(self)) }
     }
     continuation.resume(returning: response)
   }
