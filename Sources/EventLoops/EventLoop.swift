@@ -58,6 +58,8 @@ import Synchronization
       var interest: UInt32
       /// Nobody wants its events for now.
       var isPaused = false
+      /// It has been ready all the same: once may be from before the pause.
+      var isStray = false
     }
 
     /// Makes a loop, without a thread yet.
@@ -167,13 +169,14 @@ import Synchronization
       let interest =
         (readiness.contains(.reading) ? EPOLLIN.rawValue : 0) | (readiness.contains(.writing) ? EPOLLOUT.rawValue : 0)
       if var watch = watched[descriptor], entries[watch.entry].place === place {
-        if watch.interest != interest { change(descriptor, interest) }
+        if watch.interest != interest { set(EPOLL_CTL_MOD, descriptor, interest) }
         watch.interest = interest
         watch.isPaused = false
+        watch.isStray = false
         watched[descriptor] = watch
       } else if let entry = entries.firstIndex(where: { $0.place === place }) {
         watched[descriptor] = Watch(entry: entry, interest: interest)
-        change(descriptor, interest)
+        set(EPOLL_CTL_ADD, descriptor, interest)
       }
     }
 
@@ -191,12 +194,12 @@ import Synchronization
       epoll_ctl(poll, EPOLL_CTL_DEL, descriptor, nil)
     }
 
-    private func change(_ descriptor: Int32, _ interest: UInt32) {
+    private func set(_ operation: Int32, _ descriptor: Int32, _ interest: UInt32) {
       var event = epoll_event(events: interest, data: epoll_data_t(fd: descriptor))
+      guard epoll_ctl(poll, operation, descriptor, &event) != 0 else { return }
       // It may have been closed, and be another one, without a word: then the other call is the right one.
-      if epoll_ctl(poll, EPOLL_CTL_MOD, descriptor, &event) != 0, errno == ENOENT {
-        epoll_ctl(poll, EPOLL_CTL_ADD, descriptor, &event)
-      }
+      if errno == EEXIST { epoll_ctl(poll, EPOLL_CTL_MOD, descriptor, &event) }
+      if errno == ENOENT { epoll_ctl(poll, EPOLL_CTL_ADD, descriptor, &event) }
     }
 
     // MARK: The thread
@@ -235,14 +238,10 @@ import Synchronization
         }
         guard let watch = watched[descriptor] else { continue }
         guard !watch.isPaused else {
-          forget(descriptor)
+          if watch.isStray { forget(descriptor) } else { watched[descriptor]?.isStray = true }
           continue
         }
-        let bits = events[index].events
-        var readiness: Readiness = []
-        if bits & (EPOLLIN.rawValue | EPOLLHUP.rawValue) != 0 { readiness.insert(.reading) }
-        if bits & EPOLLOUT.rawValue != 0 { readiness.insert(.writing) }
-        if bits & EPOLLERR.rawValue != 0 { readiness.insert(.failure) }
+        let readiness = Readiness(events: events[index].events)
         entries[watch.entry].place.isDue.store(true, ordering: .relaxed)
         entries[watch.entry].source.isReady(descriptor, for: readiness)
       }
@@ -286,6 +285,15 @@ import Synchronization
       pthread_key_create(&key, nil)
       return key
     }()
+  }
+
+  extension Readiness {
+    fileprivate init(events: UInt32) {
+      self.init(
+        rawValue: (events & (EPOLLIN.rawValue | EPOLLHUP.rawValue) != 0 ? Self.reading.rawValue : 0)
+          | (events & EPOLLOUT.rawValue != 0 ? Self.writing.rawValue : 0)
+          | (events & EPOLLERR.rawValue != 0 ? Self.failure.rawValue : 0))
+    }
   }
 #else
   #error("EventLoop has no kqueue variant yet")

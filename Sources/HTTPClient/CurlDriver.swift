@@ -43,6 +43,8 @@ final class CurlDriver: @unchecked Sendable {
   private var idle: [EasyHandle] = []
   /// Those that trust others than is usual.
   private var idleByTrust: [Trust: [EasyHandle]] = [:]
+  /// Memory for answers as bytes, to be used again.
+  private var spare: [RawResponse] = []
   /// Sockets whose closing curl tells.
   private var sockets: Set<Int32> = []
   /// When curl wants to be called without an event, and when to look for stalls; nanoseconds.
@@ -103,6 +105,17 @@ final class CurlDriver: @unchecked Sendable {
   /// Called by a transfer from within curl: its head is handed over at the end of the round, perhaps with its body.
   func headCame(of transfer: Transfer) {
     heads.append(transfer)
+  }
+
+  // MARK: Answers as bytes
+
+  /// Lends memory for one.
+  func takeRaw() -> RawResponse { spare.popLast() ?? RawResponse() }
+
+  func takeBack(_ raw: RawResponse) {
+    guard spare.count < 64 else { return }
+    raw.reset()
+    spare.append(raw)
   }
 
   // MARK: Commands
@@ -234,9 +247,9 @@ final class CurlDriver: @unchecked Sendable {
       // Most kept connections are used again soon, and each change of the set is a call.
       return sockets.contains(descriptor) ? place.loop.pause(descriptor) : place.loop.forget(descriptor)
     }
-    var readiness: Readiness = []
-    if what & CURL_POLL_IN != 0 { readiness.insert(.reading) }
-    if what & CURL_POLL_OUT != 0 { readiness.insert(.writing) }
+    let readiness = Readiness(
+      rawValue: (what & CURL_POLL_IN != 0 ? Readiness.reading.rawValue : 0)
+        | (what & CURL_POLL_OUT != 0 ? Readiness.writing.rawValue : 0))
     place.loop.watch(descriptor, for: readiness, at: place)
   }
 

@@ -22,6 +22,9 @@ final class EasyHandle {
   private let problem: UnsafeMutablePointer<CChar>
   private let proxyFields = HeaderList(lines: ["Proxy-Connection:"])
   private var code = CURLE_OK
+  /// Whether the transfer has a body that curl has copied, and whether it is more than a plain GET.
+  private var hasBody = false
+  private var isSpecial = false
   /// That of the last transfer: what depends on it alone is set then.
   private var origin: Origin?
 
@@ -81,7 +84,9 @@ final class EasyHandle {
   func release() {
     transfer = nil
     set(CURLOPT_HTTPHEADER, pointer: nil)
+    guard hasBody else { return }
     set(CURLOPT_POSTFIELDS, pointer: nil)
+    hasBody = false
   }
 
   /// What curl has to say about a transfer that ended with `code`, before ``release()``.
@@ -112,7 +117,7 @@ final class EasyHandle {
     set(CURLOPT_PATH_AS_IS, 1)
     set(CURLOPT_SUPPRESS_CONNECT_HEADERS, 1)
     set(CURLOPT_TCP_NODELAY, 1)
-    set(CURLOPT_BUFFERSIZE, 65_536)
+    set(CURLOPT_BUFFERSIZE, 32_768)
     set(CURLOPT_UPLOAD_BUFFERSIZE, 65_536)
     set(CURLOPT_CONNECTTIMEOUT_MS, settings.connectMilliseconds)
     set(CURLOPT_NOPROXY, settings.noProxy)
@@ -192,10 +197,16 @@ final class EasyHandle {
   }
 
   private func setMethod(_ transfer: Transfer) {
+    let upload = transfer.upload
+    let whole = upload.whole
+    let wasSpecial = isSpecial
+    isSpecial = transfer.method != "GET" || whole?.isEmpty != true
+    guard wasSpecial || isSpecial else { return }
     // Undoes what the last transfer left: no upload, a body is wanted.
     set(CURLOPT_HTTPGET, 1)
-    let upload = transfer.upload
-    switch (transfer.method, upload.whole) {
+    switch (transfer.method, whole) {
+    case ("GET", let bytes?) where bytes.isEmpty:
+      set(CURLOPT_CUSTOMREQUEST, nil)
     case ("HEAD", _):
       set(CURLOPT_CUSTOMREQUEST, nil)
       set(CURLOPT_NOBODY, 1)
@@ -203,6 +214,7 @@ final class EasyHandle {
       set(CURLOPT_CUSTOMREQUEST, method)
     case (let method, let bytes?) where bytes.count <= 65_536:
       // Leaves in one piece with the head.
+      hasBody = true
       set(CURLOPT_CUSTOMREQUEST, method)
       bytes.withUnsafeBytes { note(curl_set_body(raw, $0.baseAddress, Int64($0.count))) }
     case (let method, _):

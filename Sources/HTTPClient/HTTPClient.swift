@@ -105,6 +105,26 @@ package final class HTTPClient: Sendable {
     }
   }
 
+  /// Sends a request whose answer comes as bytes, as long as it is short and comes whole.
+  ///
+  /// For who is on the thread of an ``EventLoop``: the receiver is called there, once, and after this has returned.
+  ///
+  /// - Parameters:
+  ///   - request: as it goes out.
+  ///   - origin: where to.
+  ///   - trust: as for ``send(_:to:trust:)``.
+  ///   - receiver: gets the answer.
+  /// - Returns: what cancels it, after which the receiver may be told of the failure or not; nil on any other thread,
+  ///   or where it cannot be sent so.
+  package func send(
+    _ request: RawRequest, to origin: Origin, trust: Trust = .usual, _ receiver: any RawReceiver
+  ) -> RawTransfer? {
+    guard EventLoop.current != nil, let driver = try? driver(for: origin) else { return nil }
+    let transfer = Transfer(request, to: origin, trust: trust, on: driver, driver.takeRaw(), receiver)
+    transfer.start()
+    return RawTransfer(transfer, driver)
+  }
+
   /// Asks an upstream to let a connection leave HTTP, as a WebSocket does.
   ///
   /// The connection is one of its own. A thread waits for its beginning, and none after that.

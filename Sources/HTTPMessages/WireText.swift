@@ -12,3 +12,18 @@ extension String {
     }
   }
 }
+
+extension UnsafeRawBufferPointer {
+  /// Equality as header names have it: without regard to the case of A to Z.
+  package func equalsIgnoringASCIICase(_ other: StaticString) -> Bool {
+    guard count == other.utf8CodeUnitCount else { return false }
+    for index in 0..<count where self[index].asciiLowercased != other.utf8Start[index].asciiLowercased { return false }
+    return true
+  }
+
+  /// Whether all of it is visible ASCII, spaces and tabs.
+  package var isPlainText: Bool {
+    for byte in self where byte &- 0x20 >= 0x5F && byte != 0x09 { return false }
+    return true
+  }
+}
