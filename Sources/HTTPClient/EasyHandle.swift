@@ -28,8 +28,15 @@ final class EasyHandle {
   /// That of the last transfer: what depends on it alone is set then.
   private var origin: Origin?
 
-  /// - Parameter driver: who runs its transfers and is told of its sockets; nil for a connection without a transfer.
-  ///   It lives longer than those sockets.
+  /// Makes one.
+  ///
+  /// - Parameters:
+  ///   - settings: of the client.
+  ///   - trust: whom it trusts.
+  ///   - origin: named where it fails.
+  ///   - driver: who runs its transfers and is told of its sockets, and lives longer than these; nil for a connection
+  ///     without a transfer.
+  /// - Throws: ``UpstreamError`` where there is no memory, or an option is not to be had.
   init(_ settings: Settings, trust: Trust = .usual, origin: Origin, driver: CurlDriver? = nil) throws {
     guard let raw = curl_easy_init() else {
       throw UpstreamError(kind: .other, message: "\(origin): no memory for a request: close something")

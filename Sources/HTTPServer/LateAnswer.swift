@@ -58,11 +58,12 @@ package struct RawAnswer: ~Copyable {
   /// The most bytes that its head takes.
   private(set) var headSize = 192
 
+  /// Begins one; nil where there is no memory.
+  ///
   /// - Parameters:
   ///   - status: 200 to 999.
   ///   - body: got by `malloc`; it is freed with the answer, or at once where there is none.
   ///   - count: its bytes.
-  /// - Returns: nil where there is no memory.
   package init?(status: Int, body: UnsafeMutableRawPointer?, count: Int) {
     guard 200...999 ~= status,
       let pointer = MHD_create_response_from_buffer(count, body, body == nil ? .RESPMEM_PERSISTENT : .RESPMEM_MUST_FREE)

@@ -25,9 +25,14 @@ struct Forwarding: Sendable {
     let clock: ContinuousClock.Instant
   }
 
+  /// Passes a request on, and its answer back.
+  ///
   /// - Parameters:
   ///   - request: in the upstream's terms.
   ///   - given: what the upstream has answered already.
+  /// - Returns: the answer for the app.
+  /// - Throws: a ``Problem`` to answer with; an ``EnvironmentError`` where it cannot be recorded; what the request's
+  ///   body has failed with.
   func forward(_ request: Request, given: Given? = nil) async throws -> Response {
     do {
       let exchanged = try await send(request, given: given)
