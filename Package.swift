@@ -116,8 +116,11 @@ let package = Package(
     .testTarget(
       name: "ClinicTests",
       dependencies: ["TestSupport", "DioramaTesting", "Clinic", "ClinicBackend", "LaunchContract"]),
-    .testTarget(name: "HTTPServerTests", dependencies: ["TestSupport", "HTTPServer", "HTTPMessages"]),
-    .testTarget(name: "HTTPClientTests", dependencies: ["TestSupport", "HTTPClient", "HTTPServer", "HTTPMessages"]),
+    .testTarget(name: "EventLoopsTests", dependencies: ["TestSupport", "EventLoops", "HTTPMessages"]),
+    .testTarget(name: "HTTPServerTests", dependencies: ["TestSupport", "HTTPServer", "EventLoops", "HTTPMessages"]),
+    .testTarget(
+      name: "HTTPClientTests",
+      dependencies: ["TestSupport", "HTTPClient", "HTTPServer", "EventLoops", "HTTPMessages"]),
     .testTarget(
       name: "CassettesTests", dependencies: ["Cassettes", "HTTPMessages", "LaunchContract"],
       exclude: ["Fixtures"]),

@@ -127,7 +127,7 @@ package final class RawResponse {
       if number < 0 || value.isEmpty { isOdd = true } else { length = number }
     }
     // A byte that is no ASCII is read with care; a null byte would end the text.
-    if !value.isPlainText || !name.isPlainText || name.isEmpty || name.contains(where: { $0 <= 0x20 }) { isOdd = true }
+    if !value.isPlainText || !name.isToken { isOdd = true }
     let nameAt = append(name)
     fields.append(Field(name: nameAt, nameCount: name.count, value: append(value), valueCount: value.count))
   }

@@ -173,7 +173,6 @@ extension Connection {
   private func passed(_ raw: OpaquePointer) -> MHD_Result {
     while true {
       if let passed = request.pointee.passed.take() {
-        request.pointee.passage = nil
         defer { MHD_destroy_response(passed.response) }
         return queue(raw, passed.status, passed.response, headSize: passed.headSize)
       }

@@ -30,6 +30,7 @@ package struct LateAnswer: @unchecked Sendable {
   package func send(_ response: consuming RawAnswer) {
     guard let pointer = response.take() else { return }
     guard isAwaited else { return MHD_destroy_response(pointer) }
+    connection.request.pointee.passage = nil
     connection.request.pointee.passed = .init(status: response.status, response: pointer, headSize: response.headSize)
     connection.wake()
   }

@@ -69,6 +69,7 @@ struct RequestState {
   mutating func release() {
     exchange = nil
     endPassage()
+    number += 1
     target.release()
     body.release()
   }

@@ -16,6 +16,7 @@ final class PlainPassage: Passage {
   private let answer: LateAnswer
   private let method: String
   private let target: String
+  /// Until it has an answer, which lets go of this.
   private var transfer: RawTransfer?
 
   private init(
@@ -42,9 +43,10 @@ final class PlainPassage: Passage {
     let target = request.target
     let body = request.body
     // A HEAD's answer has a length without a body.
-    guard target.first == AddressByte.slash, target.isVisible, !request.method.equalsIgnoringASCIICase("HEAD"),
-      !request.method.equalsIgnoringASCIICase("CONNECT"), !addresses.mayContainEndpoint(target),
-      !addresses.mayContainEndpoint(body), environment.access[upstream].headers.isEmpty
+    guard target.first == AddressByte.slash, target.isVisible, request.method.isToken,
+      !request.method.equalsIgnoringASCIICase("HEAD"), !request.method.equalsIgnoringASCIICase("CONNECT"),
+      !addresses.mayContainEndpoint(target), !addresses.mayContainEndpoint(body),
+      environment.access[upstream].headers.isEmpty
     else { return nil }
     let passage = PlainPassage(
       environment, client, upstream: upstream, answer, method: String(decoding: request.method, as: UTF8.self),
@@ -60,22 +62,21 @@ final class PlainPassage: Passage {
       case .special: return false
       case .cookie where hasOwners: return false
       case .cookie, .passed:
-        guard value.isPlainText, !addresses.mayContainEndpoint(value) else { return false }
+        guard name.isToken, value.isPlainText, !addresses.mayContainEndpoint(value) else { return false }
         raw.append(name, value)
         return true
       }
     }
-    guard isPlain else { return nil }
-    raw.seal()
     // After entering: the end says so first, and then waits for those that have entered.
-    let isOver = environment.state.withLock { state in
-      if !state.isOver { state.requests += 1 }
-      return state.isOver
-    }
-    guard !isOver else { return nil }
-    passage.transfer = client.send(
-      raw, to: addresses.upstreams[upstream].origin, by: environment.access[upstream], passage)
-    return passage.transfer == nil ? nil : passage
+    guard isPlain, !environment.state.withLock({ $0.isOver }) else { return nil }
+    raw.seal()
+    guard
+      let transfer = client.send(
+        raw, to: addresses.upstreams[upstream].origin, by: environment.access[upstream], passage)
+    else { return nil }
+    passage.transfer = transfer
+    environment.state.withLock { $0.requests += 1 }
+    return passage
   }
 
   func cancel() {
@@ -101,6 +102,7 @@ final class PlainPassage: Passage {
 
 extension PlainPassage: RawReceiver {
   func came(_ response: RawResponse) {
+    transfer = nil
     guard answer.isAwaited else { return }
     guard isPlain(response) else { return goOn(with: .success(response.response)) }
     let count = response.bytes.count
@@ -118,6 +120,7 @@ extension PlainPassage: RawReceiver {
   }
 
   func began(_ response: Response) {
+    transfer = nil
     guard answer.isAwaited else {
       if case .stream(let pipe, _) = response.body { pipe.abandon() }
       return
@@ -126,6 +129,7 @@ extension PlainPassage: RawReceiver {
   }
 
   func failed(_ error: any Error) {
+    transfer = nil
     goOn(with: .failure(error))
   }
 
@@ -155,7 +159,11 @@ extension PlainPassage: RawReceiver {
 
 extension Environment {
   /// Whether requests are passed on and nothing else: neither looked up, nor recorded.
-  var passesPlainly: Bool { replay == nil && recorder == nil && mode.mayReachNetwork }
+  ///
+  /// Patterns that redact the journal may take their time, while others' requests wait for the same thread.
+  var passesPlainly: Bool {
+    replay == nil && recorder == nil && mode.mayReachNetwork && redactor.rules.patterns.isEmpty
+  }
 }
 
 /// What a request's field is on its way to an upstream.
