@@ -15,7 +15,7 @@ struct LateAnswerTests {
       "X-Empty".withCString { name in "".withCString { raw?.add(name, $0, size: 0) } }
       if let raw { answer.send(raw) }
     }
-    try await withServer(handler) { port in
+    try await withServer(.init(), handler) { port in
       try await onThread {
         let client = try RawClient(port: port)
         for _ in 0..<3 {
@@ -38,7 +38,7 @@ struct LateAnswerTests {
         return Response(status: 200, body: .bytes(Array("\(request.method) \(request.target)".utf8)))
       }
     }
-    try await withServer(handler) { port in
+    try await withServer(.init(), handler) { port async throws in
       #expect(try await ask(port, .get("/a?b")).text == "GET /a?b")
     }
   }
@@ -46,7 +46,7 @@ struct LateAnswerTests {
   @Test("is not asked for any more when the client leaves, and comes to nothing then")
   func clientLeaves() async throws {
     let handler = PassingHandler { _ in }
-    try await withServer(handler) { port in
+    try await withServer(.init(), handler) { port in
       try await onThread {
         let client = try RawClient(port: port)
         try client.send(.get("/"))
