@@ -8,60 +8,54 @@ import Testing
 struct EventLoopTests {
   @Test("gives a turn to a source that another thread wakes, on its own thread")
   func wake() async throws {
-    try await withLoop { loop, source, place in
-      let turn = await source.next { place.wake() }
-      #expect(turn.isOnLoop)
+    try await withLoop { _, source in
       #expect(EventLoop.current == nil)
+      #expect(await source.run { _ in }.isOnLoop)
     }
   }
 
   @Test("tells a descriptor that is ready, and gives a turn then")
   func ready() async throws {
     let ends = try Ends()
-    try await withLoop { loop, source, place in
-      await source.run { loop.watch(ends.reading, for: .reading, at: place) }
-      let turn = await source.next { ends.write() }
-      #expect(turn.ready == [ends.reading])
-      #expect(turn.readiness == .reading)
+    try await withLoop { loop, source in
+      await source.run { loop.watch(ends.reading, for: .reading, at: $0) }
+      ends.write()
+      let turn = await source.turn { !$0.ready.isEmpty }
+      #expect(turn.ready == [ends.reading] && turn.readiness == .reading)
     }
   }
 
   @Test("gives a turn when its time has come")
   func time() async throws {
-    try await withLoop { loop, source, place in
-      let start = monotonicNanoseconds()
-      await source.run { source.wish = start + 30_000_000 }
-      let turn = await source.next {}
-      #expect(turn.now >= start + 30_000_000)
+    try await withLoop { _, source in
+      let time = monotonicNanoseconds() + 20_000_000
+      await source.run { _ in source.wish = time }
+      #expect(await source.turn { $0.wasWished }.now >= time)
     }
   }
 
   @Test("says nothing of a paused descriptor, and all of it once it is watched again")
   func pause() async throws {
     let ends = try Ends()
-    try await withLoop { loop, source, place in
-      await source.run {
+    try await withLoop { loop, source in
+      await source.run { place in
         loop.watch(ends.reading, for: .reading, at: place)
         loop.pause(ends.reading)
       }
       ends.write()
       // It is ready all the while: in no round is it told.
-      for _ in 0..<4 {
-        let turn = await source.next { place.wake() }
-        #expect(turn.ready == [])
-      }
-      let turn = await source.next { source.later { loop.watch(ends.reading, for: .reading, at: place) } }
-      #expect(turn.ready == [] || turn.ready == [ends.reading])
-      if turn.ready.isEmpty { #expect(await source.next {}.ready == [ends.reading]) }
+      for _ in 0..<4 { #expect(await source.run { _ in }.ready.isEmpty) }
+      await source.run { loop.watch(ends.reading, for: .reading, at: $0) }
+      #expect(await source.turn { !$0.ready.isEmpty }.ready == [ends.reading])
     }
   }
 
   @Test("says nothing of a forgotten descriptor, nor to a source that has been taken out")
   func forget() async throws {
     let (one, other) = (try Ends(), try Ends())
-    try await withLoop { loop, source, place in
+    try await withLoop { loop, source in
       let guest = Source()
-      await source.run {
+      await source.run { place in
         loop.watch(one.reading, for: .reading, at: place)
         loop.forget(one.reading)
         let guestPlace = loop.add(guest)
@@ -70,20 +64,23 @@ struct EventLoopTests {
       }
       one.write()
       other.write()
-      #expect(await source.next { place.wake() }.ready == [])
+      for _ in 0..<4 { #expect(await source.run { _ in }.ready.isEmpty) }
       #expect(guest.turns == 0)
     }
   }
 
   @Test("gives a turn in the same round to a source that another's turn wakes")
   func sameRound() async throws {
-    try await withLoop { loop, source, place in
+    try await withLoop { loop, source in
       let guest = Source()
-      let woken = Guarded<EventPlace?>(nil)
-      await source.run { woken.withLock { $0 = loop.add(guest) } }
-      _ = await source.next { source.later { woken.withLock { $0 }?.wake() } }
-      _ = await source.next { place.wake() }
-      #expect(guest.turns >= 2)
+      await source.run { _ in
+        let place = loop.add(guest)
+        guest.place.withLock { $0 = place }
+      }
+      let turns = guest.turns
+      await source.run { _ in guest.place.withLock { $0 }?.wake() }
+      await source.run { _ in }
+      #expect(guest.turns > turns)
     }
   }
 
@@ -100,22 +97,16 @@ struct EventLoopTests {
     }
   }
 
-  private func withLoop(_ body: (EventLoop, Source, EventPlace) async throws -> Void) async throws {
+  private func withLoop(_ body: (EventLoop, Source) async throws -> Void) async throws {
     let loop = try EventLoop(named: "test")
     let source = Source()
     let place = loop.add(source)
     source.place.withLock { $0 = place }
-    let first = Task { await source.next {} }
-    await source.untilAwaited()
     try loop.start()
-    _ = await first.value
-    do {
-      try await body(loop, source, place)
-    } catch {
-      try await onThread { loop.stop() }
-      throw error
-    }
+    let result: Result<Void, any Error>
+    do { result = .success(try await body(loop, source)) } catch { result = .failure(error) }
     try await onThread { loop.stop() }
+    try result.get()
   }
 }
 
@@ -125,58 +116,49 @@ private struct Turn: Sendable {
   var ready: [Int32] = []
   var readiness: Readiness = []
   var isOnLoop = false
+  var wasWished = false
+  /// The number of the last work that it has done.
+  var work = 0
 }
 
-/// Tells its turns to who waits for them.
+/// Tells all its turns, in order.
 private final class Source: EventSource, @unchecked Sendable {
   private struct State {
     var turn = Turn()
-    var work: [@Sendable () -> Void] = []
-    var waiter: CheckedContinuation<Turn, Never>?
-    var awaited: CheckedContinuation<Void, Never>?
+    var work: [@Sendable (EventPlace) -> Void] = []
+    var lastWork = 0
     var turns = 0
     var ends = 0
   }
 
   let place = Guarded<EventPlace?>(nil)
   private let state = Guarded(State())
+  private let stream: AsyncStream<Turn>
+  private let continuation: AsyncStream<Turn>.Continuation
   /// When it wants a turn; of the loop's thread alone.
   var wish: UInt64?
+
+  init() { (stream, continuation) = AsyncStream.makeStream(of: Turn.self) }
 
   var turns: Int { state.withLock { $0.turns } }
   var ends: Int { state.withLock { $0.ends } }
 
-  /// The next turn after some work on this thread.
-  func next(_ work: @Sendable () -> Void) async -> Turn {
-    await withCheckedContinuation { continuation in
-      let awaited = state.withLock { state in
-        state.waiter = continuation
-        return state.awaited.take()
-      }
-      awaited?.resume()
-      work()
+  /// The next turn of that kind; others before it are forgotten.
+  func turn(_ isIt: (Turn) -> Bool) async -> Turn {
+    for await turn in stream where isIt(turn) { return turn }
+    return Turn()
+  }
+
+  /// Does some work in a turn, and returns that.
+  @discardableResult
+  func run(_ work: @escaping @Sendable (EventPlace) -> Void) async -> Turn {
+    let number = state.withLock { state in
+      state.work.append(work)
+      state.lastWork += 1
+      return state.lastWork
     }
-  }
-
-  /// Does some work in a turn.
-  func run(_ work: @escaping @Sendable () -> Void) async {
-    _ = await next { later(work) }
-  }
-
-  func later(_ work: @escaping @Sendable () -> Void) {
-    state.withLock { $0.work.append(work) }
     place.withLock { $0 }?.wake()
-  }
-
-  /// Returns once somebody waits for a turn.
-  func untilAwaited() async {
-    await withCheckedContinuation { continuation in
-      let isAwaited = state.withLock { state in
-        if state.waiter == nil { state.awaited = continuation }
-        return state.waiter != nil
-      }
-      if isAwaited { continuation.resume() }
-    }
+    return await turn { $0.work == number }
   }
 
   func isReady(_ descriptor: Int32, for readiness: Readiness) {
@@ -190,19 +172,23 @@ private final class Source: EventSource, @unchecked Sendable {
   }
 
   func turn(now: UInt64) -> UInt64? {
-    for work in state.withLock({ state in
+    let (work, last) = state.withLock { state in
       defer { state.work = [] }
-      return state.work
-    }) { work() }
-    let (waiter, turn) = state.withLock { state in
+      return (state.work, state.work.isEmpty ? 0 : state.lastWork)
+    }
+    let wished = wish
+    if let wished, wished <= now { wish = nil }
+    if let place = place.withLock({ $0 }) { for work in work { work(place) } }
+    let turn = state.withLock { state in
       defer { state.turn = Turn() }
       state.turns += 1
       state.turn.now = now
       state.turn.isOnLoop = EventLoop.current != nil
-      return (state.waiter.take(), state.turn)
+      state.turn.wasWished = wished.map { $0 <= now } ?? false
+      state.turn.work = last
+      return state.turn
     }
-    waiter?.resume(returning: turn)
-    defer { if let wish, wish <= now { self.wish = nil } }
+    continuation.yield(turn)
     return wish
   }
 
