@@ -44,6 +44,7 @@ let package = Package(
       name: "CSQLite", pkgConfig: "sqlite3",
       providers: [.apt(["libsqlite3-dev"]), .brew(["sqlite"])]),
     .systemLibrary(name: "CPosixSpawn"),
+    .systemLibrary(name: "CEpoll"),
 
     // The street, low houses first: an arrow only points up this list.
     .target(name: "HTTPMessages"),
@@ -52,8 +53,9 @@ let package = Package(
     .target(
       name: "DioramaSecretService",
       dependencies: ["Diorama", .target(name: "CSecret", condition: .when(platforms: [.linux]))]),
-    .target(name: "HTTPServer", dependencies: ["HTTPMessages", "CMicroHTTPD"]),
-    .target(name: "HTTPClient", dependencies: ["HTTPMessages", "CCurl"]),
+    .target(name: "EventLoops", dependencies: ["HTTPMessages", "CEpoll"]),
+    .target(name: "HTTPServer", dependencies: ["HTTPMessages", "EventLoops", "CMicroHTTPD"]),
+    .target(name: "HTTPClient", dependencies: ["HTTPMessages", "EventLoops", "CCurl"]),
     .target(name: "Cassettes", dependencies: ["HTTPMessages", "LaunchContract", "CCompression", "CYAML"]),
     .target(name: "PortLeases", dependencies: ["HTTPMessages"]),
     .target(name: "ChildProcesses", dependencies: ["CPosixSpawn"]),
@@ -115,8 +117,11 @@ let package = Package(
     .testTarget(
       name: "ClinicTests",
       dependencies: ["TestSupport", "DioramaTesting", "Clinic", "ClinicBackend", "LaunchContract"]),
-    .testTarget(name: "HTTPServerTests", dependencies: ["TestSupport", "HTTPServer", "HTTPMessages"]),
-    .testTarget(name: "HTTPClientTests", dependencies: ["TestSupport", "HTTPClient", "HTTPServer", "HTTPMessages"]),
+    .testTarget(name: "EventLoopsTests", dependencies: ["TestSupport", "EventLoops", "HTTPMessages"]),
+    .testTarget(name: "HTTPServerTests", dependencies: ["TestSupport", "HTTPServer", "EventLoops", "HTTPMessages"]),
+    .testTarget(
+      name: "HTTPClientTests",
+      dependencies: ["TestSupport", "HTTPClient", "HTTPServer", "EventLoops", "HTTPMessages"]),
     .testTarget(
       name: "CassettesTests", dependencies: ["Cassettes", "HTTPMessages", "LaunchContract"],
       exclude: ["Fixtures"]),

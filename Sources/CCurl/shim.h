@@ -6,11 +6,6 @@
 #include <unistd.h>
 #include <fcntl.h>
 #include <sys/socket.h>
-#if defined(__linux__)
-// Swift's Glibc module leaves these two out.
-#include <sys/epoll.h>
-#include <sys/eventfd.h>
-#endif
 
 static inline CURLcode curl_set_long(CURL *easy, CURLoption option, long value) {
   return curl_easy_setopt(easy, option, value);
@@ -53,10 +48,7 @@ static inline CURLcode curl_set_transfer_callbacks(
 }
 
 // curl's own sockets would be inherited by every child of this process, and keep connections open there.
-static inline curl_socket_t curl_open_private_socket(
-    void *context, curlsocktype purpose, struct curl_sockaddr *address) {
-  (void)context;
-  (void)purpose;
+static inline curl_socket_t curl_private_socket(struct curl_sockaddr *address) {
 #if defined(SOCK_CLOEXEC)
   return socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
 #else
@@ -66,8 +58,29 @@ static inline curl_socket_t curl_open_private_socket(
 #endif
 }
 
+static inline curl_socket_t curl_open_private_socket(
+    void *context, curlsocktype purpose, struct curl_sockaddr *address) {
+  (void)context;
+  (void)purpose;
+  return curl_private_socket(address);
+}
+
 static inline CURLcode curl_set_private_sockets(CURL *easy) {
   return curl_easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, curl_open_private_socket);
+}
+
+typedef curl_socket_t (*curl_open_socket_callback)(void *context, curlsocktype purpose, struct curl_sockaddr *address);
+typedef int (*curl_close_socket_callback)(void *_Nullable context, curl_socket_t descriptor);
+
+// Both callbacks get the context; the first one opens by curl_private_socket. curl keeps the second one with the
+// connection: it may come long after the handle that made it is gone.
+static inline CURLcode curl_set_watched_sockets(
+    CURL *easy, void *context, curl_open_socket_callback opens, curl_close_socket_callback closes) {
+  CURLcode code = curl_easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, opens);
+  if (code == CURLE_OK) code = curl_easy_setopt(easy, CURLOPT_OPENSOCKETDATA, context);
+  if (code == CURLE_OK) code = curl_easy_setopt(easy, CURLOPT_CLOSESOCKETFUNCTION, closes);
+  if (code == CURLE_OK) code = curl_easy_setopt(easy, CURLOPT_CLOSESOCKETDATA, context);
+  return code;
 }
 
 static inline CURLMcode curl_multi_set_long(CURLM *multi, CURLMoption option, long value) {

@@ -18,14 +18,15 @@ extern int accept4(int descriptor, struct sockaddr *address, socklen_t *length, 
 
 typedef void *(*diorama_target_callback)(void *context, const char *target, struct MHD_Connection *connection);
 
-// A daemon with one thread of its own, an epoll and no listening socket; NULL when it cannot start.
+// A daemon with an epoll, without a thread and without a listening socket; NULL when it cannot start.
 // The manual: "MHD_USE_NO_LISTEN_SOCKET: run without a listen socket. This option is intended to be used with
-// MHD_add_connection", and "MHD_USE_SUPPRESS_DATE_NO_CLOCK: suppress the automatically added Date header".
+// MHD_add_connection", "MHD_USE_SUPPRESS_DATE_NO_CLOCK: suppress the automatically added Date header", and
+// "MHD_OPTION_SIGPIPE_HANDLED_BY_APP: … the application … blocks or ignores SIGPIPE", which the loop's threads do.
 static inline struct MHD_Daemon *diorama_daemon_start(
   MHD_AccessHandlerCallback handler, MHD_RequestCompletedCallback completed, MHD_NotifyConnectionCallback notify,
   diorama_target_callback target, void *context, unsigned int connections, size_t pool, unsigned int idle_seconds) {
   return MHD_start_daemon(
-    MHD_USE_EPOLL_INTERNAL_THREAD | MHD_USE_NO_LISTEN_SOCKET | MHD_ALLOW_SUSPEND_RESUME | MHD_ALLOW_UPGRADE | MHD_USE_ITC
+    MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET | MHD_ALLOW_SUSPEND_RESUME | MHD_ALLOW_UPGRADE
       | MHD_USE_SUPPRESS_DATE_NO_CLOCK,
     0, NULL, NULL, handler, context,
     MHD_OPTION_CONNECTION_LIMIT, connections,
@@ -34,7 +35,14 @@ static inline struct MHD_Daemon *diorama_daemon_start(
     MHD_OPTION_NOTIFY_COMPLETED, completed, context,
     MHD_OPTION_NOTIFY_CONNECTION, notify, context,
     MHD_OPTION_URI_LOG_CALLBACK, target, context,
+    MHD_OPTION_SIGPIPE_HANDLED_BY_APP, 1,
     MHD_OPTION_END);
+}
+
+// The epoll to wait for before MHD_run, or -1.
+static inline int diorama_daemon_epoll(struct MHD_Daemon *daemon) {
+  const union MHD_DaemonInfo *info = MHD_get_daemon_info(daemon, MHD_DAEMON_INFO_EPOLL_FD);
+  return info ? info->epoll_fd : -1;
 }
 
 // The descriptor, or -1.

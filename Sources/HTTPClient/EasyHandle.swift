@@ -1,6 +1,12 @@
 import CCurl
 import HTTPMessages
 
+#if canImport(Darwin)
+  import Darwin
+#else
+  import Glibc
+#endif
+
 /// A curl easy handle that is used for one transfer after the other.
 ///
 /// What never changes is set once; ``prepare(_:)`` sets all that depends on the request.
@@ -16,10 +22,22 @@ final class EasyHandle {
   private let problem: UnsafeMutablePointer<CChar>
   private let proxyFields = HeaderList(lines: ["Proxy-Connection:"])
   private var code = CURLE_OK
+  /// Whether the transfer has a body that curl has copied, and whether it is more than a plain GET.
+  private var hasBody = false
+  private var isSpecial = false
   /// That of the last transfer: what depends on it alone is set then.
   private var origin: Origin?
 
-  init(_ settings: Settings, trust: Trust = .usual, origin: Origin) throws {
+  /// Makes one.
+  ///
+  /// - Parameters:
+  ///   - settings: of the client.
+  ///   - trust: whom it trusts.
+  ///   - origin: named where it fails.
+  ///   - driver: who runs its transfers and is told of its sockets, and lives longer than these; nil for a connection
+  ///     without a transfer.
+  /// - Throws: ``UpstreamError`` where there is no memory, or an option is not to be had.
+  init(_ settings: Settings, trust: Trust = .usual, origin: Origin, driver: CurlDriver? = nil) throws {
     guard let raw = curl_easy_init() else {
       throw UpstreamError(kind: .other, message: "\(origin): no memory for a request: close something")
     }
@@ -29,6 +47,7 @@ final class EasyHandle {
     problem = .allocate(capacity: Int(CURL_ERROR_SIZE))
     problem.initialize(repeating: 0, count: Int(CURL_ERROR_SIZE))
     setConstants()
+    if let driver { setDriver(driver) }
     try check(origin)
   }
 
@@ -72,7 +91,9 @@ final class EasyHandle {
   func release() {
     transfer = nil
     set(CURLOPT_HTTPHEADER, pointer: nil)
+    guard hasBody else { return }
     set(CURLOPT_POSTFIELDS, pointer: nil)
+    hasBody = false
   }
 
   /// What curl has to say about a transfer that ended with `code`, before ``release()``.
@@ -103,7 +124,7 @@ final class EasyHandle {
     set(CURLOPT_PATH_AS_IS, 1)
     set(CURLOPT_SUPPRESS_CONNECT_HEADERS, 1)
     set(CURLOPT_TCP_NODELAY, 1)
-    set(CURLOPT_BUFFERSIZE, 65_536)
+    set(CURLOPT_BUFFERSIZE, 32_768)
     set(CURLOPT_UPLOAD_BUFFERSIZE, 65_536)
     set(CURLOPT_CONNECTTIMEOUT_MS, settings.connectMilliseconds)
     set(CURLOPT_NOPROXY, settings.noProxy)
@@ -144,6 +165,27 @@ final class EasyHandle {
         }))
   }
 
+  private func setDriver(_ driver: CurlDriver) {
+    let context = Unmanaged.passUnretained(driver).toOpaque()
+    note(
+      curl_set_watched_sockets(
+        raw, context,
+        { context, _, address in
+          guard let context, let address else { return -1 }  // CURL_SOCKET_BAD
+          let descriptor = curl_private_socket(address)
+          if descriptor >= 0 {
+            Unmanaged<CurlDriver>.fromOpaque(context)._withUnsafeGuaranteedRef { $0.opened(descriptor) }
+          }
+          return descriptor
+        },
+        { context, descriptor in
+          if let context {
+            Unmanaged<CurlDriver>.fromOpaque(context)._withUnsafeGuaranteedRef { $0.closes(descriptor) }
+          }
+          return close(descriptor)
+        }))
+  }
+
   private func setTrust() {
     if let file = trust.authorities {
       set(CURLOPT_CAINFO, file)
@@ -162,10 +204,16 @@ final class EasyHandle {
   }
 
   private func setMethod(_ transfer: Transfer) {
+    let upload = transfer.upload
+    let whole = upload.whole
+    let wasSpecial = isSpecial
+    isSpecial = transfer.method != "GET" || whole?.isEmpty != true
+    guard wasSpecial || isSpecial else { return }
     // Undoes what the last transfer left: no upload, a body is wanted.
     set(CURLOPT_HTTPGET, 1)
-    let upload = transfer.upload
-    switch (transfer.method, upload.whole) {
+    switch (transfer.method, whole) {
+    case ("GET", let bytes?) where bytes.isEmpty:
+      set(CURLOPT_CUSTOMREQUEST, nil)
     case ("HEAD", _):
       set(CURLOPT_CUSTOMREQUEST, nil)
       set(CURLOPT_NOBODY, 1)
@@ -173,6 +221,7 @@ final class EasyHandle {
       set(CURLOPT_CUSTOMREQUEST, method)
     case (let method, let bytes?) where bytes.count <= 65_536:
       // Leaves in one piece with the head.
+      hasBody = true
       set(CURLOPT_CUSTOMREQUEST, method)
       bytes.withUnsafeBytes { note(curl_set_body(raw, $0.baseAddress, Int64($0.count))) }
     case (let method, _):

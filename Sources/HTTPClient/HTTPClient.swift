@@ -1,9 +1,11 @@
 import Dispatch
+import EventLoops
 package import HTTPMessages
 
 /// Sends requests to upstreams as they stand: nothing is added, decoded or followed.
 ///
-/// One thread runs all transfers on libcurl's multi interface; no thread ever waits for an upstream. Connections are
+/// Transfers run on libcurl's multi interface: those that begin on the thread of an ``EventLoop`` stay there, all others
+/// are on a thread of the client's own; no thread ever waits for an upstream. Connections are
 /// kept and used again. libcurl repeats a request once more by itself where a kept connection turns out to be closed
 /// before a byte of the answer came (RFC 9112, 9.3.1).
 ///
@@ -51,20 +53,27 @@ package final class HTTPClient: Sendable {
     }
   }
 
-  private let thread: CurlThread
-  private let settings: Settings
+  private struct State {
+    /// By the loop that they run on, which they keep.
+    var drivers: [ObjectIdentifier: CurlDriver] = [:]
+    /// The client's own, and its driver.
+    var own: (loop: EventLoop, driver: CurlDriver)?
+    var isOver = false
+  }
 
-  /// Starts the client's thread.
+  private let settings: Settings
+  private let state = Guarded(State())
+
+  /// Makes a client.
   ///
-  /// - Throws: ``UpstreamError`` of kind `.other` when the machine has no descriptor or thread left.
+  /// - Throws: ``UpstreamError`` of kind `.other` where libcurl does not start.
   package init(_ configuration: Configuration = .init()) throws {
     settings = Settings(configuration)
-    thread = try CurlThread(settings)
-    try thread.start()
+    try CurlDriver.prepare()
   }
 
   deinit {
-    thread.stop()
+    shutdown()
   }
 
   /// Sends a request, and returns once the response's head is there.
@@ -81,17 +90,39 @@ package final class HTTPClient: Sendable {
   /// - Returns: the response; fields as received, the body without transfer coding but otherwise not decoded:
   ///   `.bytes` if all of it has come already, else a stream that fails with ``UpstreamError`` if the upstream dies.
   ///   Whoever does not want the stream has to abandon it.
-  /// - Throws: ``UpstreamError``; what the request's stream failed with; `CancellationError`.
+  /// - Throws: ``UpstreamError``, of kind `.other` also when the machine has no descriptor or thread left; what the
+  ///   request's stream failed with; `CancellationError`.
   package func send(_ request: Request, to origin: Origin, trust: Trust = .usual) async throws -> Response {
-    let transfer = try Transfer(request, to: origin, trust: trust, on: thread)
+    let driver = try driver(for: origin)
+    let transfer = try Transfer(request, to: origin, trust: trust, on: driver)
     return try await withTaskCancellationHandler {
       // It is resumed once, whatever becomes of the transfer.
       try await withUnsafeThrowingContinuation { continuation in
         transfer.start(continuation)
       }
     } onCancel: {
-      thread.post(.cancel(transfer))
+      driver.post(.cancel(transfer))
     }
+  }
+
+  /// Sends a request whose answer comes as bytes, as long as it is short and comes whole.
+  ///
+  /// For who is on the thread of an ``EventLoop``: the receiver is called there, once, and after this has returned.
+  ///
+  /// - Parameters:
+  ///   - request: as it goes out.
+  ///   - origin: where to.
+  ///   - trust: as for ``send(_:to:trust:)``.
+  ///   - receiver: gets the answer.
+  /// - Returns: what cancels it, after which the receiver may be told of the failure or not; nil on any other thread,
+  ///   or where it cannot be sent so.
+  package func send(
+    _ request: RawRequest, to origin: Origin, trust: Trust = .usual, _ receiver: any RawReceiver
+  ) -> RawTransfer? {
+    guard EventLoop.current != nil, let driver = try? driver(for: origin) else { return nil }
+    let transfer = Transfer(request, to: origin, trust: trust, on: driver, driver.takeRaw(), receiver)
+    transfer.start()
+    return RawTransfer(transfer, driver)
   }
 
   /// Asks an upstream to let a connection leave HTTP, as a WebSocket does.
@@ -117,10 +148,52 @@ package final class HTTPClient: Sendable {
     }
   }
 
-  /// Ends the thread; running transfers fail, and so does every later request.
+  /// Ends all transfers; they fail, and so does every later request.
   ///
-  /// Waits until the thread has ended. May be called again.
+  /// Waits until the client's own thread has ended. May be called again.
   package func shutdown() {
-    thread.stop()
+    let (drivers, own) = state.withLock { state in
+      state.isOver = true
+      defer { state.drivers = [:] }
+      return (state.drivers.values, state.own.take())
+    }
+    for driver in drivers { driver.post(.end) }
+    own?.loop.stop()
+  }
+
+  /// The driver on this thread's loop, or else on the client's own.
+  private func driver(for origin: Origin) throws -> CurlDriver {
+    let current = EventLoop.current
+    return try state.withLock { state in
+      guard !state.isOver else { throw UpstreamError.shutDown(origin) }
+      guard let current else { return try ownDriver(&state) }
+      if let driver = state.drivers[ObjectIdentifier(current)] { return driver }
+      // Those whose loop has ended.
+      state.drivers = state.drivers.filter { !$0.value.isOver }
+      let driver = try CurlDriver.run(on: current, settings)
+      state.drivers[ObjectIdentifier(current)] = driver
+      return driver
+    }
+  }
+
+  private func ownDriver(_ state: inout State) throws -> CurlDriver {
+    if let own = state.own { return own.driver }
+    do {
+      let loop = try EventLoop(named: "http-client")
+      let driver = try CurlDriver.run(on: loop, settings)
+      do {
+        try loop.start()
+      } catch {
+        loop.stop()
+        throw error
+      }
+      state.own = (loop, driver)
+      return driver
+    } catch let failure as EventLoop.Failure {
+      throw UpstreamError(
+        kind: .other,
+        message: "no thread or no descriptor for upstream requests (\(failure)): raise the limits of open files and of "
+          + "threads ('ulimit -n', 'ulimit -u')")
+    }
   }
 }

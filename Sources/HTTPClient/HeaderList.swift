@@ -6,10 +6,24 @@ import HTTPMessages
 /// Two blocks of memory instead of two for every field. Curl reads the list and does not change it, and it has to
 /// live as long as the transfer.
 final class HeaderList {
+  /// Fields that curl would else write by itself.
+  struct Given: OptionSet {
+    let rawValue: Int
+    static let host = Given(rawValue: 1)
+    static let accept = Given(rawValue: 2)
+    static let contentType = Given(rawValue: 4)
+  }
+
   private var text: [UInt8] = []
   private var starts: [Int] = []
   private var nodes: UnsafeMutableBufferPointer<curl_slist>?
   private var block: UnsafeMutableBufferPointer<CChar>?
+
+  /// An empty one, to be filled and sealed.
+  init() {
+    text.reserveCapacity(512)
+    starts.reserveCapacity(16)
+  }
 
   /// - Throws: ``UpstreamError`` for a name that is no token, or a value with a line break or a null byte: it would
   ///   smuggle lines into the request.
@@ -45,11 +59,7 @@ final class HeaderList {
       appendLine("TE: trailers")
       appendLine("Connection: TE")
     }
-    // "Name:" takes away what curl would write by itself.
-    appendLine("Expect:")
-    if !given.contains(.accept) { appendLine("Accept:") }
-    if !given.contains(.contentType) { appendLine("Content-Type:") }
-    seal()
+    seal(given)
   }
 
   /// A list of lines as they are.
@@ -66,24 +76,35 @@ final class HeaderList {
   /// The list's first node, valid as long as the list.
   var first: UnsafeMutablePointer<curl_slist>? { nodes?.baseAddress }
 
-  private struct Given: OptionSet {
-    let rawValue: Int
-    static let host = Given(rawValue: 1)
-    static let accept = Given(rawValue: 2)
-    static let contentType = Given(rawValue: 4)
+  /// Adds a field of plain text.
+  func append(_ name: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer) {
+    starts.append(text.count)
+    text += name
+    endName(isEmpty: value.isEmpty)
+    text += value
+    text.append(0)
+  }
+
+  func append(_ name: String, _ value: String) {
+    append(Headers.Field(name, value))
+  }
+
+  private func endName(isEmpty: Bool) {
+    if isEmpty {
+      // With a colon curl would take the field away (CURLOPT_HTTPHEADER).
+      text.append(UInt8(ascii: ";"))
+    } else {
+      text.append(UInt8(ascii: ":"))
+      text.append(UInt8(ascii: " "))
+    }
   }
 
   private func append(_ field: Headers.Field) {
     starts.append(text.count)
     text += field.name.utf8
     let value = field.value.utf8.drop { $0 == 0x20 || $0 == 0x09 }
-    if value.isEmpty {
-      // With a colon curl would take the field away (CURLOPT_HTTPHEADER).
-      text.append(UInt8(ascii: ";"))
-    } else {
-      text += ": ".utf8
-      text += value
-    }
+    endName(isEmpty: value.isEmpty)
+    text += value
     text.append(0)
   }
 
@@ -91,6 +112,15 @@ final class HeaderList {
     starts.append(text.count)
     text += line.utf8
     text.append(0)
+  }
+
+  /// Ends the list of a request.
+  func seal(_ given: Given) {
+    // "Name:" takes away what curl would write by itself.
+    appendLine("Expect:")
+    if !given.contains(.accept) { appendLine("Accept:") }
+    if !given.contains(.contentType) { appendLine("Content-Type:") }
+    seal()
   }
 
   private func seal() {
@@ -109,15 +139,9 @@ final class HeaderList {
 }
 
 extension String {
-  /// A token as RFC 9110, 5.6.2, has it: what methods and header names are made of.
+  /// As bytes have it.
   var isToken: Bool {
-    !utf8.isEmpty
-      && utf8.allSatisfy { byte in
-        switch byte {
-        case 0x30...0x39, 0x41...0x5A, 0x61...0x7A: true
-        case 0x21, 0x23...0x27, 0x2A, 0x2B, 0x2D, 0x2E, 0x5E, 0x5F, 0x60, 0x7C, 0x7E: true
-        default: false
-        }
-      }
+    var text = self
+    return text.withUTF8 { UnsafeRawBufferPointer($0).isToken }
   }
 }

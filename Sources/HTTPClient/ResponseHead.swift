@@ -9,6 +9,16 @@ struct ResponseHead {
   /// Whether the empty line after the final response's fields has come.
   private(set) var isComplete = false
 
+  init() {}
+
+  /// That of a response whose head has been read.
+  init(_ response: Response) {
+    status = response.status
+    reason = response.reason
+    headers = response.headers
+    isComplete = true
+  }
+
   /// Takes one line, with its line break.
   ///
   /// - Returns: true when this line completes the head of the final response.

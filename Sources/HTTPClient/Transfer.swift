@@ -3,7 +3,7 @@ import HTTPMessages
 
 /// One request on its way, and its response.
 ///
-/// Made by the task that sends; from ``start(_:)`` on it belongs to curl's thread, which is why it needs no lock.
+/// Made by the task that sends; from ``start(_:)`` on it belongs to the driver's thread, which is why it needs no lock.
 final class Transfer: @unchecked Sendable {
   let origin: Origin
   let trust: Trust
@@ -20,8 +20,11 @@ final class Transfer: @unchecked Sendable {
   var isCancelled = false
   var activity = Activity()
 
-  private let thread: CurlThread
+  private let driver: CurlDriver
   private var continuation: UnsafeContinuation<Response, any Error>?
+  /// Who waits in place of that, and what has come for it; nil once it is known that it cannot be told so.
+  private let receiver: (any RawReceiver)?
+  private var raw: RawResponse?
   private var head = ResponseHead()
   /// What may still come behind the body; nil where nothing can.
   private var trailers: Trailers?
@@ -32,12 +35,14 @@ final class Transfer: @unchecked Sendable {
   private var isReceivingPaused = false
   private var isSendingPaused = false
   private var uploadFailure: (any Error)?
+  /// Whether who waits has been told.
+  private var isHandedOver = false
 
-  private static let earlyLimit = 65_536
+  static let earlyLimit = 65_536
   private static let pipeCapacity = 262_144
 
   /// - Throws: ``UpstreamError`` for a request that cannot be put on the wire.
-  init(_ request: Request, to origin: Origin, trust: Trust = .usual, on thread: CurlThread) throws {
+  init(_ request: Request, to origin: Origin, trust: Trust = .usual, on driver: CurlDriver) throws {
     guard request.method.isToken else { throw UpstreamError.invalid(origin, "the method is '\(request.method)'") }
     let isTarget = request.target.utf8.allSatisfy { $0 > 0x20 && $0 != 0x7F }
     guard isTarget, request.target.utf8.first == UInt8(ascii: "/") || request.target == "*" else {
@@ -45,25 +50,51 @@ final class Transfer: @unchecked Sendable {
     }
     self.origin = origin
     self.trust = trust
-    self.thread = thread
+    self.driver = driver
     method = request.method
     target = request.target
     fields = try HeaderList(request, to: origin)
     upload = Upload(request.body)
+    receiver = nil
+  }
+
+  /// One whose answer goes to a receiver, on the driver's thread; the driver lends the memory for it.
+  init(
+    _ request: RawRequest, to origin: Origin, trust: Trust, on driver: CurlDriver, _ raw: RawResponse,
+    _ receiver: any RawReceiver
+  ) {
+    self.origin = origin
+    self.trust = trust
+    self.driver = driver
+    self.receiver = receiver
+    self.raw = raw
+    method = request.method
+    target = request.target
+    fields = request.fields
+    upload = Upload(.bytes(request.body))
+  }
+
+  /// Has curl begin with it, on the driver's thread.
+  func start() {
+    if !driver.post(.start(self)) { end(UpstreamError.shutDown(origin)) }
   }
 
   func start(_ continuation: UnsafeContinuation<Response, any Error>) {
     self.continuation = continuation
-    if !thread.post(.start(self)) { end(UpstreamError.shutDown(origin)) }
+    if !driver.post(.start(self)) { end(UpstreamError.shutDown(origin)) }
   }
 
   // MARK: Called by curl
 
   func takeHeader(_ line: UnsafeRawBufferPointer) {
+    if let raw {
+      if raw.take(line) { driver.headCame(of: self) }
+      return
+    }
     if head.isComplete { return takeTrailer(line) }
     if head.take(line) {
       if head.mayHaveTrailers(answering: method) { trailers = Trailers() }
-      thread.headCame(of: self)
+      driver.headCame(of: self)
     }
   }
 
@@ -73,6 +104,10 @@ final class Transfer: @unchecked Sendable {
   }
 
   func takeBody(_ bytes: UnsafeRawBufferPointer) -> Int {
+    if let raw {
+      if raw.bodyCount + bytes.count <= Self.earlyLimit { return raw.takeBody(bytes) ? bytes.count : 0 }
+      handOver()
+    }
     if pipe == nil {
       if early.count + bytes.count <= Self.earlyLimit {
         early += bytes
@@ -107,7 +142,7 @@ final class Transfer: @unchecked Sendable {
 
   func rewindUpload() -> Bool { upload.rewind() }
 
-  // MARK: Called by the thread
+  // MARK: Called by the driver
 
   /// Whether our side is the one that is waited for.
   var isPaused: Bool { isReceivingPaused || isSendingPaused }
@@ -121,10 +156,10 @@ final class Transfer: @unchecked Sendable {
   /// Sets what resumes the upload, before curl begins to read.
   func prepareUpload() {
     guard let pipe = upload.pipe else { return }
-    pipe.onReadable { [self] in thread.post(.resumeSending(self)) }
+    pipe.onReadable { [self] in driver.post(.resumeSending(self)) }
   }
 
-  /// Lets curl go on; in curl's thread only.
+  /// Lets curl go on; in the driver's thread only.
   func resume(receiving: Bool = false, sending: Bool = false) -> CURLcode {
     guard let easy else { return CURLE_OK }
     if receiving { isReceivingPaused = false }
@@ -138,7 +173,18 @@ final class Transfer: @unchecked Sendable {
   ///
   /// - Parameter isWhole: whether there will be no more bytes.
   func handOver(isWhole: Bool = false) {
-    guard head.isComplete, let continuation = continuation.take() else { return }
+    if let raw {
+      guard raw.isComplete else { return }
+      if isWhole || raw.isWhole { return handOver(raw) }
+      self.raw = nil
+      head = ResponseHead(raw.response)
+      if head.mayHaveTrailers(answering: method) { trailers = Trailers() }
+      early = Array(raw.bytes)
+      received = early.count
+      driver.takeBack(raw)
+    }
+    guard head.isComplete, !isHandedOver else { return }
+    isHandedOver = true
     var response = Response(status: head.status, reason: head.reason, headers: head.headers, trailers: trailers)
     if head.hasNoBody(answering: method) {
       // No content, whatever its fields say.
@@ -146,8 +192,8 @@ final class Transfer: @unchecked Sendable {
       response.body = .bytes(early)
     } else {
       let pipe = BytePipe(capacity: Self.pipeCapacity)
-      pipe.onWritable { [self] in thread.post(.resumeReceiving(self)) }
-      pipe.onAbandoned { [self] in thread.post(.cancel(self)) }
+      pipe.onWritable { [self] in driver.post(.resumeReceiving(self)) }
+      pipe.onAbandoned { [self] in driver.post(.cancel(self)) }
       early.withUnsafeBytes { _ = pipe.offer($0) }
       self.pipe = pipe
       response.body = .stream(pipe, length: head.length)
@@ -157,9 +203,17 @@ final class Transfer: @unchecked Sendable {
     if head.status >= 300, let pipe = upload.pipe {
       // Curl sends no more of it after such an answer, so nobody may wait for that.
       pipe.abandon()
-      if isSendingPaused { thread.post(.resumeSending(self)) }
+      if isSendingPaused { driver.post(.resumeSending(self)) }
     }
-    continuation.resume(returning: response)
+    continuation.take()?.resume(returning: response)
+    receiver?.began(response)
+  }
+
+  private func handOver(_ raw: RawResponse) {
+    self.raw = nil
+    isHandedOver = true
+    receiver?.came(raw)
+    driver.takeBack(raw)
   }
 
   /// The end of it all: what waits for the response, its body or room in the request's is told.
@@ -170,9 +224,14 @@ final class Transfer: @unchecked Sendable {
     } else if !(error is CancellationError) {
       handOver()
     }
-    if let continuation = continuation.take() {
-      continuation.resume(
-        throwing: error ?? UpstreamError(kind: .cut, message: "\(origin) ended without an answer: look into its log"))
+    if let raw { driver.takeBack(raw) }
+    raw = nil
+    if !isHandedOver {
+      isHandedOver = true
+      let error =
+        error ?? UpstreamError(kind: .cut, message: "\(origin) ended without an answer: look into its log")
+      continuation.take()?.resume(throwing: error)
+      receiver?.failed(error)
     }
     if let pipe {
       if let error { pipe.fail(error) } else { pipe.finish() }

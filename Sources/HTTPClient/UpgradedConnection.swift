@@ -1,4 +1,5 @@
 import CCurl
+import EventLoops
 package import HTTPMessages
 
 #if canImport(Darwin)

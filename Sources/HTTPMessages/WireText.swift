@@ -12,3 +12,30 @@ extension String {
     }
   }
 }
+
+extension UnsafeRawBufferPointer {
+  /// Equality as header names have it: without regard to the case of A to Z.
+  package func equalsIgnoringASCIICase(_ other: StaticString) -> Bool {
+    guard count == other.utf8CodeUnitCount else { return false }
+    for index in 0..<count where self[index].asciiLowercased != other.utf8Start[index].asciiLowercased { return false }
+    return true
+  }
+
+  /// A token as RFC 9110, 5.6.2, has it: what methods and header names are made of.
+  package var isToken: Bool {
+    for byte in self {
+      switch byte {
+      case 0x30...0x39, 0x41...0x5A, 0x61...0x7A: continue
+      case 0x21, 0x23...0x27, 0x2A, 0x2B, 0x2D, 0x2E, 0x5E, 0x5F, 0x60, 0x7C, 0x7E: continue
+      default: return false
+      }
+    }
+    return !isEmpty
+  }
+
+  /// Whether all of it is visible ASCII, spaces and tabs.
+  package var isPlainText: Bool {
+    for byte in self where byte &- 0x20 >= 0x5F && byte != 0x09 { return false }
+    return true
+  }
+}

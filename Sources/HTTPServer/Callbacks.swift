@@ -1,6 +1,6 @@
 import CMicroHTTPD
 
-/// The four functions that libmicrohttpd calls, all on the thread of one daemon.
+/// The four functions that libmicrohttpd calls, all on the thread of one worker.
 ///
 /// A connection's context is its ``Connection``, which holds a reference from its opening to its closing.
 enum Callbacks {

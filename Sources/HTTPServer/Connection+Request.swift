@@ -48,6 +48,7 @@ extension Connection {
         return answer(raw)
       }
       return pass(upload, size)
+    case .passing: return passed(raw)
     case .answering: return answer(raw)
     case .lingering:
       guard size.pointee != 0 else { return .NO }
@@ -154,9 +155,31 @@ extension Connection {
       return queue(
         raw, prepared.status, prepared.pointer(toHead: request.pointee.isHead), headSize: prepared.headSize)
     }
+    request.pointee.stage = .passing
+    if let passage = handler.pass(view, to: LateAnswer(self)) {
+      request.pointee.passage = passage
+      return passed(raw)
+    }
+    return startCollected(raw)
+  }
+
+  private func startCollected(_ raw: OpaquePointer) -> MHD_Result {
     request.pointee.stage = .answering
     start(raw, body: .bytes([UInt8](request.pointee.body.bytes)), upload: nil)
     return answer(raw)
+  }
+
+  /// Sends what somebody else has answered, or waits for it.
+  private func passed(_ raw: OpaquePointer) -> MHD_Result {
+    while true {
+      if let passed = request.pointee.passed.take() {
+        defer { MHD_destroy_response(passed.response) }
+        return queue(raw, passed.status, passed.response, headSize: passed.headSize)
+      }
+      if request.pointee.continuation != nil { return startCollected(raw) }
+      guard !isAbandoned else { return .NO }
+      if park() { return .YES }
+    }
   }
 
   private func start(_ raw: OpaquePointer, body: Body, upload: BytePipe?) {
@@ -164,7 +187,7 @@ extension Connection {
     request.pointee.exchange = exchange
     begin(exchange)
     exchange.start(
-      handler,
+      handler, request.pointee.continuation.take(),
       Request(
         method: Head.text(request.pointee.method), target: Head.target(request.pointee.target.bytes),
         headers: Head.fields(of: raw), body: body, connection: token, peer: peer))

@@ -1,4 +1,5 @@
 import CMicroHTTPD
+import EventLoops
 import HTTPMessages
 import Synchronization
 
@@ -27,6 +28,8 @@ final class Connection: @unchecked Sendable {
   /// Tells this connection from others that had the same descriptor.
   let token: UInt64
   let worker: Int
+  /// Where its worker has its turns.
+  let place: EventPlace
   /// Who connected; nil over TCP.
   let peer: Peer?
   let handler: any RequestHandler
@@ -47,6 +50,7 @@ final class Connection: @unchecked Sendable {
     self.descriptor = descriptor
     self.token = token
     self.worker = worker
+    place = core.place(ofWorker: worker)
     self.peer = peer
     self.handler = handler
     self.core = core
@@ -90,6 +94,7 @@ final class Connection: @unchecked Sendable {
     case .suspended:
       shared.phase = .running
       MHD_resume_connection(raw)
+      place.wake()
     case .closed: break
     }
   }

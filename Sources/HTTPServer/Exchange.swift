@@ -32,10 +32,19 @@ final class Exchange: Sendable {
   ///
   /// One that is brief runs wholly on the connection's thread, in ``runJobs()``; any other up to its first suspension,
   /// where that is possible: an answer that needs no waiting then costs no switch of threads.
-  func start(_ handler: any RequestHandler, _ request: Request) {
+  ///
+  /// - Parameters:
+  ///   - handler: whose request it is.
+  ///   - continuation: what is done in place of its ``RequestHandler/respond(to:)``.
+  ///   - request: the request.
+  func start(
+    _ handler: any RequestHandler, _ continuation: (@Sendable (Request) async throws -> Response)?, _ request: Request
+  ) {
     let work: @Sendable () async -> Void = {
       do {
-        self.handlerReturned(.success(try await handler.respond(to: request)))
+        let response =
+          if let continuation { try await continuation(request) } else { try await handler.respond(to: request) }
+        self.handlerReturned(.success(response))
       } catch {
         self.handlerReturned(.failure(error))
       }

@@ -36,6 +36,33 @@ enum Head {
     return headers
   }
 
+  /// Goes through all fields in order, until `body` returns false; its own result is whether that has not been.
+  static func forEach(
+    of connection: OpaquePointer, _ body: (UnsafeRawBufferPointer, UnsafeRawBufferPointer) -> Bool
+  ) -> Bool {
+    withoutActuallyEscaping(body) { body in
+      var walk = Walk(body: body)
+      withUnsafeMutablePointer(to: &walk) { walk in
+        _ = diorama_connection_fields(
+          connection,
+          { context, _, name, nameCount, value, valueCount in
+            guard let walk = context?.assumingMemoryBound(to: Walk.self), let name else { return .YES }
+            var count = value == nil ? 0 : valueCount
+            while count > 0, let value, value[count - 1] == 0x20 || value[count - 1] == 0x09 { count -= 1 }
+            walk.pointee.goesOn = walk.pointee.body(
+              UnsafeRawBufferPointer(start: name, count: nameCount), UnsafeRawBufferPointer(start: value, count: count))
+            return walk.pointee.goesOn ? .YES : .NO
+          }, walk)
+      }
+      return walk.goesOn
+    }
+  }
+
+  private struct Walk {
+    let body: (UnsafeRawBufferPointer, UnsafeRawBufferPointer) -> Bool
+    var goesOn = true
+  }
+
   /// The number of fields.
   static func fieldCount(of connection: OpaquePointer) -> Int {
     Int(diorama_connection_fields(connection, nil, nil))

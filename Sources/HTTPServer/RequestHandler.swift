@@ -11,6 +11,17 @@ package protocol RequestHandler: Sendable {
   /// - Returns: the answer; nil sends the request on to ``respond(to:)``.
   func answer(_ request: borrowing RequestView) -> PreparedResponse?
 
+  /// The fast path for an answer that somebody else gives.
+  ///
+  /// Called where ``answer(_:)`` has had none, on the same thread. What it begins tells its end on that thread, too, and
+  /// not before this has returned; it can still decide then to go on as with any other request.
+  ///
+  /// - Parameters:
+  ///   - request: nothing of it may be kept.
+  ///   - answer: where the answer goes.
+  /// - Returns: what has begun; nil sends the request on to ``respond(to:)``.
+  func pass(_ request: borrowing RequestView, to answer: LateAnswer) -> (any Passage)?
+
   /// Whether ``respond(to:)`` does little between its waits.
   ///
   /// Then all of it runs on the server thread of its connection, unless a body comes in meanwhile: nothing has to wait
@@ -38,6 +49,7 @@ package protocol RequestHandler: Sendable {
 
 extension RequestHandler {
   package func answer(_ request: borrowing RequestView) -> PreparedResponse? { nil }
+  package func pass(_ request: borrowing RequestView, to answer: LateAnswer) -> (any Passage)? { nil }
   package var isBrief: Bool { false }
   package func closed(_ connection: UInt64) {}
 }

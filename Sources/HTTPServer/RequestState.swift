@@ -1,3 +1,6 @@
+import CMicroHTTPD
+import HTTPMessages
+
 /// The request that a connection reads or answers.
 ///
 /// Its memory is used again for the next one.
@@ -12,6 +15,8 @@ struct RequestState {
     case collecting
     /// The body goes through a pipe to the handler.
     case uploading
+    /// Somebody else is asked for the answer.
+    case passing
     /// The handler has all of the request; its answer is due.
     case answering
     /// An answer has been sent past libmicrohttpd; what still comes is dropped until the client has seen it.
@@ -28,6 +33,19 @@ struct RequestState {
   /// Bytes of an upload so far.
   var uploaded = 0
   var exchange: Exchange?
+  /// Tells this request from others of the same connection.
+  private(set) var number = 0
+  /// What has been begun for it elsewhere, and what that has come to: an answer, or work that makes one.
+  var passage: (any Passage)?
+  var passed: PassedAnswer?
+  var continuation: (@Sendable (Request) async throws -> Response)?
+
+  /// An answer in libmicrohttpd's form; who takes it out owns its reference.
+  struct PassedAnswer {
+    let status: UInt32
+    let response: OpaquePointer
+    let headSize: Int
+  }
 
   var isConnect: Bool { method.elementsEqual("CONNECT".utf8) }
 
@@ -35,12 +53,23 @@ struct RequestState {
     stage = .head
     uploaded = 0
     if exchange != nil { exchange = nil }
+    endPassage()
+    number += 1
     target.empty()
     body.empty()
   }
 
+  /// Who was asked need not answer any more.
+  private mutating func endPassage() {
+    if let passage = passage.take() { passage.cancel() }
+    if let passed = passed.take() { MHD_destroy_response(passed.response) }
+    if continuation != nil { continuation = nil }
+  }
+
   mutating func release() {
     exchange = nil
+    endPassage()
+    number += 1
     target.release()
     body.release()
   }

@@ -24,4 +24,12 @@ package struct RequestView: ~Copyable {
   package func header(_ name: StaticString) -> UnsafeRawBufferPointer? {
     Head.field(name, of: connection)
   }
+
+  /// Goes through all header fields in order, as long as the body wants more.
+  ///
+  /// - Parameter body: gets a name and a value, and returns whether to go on.
+  /// - Returns: false where the body has ended it.
+  package func forEachHeader(_ body: (UnsafeRawBufferPointer, UnsafeRawBufferPointer) -> Bool) -> Bool {
+    Head.forEach(of: connection, body)
+  }
 }

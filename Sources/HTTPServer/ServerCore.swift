@@ -1,5 +1,6 @@
 import CMicroHTTPD
 import Dispatch
+import EventLoops
 import HTTPMessages
 import Synchronization
 
@@ -22,11 +23,11 @@ final class ServerCore: @unchecked Sendable {
   private let queue = DispatchQueue(label: "http-server")
   private let wakeEvent: Int32
   private let isLoopOver = Atomic(false)
-  /// libmicrohttpd daemons of one thread each.
+  /// libmicrohttpd's daemons, each on a thread of its own.
   ///
-  /// One daemon with a pool would do the same, but chooses a thread by the descriptor's number, which puts all
-  /// connections on one when every other descriptor is somebody else's.
-  private nonisolated(unsafe) var workers: [OpaquePointer] = []
+  /// One daemon with a pool would choose a thread by the descriptor's number, which puts all connections on one when
+  /// every other descriptor is somebody else's.
+  private nonisolated(unsafe) var workers: [Worker] = []
   private nonisolated(unsafe) var loop: pthread_t?
   private nonisolated(unsafe) var areDescriptorsClosed = false
 
@@ -40,8 +41,7 @@ final class ServerCore: @unchecked Sendable {
       throw Self.cannotStart
     }
     for _ in 0..<configuration.threads {
-      guard let worker = Callbacks.startDaemon(for: self) else { throw Self.cannotStart }
-      workers.append(worker)
+      do { workers.append(try Worker(for: self)) } catch { throw Self.cannotStart }
     }
     guard startLoop() else { throw Self.cannotStart }
   }
@@ -106,12 +106,16 @@ final class ServerCore: @unchecked Sendable {
 
   // MARK: Connections
 
-  /// Hands an accepted connection to a worker; libmicrohttpd owns the descriptor from here on.
-  func adopt(_ connection: Connection, _ address: inout SocketAddress) {
+  /// Hands an accepted connection to its worker, which owns the descriptor from here on.
+  func adopt(_ connection: Connection, _ address: SocketAddress) {
     _ = diorama_epoll_add(epoll, connection.descriptor, diorama_epoll_peer_left, connection.token)
-    let added = address.withPointer { MHD_add_connection(workers[connection.worker], connection.descriptor, $0, $1) }
-    if added != .YES { closed(connection) }
+    guard !workers[connection.worker].serve(connection, address) else { return }
+    Socket.close(connection.descriptor)
+    closed(connection)
   }
+
+  /// Where a worker has its turns.
+  func place(ofWorker number: Int) -> EventPlace { workers[number].place }
 
   /// A connection is about to be closed, or could not be opened.
   func closed(_ connection: Connection) {
@@ -194,7 +198,7 @@ final class ServerCore: @unchecked Sendable {
   }
 
   private func releaseResources() {
-    workers.forEach { MHD_stop_daemon($0) }
+    workers.forEach { $0.stop() }
     workers = []
     // After the daemons, whose connections are in the set.
     for descriptor in [epoll, wakeEvent] where descriptor >= 0 && !areDescriptorsClosed { close(descriptor) }

@@ -1,4 +1,5 @@
 import CMicroHTTPD
+import EventLoops
 import HTTPMessages
 
 #if canImport(Darwin)
@@ -10,7 +11,7 @@ import HTTPMessages
 extension Connection {
   /// The connection has left HTTP: its socket is ours until it is given back.
   func upgraded(received: [UInt8], _ socket: Int32, _ handle: OpaquePointer) {
-    let channel = UpgradedSocket(descriptor: socket, handle: handle)
+    let channel = UpgradedSocket(descriptor: socket, handle: handle, place: place)
     guard let upgrade = request.pointee.exchange?.takeUpgrade() else { return channel.close() }
     upgrade(DuplexPump.start(channel, received: received))
   }
@@ -20,10 +21,12 @@ extension Connection {
 private final class UpgradedSocket: DuplexChannel, @unchecked Sendable {
   let descriptor: Int32
   private let handle: OpaquePointer
+  private let place: EventPlace
 
-  init(descriptor: Int32, handle: OpaquePointer) {
+  init(descriptor: Int32, handle: OpaquePointer, place: EventPlace) {
     self.descriptor = descriptor
     self.handle = handle
+    self.place = place
   }
 
   func read(into buffer: UnsafeMutableRawBufferPointer) -> Int? {
@@ -42,5 +45,6 @@ private final class UpgradedSocket: DuplexChannel, @unchecked Sendable {
     // What was sent last must not be lost with bytes that nobody reads.
     Socket.end(descriptor)
     _ = diorama_upgrade_close(handle)
+    place.wake()
   }
 }

@@ -247,7 +247,7 @@ struct StopTests {
       var name = [CChar](repeating: 0, count: 32)
       guard fgets(&name, 31, file) != nil else { return false }
       let text = String(decoding: name.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
-      return text.hasPrefix("MHD") || text.hasPrefix("http-accept")
+      return text.hasPrefix("http-server") || text.hasPrefix("http-accept")
     }
   }
 

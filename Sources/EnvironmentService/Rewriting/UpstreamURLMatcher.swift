@@ -22,6 +22,8 @@ struct UpstreamURLMatcher: Sendable {
 
   /// Longest authority first; of two upstreams with the same origin, the current one.
   let candidates: [Candidate]
+  /// Of each authority a part that stands in every way of writing it.
+  let words: [[UInt8]]
   /// The schemes that references without one may stand for: that of the upstream, and where it was elsewhere when it was
   /// recorded, of that; none where they need no change.
   private let referencesMayBeSecure: [Bool]
@@ -50,6 +52,7 @@ struct UpstreamURLMatcher: Sendable {
       }
     }
     self.candidates = candidates.sorted { $0.authority.count > $1.authority.count }
+    words = Self.words(of: candidates)
     // For a proxy's client the host stays the same.
     let isKnown = map.upstreams.indices.contains(current) && form != .absolute
     let origins = isKnown ? [map.upstreams[current].origin] + map.upstreams[current].formerOrigins : []

@@ -109,6 +109,11 @@ final class Door: RequestHandler {
     }
   }
 
+  func pass(_ request: borrowing RequestView, to answer: LateAnswer) -> (any Passage)? {
+    guard let upstream, let client, let environment = environment.load(), environment.passesPlainly else { return nil }
+    return PlainPassage.begin(request, upstream: upstream, environment, client, answer)
+  }
+
   /// Whether a request has one of the fields of `RequestVariant`.
   private static func hasVariant(_ request: borrowing RequestView) -> Bool {
     request.header("Range") != nil || request.header("If-None-Match") != nil

@@ -38,6 +38,23 @@ struct Exchange: Sendable {
     }
   }
 
+  /// Goes on with what an upstream has answered to a request that ``PlainPassage`` has sent.
+  func respond(to request: Request, at port: Int, given: Forwarding.Given) async -> Response {
+    guard let client else { return environment.response(to: CancellationError()) }
+    let addresses = environment.addresses
+    let outgoing = Request(
+      method: request.method, target: addresses.requestTarget(request.target),
+      headers: addresses.requestHeaders(request.headers, upstream: port, form: .ownPort), body: request.body)
+    do {
+      return try await Forwarding(
+        environment: environment, client: client, upstream: environment.upstreams[port], index: port, form: .ownPort,
+        number: 0
+      ).forward(outgoing, given: given)
+    } catch {
+      return environment.response(to: error)
+    }
+  }
+
   private func refusal(_ request: Request, title: String, detail: String) -> Problem {
     let url = request.target
     environment.note(

@@ -25,9 +25,17 @@ struct Forwarding: Sendable {
     let clock: ContinuousClock.Instant
   }
 
-  func forward(_ request: Request) async throws -> Response {
+  /// Passes a request on, and its answer back.
+  ///
+  /// - Parameters:
+  ///   - request: in the upstream's terms.
+  ///   - given: what the upstream has answered already.
+  /// - Returns: the answer for the app.
+  /// - Throws: a ``Problem`` to answer with; an ``EnvironmentError`` where it cannot be recorded; what the request's
+  ///   body has failed with.
+  func forward(_ request: Request, given: Given? = nil) async throws -> Response {
     do {
-      let exchanged = try await send(request)
+      let exchanged = try await send(request, given: given)
       guard case .stream = exchanged.response.body else { return try await deliver(exchanged) }
       // What is long, or slow to come, leaves the server's thread to others.
       return try await withTaskExecutorPreference(globalConcurrentExecutor) { try await deliver(exchanged) }
@@ -47,8 +55,13 @@ struct Forwarding: Sendable {
     }
   }
 
+  /// What an upstream has answered to a request that was sent on the fast path.
+  struct Given: Sendable {
+    let result: Result<Response, any Error>
+  }
+
   /// The request on its way; ends with the head of the response.
-  private func send(_ request: Request) async throws -> Exchanged {
+  private func send(_ request: Request, given: Given?) async throws -> Exchanged {
     let startedAt = Date()
     let clock = ContinuousClock.now
     let spool = environment.recorder?.spool(environment.redactor.body(request.headers, isDecoded: false))
@@ -66,7 +79,12 @@ struct Forwarding: Sendable {
       upload = Self.copy(file, into: spool)
     }
     do {
-      let response = try await client.send(sent, to: upstream.origin, by: environment.access[index])
+      let response =
+        if let given {
+          try given.result.get()
+        } else {
+          try await client.send(sent, to: upstream.origin, by: environment.access[index])
+        }
       return Exchanged(
         request: request, requestBody: spool, upload: upload, response: response, startedAt: startedAt, clock: clock)
     } catch let error as UpstreamError {

@@ -15,6 +15,14 @@ final class UpstreamClient: Sendable {
     try await client().send(access.sent(request), to: origin, trust: access.trust)
   }
 
+  /// As ``HTTPClient/send(_:to:trust:_:)``, for an upstream to which nothing is added.
+  func send(
+    _ request: RawRequest, to origin: Origin, by access: ReadyAccess, _ receiver: any RawReceiver
+  ) -> RawTransfer? {
+    guard let client = try? client() else { return nil }
+    return client.send(request, to: origin, trust: access.trust, receiver)
+  }
+
   func upgrade(
     _ request: Request, to token: String, at origin: Origin, by access: ReadyAccess
   ) async throws -> (Response, UpgradedConnection?) {

@@ -98,7 +98,7 @@ final class AcceptLoop {
         return connection
       }
       if let connection {
-        core.adopt(connection, &address)
+        core.adopt(connection, address)
       } else {
         refuse(descriptor)
       }

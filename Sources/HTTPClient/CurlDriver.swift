@@ -1,4 +1,5 @@
 import CCurl
+import EventLoops
 import HTTPMessages
 
 #if canImport(Darwin)
@@ -7,11 +8,11 @@ import HTTPMessages
   import Glibc
 #endif
 
-/// The thread that runs all transfers of a client: curl's multi interface, driven by its sockets (`libcurl-multi(3)`).
+/// Runs transfers on one event loop: curl's multi interface, driven by its sockets (`libcurl-multi(3)`).
 ///
-/// Other threads leave commands in a mailbox; everything else belongs to the thread alone. Curl allows no call from
-/// within its callbacks, so these only note what has to happen.
-final class CurlThread: @unchecked Sendable {
+/// Other threads leave commands in a mailbox; everything else belongs to the loop's thread alone. Curl allows no call
+/// from within its callbacks, so these only note what has to happen.
+final class CurlDriver: @unchecked Sendable {
   enum Command {
     case start(Transfer)
     case cancel(Transfer)
@@ -19,20 +20,22 @@ final class CurlThread: @unchecked Sendable {
     case resumeReceiving(Transfer)
     /// There are bytes in the request's stream.
     case resumeSending(Transfer)
+    /// Nothing runs any more after this.
+    case end
   }
 
   private struct Mailbox {
     var commands: [Command] = []
-    var isStopping = false
-    var thread: pthread_t?
+    var isOver = false
   }
 
   private let mailbox = Guarded(Mailbox())
-  private let events: EventLoop
   private let settings: Settings
   private let multi: UnsafeMutableRawPointer
+  /// Where the loop runs it; told before anything else.
+  private nonisolated(unsafe) var place: EventPlace?
 
-  // Of the thread alone from here.
+  // Of the loop's thread alone from here.
   private var commands: [Command] = []
   private var transfers: [Transfer] = []
   /// Those whose head has come in this round.
@@ -40,74 +43,62 @@ final class CurlThread: @unchecked Sendable {
   private var idle: [EasyHandle] = []
   /// Those that trust others than is usual.
   private var idleByTrust: [Trust: [EasyHandle]] = [:]
+  /// Memory for answers as bytes, to be used again.
+  private var spare: [RawResponse] = []
+  /// Sockets whose closing curl tells.
+  private var sockets: Set<Int32> = []
   /// When curl wants to be called without an event, and when to look for stalls; nanoseconds.
   private var timer: UInt64?
   private var nextPatrol: UInt64 = 0
+  private var isTornDown = false
 
   private static let mostIdle = 256
 
-  init(_ settings: Settings) throws {
+  private init(_ settings: Settings) throws {
     self.settings = settings
-    events = try EventLoop()
-    guard curlIsReady, let multi = curl_multi_init() else {
-      throw UpstreamError(kind: .other, message: "libcurl does not start: look at its installation and at memory")
-    }
+    try Self.prepare()
+    guard let multi = curl_multi_init() else { throw Self.cannotStart }
     self.multi = multi
-  }
-
-  /// Starts the thread, which keeps this object until ``stop()``.
-  func start() throws {
     configure()
-    let context = Unmanaged.passRetained(self)
-    // Signals are for the threads of the program, not for this one; SIGPIPE cannot end it either.
-    var all = sigset_t()
-    var old = sigset_t()
-    sigfillset(&all)
-    pthread_sigmask(SIG_BLOCK, &all, &old)
-    var thread = pthread_t()
-    let code = pthread_create(
-      &thread, nil,
-      { context in
-        guard let context else { return nil }
-        Unmanaged<CurlThread>.fromOpaque(context).takeRetainedValue().run()
-        return nil
-      }, context.toOpaque())
-    pthread_sigmask(SIG_SETMASK, &old, nil)
-    guard code == 0 else {
-      curl_multi_cleanup(multi)
-      context.release()
-      let problem = String(cString: strerror(code))
-      throw UpstreamError(kind: .other, message: "no thread for upstream requests (\(problem)): end something")
-    }
-    mailbox.withLock { $0.thread = thread }
   }
 
-  /// Ends the thread and waits for that; any number of times, from any thread.
-  func stop() {
-    let thread = mailbox.withLock { mailbox in
-      mailbox.isStopping = true
-      return mailbox.thread.take()
-    }
-    guard let thread else { return }
-    events.wake()
-    if pthread_equal(thread, pthread_self()) != 0 {
-      pthread_detach(thread)
-    } else {
-      pthread_join(thread, nil)
-    }
+  /// Makes libcurl ready, once for the process.
+  static func prepare() throws {
+    guard curlIsReady else { throw Self.cannotStart }
   }
 
-  /// Leaves a command for the thread.
+  private static var cannotStart: UpstreamError {
+    UpstreamError(kind: .other, message: "libcurl does not start: look at its installation and at memory")
+  }
+
+  deinit {
+    if !isTornDown { curl_multi_cleanup(multi) }
+  }
+
+  /// Makes one and lets it run on a loop: one that has no thread yet, or the one whose thread calls.
+  static func run(on loop: EventLoop, _ settings: Settings) throws -> CurlDriver {
+    let driver = try CurlDriver(settings)
+    driver.place = loop.add(driver)
+    return driver
+  }
+
+  // MARK: From any thread
+
+  /// Whether it accepts no commands any more.
+  var isOver: Bool { mailbox.withLock { $0.isOver } }
+
+  /// Leaves a command for the loop's thread.
   ///
-  /// - Returns: false when the thread is ending and will not look at it.
+  /// - Returns: false when it has ended and will not look at it.
   @discardableResult
   func post(_ command: Command) -> Bool {
     let (isAccepted, isFirst) = mailbox.withLock { mailbox in
-      guard !mailbox.isStopping else { return (false, false) }
+      guard !mailbox.isOver else { return (false, false) }
       mailbox.commands.append(command)
+      if case .end = command { mailbox.isOver = true }
       return (true, mailbox.commands.count == 1)
     }
-    if isFirst { events.wake() }
+    if isFirst { place?.wake() }
     return isAccepted
   }
 
@@ -116,54 +107,33 @@ final class CurlThread: @unchecked Sendable {
     heads.append(transfer)
   }
 
-  // MARK: The loop
+  // MARK: Answers as bytes
 
-  private func run() {
-    var running: Int32 = 0
-    while true {
-      events.wait(milliseconds: wait()) { descriptor, bits in
-        curl_multi_socket_action(multi, descriptor, bits, &running)
-      }
-      guard takeCommands() else { break }
-      let now = monotonicNanoseconds()
-      if let timer, timer <= now {
-        self.timer = nil
-        curl_multi_socket_action(multi, -1, 0, &running)  // CURL_SOCKET_TIMEOUT
-      }
-      takeMessages()
-      for transfer in heads { transfer.handOver() }
-      heads.removeAll(keepingCapacity: true)
-      if !transfers.isEmpty, now >= nextPatrol { patrol(now) }
-    }
-    tearDown()
+  /// Lends memory for one.
+  func takeRaw() -> RawResponse { spare.popLast() ?? RawResponse() }
+
+  func takeBack(_ raw: RawResponse) {
+    guard spare.count < 64 else { return }
+    raw.reset()
+    spare.append(raw)
   }
 
-  private func wait() -> Int32 {
-    var next = timer
-    if !transfers.isEmpty { next = min(next ?? .max, nextPatrol) }
-    guard let next else { return -1 }
-    let now = monotonicNanoseconds()
-    return next <= now ? 0 : Int32(min((next - now + 999_999) / 1_000_000, 60_000))
-  }
+  // MARK: Commands
 
-  private func takeCommands() -> Bool {
-    let isStopping = mailbox.withLock { mailbox in
-      swap(&mailbox.commands, &commands)
-      return mailbox.isStopping
-    }
+  private func takeCommands() {
+    mailbox.withLock { swap(&$0.commands, &commands) }
     defer { commands.removeAll(keepingCapacity: true) }
     for command in commands {
       switch command {
-      case .start(let transfer):
-        if isStopping { transfer.end(UpstreamError.shutDown(transfer.origin)) } else { begin(transfer) }
+      case .start(let transfer): begin(transfer)
       case .cancel(let transfer):
         transfer.isCancelled = true
         end(transfer, CancellationError())
       case .resumeReceiving(let transfer): check(transfer.resume(receiving: true), transfer)
       case .resumeSending(let transfer): check(transfer.resume(sending: true), transfer)
+      case .end: tearDown()
       }
     }
-    return !isStopping
   }
 
   private func begin(_ transfer: Transfer) {
@@ -256,40 +226,93 @@ final class CurlThread: @unchecked Sendable {
       multi, context,
       { _, descriptor, what, context, _ in
         guard let context else { return 0 }
-        let thread = Unmanaged<CurlThread>.fromOpaque(context).takeUnretainedValue()
-        if what == CURL_POLL_REMOVE {
-          thread.events.forget(descriptor)
-        } else {
-          thread.events.watch(
-            descriptor, readable: what & CURL_POLL_IN != 0, writable: what & CURL_POLL_OUT != 0)
-        }
+        Unmanaged<CurlDriver>.fromOpaque(context)._withUnsafeGuaranteedRef { $0.watch(descriptor, for: what) }
         return 0
       },
       { _, milliseconds, context in
         guard let context else { return 0 }
-        let thread = Unmanaged<CurlThread>.fromOpaque(context).takeUnretainedValue()
-        thread.timer = milliseconds < 0 ? nil : monotonicNanoseconds() + UInt64(milliseconds) * 1_000_000
+        Unmanaged<CurlDriver>.fromOpaque(context)._withUnsafeGuaranteedRef {
+          $0.timer = milliseconds < 0 ? nil : monotonicNanoseconds() + UInt64(milliseconds) * 1_000_000
+        }
         return 0
       })
     // Busy connections count as well, and above this number an idle one is closed for every new one.
     curl_multi_set_long(multi, CURLMOPT_MAXCONNECTS, min(max(Int(getdtablesize()) / 2, 64), 10_000))
   }
 
+  /// What curl wants to know of a socket.
+  private func watch(_ descriptor: Int32, for what: Int32) {
+    guard let place else { return }
+    guard what & CURL_POLL_REMOVE == 0 else {
+      // Most kept connections are used again soon, and each change of the set is a call.
+      return sockets.contains(descriptor) ? place.loop.pause(descriptor) : place.loop.forget(descriptor)
+    }
+    let readiness = Readiness(
+      rawValue: (what & CURL_POLL_IN != 0 ? Readiness.reading.rawValue : 0)
+        | (what & CURL_POLL_OUT != 0 ? Readiness.writing.rawValue : 0))
+    place.loop.watch(descriptor, for: readiness, at: place)
+  }
+
+  /// Curl has opened a socket for a connection, and will tell when it closes it.
+  func opened(_ descriptor: Int32) {
+    sockets.insert(descriptor)
+  }
+
+  func closes(_ descriptor: Int32) {
+    sockets.remove(descriptor)
+    place?.loop.forget(descriptor)
+  }
+
   private func tearDown() {
+    guard !isTornDown else { return }
+    isTornDown = true
     for transfer in transfers { end(transfer, UpstreamError.shutDown(transfer.origin)) }
     // No command is accepted any more; what came meanwhile gets its answer.
-    _ = takeCommands()
+    for command in mailbox.withLock({ $0.commands }) {
+      if case .start(let transfer) = command { transfer.end(UpstreamError.shutDown(transfer.origin)) }
+    }
+    mailbox.withLock { $0.commands = [] }
     idle = []
     idleByTrust = [:]
     curl_multi_cleanup(multi)
+    // The loop keeps it no longer.
+    if let place { place.loop.remove(place) }
+  }
+}
+
+extension CurlDriver: EventSource {
+  func isReady(_ descriptor: Int32, for readiness: Readiness) {
+    var bits: Int32 = 0
+    if readiness.contains(.reading) { bits |= CURL_CSELECT_IN }
+    if readiness.contains(.writing) { bits |= CURL_CSELECT_OUT }
+    if readiness.contains(.failure) { bits |= CURL_CSELECT_ERR }
+    var running: Int32 = 0
+    curl_multi_socket_action(multi, descriptor, bits, &running)
+  }
+
+  func turn(now: UInt64) -> UInt64? {
+    takeCommands()
+    guard !isTornDown else { return nil }
+    // What has begun just now is due already.
+    if let timer, timer <= monotonicNanoseconds() {
+      self.timer = nil
+      var running: Int32 = 0
+      curl_multi_socket_action(multi, -1, 0, &running)  // CURL_SOCKET_TIMEOUT
+    }
+    takeMessages()
+    for transfer in heads { transfer.handOver() }
+    heads.removeAll(keepingCapacity: true)
+    guard !transfers.isEmpty else { return timer }
+    if now >= nextPatrol { patrol(now) }
+    return min(timer ?? .max, nextPatrol)
+  }
+
+  func loopEnds() {
+    mailbox.withLock { $0.isOver = true }
+    takeCommands()
+    tearDown()
   }
 }
 
 /// Once for the process, and for good: curl has no counterpart that is safe beside other users of it.
 private let curlIsReady = curl_global_init(Int(CURL_GLOBAL_DEFAULT)) == CURLE_OK
-
-func monotonicNanoseconds() -> UInt64 {
-  var now = timespec()
-  clock_gettime(CLOCK_MONOTONIC, &now)
-  return UInt64(now.tv_sec) * 1_000_000_000 + UInt64(now.tv_nsec)
-}

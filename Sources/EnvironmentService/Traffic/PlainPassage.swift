@@ -1,0 +1,251 @@
+import Cassettes
+import Dispatch
+import HTTPClient
+import HTTPMessages
+import HTTPServer
+
+/// The fast path for what is only passed on: bytes to the upstream and back, without a `String`, a task or another
+/// thread.
+///
+/// Only for what comes out the same as by ``Exchange`` and ``Forwarding``: a request with nothing to translate, and a short
+/// answer in which nothing is to be translated either. Any other goes that way, with what the upstream has answered.
+final class PlainPassage: Passage {
+  private let environment: Environment
+  private let client: UpstreamClient
+  private let upstream: Int
+  private let answer: LateAnswer
+  private let method: String
+  private let target: String
+  /// Until it has an answer, which lets go of this.
+  private var transfer: RawTransfer?
+
+  private init(
+    _ environment: Environment, _ client: UpstreamClient, upstream: Int, _ answer: LateAnswer, method: String,
+    target: String
+  ) {
+    self.environment = environment
+    self.client = client
+    self.upstream = upstream
+    self.answer = answer
+    self.method = method
+    self.target = target
+    environment.exchanges.enter()
+  }
+
+  deinit { environment.exchanges.leave() }
+
+  /// Sends a request on, if it is one for this path.
+  static func begin(
+    _ request: borrowing RequestView, upstream: Int, _ environment: Environment, _ client: UpstreamClient,
+    _ answer: LateAnswer
+  ) -> PlainPassage? {
+    let addresses = environment.addresses
+    let target = request.target
+    let body = request.body
+    // A HEAD's answer has a length without a body.
+    guard target.first == AddressByte.slash, target.isVisible, request.method.isToken,
+      !request.method.equalsIgnoringASCIICase("HEAD"), !request.method.equalsIgnoringASCIICase("CONNECT"),
+      !addresses.mayContainEndpoint(target), !addresses.mayContainEndpoint(body),
+      environment.access[upstream].headers.isEmpty
+    else { return nil }
+    let passage = PlainPassage(
+      environment, client, upstream: upstream, answer, method: String(decoding: request.method, as: UTF8.self),
+      target: String(decoding: target, as: UTF8.self))
+    var raw = RawRequest(
+      method: passage.method, target: passage.target, body: Array(body), host: addresses.upstreams[upstream].authority)
+    // Of several upstreams each gets what it has set itself.
+    let hasOwners = environment.upstreams.count > 1
+    let isPlain = request.forEachHeader { name, value in
+      switch RequestField(name) {
+      case .own: return true
+      case .connection: return value.keepsOrCloses
+      case .special: return false
+      case .cookie where hasOwners: return false
+      case .cookie, .passed:
+        guard name.isToken, value.isPlainText, !addresses.mayContainEndpoint(value) else { return false }
+        raw.append(name, value)
+        return true
+      }
+    }
+    // After entering: the end says so first, and then waits for those that have entered.
+    guard isPlain, !environment.state.withLock({ $0.isOver }) else { return nil }
+    raw.seal()
+    guard
+      let transfer = client.send(
+        raw, to: addresses.upstreams[upstream].origin, by: environment.access[upstream], passage)
+    else { return nil }
+    passage.transfer = transfer
+    environment.state.withLock { $0.requests += 1 }
+    return passage
+  }
+
+  func cancel() {
+    transfer?.cancel()
+    note(.failed, status: 499, text: "the app left before the upstream had answered")
+  }
+
+  private func note(_ kind: Journal.Kind, status: Int, text: String? = nil) {
+    environment.note(
+      kind, status: status, method: method, url: environment.addresses.upstreams[upstream].url + target, text: text)
+  }
+
+  /// Goes on as with any other request.
+  private func goOn(with result: Result<Response, any Error>) {
+    let given = Forwarding.Given(result: result)
+    answer.respond { [environment, client, upstream] request in
+      environment.exchanges.enter()
+      defer { environment.exchanges.leave() }
+      return await Exchange(environment: environment, client: client).respond(to: request, at: upstream, given: given)
+    }
+  }
+}
+
+extension PlainPassage: RawReceiver {
+  func came(_ response: RawResponse) {
+    transfer = nil
+    guard answer.isAwaited else { return }
+    guard isPlain(response) else { return goOn(with: .success(response.response)) }
+    let count = response.bytes.count
+    guard var plain = RawAnswer(status: response.status, body: response.takeBody(), count: count) else {
+      return goOn(with: .failure(UpstreamError(kind: .other, message: "no memory for an answer: end something")))
+    }
+    _ = response.forEachField { name, value in
+      if ResponseField(name).isPassed, let name = name.text, let text = value.text {
+        plain.add(name, text, size: value.count)
+      }
+      return true
+    }
+    answer.send(plain)
+    note(.forwarded, status: response.status)
+  }
+
+  func began(_ response: Response) {
+    transfer = nil
+    guard answer.isAwaited else {
+      if case .stream(let pipe, _) = response.body { pipe.abandon() }
+      return
+    }
+    goOn(with: .success(response))
+  }
+
+  func failed(_ error: any Error) {
+    transfer = nil
+    goOn(with: .failure(error))
+  }
+
+  /// Whether nothing in it can have to be translated.
+  private func isPlain(_ response: RawResponse) -> Bool {
+    // The last two have no body, whatever their fields say.
+    guard !response.isOdd, 200...599 ~= response.status, response.status != 204, response.status != 304 else {
+      return false
+    }
+    let matcher = environment.addresses.matcher(upstream: upstream, form: .ownPort)
+    var isText = false
+    let isPlain = response.forEachField { name, value in
+      switch ResponseField(name) {
+      case .connection: return value.keepsOrCloses
+      case .own: return true
+      case .special: return false
+      case .contentType:
+        let type = String(decoding: value, as: UTF8.self)
+        isText = TextualType.contains(type)
+        return StreamKind(contentType: type) == nil && !matcher.mayOccur(in: value)
+      case .passed: return !matcher.mayOccur(in: value)
+      }
+    }
+    return isPlain && (!isText || !matcher.mayOccur(in: response.bytes))
+  }
+}
+
+extension Environment {
+  /// Whether requests are passed on and nothing else: neither looked up, nor recorded.
+  ///
+  /// Patterns that redact the journal may take their time, while others' requests wait for the same thread.
+  var passesPlainly: Bool {
+    replay == nil && recorder == nil && mode.mayReachNetwork && redactor.rules.patterns.isEmpty
+  }
+}
+
+/// What a request's field is on its way to an upstream.
+private enum RequestField {
+  /// Goes as it is.
+  case passed
+  /// Belongs to the connection or the framing, which is made anew.
+  case own
+  case connection
+  case cookie
+  /// Asks for more than this path has.
+  case special
+
+  init(_ name: UnsafeRawBufferPointer) {
+    // Few names have these lengths.
+    switch name.count {
+    case 2 where name.equalsIgnoringASCIICase("TE"): self = .special
+    case 4 where name.equalsIgnoringASCIICase("Host"): self = .own
+    case 6 where name.equalsIgnoringASCIICase("Cookie"): self = .cookie
+    case 6 where name.equalsIgnoringASCIICase("Expect"): self = .special
+    case 7 where name.equalsIgnoringASCIICase("Upgrade") || name.equalsIgnoringASCIICase("Trailer"): self = .special
+    case 10 where name.equalsIgnoringASCIICase("Connection"): self = .connection
+    case 10 where name.equalsIgnoringASCIICase("Keep-Alive"): self = .own
+    case 14 where name.equalsIgnoringASCIICase("Content-Length"): self = .own
+    case 16 where name.equalsIgnoringASCIICase("Proxy-Connection"): self = .own
+    case 17 where name.equalsIgnoringASCIICase("Transfer-Encoding"): self = .special
+    case 18 where name.equalsIgnoringASCIICase("Proxy-Authenticate"): self = .own
+    case 19 where name.equalsIgnoringASCIICase("Proxy-Authorization"): self = .own
+    default: self = .passed
+    }
+  }
+}
+
+/// What a response's field is on its way to the app.
+private enum ResponseField {
+  case passed, own, connection, contentType, special
+
+  /// Whether it goes as it is.
+  var isPassed: Bool {
+    switch self {
+    case .passed, .contentType: true
+    case .own, .connection, .special: false
+    }
+  }
+
+  init(_ name: UnsafeRawBufferPointer) {
+    switch name.count {
+    case 2 where name.equalsIgnoringASCIICase("TE"): self = .own
+    case 4 where name.equalsIgnoringASCIICase("Link"): self = .special
+    case 7 where name.equalsIgnoringASCIICase("Refresh") || name.equalsIgnoringASCIICase("Trailer"): self = .special
+    case 7 where name.equalsIgnoringASCIICase("Upgrade"): self = .own
+    case 8 where name.equalsIgnoringASCIICase("Location"): self = .special
+    case 10 where name.equalsIgnoringASCIICase("Connection"): self = .connection
+    case 10 where name.equalsIgnoringASCIICase("Keep-Alive"): self = .own
+    case 10 where name.equalsIgnoringASCIICase("Set-Cookie"): self = .special
+    case 12 where name.equalsIgnoringASCIICase("Content-Type"): self = .contentType
+    case 14 where name.equalsIgnoringASCIICase("Content-Length"): self = .own
+    case 16 where name.equalsIgnoringASCIICase("Content-Encoding"): self = .special
+    case 16 where name.equalsIgnoringASCIICase("Content-Location"): self = .special
+    case 16 where name.equalsIgnoringASCIICase("Proxy-Connection"): self = .own
+    case 17 where name.equalsIgnoringASCIICase("Transfer-Encoding"): self = .special
+    case 18 where name.equalsIgnoringASCIICase("Proxy-Authenticate"): self = .own
+    case 19 where name.equalsIgnoringASCIICase("Proxy-Authorization"): self = .own
+    case 19 where name.equalsIgnoringASCIICase("Timing-Allow-Origin"): self = .special
+    case 27 where name.equalsIgnoringASCIICase("Access-Control-Allow-Origin"): self = .special
+    default: self = .passed
+    }
+  }
+}
+
+extension UnsafeRawBufferPointer {
+  /// Whether it is a `Connection` that names no field.
+  fileprivate var keepsOrCloses: Bool {
+    equalsIgnoringASCIICase("keep-alive") || equalsIgnoringASCIICase("close")
+  }
+
+  /// As a C string, which it is.
+  fileprivate var text: UnsafePointer<CChar>? { baseAddress?.assumingMemoryBound(to: CChar.self) }
+
+  /// Whether all of it is ASCII that a request line can have.
+  fileprivate var isVisible: Bool {
+    for byte in self where byte &- 0x21 >= 0x5E { return false }
+    return true
+  }
+}

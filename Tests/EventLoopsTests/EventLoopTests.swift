@@ -1,0 +1,218 @@
+import EventLoops
+import Glibc
+import HTTPMessages
+import TestSupport
+import Testing
+
+@Suite("An event loop")
+struct EventLoopTests {
+  @Test("gives a turn to a source that another thread wakes, on its own thread")
+  func wake() async throws {
+    try await withLoop { _, source in
+      #expect(EventLoop.current == nil)
+      #expect(await source.run { _ in }.isOnLoop)
+    }
+  }
+
+  @Test("tells a descriptor that is ready, and gives a turn then")
+  func ready() async throws {
+    let ends = try Ends()
+    try await withLoop { loop, source in
+      await source.run { loop.watch(ends.reading, for: .reading, at: $0) }
+      ends.write()
+      let turn = await source.turn { !$0.ready.isEmpty }
+      #expect(turn.ready == [ends.reading] && turn.readiness == .reading)
+    }
+  }
+
+  @Test("gives a turn when its time has come")
+  func time() async throws {
+    try await withLoop { _, source in
+      let time = monotonicNanoseconds() + 20_000_000
+      await source.run { _ in source.wish = time }
+      #expect(await source.turn { $0.wasWished }.now >= time)
+    }
+  }
+
+  @Test("says nothing of a paused descriptor, and all of it once it is watched again")
+  func pause() async throws {
+    let ends = try Ends()
+    try await withLoop { loop, source in
+      await source.run { place in
+        loop.watch(ends.reading, for: .reading, at: place)
+        loop.pause(ends.reading)
+      }
+      ends.write()
+      // It is ready all the while: in no round is it told.
+      for _ in 0..<4 { #expect(await source.run { _ in }.ready.isEmpty) }
+      await source.run { loop.watch(ends.reading, for: .reading, at: $0) }
+      #expect(await source.turn { !$0.ready.isEmpty }.ready == [ends.reading])
+    }
+  }
+
+  @Test("says nothing of a forgotten descriptor, nor to a source that has been taken out")
+  func forget() async throws {
+    let (one, other) = (try Ends(), try Ends())
+    try await withLoop { loop, source in
+      let guest = Source()
+      await source.run { place in
+        loop.watch(one.reading, for: .reading, at: place)
+        loop.forget(one.reading)
+        let guestPlace = loop.add(guest)
+        loop.watch(other.reading, for: .reading, at: guestPlace)
+        loop.remove(guestPlace)
+      }
+      one.write()
+      other.write()
+      for _ in 0..<4 { #expect(await source.run { _ in }.ready.isEmpty) }
+      #expect(guest.turns == 0)
+    }
+  }
+
+  @Test("gives a turn in the same round to a source that another's turn wakes")
+  func sameRound() async throws {
+    try await withLoop { loop, source in
+      let guest = Source()
+      await source.run { _ in
+        let place = loop.add(guest)
+        guest.place.withLock { $0 = place }
+      }
+      let turns = guest.turns
+      await source.run { _ in guest.place.withLock { $0 }?.wake() }
+      await source.run { _ in }
+      #expect(guest.turns > turns)
+    }
+  }
+
+  @Test("tells its sources its end, also where it has never begun")
+  func end() async throws {
+    for begins in [true, false] {
+      let loop = try EventLoop(named: "test")
+      let source = Source()
+      _ = loop.add(source)
+      if begins { try loop.start() }
+      try await onThread { loop.stop() }
+      loop.stop()
+      #expect(source.ends == 1)
+    }
+  }
+
+  private func withLoop(_ body: (EventLoop, Source) async throws -> Void) async throws {
+    let loop = try EventLoop(named: "test")
+    let source = Source()
+    let place = loop.add(source)
+    source.place.withLock { $0 = place }
+    try loop.start()
+    let result: Result<Void, any Error>
+    do { result = .success(try await body(loop, source)) } catch { result = .failure(error) }
+    try await onThread { loop.stop() }
+    try result.get()
+  }
+}
+
+/// What a turn has seen.
+private struct Turn: Sendable {
+  var now: UInt64 = 0
+  var ready: [Int32] = []
+  var readiness: Readiness = []
+  var isOnLoop = false
+  var wasWished = false
+  /// The number of the last work that it has done.
+  var work = 0
+}
+
+/// Tells all its turns, in order.
+private final class Source: EventSource, @unchecked Sendable {
+  private struct State {
+    var turn = Turn()
+    var work: [@Sendable (EventPlace) -> Void] = []
+    var lastWork = 0
+    var turns = 0
+    var ends = 0
+  }
+
+  let place = Guarded<EventPlace?>(nil)
+  private let state = Guarded(State())
+  private let stream: AsyncStream<Turn>
+  private let continuation: AsyncStream<Turn>.Continuation
+  /// When it wants a turn; of the loop's thread alone.
+  var wish: UInt64?
+
+  init() { (stream, continuation) = AsyncStream.makeStream(of: Turn.self) }
+
+  var turns: Int { state.withLock { $0.turns } }
+  var ends: Int { state.withLock { $0.ends } }
+
+  /// The next turn of that kind; others before it are forgotten.
+  func turn(_ isIt: (Turn) -> Bool) async -> Turn {
+    for await turn in stream where isIt(turn) { return turn }
+    return Turn()
+  }
+
+  /// Does some work in a turn, and returns that.
+  @discardableResult
+  func run(_ work: @escaping @Sendable (EventPlace) -> Void) async -> Turn {
+    let number = state.withLock { state in
+      state.work.append(work)
+      state.lastWork += 1
+      return state.lastWork
+    }
+    place.withLock { $0 }?.wake()
+    return await turn { $0.work == number }
+  }
+
+  func isReady(_ descriptor: Int32, for readiness: Readiness) {
+    state.withLock { state in
+      state.turn.ready.append(descriptor)
+      state.turn.readiness = readiness
+    }
+    // What is not read stays ready.
+    var byte: UInt8 = 0
+    _ = read(descriptor, &byte, 1)
+  }
+
+  func turn(now: UInt64) -> UInt64? {
+    let (work, last) = state.withLock { state in
+      defer { state.work = [] }
+      return (state.work, state.work.isEmpty ? 0 : state.lastWork)
+    }
+    let wished = wish
+    if let wished, wished <= now { wish = nil }
+    if let place = place.withLock({ $0 }) { for work in work { work(place) } }
+    let turn = state.withLock { state in
+      defer { state.turn = Turn() }
+      state.turns += 1
+      state.turn.now = now
+      state.turn.isOnLoop = EventLoop.current != nil
+      state.turn.wasWished = wished.map { $0 <= now } ?? false
+      state.turn.work = last
+      return state.turn
+    }
+    continuation.yield(turn)
+    return wish
+  }
+
+  func loopEnds() { state.withLock { $0.ends += 1 } }
+}
+
+/// A pipe.
+private final class Ends: Sendable {
+  let reading: Int32
+  private let writing: Int32
+
+  init() throws {
+    var ends: [Int32] = [-1, -1]
+    try #require(pipe(&ends) == 0)
+    (reading, writing) = (ends[0], ends[1])
+  }
+
+  deinit {
+    close(reading)
+    close(writing)
+  }
+
+  func write() {
+    var byte: UInt8 = 1
+    _ = Glibc.write(writing, &byte, 1)
+  }
+}
