@@ -200,12 +200,3 @@ struct SetCookie {
     return path.hasSuffix("/") || target.utf8.count == path.utf8.count || target.dropFirst(path.count).first == "/"
   }
 }
-
-extension StringProtocol {
-  fileprivate var trimmingBlanks: String {
-    let isBlank: (Character) -> Bool = { $0 == " " || $0 == "\t" }
-    var rest = self[startIndex...].drop(while: isBlank)
-    while let last = rest.last, isBlank(last) { rest.removeLast() }
-    return String(rest)
-  }
-}

@@ -12,7 +12,8 @@ extension AddressMap {
     translate(target, form: form, isTarget: true)
   }
 
-  /// The header fields as the upstream is to see them: `Host` is its own, and no value holds an endpoint's address.
+  /// The header fields as the upstream is to see them: `Host` is its own, as is what a proxy
+  /// would say of it, and no value holds an endpoint's address.
   ///
   /// - Parameters:
   ///   - headers: as the app sent them.
@@ -29,6 +30,7 @@ extension AddressMap {
         result.fields[number].value = translate(field.value, form: form)
       }
     }
+    translateForwarded(&result, upstream: index, form: form)
     result.set("Host", upstreams[index].authority)
     return result
   }

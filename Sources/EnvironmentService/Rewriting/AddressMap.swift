@@ -112,7 +112,7 @@ package struct AddressMap: Sendable {
     matchers.matcher(map: self, upstream: index, form: form, onlyOrigins: onlyOrigins)
   }
 
-  private static let loopback = ["127.0.0.1", "localhost", "[::1]"]
+  static let loopback = ["127.0.0.1", "localhost", "[::1]"]
 
   /// The upstream that `host[:port]` names as first path segment or in a request in absolute form.
   ///
