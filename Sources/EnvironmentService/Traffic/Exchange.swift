@@ -97,12 +97,15 @@ struct Exchange: Sendable {
       // Of requests that the app sends at once chance may have put this one before its turn.
       if played == nil { played = await environment.turn(of: keys, or: keysAsSent) }
       if let index = played {
-        environment.learnCookies(
-          replay.interactions[index].response.headers, upstream: replay.upstream(of: index), form: form)
         let isCoded = replay.isCoded(index, accepted: request.headers["Accept-Encoding"])
-        if let socket = environment.webSocket(index, for: request, form: form) { return socket }
-        if let streamed = try environment.streamed(index, form: form, isCoded: isCoded) { return streamed }
-        return try replay.response(index, addresses: addresses, form: form, isCoded: isCoded)
+        var answer =
+          try environment.webSocket(index, for: request, form: form)
+          ?? environment.streamed(index, form: form, isCoded: isCoded)
+          ?? replay.response(index, addresses: addresses, form: form, isCoded: isCoded)
+        environment.learnCookies(
+          replay.interactions[index].response.headers, upstream: replay.upstream(of: index), target: outgoing.target,
+          form: form, in: &answer.headers)
+        return answer
       }
       isRecorded = environment.state.withLock { $0.playback?.contains(keys.key) ?? false }
     }

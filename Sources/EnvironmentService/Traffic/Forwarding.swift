@@ -82,11 +82,12 @@ struct Forwarding: Sendable {
     let isChunked = response.headers["Transfer-Encoding"]?.lowercased().contains("chunked") ?? false
     // A part of a whole is passed as it is: its place is counted in the upstream's bytes, and it cannot be decoded.
     let isPart = response.status == 206
-    environment.learnCookies(response.headers, upstream: index, form: form)
     var answer = Response(
       status: response.status, reason: response.reason,
       headers: environment.addresses.responseHeaders(response.headers, upstream: index, form: form),
       trailers: response.trailers.map { _ in Trailers() })
+    environment.learnCookies(
+      response.headers, upstream: index, target: exchanged.request.target, form: form, in: &answer.headers)
     let rewriter =
       isBodiless || isPart
       ? nil

@@ -34,10 +34,10 @@ struct WebSocketForwarding: Sendable {
         status: isLate ? 504 : 502, title: "The upstream did not answer", detail: "\(error)",
         extra: ["request": .request(method: request.method, url: url(request))])
     }
-    environment.learnCookies(response.headers, upstream: index, form: form)
     var answer = Response(
       status: response.status, reason: response.reason,
       headers: environment.addresses.responseHeaders(response.headers, upstream: index, form: form))
+    environment.learnCookies(response.headers, upstream: index, target: request.target, form: form, in: &answer.headers)
     guard let connection else {
       note(
         .failed, status: response.status, request,
