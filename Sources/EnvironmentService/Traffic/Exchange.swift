@@ -133,7 +133,8 @@ struct Exchange: Sendable {
     return try environment.replay?.keys(of: request, upstream: index, body: bytes)
   }
 
-  /// A request's body as far as it has to be known; one that does not come whole is counted as failed.
+  /// A request's body as far as it has to be known; one that does not come whole is counted as the
+  /// app's leaving, or as failed.
   private func taken(
     _ request: Request, upstream index: Int, form: AddressMap.Form, isSought: Bool
   ) async throws -> UploadIntake.Taken {
@@ -144,10 +145,14 @@ struct Exchange: Sendable {
       throw error
     } catch {
       let problem = error as? Problem
+      let reason =
+        error.isAppLeaving
+        ? "the app left before it had sent it" : "the request did not come whole: \(error)"
       environment.note(
-        .failed, status: problem?.status ?? 499, method: request.method,
+        error.isAppLeaving ? .left : .failed, status: problem?.status ?? 499,
+        method: request.method,
         url: environment.upstreams[index].origin.description + request.target,
-        text: problem?.detail ?? "the request did not come whole: \(error)")
+        text: problem?.detail ?? reason)
       throw error
     }
   }

@@ -2,6 +2,7 @@ import Cassettes
 import Foundation
 import HTTPClient
 import HTTPMessages
+import HTTPServer
 import LaunchContract
 
 /// One request on its way to the upstream, and its response on the way back: seen by the recorder in the upstream's
@@ -38,9 +39,10 @@ struct Forwarding: Sendable {
       environment.failRecording(error)
       note(.failed, status: 500, request, text: error.message)
       throw error
-    } catch is CancellationError {
-      note(.failed, status: 499, request, text: "the app left before the upstream had answered")
-      throw CancellationError()
+    } catch let error where error.isAppLeaving {
+      let sent = error is ClientGone ? "it had sent its request" : "the upstream had answered"
+      note(.left, status: 499, request, text: "the app left before \(sent)")
+      throw error
     } catch {
       note(.failed, status: 499, request, text: "the request did not come whole: \(error)")
       throw error
@@ -224,7 +226,10 @@ struct Forwarding: Sendable {
       source.abandon()
       spool?.discard()
       target.fail(error)
-      note(.failed, status: exchanged.response.status, exchanged.request, text: "broken off: \(error)")
+      let (kind, text): (Journal.Kind, String) =
+        error.isAppLeaving
+        ? (.left, "the app left before the end of the answer") : (.failed, "broken off: \(error)")
+      note(kind, status: exchanged.response.status, exchanged.request, text: text)
       if let error = error as? EnvironmentError {
         environment.failRecording(error)
       }

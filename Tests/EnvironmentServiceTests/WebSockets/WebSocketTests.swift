@@ -169,6 +169,8 @@ struct WebSocketTests {
       }
       #expect(!report.ok)
       #expect(report.requests.unmatched == 1)
+      // The message was none.
+      #expect(report.requests.total == 1)
       #expect(report.unmatched.first?.method == "WEBSOCKET")
       #expect(report.unmatched.first?.url.hasSuffix("/chat") == true)
       #expect(report.unmatched.first?.refusal?.contains("; to record it anew: diorama run --mode record") == true)
@@ -200,6 +202,7 @@ struct WebSocketTests {
         let chat = try await Chat(environment, "/other")
         #expect(chat.head.status == 501)
         #expect(chat.head.headers["Diorama-Miss"] == "1")
+        #expect(environment.report().requests.total == 1)
         #expect(try await environment.get("/chat").status == 501)
       }
     }
