@@ -27,8 +27,26 @@ struct Forwarding: Sendable {
   }
 
   func forward(_ request: Request) async throws -> Response {
+    try await delivered(request) { try await send(request) }
+  }
+
+  /// Passes on, and records, what an upstream has answered already to a request without a body.
+  func pass(
+    _ response: Response, to request: Request, startedAt: Date, clock: ContinuousClock.Instant
+  ) async throws -> Response {
+    try await delivered(request) {
+      let spool = environment.recorder?.spool(
+        environment.redactor.body(request.headers, isDecoded: false))
+      return Exchanged(
+        request: request, requestBody: spool, upload: nil, response: response, startedAt: startedAt,
+        clock: clock)
+    }
+  }
+
+  /// The answer of an upstream as the app gets it; whatever becomes of it is written into the journal.
+  private func delivered(_ request: Request, _ exchange: () async throws -> Exchanged) async throws -> Response {
     do {
-      let exchanged = try await send(request)
+      let exchanged = try await exchange()
       guard case .stream = exchanged.response.body else { return try await deliver(exchanged) }
       // What is long, or slow to come, leaves the server's thread to others.
       return try await withTaskExecutorPreference(globalConcurrentExecutor) { try await deliver(exchanged) }

@@ -28,7 +28,7 @@ final class Replay: Sendable {
   private let rebasing: AddressMap?
   /// Whether any response was coded on the wire.
   private let isCodedAnywhere: Bool
-  /// Whether any interaction began a WebSocket.
+  /// Whether any interaction asked for a WebSocket.
   let hasWebSockets: Bool
   /// Moves dates from the recording's time to an environment's; nil where they stay.
   let shifter: DateShifter?
@@ -75,7 +75,7 @@ final class Replay: Sendable {
     } catch {
       throw EnvironmentError(.broken, "\(location.har): \(error)")
     }
-    hasWebSockets = interactions.contains { $0.webSocket != nil }
+    hasWebSockets = interactions.contains(where: \.asksForWebSocket)
     isCodedAnywhere = interactions.contains { $0.response.headers["Content-Encoding"] != nil }
     shifter = nil
     original = nil
