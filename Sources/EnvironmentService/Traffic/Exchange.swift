@@ -113,7 +113,10 @@ struct Exchange: Sendable {
       let large = length.flatMap { length in
         environment.replay?.largeBody(of: sought, upstream: index, length: length, keys: keys)
       }
-      throw await miss(sought, upstream: index, isRecorded: isRecorded, large: large)
+      throw await miss(
+        sought, upstream: index, isRecorded: isRecorded,
+        isMovedBack: keysAsSent != nil && keysAsSent != keys,
+        large: large)
     }
     if isWebSocket {
       return try await WebSocketForwarding(
@@ -159,14 +162,22 @@ struct Exchange: Sendable {
 
   /// The refusal of a request that is not recorded, or not at this point: what is nearest, what differs, what would
   /// record it.
-  private func miss(_ request: Request, upstream index: Int, isRecorded: Bool, large: LargeBody?) async -> Problem {
+  private func miss(
+    _ request: Request, upstream index: Int, isRecorded: Bool, isMovedBack: Bool, large: LargeBody?
+  ) async -> Problem {
     let upstream = environment.upstreams[index]
     let url = upstream.origin.description + request.target
     let body: [UInt8] = if case .bytes(let bytes) = request.body { bytes } else { [] }
-    let nearest =
+    var nearest =
       environment.replay?.nearest(
         to: request, upstream: upstream.name, body: body, large: large,
         playback: environment.state.withLock { $0.playback }) ?? []
+    if isMovedBack, let distance = environment.replay?.shifter?.offset.description {
+      // Else nobody would know in it what the app has sent.
+      let moved =
+        "its dates are shown as they were sought: moved back by \(distance), to the recording's time"
+      for number in nearest.indices { nearest[number].differences.append(moved) }
+    }
     let advice = environment.specification.recordAdvice(upstreams: environment.upstreams)
     var detail = "\(request.method) \(url) "
     switch (environment.mode, environment.specification.cassette) {
