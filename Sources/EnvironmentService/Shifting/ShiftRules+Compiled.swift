@@ -34,8 +34,17 @@ extension ShiftRules {
     var keys: [TokenKey] = []
     guard jwt.count <= Self.limit else { throw failure("jwt", "\(jwt.count) keys are more than \(Self.limit)") }
     for (number, key) in jwt.enumerated() {
+      guard key.text != nil || key.key != nil else {
+        throw failure(
+          "jwt[\(number)]",
+          "it has no key; give the key itself as text, or in a file of rules its place as key: env:VAR or file:PATH"
+        )
+      }
       guard let text = key.text?.revealed, key.key == nil else {
-        throw failure("jwt[\(number)]", "give the key itself as text; env: and file: are for files of rules")
+        throw failure(
+          "jwt[\(number)]",
+          "give the key itself as text, and no key beside it: env: and file: are for files of rules"
+        )
       }
       guard text.utf8.count <= Self.keyLimit else {
         throw failure("jwt[\(number)].text", "it has \(text.utf8.count) bytes, more than \(Self.keyLimit)")
