@@ -13,8 +13,11 @@ package struct Interaction: Sendable {
   package var request: RecordedRequest
   /// What was answered.
   package var response: RecordedResponse
-  /// The messages of the WebSocket that it began; nil for any other exchange.
+  /// The messages of the WebSocket that it began; nil for any other exchange, and where it was refused.
   package var webSocket: [WebSocketFrame]?
+
+  /// Whether it asked for a WebSocket; one without messages was refused.
+  package var asksForWebSocket: Bool { request.method == RecordedRequest.webSocketMethod }
 
   package init(
     upstream: String?, startedAt: String, milliseconds: Double, request: RecordedRequest, response: RecordedResponse,

@@ -68,6 +68,9 @@ struct CurlFailure {
   }
 
   private var tlsAdvice: String {
+    if code == CURLE_SSL_CACERT_BADFILE {
+      return "\(authorities) cannot be read as certificates: name a file that has them in PEM"
+    }
     if code == CURLE_SSL_CERTPROBLEM {
       return "mend the client certificate or its key, which has to be without a password"
     }

@@ -10,6 +10,9 @@ package import HTTPMessages
 
 /// A connection to an upstream that has left HTTP, over TLS where the origin asks for it.
 package final class UpgradedConnection: DuplexChannel, @unchecked Sendable {
+  /// The most bytes of an answer that refuses.
+  private static let refusalLimit = 1 << 20
+
   package let descriptor: Int32
   // Curl's handles know no locks: one thread at a time.
   private var easy: EasyHandle?
@@ -37,8 +40,11 @@ package final class UpgradedConnection: DuplexChannel, @unchecked Sendable {
     guard connection.descriptor >= 0 else { throw cut(origin) }
     let until = monotonicNanoseconds() + settings.stallNanoseconds
     try connection.sendAll(Array(text.utf8), to: origin, until: until, settings)
-    let response = try connection.readHead(from: origin, until: until, settings)
-    return (response, response.status == 101 ? connection : nil)
+    var response = try connection.readHead(from: origin, until: until, settings)
+    guard response.status != 101 else { return (response, connection) }
+    response.body = .bytes(
+      try connection.readRefusal(response, from: origin, until: until, settings))
+    return (response, nil)
   }
 
   private static func cut(_ origin: Origin) -> UpstreamError {
@@ -96,6 +102,37 @@ package final class UpgradedConnection: DuplexChannel, @unchecked Sendable {
       guard let count else { throw Self.cut(origin) }
       if count == 0 { try wait(POLLIN, for: origin, until: until, settings) }
     }
+  }
+
+  /// The body of an answer that leaves the connection in HTTP: as long as its head says, else up to the connection's end.
+  private func readRefusal(
+    _ response: Response, from origin: Origin, until: UInt64, _ settings: Settings
+  ) throws -> [UInt8] {
+    guard response.status != 204, response.status != 304 else { return [] }
+    let isChunked = response.headers["Transfer-Encoding"] != nil
+    let length = isChunked ? nil : response.headers["Content-Length"].flatMap { Int($0) }
+    var bytes = early
+    while bytes.count <= Self.refusalLimit {
+      if isChunked {
+        if let body = try ChunkedBody.whole(bytes[...], from: origin) { return body }
+      } else if let length, bytes.count >= length {
+        return Array(bytes.prefix(max(0, length)))
+      }
+      var count: Int? = 0
+      bytes += [UInt8](unsafeUninitializedCapacity: 16_384) { buffer, written in
+        count = read(into: UnsafeMutableRawBufferPointer(buffer))
+        written = count ?? 0
+      }
+      guard let count else {
+        guard !isChunked, length == nil else { throw Self.cut(origin) }
+        return bytes
+      }
+      if count == 0 { try wait(POLLIN, for: origin, until: until, settings) }
+    }
+    throw UpstreamError(
+      kind: .other,
+      message: "\(origin) refuses with a body of more than \(Self.refusalLimit) bytes: ask for less"
+    )
   }
 
   private static func response(_ bytes: ArraySlice<UInt8>, from origin: Origin) throws -> Response {

@@ -43,6 +43,10 @@ opener = urllib.request.build_opener(urllib.request.ProxyHandler({}), urllib.req
 for path in ["/login", "/me"]:
     for name in ["A", "B"]:
         print(json.dumps(opener.open(os.environ["DIORAMA_ENDPOINT_" + name] + path).read().decode()))
+print(json.dumps(opener.open(os.environ["DIORAMA_ENDPOINT_A"] + "/logout").read().decode()))
+for name in ["A", "B"]:
+    print(json.dumps(opener.open(os.environ["DIORAMA_ENDPOINT_" + name] + "/me").read().decode()))
+print(json.dumps("; ".join(sorted(cookie.name + "=" + cookie.value for cookie in jar))))
 """
 
 
@@ -241,7 +245,9 @@ def cookies(checks, folder):
         def answer(head, body):
             fields = [line.split(": ", 1)[1] for line in head.split("\r\n") if line.lower().startswith("cookie: ")]
             sets = f"Set-Cookie: {name}=1; Path=/\r\nSet-Cookie: sid=of-{name}; Path=/; HttpOnly\r\n"
-            return plain("; ".join(sorted("; ".join(fields).split("; "))), sets if "/login" in head else "")
+            if "/logout" in head:
+                sets = f"Set-Cookie: {name}=; Path=/; Expires=Thu, 01 Jan 1970 00:00:00 GMT\r\nSet-Cookie: sid=; Path=/; Max-Age=0\r\n"
+            return plain("; ".join(sorted("; ".join(fields).split("; "))), sets if "/log" in head else "")
 
         return Raw(answer)
 
@@ -252,12 +258,16 @@ def cookies(checks, folder):
         live = support.Run("record", folder / "cookies", command, {"A": a.url, "B": b.url})
         words = [json.loads(line) for line in live.output.splitlines()]
         checks.that(
-            words == ["theme=dark", "theme=dark", "a=1; sid=of-a; theme=dark", "b=1; sid=of-b; theme=dark"],
+            words[:4] == ["theme=dark", "theme=dark", "a=1; sid=of-a; theme=dark", "b=1; sid=of-b; theme=dark"],
             "each upstream sees what it has set, and the app's own", live,
+        )
+        checks.that(
+            words[5:] == ["theme=dark", "b=1; sid=of-b; theme=dark", "b=1; sid=of-b; theme=dark"],
+            "what A takes away is gone for A, and stays in the jar for B, which has set the same name", live,
         )
         seen = "".join(head for head, _ in b.requests)
         checks.that("a=1" not in seen and "of-a" not in seen, "what A has set never reaches B", seen)
-    recorded = [field["value"] for entry in support.har(folder / "cookies")[-2:] for field in entry["request"]["headers"] if field["name"] == "Cookie"]
+    recorded = [field["value"] for entry in support.har(folder / "cookies")[2:4] for field in entry["request"]["headers"] if field["name"] == "Cookie"]
     checks.that(len(recorded) == 2 and "a=1" in recorded[0] and "a=1" not in recorded[1], "the recording has what was sent", recorded)
     replay = support.Run("replay", folder / "cookies", command)
     checks.that(replay.status == 0 and replay.output == live.output, "and where cookies are compared it replays", replay)

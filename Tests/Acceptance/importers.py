@@ -172,10 +172,10 @@ def record_by_mitmproxy(folder, name, calls):
 
 
 def imported(checks, title, folder, name, url, count):
-    """Imports a file; the path of the cassette, and the answer of the command."""
+    """Imports a file with its cookies, which are compared; the path of the cassette, and the answer of the command."""
     cassette = folder / f"{pathlib.Path(name).name.replace('.', '-')}-cassette"
     ended = support.diorama(
-        "cassette", "import", folder / name, "--to", cassette, "--upstream", f"api={url}", "--json")
+        "cassette", "import", folder / name, "--to", cassette, "--upstream", f"api={url}", "--json", "--as-is")
     if not checks.that(ended.returncode == 0, f"{title}: it is imported", ended):
         checks.end()
     answer = json.loads(ended.stdout)

@@ -58,7 +58,47 @@ struct CassetteConversionTests {
     #expect(json.lines.count == missing.count)
   }
 
-  @Test("takes the bodies that a HAR keeps in files beside it, large ones into files of the cassette")
+  @Test(
+    "redacts what no recording would keep, by the rules beside the cassette too, and says so; --as-is keeps it"
+  )
+  func redacting() async throws {
+    let secret = "open-sesame"
+    let tape = """
+      interactions:
+      - request:
+          method: POST
+          uri: http://api.example.com/a?key=\(secret)
+          body: '{"pin": "\(secret)"}'
+          headers: {Authorization: [Bearer \(secret)], Content-Type: [application/json]}
+        response:
+          status: {code: 200, message: OK}
+          headers: {Set-Cookie: [sid=\(secret); Path=/], Content-Type: [application/json]}
+          body: {string: '{"pin": "\(secret)", "n": 1}'}
+      version: 1
+      """
+    try folder.write(tape, to: "tape.yaml")
+    try folder.write(#"{"json": ["$..pin"]}"#, to: "redact.json")
+    try folder.write(#"{"query": ["key"]}"#, to: "more.json")
+    let words = ["cassette", "import", folder.file("tape.yaml"), "--to", folder.file("shop")]
+    let outcome = try await Diorama.run(words + ["--redact", folder.file("more.json")])
+    #expect(outcome.status == 0, "\(outcome.words)")
+    #expect(
+      outcome.text.contains("  5 values redacted; --as-is would keep them\n"), "\(outcome.text)")
+    let written = try folder.read("shop.har")
+    #expect(!written.contains(secret))
+    #expect(written.contains("Bearer <redacted>") && written.contains("sid=<redacted>; Path=/"))
+    let replay = try await Diorama.run(["cassette", "check", folder.file("shop")])
+    #expect(replay.status == 0, "\(replay.words)")
+
+    let kept = try await Diorama.run(words + ["--as-is", "--force", "--json"])
+    #expect(try object(kept.text)["redacted"] as? Int == 0)
+    #expect(try folder.read("shop.har").contains("Bearer \(secret)"))
+    let both = try await Diorama.run(words + ["--as-is", "--redact", folder.file("more.json")])
+    expectOneLine(both, status: 64, naming: "--as-is and --redact exclude each other")
+  }
+
+  @Test(
+    "takes the bodies that a HAR keeps in files beside it, large ones into files of the cassette")
   func sideFiles() async throws {
     func entry(_ path: String, _ file: String) -> String {
       #"{"startedDateTime": "2018-10-08T09:00:00Z", "request": {"method": "GET", "url": "http://h\#(path)"}, "response": {"status": 200, "content": {"size": 1, "_file": "\#(file)"}}}"#

@@ -79,6 +79,24 @@ struct TLSTests {
     }
   }
 
+  @Test("names the file with authorities where that holds none")
+  func namesFile() async throws {
+    try await withTLSUpstream { origin, certificate in
+      let broken = URL(filePath: certificate).deletingLastPathComponent().appending(
+        path: "broken.pem"
+      ).path
+      try "-----BEGIN CERTIFICATE-----\nnone\n-----END CERTIFICATE-----\n"
+        .write(toFile: broken, atomically: false, encoding: .utf8)
+      let client = try HTTPClient(.init(environment: [:]))
+      let error = await #expect(throws: UpstreamError.self) {
+        try await client.send(request, to: origin, trust: Trust(authorities: broken))
+      }
+      #expect(
+        error?.message.contains("\(broken) cannot be read as certificates") == true,
+        "\(String(describing: error))")
+    }
+  }
+
   @Test("gets the client's certificate that it asks for")
   func clientCertificate() async throws {
     try await withTLSUpstream(asksForClient: true) { origin, certificate in

@@ -57,7 +57,7 @@ extension HAR {
   }
 
   /// An `Expires` date in any form that browsers read (RFC 6265, 5.1.1), as RFC 3339 in UTC.
-  static func cookieDate(_ text: String) -> String? {
+  package static func cookieDate(_ text: String) -> String? {
     let months = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
     var time: [Int]?
     var day: Int?

@@ -42,7 +42,8 @@ extension HAR {
       let request = try member("request", of: entry, "")
       let url = withoutFragment(try text("url", of: request, "request."))
       let frames = try webSocket(entry)
-      if frames == nil, let reason = reasonToSkip(url: url, entry: entry) { return .skipped(reason) }
+      let isWebSocket = asksForWebSocket(entry)
+      if !isWebSocket, let reason = reasonToSkip(url: url, entry: entry) { return .skipped(reason) }
       let response = try member("response", of: entry, "")
       let status = try status(of: response)
       if status <= 0 { return .skipped("status \(status): the request failed or was blocked") }
@@ -58,7 +59,7 @@ extension HAR {
         upstream: entry["_diorama"]?["upstream"]?.string,
         startedAt: entry["startedDateTime"]?.string ?? "",
         milliseconds: max(0, entry["time"]?.double ?? 0),
-        request: frames == nil ? asked : webSocketRequest(asked),
+        request: isWebSocket ? webSocketRequest(asked) : asked,
         response: RecordedResponse(
           status: status, reason: response["statusText"]?.string ?? "",
           headers: headers(of: response, typedBy: content), body: body,

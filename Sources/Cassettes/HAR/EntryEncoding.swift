@@ -15,13 +15,13 @@ extension HAR {
       .init("startedDateTime", .string(interaction.startedAt)),
       .init("time", time),
       .init(
-        "request", encode(interaction.webSocket == nil ? interaction.request : webSocketRequest(interaction.request))),
+        "request", encode(interaction.asksForWebSocket ? webSocketRequest(interaction.request) : interaction.request)),
       .init("response", encode(interaction.response)),
       .init("cache", .object([])),
       // The sum has to be `time`; where it went is not known.
       .init("timings", .object([.init("send", .number("0")), .init("wait", time), .init("receive", .number("0"))])),
     ]
-    if let frames = interaction.webSocket { members += webSocketMembers(frames) }
+    if interaction.asksForWebSocket { members += webSocketMembers(interaction.webSocket) }
     return .object(members)
   }
 

@@ -3,11 +3,11 @@ import LaunchContract
 
 extension HAR {
   /// The members of an entry that make it a WebSocket, as Chrome writes them; a close has its code and its reason.
-  static func webSocketMembers(_ frames: [WebSocketFrame]) -> [JSON.Member] {
-    [
-      .init("_resourceType", .string("websocket")),
-      .init("_webSocketMessages", .array(frames.map(encode))),
-    ]
+  /// One that was refused has no messages.
+  static func webSocketMembers(_ frames: [WebSocketFrame]?) -> [JSON.Member] {
+    let type = JSON.Member("_resourceType", .string("websocket"))
+    guard let frames else { return [type] }
+    return [type, .init("_webSocketMessages", .array(frames.map(encode)))]
   }
 
   private static func encode(_ frame: WebSocketFrame) -> JSON {
@@ -77,6 +77,13 @@ extension HAR.EntryDecoder {
       guard let bytes = HAR.Base64.decode(data) else { throw failure("\(place).data is not Base64") }
       return WebSocketMessage(kind, bytes)
     }
+  }
+
+  /// Whether an entry that we wrote asked for a WebSocket.
+  func asksForWebSocket(_ entry: JSON) -> Bool {
+    guard case .diorama = author else { return false }
+    return entry["_resourceType"]?.string == "websocket"
+      || entry["_webSocketMessages"]?.array != nil
   }
 
   /// What begins a WebSocket, as an interaction has it: under ``RecordedRequest/webSocketMethod``, of `http://` or

@@ -30,12 +30,39 @@ struct Multipart {
     guard let last = delimiters.last, last.isClosing else { return nil }
     parts = []
     for (delimiter, next) in zip(delimiters, delimiters.dropFirst()) {
-      var end = next.start
-      // The line end before a delimiter belongs to it.
-      if end > delimiter.end, body[end - 1] == UInt8(ascii: "\n") { end -= 1 }
-      if end > delimiter.end, body[end - 1] == UInt8(ascii: "\r") { end -= 1 }
-      parts.append(Self.part(UnsafeRawBufferPointer(rebasing: body[delimiter.end..<max(end, delimiter.end)]), depth))
+      let end = Self.contentEnd(before: next.start, after: delimiter.end, in: body)
+      parts.append(Self.part(UnsafeRawBufferPointer(rebasing: body[delimiter.end..<end]), depth))
     }
+  }
+
+  /// The fields of a form, no files, in order: by name, and where in the body their content stands.
+  static func fields(of body: UnsafeRawBufferPointer, contentType: String) -> [(
+    name: String, content: Range<Int>
+  )] {
+    let boundary = HeaderParameters(contentType)["boundary"] ?? guessed(body)
+    guard let boundary, !boundary.isEmpty, boundary.utf8.count <= 1000 else { return [] }
+    let delimiters = delimiters(of: body, Array("--\(boundary)".utf8))
+    return zip(delimiters, delimiters.dropFirst()).compactMap { delimiter, next in
+      let range = delimiter.end..<contentEnd(before: next.start, after: delimiter.end, in: body)
+      let (headers, start) = headers(of: UnsafeRawBufferPointer(rebasing: body[range]))
+      let disposition = HeaderParameters(headers["Content-Disposition"] ?? "")
+      guard let name = disposition["name"], disposition["filename"] == nil,
+        disposition["filename*"] == nil
+      else {
+        return nil
+      }
+      return (name, range.lowerBound + start..<range.upperBound)
+    }
+  }
+
+  /// The line end before a delimiter belongs to it.
+  private static func contentEnd(
+    before next: Int, after start: Int, in body: UnsafeRawBufferPointer
+  ) -> Int {
+    var end = next
+    if end > start, body[end - 1] == UInt8(ascii: "\n") { end -= 1 }
+    if end > start, body[end - 1] == UInt8(ascii: "\r") { end -= 1 }
+    return max(end, start)
   }
 
   /// A line that begins with the boundary.
@@ -72,7 +99,8 @@ struct Multipart {
     return line.starts(with: "--".utf8) ? String(decoding: line.dropFirst(2), as: UTF8.self) : nil
   }
 
-  private static func part(_ bytes: UnsafeRawBufferPointer, _ depth: Int) -> Part {
+  /// The header fields of a part, and where its content begins.
+  private static func headers(of bytes: UnsafeRawBufferPointer) -> (Headers, Int) {
     var headers = Headers()
     var start = 0
     while start < bytes.count {
@@ -87,6 +115,11 @@ struct Multipart {
       headers.append(
         String(decoding: line[..<colon], as: UTF8.self), value.trimmed)
     }
+    return (headers, start)
+  }
+
+  private static func part(_ bytes: UnsafeRawBufferPointer, _ depth: Int) -> Part {
+    let (headers, start) = headers(of: bytes)
     let content = UnsafeRawBufferPointer(rebasing: bytes[start...])
     let disposition = HeaderParameters(headers["Content-Disposition"] ?? "")
     let type = headers["Content-Type"]

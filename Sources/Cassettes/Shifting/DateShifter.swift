@@ -7,12 +7,14 @@ package import HTTPMessages
 /// moved where it is declared. Tokens are moved where there is a key for them.
 package struct DateShifter: Sendable {
   /// What a body is made of.
-  package enum BodyForm: Sendable {
+  package enum BodyForm: Sendable, Equatable {
     case json
     /// A JSON document in each line, or in each event.
     case jsonLines
     /// `name=value` between `&`.
     case form
+    /// Fields and files between boundaries.
+    case multipart(contentType: String)
     case text
   }
 
@@ -77,7 +79,7 @@ package struct DateShifter: Sendable {
       return BodyShifter(
         .json(PlacedDates(places.json, scanner: scanner, offset: offset, isInLines: form == .jsonLines)),
         keepsLength: isSized)
-    case .form, .text: return BodyShifter(.text(scanner), keepsLength: tokens == nil)
+    case .form, .multipart, .text: return BodyShifter(.text(scanner), keepsLength: tokens == nil)
     }
   }
 
@@ -86,8 +88,29 @@ package struct DateShifter: Sendable {
     if form == .form, !places.form.isEmpty {
       return Array(items(String(decoding: bytes, as: UTF8.self), names: places.form).utf8)
     }
+    if case .multipart(let type) = form, !places.form.isEmpty {
+      return bytes.withUnsafeBytes { multipart($0, type) }
+    }
     var shifter = body(form)
     return shifter.push(bytes) + shifter.finish()
+  }
+
+  /// Fields that are declared by what is declared, all else by its form.
+  private func multipart(_ bytes: UnsafeRawBufferPointer, _ contentType: String) -> [UInt8] {
+    var result: [UInt8] = []
+    var done = 0
+    func pass(_ range: Range<Int>) {
+      var shifter = body(.text)
+      result += shifter.push(Array(bytes[range])) + shifter.finish()
+    }
+    for field in Multipart.fields(of: bytes, contentType: contentType) {
+      guard let kind = places.form[field.name.lowercased()] else { continue }
+      pass(done..<field.content.lowerBound)
+      result += text(String(decoding: bytes[field.content], as: UTF8.self), declared: kind).utf8
+      done = field.content.upperBound
+    }
+    pass(done..<bytes.count)
+    return result
   }
 
   /// Whether anything in a request's target or body may be moved back, told without building it.

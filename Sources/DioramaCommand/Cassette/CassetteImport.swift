@@ -1,4 +1,5 @@
 import Cassettes
+import ControlAPI
 import EnvironmentService
 import Foundation
 import HTTPMessages
@@ -26,7 +27,8 @@ enum CassetteImport {
     for file in files {
       sources.append(try terminal.progress("reading \(file)") { try Source(file, format: format) })
     }
-    let (cassette, unused) = try assemble(sources, named: named, recordedAt: recordedAt)
+    let (assembled, unused) = try assemble(sources, named: named, recordedAt: recordedAt)
+    let (cassette, redacted) = try redacted(assembled, for: location, options)
     let note = try terminal.progress("writing \(location.har)") { () throws(EnvironmentError) in
       try CassetteWriter.write(cassette, to: location, isReplacing: options.has("--force"))
     }
@@ -40,7 +42,7 @@ enum CassetteImport {
     for upstream in unused {
       terminal.line("no interaction belongs to --upstream \(upstream.name)=\(upstream.origin)")
     }
-    let result = Result(cassette, location: location, sources: sources)
+    let result = Result(cassette, location: location, sources: sources, redacted: redacted)
     try options.has("--json") ? Output.write(json: result) : Output.write(result.text)
     return 0
   }
@@ -68,6 +70,22 @@ enum CassetteImport {
       otherwise: RFC3339.format(sources[0].modified))
     let used = Set(cassette.interactions.compactMap(\.upstream))
     return (cassette, named.filter { !used.contains($0.name) })
+  }
+
+  /// Without what no recording would keep, and how many values that were.
+  private static func redacted(
+    _ cassette: Cassette, for location: CassetteLocation, _ options: Options
+  ) throws -> (Cassette, Int) {
+    if options.has("--as-is") {
+      guard options.value("--redact") == nil else {
+        throw UsageError("--as-is and --redact exclude each other; leave one out", command: command)
+      }
+      return (cassette, 0)
+    }
+    var rules = RedactionRules()
+    for path in options.all("--redact") { rules = rules.adding(try RedactionFiles.read(path)) }
+    var redaction = try ImportRedaction(for: location, adding: rules)
+    return (redaction.redact(cassette), redaction.count)
   }
 
   private static func format(_ options: Options) throws(UsageError) -> ImportFormat? {
@@ -108,6 +126,8 @@ enum CassetteImport {
     .init("--from", "FORMAT", "har, vinyl, dvr, vcr or vcrpy; guessed by the content if not given"),
     .init("--upstream", "NAME=URL", "what a backend is to be called, repeatable; else it has its host's name"),
     .init("--recorded-at", "INSTANT", "RFC 3339: the date at which replay holds the clock; else as the files say"),
+    .init("--redact", "FILE", "redaction rules, beside those in PATH.redact.json and in redact.json; repeatable"),
+    .init("--as-is", nil, "keep what is secret by default or by those rules, as it stands in the files"),
     .init("--force", nil, "replace a cassette that is there"),
     .init("--json", nil, "what became of it, as JSON"),
   ]
@@ -116,8 +136,8 @@ enum CassetteImport {
     usage: diorama cassette import FILE … --to PATH [options]
 
     Makes a cassette of what other tools have recorded: HAR (browsers, mitmproxy, Playwright), Vinyl, DVR, VCR, vcrpy.
-    Several files become one cassette, in their order. What cannot be carried over is listed on standard error, line by
-    line. Ends with 65 when a file is broken, and writes nothing then.
+    Several files become one cassette, in their order. What a recording would redact is redacted. What cannot be carried
+    over is listed on standard error, line by line. Ends with 65 when a file is broken, and writes nothing then.
 
     \(Options.describe(table))
     """

@@ -66,9 +66,12 @@ extension CassetteImport {
     var interactions: Int
     var upstreams: [String: String]
     var files: [File]
+    /// How many values went as secrets.
+    var redacted: Int
     var notCarriedOver: [Missing]
 
-    init(_ cassette: Cassette, location: CassetteLocation, sources: [Source]) {
+    init(_ cassette: Cassette, location: CassetteLocation, sources: [Source], redacted: Int) {
+      self.redacted = redacted
       self.cassette = location.har
       recordedAt = cassette.header.recordedAt
       interactions = cassette.interactions.count
@@ -89,6 +92,7 @@ extension CassetteImport {
         let title = ImportFormat(rawValue: file.format)?.title ?? file.format
         lines.append("  \(file.file): \(title), \(counted(file.interactions, "interaction"))")
       }
+      if redacted > 0 { lines.append("  \(counted(redacted, "value")) redacted; --as-is would keep them") }
       for (name, origin) in upstreams.sorted(by: { $0.key < $1.key }) { lines.append("  upstream \(name) = \(origin)") }
       return lines.map { $0 + "\n" }.joined()
     }

@@ -4,8 +4,8 @@ import HTTPMessages
 ///
 /// Cookies do not know ports (RFC 6265, 8.5): for an app all endpoints are one host, so that it sends what one upstream
 /// has set to all. In reality each has a host of its own, and so it is here: a cookie goes back to whom it came from. One
-/// that several have set, of which an app can keep but one, goes to each with the value that it has set itself. What no
-/// upstream has set is the app's own, and passes.
+/// that several have set, of which an app can keep but one, goes to each with the value that it has set itself. Where one
+/// of them takes it away the app is told to keep another's. What no upstream has set is the app's own, and passes.
 struct CookieOwners: Sendable {
   /// What one upstream has set under one name: a cookie for each path.
   private struct Cookie: Sendable {
@@ -13,6 +13,8 @@ struct CookieOwners: Sendable {
       let path: String
       /// Nil where it is only known that it was set.
       var value: String?
+      /// By what the app was told to keep it.
+      var field: String?
     }
 
     /// As many former values are known again, in an app that has not heard of the last.
@@ -24,18 +26,21 @@ struct CookieOwners: Sendable {
     /// Whether there are values that nobody knows.
     var hasUnknown: Bool { standing.contains { $0.value == nil } }
 
-    mutating func set(_ value: String?, path: String?) {
+    mutating func set(_ value: String?, path: String, field: String?) {
       take(path)
-      standing.append(Value(path: path ?? "/", value: value))
+      standing.append(Value(path: path, value: value, field: field))
     }
 
     /// Takes one away; what it was is known again.
-    mutating func take(_ path: String?) {
-      guard let index = standing.firstIndex(where: { $0.path == path ?? "/" }) else { return }
+    mutating func take(_ path: String) {
+      guard let index = standing.firstIndex(where: { $0.path == path }) else { return }
       guard let value = standing.remove(at: index).value else { return }
       former.removeAll { $0 == value }
       former = former.suffix(Self.remembered - 1) + [value]
     }
+
+    /// By what an app was told to keep the one of a path.
+    func field(path: String) -> String? { standing.first { $0.path == path && $0.value != nil }?.field }
 
     func has(_ value: String) -> Bool { standing.contains { $0.value == value } || former.contains(value) }
 
@@ -59,18 +64,34 @@ struct CookieOwners: Sendable {
   ///
   /// - Parameters:
   ///   - fields: the values of `Set-Cookie`.
+  ///   - shown: the same as the app gets them; the former where none are given.
   ///   - upstream: its index.
-  mutating func learn(_ fields: [String], from upstream: Int) {
-    for field in fields {
-      guard let set = SetCookie(field) else { continue }
-      for owner in owners(of: set, from: upstream) {
+  ///   - target: of the request that it answers.
+  ///   - date: of its answer, as it says.
+  /// - Returns: by position, what the app is to be told in place of a field that takes from its jar what another upstream
+  ///   has set there: that it is to keep that.
+  @discardableResult
+  mutating func learn(
+    _ fields: [String], shown: [String]? = nil, from upstream: Int, target: String = "/", date: String? = nil
+  ) -> [Int: String] {
+    var kept: [Int: String] = [:]
+    for (position, field) in fields.enumerated() {
+      guard let set = SetCookie(field, date: date) else { continue }
+      let path = set.path(in: target)
+      let owners = owners(of: set, from: upstream)
+      for owner in owners {
         if set.isGone {
-          cookies[set.name]?[owner]?.take(set.path)
+          cookies[set.name]?[owner]?.take(path)
         } else {
-          cookies[set.name, default: [:]][owner, default: Cookie()].set(set.value, path: set.path)
+          cookies[set.name, default: [:]][owner, default: Cookie()]
+            .set(set.value, path: path, field: shown?[position] ?? field)
         }
       }
+      guard set.isGone, let setters = cookies[set.name] else { continue }
+      let others = setters.keys.filter { !owners.contains($0) }.sorted()
+      kept[position] = others.compactMap { setters[$0]?.field(path: path) }.first
     }
+    return kept
   }
 
   /// What the recording will set: whose a cookie is, is known before it is set, since an app may have it from before.
@@ -79,7 +100,8 @@ struct CookieOwners: Sendable {
     for one in recorded {
       for set in one.fields.compactMap({ SetCookie($0) }) {
         for owner in owners(of: set, from: one.upstream) where cookies[set.name]?[owner] == nil {
-          cookies[set.name, default: [:]][owner, default: Cookie()].set(nil, path: set.path)
+          cookies[set.name, default: [:]][owner, default: Cookie()]
+            .set(nil, path: set.path(in: one.target), field: nil)
         }
       }
     }
@@ -151,61 +173,5 @@ struct CookieOwners: Sendable {
 
   private static func host(_ host: String, isIn domain: String) -> Bool {
     host == domain || host.hasSuffix("." + domain)
-  }
-}
-
-/// The `Set-Cookie` fields of one recorded answer.
-struct RecordedSetCookies: Sendable {
-  var upstream: Int
-  var fields: [String]
-}
-
-/// What of a `Set-Cookie` field tells whose a cookie is (RFC 6265, 5.2).
-struct SetCookie {
-  let name: String
-  let value: String
-  private(set) var domain: String?
-  private(set) var path: String?
-  /// Whether the field takes the cookie away.
-  private(set) var isGone = false
-
-  /// Nil for one with neither name nor value.
-  init?(_ field: String) {
-    let parts = field.split(separator: ";", omittingEmptySubsequences: false)
-    let equals = parts[0].firstIndex(of: "=")
-    name = equals.map { parts[0][..<$0].trimmingBlanks } ?? ""
-    value = (equals.map { parts[0][$0...].dropFirst() } ?? parts[0]).trimmingBlanks
-    guard !(name.isEmpty && value.isEmpty) else { return nil }
-    for part in parts.dropFirst() {
-      let pair = part.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
-      let content = pair.count == 2 ? pair[1].trimmingBlanks : ""
-      switch pair[0].trimmingBlanks.lowercased() {
-      case "domain":
-        let bare = content.lowercased().drop { $0 == "." }
-        domain = bare.isEmpty ? nil : String(bare)
-      case "path": path = content.hasPrefix("/") ? content : nil
-      case "max-age": isGone = Int(content).map { $0 <= 0 } ?? isGone
-      // What is to go is dated to the beginning of time; a date that is only past may come of a clock that stands.
-      case "expires": isGone = isGone || content.contains("1970") || content.contains("-70 ")
-      default: break
-      }
-    }
-  }
-
-  /// Whether a cookie with this path goes with a request (RFC 6265, 5.1.4).
-  static func path(_ path: String?, covers target: String) -> Bool {
-    guard let path, path != "/" else { return true }
-    let target = target.prefix { $0 != "?" }
-    guard target.hasPrefix(path) else { return false }
-    return path.hasSuffix("/") || target.utf8.count == path.utf8.count || target.dropFirst(path.count).first == "/"
-  }
-}
-
-extension StringProtocol {
-  fileprivate var trimmingBlanks: String {
-    let isBlank: (Character) -> Bool = { $0 == " " || $0 == "\t" }
-    var rest = self[startIndex...].drop(while: isBlank)
-    while let last = rest.last, isBlank(last) { rest.removeLast() }
-    return String(rest)
   }
 }

@@ -18,8 +18,27 @@ extension Environment {
   }
 
   /// An upstream has answered.
-  func learnCookies(_ headers: Headers, upstream index: Int, form: AddressMap.Form) {
+  ///
+  /// - Parameters:
+  ///   - headers: as it sent them.
+  ///   - index: the upstream.
+  ///   - target: of the request.
+  ///   - form: how it came.
+  ///   - answer: the fields as the app gets them. One that would take another upstream's cookie from the app's jar, which
+  ///     knows no ports, is made one that sets it anew.
+  func learnCookies(
+    _ headers: Headers, upstream index: Int, target: String, form: AddressMap.Form, in answer: inout Headers
+  ) {
     guard form != .absolute, upstreams.count > 1, headers["Set-Cookie"] != nil else { return }
-    cookieOwners.withLock { $0.learn(headers.all("Set-Cookie"), from: index) }
+    let shown = answer.all("Set-Cookie")
+    let fields = headers.all("Set-Cookie")
+    guard shown.count == fields.count else { return }
+    let kept = cookieOwners.withLock {
+      $0.learn(fields, shown: shown, from: index, target: target, date: headers["Date"])
+    }
+    // Where a path segment names the upstream, so do the cookies' paths.
+    guard form == .ownPort, !kept.isEmpty else { return }
+    let places = answer.fields.indices.filter { answer.fields[$0].name.equalsIgnoringASCIICase("Set-Cookie") }
+    for (position, field) in kept { answer.fields[places[position]].value = field }
   }
 }

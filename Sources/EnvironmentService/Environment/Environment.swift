@@ -75,6 +75,8 @@ package final class Environment: Sendable {
     var togglesRead: [String: ContractValue] = [:]
     var unmatched: [Report.Unmatched] = []
     var unmatchedSize = 0
+    /// How many of what nothing matched were messages of a WebSocket, whose request has been counted already.
+    var unmatchedMessages = 0
     var failures: [String] = []
     var requests = 0
     /// The environment's, for what is done under the lock.

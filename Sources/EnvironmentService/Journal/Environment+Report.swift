@@ -10,6 +10,7 @@ extension Environment {
     let (journal, unmatched, ledger, togglesRead, failed, playback, world, redactor) = state.withLock {
       ($0.journal, $0.unmatched, $0.ledger, $0.togglesRead, $0.failures, $0.playback, $0.live.world, $0.redactor)
     }
+    let messages = state.withLock { $0.unmatchedMessages }
     let mode = world.mode
     var requests = Report.Requests()
     requests.replayed = journal.count(.replayed)
@@ -18,9 +19,11 @@ extension Environment {
     requests.mocked = journal.count(.mocked)
     requests.unmatched = journal.count(.unmatched)
     requests.failed = journal.count(.failed)
+    let left = journal.count(.left)
+    if left > 0 { requests.left = left }
     requests.total =
       requests.replayed + requests.recorded + requests.forwarded + requests.mocked
-      + requests.unmatched + requests.failed
+      + requests.unmatched + requests.failed + left - messages
     let unused = (mode == .replay ? playback?.unused ?? [] : []).map { index in
       let request = replay?.interactions[index].request
       return Report.Unused(method: request?.method ?? "", url: redactor.redactURL(request?.url ?? ""), index: index)

@@ -16,7 +16,7 @@ struct Journal: Sendable {
 
   /// What became of a request, or what else happened.
   enum Kind: UInt8, Sendable, CaseIterable {
-    case replayed, recorded, forwarded, mocked, unmatched, failed, note
+    case replayed, recorded, forwarded, mocked, unmatched, failed, note, left
 
     var name: String {
       switch self {
@@ -27,6 +27,7 @@ struct Journal: Sendable {
       case .unmatched: "unmatched"
       case .failed: "failed"
       case .note: "note"
+      case .left: "left"
       }
     }
   }

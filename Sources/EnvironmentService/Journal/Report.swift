@@ -22,8 +22,10 @@ package struct Report: Codable, Sendable {
     package var forwarded = 0
     package var mocked = 0
     package var unmatched = 0
-    /// Requests that an upstream did not answer, or that the app did not wait for.
+    /// Requests that an upstream did not answer, or not to the end.
     package var failed = 0
+    /// Requests that the app itself broke off, by its upload or before it had the whole answer; nil for none.
+    package var left: Int?
   }
 
   /// A recorded interaction close to a request.

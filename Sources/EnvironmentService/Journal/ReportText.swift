@@ -87,6 +87,7 @@ package struct ReportText {
     let counts = [
       ("replayed", requests.replayed), ("recorded", requests.recorded), ("forwarded", requests.forwarded),
       ("mocked", requests.mocked), ("unmatched", requests.unmatched), ("failed upstream", requests.failed),
+      ("broken off by the app", requests.left ?? 0),
     ]
     for (what, count) in counts where count > 0 { parts.append("\(count) \(what)") }
     let total = counted(requests.total, "request")

@@ -9,18 +9,22 @@ import Foundation
 /// The few calls by which recordings reach the disk; each failure names the file and what the system said.
 enum FileWriting {
   /// Opens a file, close-on-exec.
-  static func open(_ path: String, _ flags: Int32, mode: mode_t = 0o644) throws(EnvironmentError) -> Int32 {
+  static func open(
+    _ path: String, _ flags: Int32, mode: mode_t = 0o644, isRecording: Bool = true
+  ) throws(EnvironmentError) -> Int32 {
     #if canImport(Darwin)
       let descriptor = Darwin.open(path, flags | O_CLOEXEC, mode)
     #else
       let descriptor = Glibc.open(path, flags | O_CLOEXEC, mode)
     #endif
-    guard descriptor >= 0 else { throw failure("write", path) }
+    guard descriptor >= 0 else { throw failure("write", path, isRecording: isRecording) }
     return descriptor
   }
 
   /// Writes all of it.
-  static func write(_ bytes: UnsafeRawBufferPointer, to descriptor: Int32, path: String) throws(EnvironmentError) {
+  static func write(
+    _ bytes: UnsafeRawBufferPointer, to descriptor: Int32, path: String, isRecording: Bool = true
+  ) throws(EnvironmentError) {
     var rest = bytes
     while let base = rest.baseAddress, !rest.isEmpty {
       #if canImport(Darwin)
@@ -30,18 +34,20 @@ enum FileWriting {
       #endif
       if count < 0 {
         if errno == EINTR { continue }
-        throw failure("write", path)
+        throw failure("write", path, isRecording: isRecording)
       }
       rest = UnsafeRawBufferPointer(rebasing: rest[count...])
     }
   }
 
   /// Writes all of it.
-  static func write(_ bytes: [UInt8], to descriptor: Int32, path: String) throws(EnvironmentError) {
+  static func write(
+    _ bytes: [UInt8], to descriptor: Int32, path: String, isRecording: Bool = true
+  ) throws(EnvironmentError) {
     // Not `withUnsafeBytes` with a throwing closure alone: typed throws must come through.
     let result: Result<Void, EnvironmentError> = bytes.withUnsafeBytes { buffer in
       do throws(EnvironmentError) {
-        try write(buffer, to: descriptor, path: path)
+        try write(buffer, to: descriptor, path: path, isRecording: isRecording)
         return .success(())
       } catch {
         return .failure(error)
@@ -89,11 +95,18 @@ enum FileWriting {
   }
 
   /// What errno says of a path.
-  static func failure(_ verb: String, _ path: String) -> EnvironmentError {
+  ///
+  /// - Parameters:
+  ///   - verb: what was tried.
+  ///   - path: of the file or folder.
+  ///   - isRecording: whether something is kept there for good, so that there is something to lose.
+  /// - Returns: the error, with what to do next.
+  static func failure(_ verb: String, _ path: String, isRecording: Bool = true) -> EnvironmentError {
     let code = errno
     let advice =
       switch code {
-      case ENOSPC, EDQUOT, EFBIG: "make room and run it again; what was acknowledged is safe, the old content whole"
+      case ENOSPC, EDQUOT, EFBIG:
+        "make room and run it again" + (isRecording ? "; what was acknowledged is safe, the old content whole" : "")
       case EACCES, EPERM, EROFS: "choose a folder that you may write"
       case ENOTDIR, ENOENT: "check the path"
       default: "run it again when that is mended"

@@ -2,6 +2,8 @@ import HTTPMessages
 
 /// The bytes that matter where addresses are looked for.
 enum AddressByte {
+  static let ampersand = UInt8(ascii: "&")
+  static let at = UInt8(ascii: "@")
   static let backslash = UInt8(ascii: "\\")
   static let colon = UInt8(ascii: ":")
   static let dot = UInt8(ascii: ".")
@@ -40,26 +42,43 @@ enum AddressLook<Found> {
 /// `api.com.au`, `api.community`, `api.com:8080` or `api.com@host` is none.
 ///
 /// Where the URL's delimiters are encoded, so may be the colon before a port: `api.com%3A8080` is none either.
+///
+/// - Returns: the index after it, and after the dot of `api.com./`, with which a name may end (RFC 1034, 3.1).
 func hostEnds(
   at index: Int, in text: UnsafeBufferPointer<UInt8>, isWhole: Bool, isEncoded: Bool = false
-) -> AddressLook<Void> {
-  guard index < text.count else { return isWhole ? .found(()) : .more }
+) -> AddressLook<Int> {
+  let found = AddressLook<Int>.found(index)
+  guard index < text.count else { return isWhole ? found : .more }
   let byte = text[index]
   switch byte {
-  case AddressByte.dot, AddressByte.colon:
-    guard index + 1 < text.count else { return isWhole ? .found(()) : .more }
-    let next = text[index + 1]
-    let goesOn = byte == AddressByte.dot ? AddressByte.isAlphanumeric(next) : AddressByte.isDigit(next)
-    return goesOn ? .none : .found(())
-  case UInt8(ascii: "-"), UInt8(ascii: "_"), UInt8(ascii: "@"): return .none
-  case AddressByte.percent where isEncoded, AddressByte.backslash where isEncoded, UInt8(ascii: "&") where isEncoded:
-    switch DelimiterSpelling.end(of: AddressByte.colon, at: index, in: text, isWhole: isWhole) {
-    case .none: return .found(())
+  case AddressByte.dot:
+    guard index + 1 < text.count else { return isWhole ? found : .more }
+    if AddressByte.isAlphanumeric(text[index + 1]) { return .none }
+    switch DelimiterSpelling.end(of: AddressByte.slash, at: index + 1, in: text, isWhole: isWhole) {
+    case .none: break
     case .more: return .more
-    case .found(let end):
-      guard end < text.count else { return isWhole ? .found(()) : .more }
-      return AddressByte.isDigit(text[end]) ? .none : .found(())
+    case .found: return .found(index + 1)
     }
-  default: return AddressByte.isAlphanumeric(byte) ? .none : .found(())
+    // The dot that ends a sentence is none of the host's.
+    return unlessPort(at: index + 1, in: text, isWhole: isWhole, hostEnd: index)
+  case UInt8(ascii: "-"), UInt8(ascii: "_"), AddressByte.at: return .none
+  case AddressByte.colon,
+    AddressByte.percent where isEncoded, AddressByte.backslash where isEncoded,
+    AddressByte.ampersand where isEncoded:
+    return unlessPort(at: index, in: text, isWhole: isWhole, hostEnd: index)
+  default: return AddressByte.isAlphanumeric(byte) ? .none : found
+  }
+}
+
+/// A host's end, unless a colon and a digit stand at `index`.
+private func unlessPort(
+  at index: Int, in text: UnsafeBufferPointer<UInt8>, isWhole: Bool, hostEnd: Int
+) -> AddressLook<Int> {
+  switch DelimiterSpelling.end(of: AddressByte.colon, at: index, in: text, isWhole: isWhole) {
+  case .none: return .found(hostEnd)
+  case .more: return .more
+  case .found(let end):
+    guard end < text.count else { return isWhole ? .found(hostEnd) : .more }
+    return AddressByte.isDigit(text[end]) ? .none : .found(hostEnd)
   }
 }

@@ -18,8 +18,8 @@ extension AddressMap {
     var kept = [String(parts[0])]
     for part in parts.dropFirst() {
       let pair = part.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
-      let content = pair.count == 2 ? trim(pair[1]) : ""
-      switch trim(pair[0]).lowercased() {
+      let content = pair.count == 2 ? pair[1].trimmingBlanks : ""
+      switch pair[0].trimmingBlanks.lowercased() {
       case "domain" where form != .absolute && isOfUpstream(domain: content): continue
       case "secure" where losesSecure: continue
       case "partitioned" where losesSecure: continue
@@ -31,13 +31,6 @@ extension AddressMap {
       }
     }
     return kept.joined(separator: ";")
-  }
-
-  private func trim(_ text: Substring) -> String {
-    let isBlank: (Character) -> Bool = { $0 == " " || $0 == "\t" }
-    var text = text.drop(while: isBlank)
-    while let last = text.last, isBlank(last) { text.removeLast() }
-    return String(text)
   }
 
   private func isOfUpstream(domain: String) -> Bool {

@@ -12,7 +12,8 @@ extension AddressMap {
     translate(target, form: form, isTarget: true)
   }
 
-  /// The header fields as the upstream is to see them: `Host` is its own, and no value holds an endpoint's address.
+  /// The header fields as the upstream is to see them: `Host` is its own, as is what a proxy
+  /// would say of it, and no value holds an endpoint's address.
   ///
   /// - Parameters:
   ///   - headers: as the app sent them.
@@ -29,6 +30,7 @@ extension AddressMap {
         result.fields[number].value = translate(field.value, form: form)
       }
     }
+    translateForwarded(&result, upstream: index, form: form)
     result.set("Host", upstreams[index].authority)
     return result
   }
@@ -86,22 +88,28 @@ extension AddressMap {
     return false
   }
 
-  /// Whether a colon, plain or as `%3A`, ends before `index`, and a loopback host's last character before that.
+  /// Whether a colon, plain or as `%3A`, ends before `index`, and a loopback host's last character before that; or what
+  /// a colon of JSON's or HTML's ends with.
   private func isAfterColon(_ index: Int, in bytes: UnsafeRawBufferPointer) -> Bool {
     var end = index - 1
-    if bytes[end] | 0x20 == UInt8(ascii: "a") {
+    switch bytes[end] {
+    case AddressByte.colon: break
+    case UInt8(ascii: ";"): return true
+    case UInt8(ascii: "B"), UInt8(ascii: "b"): return bytes[end - 1] == UInt8(ascii: "3")
+    case UInt8(ascii: "A"), UInt8(ascii: "a"):
       guard bytes[end - 1] == UInt8(ascii: "3") else { return false }
       end -= 2
       // `%253A`: once more for each further encoding.
       while end > 1, bytes[end] == UInt8(ascii: "5"), bytes[end - 1] == UInt8(ascii: "2") { end -= 2 }
+      if bytes[end] == UInt8(ascii: "0") || bytes[end] | 0x20 == UInt8(ascii: "x") { return true }
       guard bytes[end] == AddressByte.percent else { return false }
-    } else if bytes[end] != AddressByte.colon {
-      return false
+    default: return false
     }
     guard end > 0 else { return false }
     switch bytes[end - 1] {
+    // A name may end with a dot.
     case UInt8(ascii: "1"), UInt8(ascii: "t"), UInt8(ascii: "T"), UInt8(ascii: "]"), UInt8(ascii: "D"),
-      UInt8(ascii: "d"):
+      UInt8(ascii: "d"), AddressByte.dot:
       return true
     default: return false
     }

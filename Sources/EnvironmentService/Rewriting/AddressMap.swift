@@ -112,15 +112,17 @@ package struct AddressMap: Sendable {
     matchers.matcher(map: self, upstream: index, form: form, onlyOrigins: onlyOrigins)
   }
 
-  private static let loopback = ["127.0.0.1", "localhost", "[::1]"]
+  static let loopback = ["127.0.0.1", "localhost", "[::1]"]
 
   /// The upstream that `host[:port]` names as first path segment or in a request in absolute form.
   ///
-  /// - Parameter authority: compared without regard to case; a default port may be written out or not.
+  /// - Parameter authority: compared without regard to case; a default port may be written out or not, and the name may end with a dot.
   /// - Returns: its index, nil when none is declared so. Where both `http` and `https` are declared for a host, the
   ///   bare host is the one declared first and `host:80`, `host:443` tell them apart.
   package func upstream(authority: String) -> Int? {
-    let lowered = authority.utf8.map(\.asciiLowercased)
+    var lowered = authority.utf8.map(\.asciiLowercased)
+    let hostEnd = lowered.lastIndex(of: AddressByte.colon) ?? lowered.endIndex
+    if hostEnd > 0, lowered[hostEnd - 1] == AddressByte.dot { lowered.remove(at: hostEnd - 1) }
     return authorities.first { $0.text == lowered }?.upstream
   }
 

@@ -3,7 +3,8 @@ import HTTPMessages
 /// How a delimiter of a URL, a colon or a slash, is written in JSON, scripts, HTML and query items.
 ///
 /// As itself; a slash after backslashes, `\/`; `\u002f` after one or, in JSON within JSON, more backslashes; `\x2f`;
-/// `%2F`, `%252F` and so on; `&#47;`, `&#x2F;`, `&sol;`, `&colon;`.
+/// `&#47;`, `&#x2F;`, `&sol;`, `&colon;`; `%2F`, `%252F` and so on; and each of the former percent-encoded in its turn, as JSON
+/// or HTML is in a query item: `%5C%2F`, `%5Cu002f`, `%26%2347%3B`.
 enum DelimiterSpelling {
   /// Backslashes before a slash: 0, or 1 as some write JSON, or 3 in JSON within JSON.
   private static let mostBackslashes = 3
@@ -23,98 +24,119 @@ enum DelimiterSpelling {
   static func end(
     of byte: UInt8, at start: Int, in text: UnsafeBufferPointer<UInt8>, isWhole: Bool
   ) -> AddressLook<Int> {
-    let missing: AddressLook<Int> = isWhole ? .none : .more
-    guard start < text.count else { return missing }
+    guard start < text.count else { return isWhole ? .none : .more }
     switch text[start] {
     case byte: return .found(start + 1)
-    case AddressByte.backslash: return escape(of: byte, at: start, in: text, missing)
-    case AddressByte.percent: return percent(of: byte, at: start, in: text, missing)
-    case UInt8(ascii: "&"): return entity(of: byte, at: start, in: text, missing)
+    case AddressByte.backslash, AddressByte.ampersand:
+      return escape(of: byte, at: start, in: PercentLayer(text: text, depth: 0, isWhole: isWhole))
+    case AddressByte.percent: return percent(of: byte, at: start, in: text, isWhole: isWhole)
     default: return .none
     }
   }
 
-  private static func escape(
-    of byte: UInt8, at start: Int, in text: UnsafeBufferPointer<UInt8>, _ missing: AddressLook<Int>
-  ) -> AddressLook<Int> {
-    var index = start
-    while index < text.count, text[index] == AddressByte.backslash, index - start < mostBackslashes { index += 1 }
-    guard index < text.count else { return missing }
-    switch text[index] {
-    case AddressByte.slash where byte == AddressByte.slash: return .found(index + 1)
-    case UInt8(ascii: "u"): return hexadecimal(byte, digits: 4, at: index + 1, in: text, missing)
-    case UInt8(ascii: "x"): return hexadecimal(byte, digits: 2, at: index + 1, in: text, missing)
-    default: return .none
-    }
-  }
-
+  /// The delimiter itself, or what begins an escape of it, percent-encoded once or more.
   private static func percent(
-    of byte: UInt8, at start: Int, in text: UnsafeBufferPointer<UInt8>, _ missing: AddressLook<Int>
+    of byte: UInt8, at start: Int, in text: UnsafeBufferPointer<UInt8>, isWhole: Bool
   ) -> AddressLook<Int> {
-    var index = start + 1
-    for _ in 0...mostEncodings {
-      // The delimiter itself, or a percent sign that is encoded: one digit may leave both open.
-      let own = hexadecimal(byte, digits: 2, at: index, in: text, missing)
-      guard case .none = own else { return own }
-      switch hexadecimal(AddressByte.percent, digits: 2, at: index, in: text, missing) {
+    for depth in 1...mostEncodings + 1 {
+      let layer = PercentLayer(text: text, depth: depth, isWhole: isWhole)
+      switch layer.byte(at: start) {
       case .none: return .none
       case .more: return .more
-      case .found(let end): index = end
+      case .found(let (found, end)):
+        if found == byte { return .found(end) }
+        // A percent sign that is encoded: so is what follows it, once more.
+        guard found == AddressByte.percent else { return escape(of: byte, at: start, in: layer) }
       }
     }
     return .none
   }
 
-  private static func entity(
-    of byte: UInt8, at start: Int, in text: UnsafeBufferPointer<UInt8>, _ missing: AddressLook<Int>
-  ) -> AddressLook<Int> {
-    guard start + 1 < text.count else { return missing }
-    guard text[start + 1] == UInt8(ascii: "#") else {
-      switch byte {
-      case AddressByte.slash: return literal("sol;", at: start + 1, in: text, missing)
-      case AddressByte.colon: return literal("colon;", at: start + 1, in: text, missing)
+  /// What JSON, a script or HTML writes for the delimiter.
+  private static func escape(of byte: UInt8, at start: Int, in layer: PercentLayer) -> AddressLook<Int> {
+    var index = start
+    for count in 0...mostBackslashes {
+      let found: (byte: UInt8, end: Int)
+      switch layer.byte(at: index) {
+      case .none: return .none
+      case .more: return .more
+      case .found(let here): found = here
+      }
+      switch found.byte {
+      case AddressByte.backslash: index = found.end
+      case AddressByte.ampersand where count == 0: return entity(of: byte, at: found.end, in: layer)
+      case AddressByte.slash where byte == AddressByte.slash && count > 0: return .found(found.end)
+      case UInt8(ascii: "u") where count > 0: return hexadecimal(byte, digits: 4, at: found.end, in: layer)
+      case UInt8(ascii: "x") where count > 0: return hexadecimal(byte, digits: 2, at: found.end, in: layer)
       default: return .none
       }
     }
-    var index = start + 2
-    guard index < text.count else { return missing }
-    let isHexadecimal = text[index] | 0x20 == UInt8(ascii: "x")
-    if isHexadecimal { index += 1 }
-    var value = 0
-    let first = index
-    while true {
-      guard index < text.count else { return missing }
-      if text[index] == UInt8(ascii: ";") { return index > first && value == Int(byte) ? .found(index + 1) : .none }
-      guard index - first < mostDigits, let digit = AddressByte.hexValue(text[index]), isHexadecimal || digit < 10
-      else {
-        return .none
-      }
-      value = value * (isHexadecimal ? 16 : 10) + Int(digit)
-      index += 1
+    return .none
+  }
+
+  private static func entity(of byte: UInt8, at start: Int, in layer: PercentLayer) -> AddressLook<Int> {
+    switch literal("#", at: start, in: layer) {
+    case .more: return .more
+    case .found(let end): return number(byte, at: end, in: layer)
+    case .none: break
+    }
+    switch byte {
+    case AddressByte.slash: return literal("sol;", at: start, in: layer)
+    case AddressByte.colon: return literal("colon;", at: start, in: layer)
+    case AddressByte.at: return literal("commat;", at: start, in: layer)
+    default: return .none
     }
   }
 
-  private static func literal(
-    _ expected: StaticString, at start: Int, in text: UnsafeBufferPointer<UInt8>, _ missing: AddressLook<Int>
-  ) -> AddressLook<Int> {
-    expected.withUTF8Buffer { expected in
-      for offset in 0..<expected.count {
-        guard start + offset < text.count else { return missing }
-        guard text[start + offset] == expected[offset] else { return .none }
+  /// The number of an entity, and the semicolon after it.
+  private static func number(_ byte: UInt8, at start: Int, in layer: PercentLayer) -> AddressLook<Int> {
+    var index = start
+    var isHexadecimal = false
+    var value = 0
+    var digits = 0
+    while digits <= mostDigits {
+      let found: (byte: UInt8, end: Int)
+      switch layer.byte(at: index) {
+      case .none: return .none
+      case .more: return .more
+      case .found(let here): found = here
       }
-      return .found(start + expected.count)
+      index = found.end
+      if found.byte == UInt8(ascii: ";") { return digits > 0 && value == Int(byte) ? .found(index) : .none }
+      if digits == 0, !isHexadecimal, found.byte | 0x20 == UInt8(ascii: "x") {
+        isHexadecimal = true
+        continue
+      }
+      guard let digit = AddressByte.hexValue(found.byte), isHexadecimal || digit < 10 else { return .none }
+      value = value * (isHexadecimal ? 16 : 10) + Int(digit)
+      digits += 1
+    }
+    return .none
+  }
+
+  private static func literal(_ expected: StaticString, at start: Int, in layer: PercentLayer) -> AddressLook<Int> {
+    expected.withUTF8Buffer { expected in
+      var index = start
+      for byte in expected {
+        switch layer.byte(at: index) {
+        case .more: return .more
+        case .found(let (found, end)) where found == byte: index = end
+        case .none, .found: return .none
+        }
+      }
+      return .found(index)
     }
   }
 
   /// So many digits that are a byte's number.
   private static func hexadecimal(
-    _ byte: UInt8, digits: Int, at start: Int, in text: UnsafeBufferPointer<UInt8>, _ missing: AddressLook<Int>
+    _ byte: UInt8, digits: Int, at start: Int, in layer: PercentLayer
   ) -> AddressLook<Int> {
     for offset in 0..<digits {
-      guard start + offset < text.count else { return missing }
+      guard start + offset < layer.text.count else { return layer.isWhole ? .none : .more }
       let shift = UInt8(4 * (digits - 1 - offset))
       let expected = shift > 4 ? 0 : byte >> shift & 15
-      guard AddressByte.hexValue(text[start + offset]) == expected else { return .none }
+      guard AddressByte.hexValue(layer.text[start + offset]) == expected else { return .none }
     }
     return .found(start + digits)
   }

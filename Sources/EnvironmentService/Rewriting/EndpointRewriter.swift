@@ -7,7 +7,7 @@ package struct EndpointRewriter: Sendable {
   /// No address has so many bytes, however often it is escaped.
   private static let reach = 4096
   /// As much of what was passed on is kept to be looked at as what stands before an address.
-  private static let context = 16
+  private static let context = 32
 
   private let map: AddressMap
   private let matcher: EndpointURLMatcher

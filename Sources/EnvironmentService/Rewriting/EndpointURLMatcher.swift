@@ -1,7 +1,7 @@
 import HTTPMessages
 
 /// Finds the address of an endpoint at the beginning of an absolute URL, as it occurs in a request: with `http`, `ws` or
-/// no scheme, as it stands, with JSON's or HTML's escapes, percent-encoded (once or more), or several of these.
+/// no scheme, as it stands, with JSON's or HTML's escapes, percent-encoded (once or more), or several of these; with or without `user:password@`.
 struct EndpointURLMatcher {
   let map: AddressMap
   let form: AddressMap.Form
@@ -60,14 +60,15 @@ struct EndpointURLMatcher {
       let first = slash(at: colon.upperBound, in: text), let second = slash(at: first.upperBound, in: text)
     else { return nil }
     let isEncoded = text[colon.lowerBound] == AddressByte.percent || text[first].contains(AddressByte.percent)
+    let host = host(behind: second, in: text)
     let spelling = Spelling(
       scheme: isWebSocket ? "ws" : "http", colon: Array(text[colon]), first: Array(text[first]),
-      second: Array(text[second]))
-    if let found = endpoint(at: second.upperBound, in: text, spelling, isEncoded: isEncoded) { return found }
+      second: Array(text[second]), user: Array(text[second.upperBound..<host]))
+    if let found = endpoint(at: host, in: text, spelling, isEncoded: isEncoded) { return found }
 
     guard form == .absolute, !isWithinWord(start, in: text) else { return nil }
     for segment in map.authorities where map.changesInAbsoluteForm(segment.upstream) {
-      guard let found = authority(segment.text, at: second.upperBound, in: text, isEncoded: isEncoded) else { continue }
+      guard let found = authority(segment.text, at: host, in: text, isEncoded: isEncoded) else { continue }
       return (found.end, spelling.write(map.upstreams[segment.upstream].origin, portColon: found.colon))
     }
     return nil
@@ -80,9 +81,11 @@ struct EndpointURLMatcher {
     guard let first = slash(at: start, in: text), let second = slash(at: first.upperBound, in: text),
       !isAfterColon(start, in: text)
     else { return nil }
-    let spelling = Spelling(scheme: nil, colon: nil, first: Array(text[first]), second: Array(text[second]))
-    return endpoint(
-      at: second.upperBound, in: text, spelling, isEncoded: text[first].contains(AddressByte.percent))
+    let host = host(behind: second, in: text)
+    let spelling = Spelling(
+      scheme: nil, colon: nil, first: Array(text[first]), second: Array(text[second]),
+      user: Array(text[second.upperBound..<host]))
+    return endpoint(at: host, in: text, spelling, isEncoded: text[first].contains(AddressByte.percent))
   }
 
   private func endpoint(
@@ -114,15 +117,17 @@ struct EndpointURLMatcher {
     let colon: [UInt8]?
     let first: [UInt8]
     let second: [UInt8]
+    /// `user:password@`, or nothing.
+    let user: [UInt8]
 
     func write(_ origin: Origin, portColon: [UInt8]?) -> [UInt8] {
-      var bytes = first + second
+      var bytes = first + second + user
       if let scheme, let colon {
         bytes = Array(scheme.utf8) + (origin.scheme == "https" ? [UInt8(ascii: "s")] : []) + colon + bytes
       }
       // `%253A` gives `%255B`: what stands before the last two digits is the same for every delimiter.
       let delimiter = colon ?? first
-      let escape = delimiter.first == AddressByte.percent ? Array(delimiter.dropLast(2)) : nil
+      let escape = PercentLayer.prefix(of: delimiter)
       let ownColon = escape.map { $0 + "3A".utf8 } ?? [AddressByte.colon]
       for byte in origin.authority.utf8 {
         switch byte {
@@ -145,6 +150,8 @@ struct EndpointURLMatcher {
     var index = start
     var colon: [UInt8]?
     for byte in expected {
+      // A name may end with a dot, also before its port.
+      if byte == AddressByte.colon, index < text.count, text[index] == AddressByte.dot { index += 1 }
       guard index < text.count else { return nil }
       var end = index + 1
       if text[index].asciiLowercased != byte {
@@ -154,8 +161,8 @@ struct EndpointURLMatcher {
       if byte == AddressByte.colon { colon = Array(text[index..<end]) }
       index = end
     }
-    guard case .found = hostEnds(at: index, in: text, isWhole: true) else { return nil }
-    return (index, colon)
+    guard case .found(let end) = hostEnds(at: index, in: text, isWhole: true) else { return nil }
+    return (end, colon)
   }
 
   private func literal(_ expected: StaticString, at start: Int, in text: UnsafeBufferPointer<UInt8>) -> Int? {
@@ -170,12 +177,10 @@ struct EndpointURLMatcher {
   private func spelling(of byte: UInt8, at start: Int, in text: UnsafeBufferPointer<UInt8>) -> Range<Int>? {
     guard start < text.count else { return nil }
     if text[start] == byte { return start..<start + 1 }
-    guard text[start] == AddressByte.percent else {
-      guard case .found(let end) = DelimiterSpelling.end(of: byte, at: start, in: text, isWhole: true) else {
-        return nil
-      }
+    if case .found(let end) = DelimiterSpelling.end(of: byte, at: start, in: text, isWhole: true) {
       return start..<end
     }
+    guard text[start] == AddressByte.percent else { return nil }
     var index = start + 1
     while index + 1 < text.count, let high = AddressByte.hexValue(text[index]),
       let low = AddressByte.hexValue(text[index + 1])
@@ -199,10 +204,18 @@ struct EndpointURLMatcher {
     return spelling(of: AddressByte.slash, at: index, in: text).map { start..<$0.upperBound }
   }
 
+  /// Where the host begins after the slashes.
+  private func host(behind slash: Range<Int>, in text: UnsafeBufferPointer<UInt8>) -> Int {
+    guard
+      case .found(let end) = UserInformation.end(at: slash.upperBound, behind: slash, in: text, isWhole: true)
+    else { return slash.upperBound }
+    return end
+  }
+
   /// Whether a colon ends before `start`, however it is written.
   private func isAfterColon(_ start: Int, in text: UnsafeBufferPointer<UInt8>) -> Bool {
-    // The longest ways to write one are `&#x0003A;` and `%2525253A`.
-    (1...12).contains { length in
+    // The longest ways to write one are `&#x0003A;` and `%2525253A`, and the former encoded like the latter.
+    (1...28).contains { length in
       guard start >= length,
         case .found(start) = DelimiterSpelling.end(of: AddressByte.colon, at: start - length, in: text, isWhole: true)
       else { return false }

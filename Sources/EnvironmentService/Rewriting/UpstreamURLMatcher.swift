@@ -65,6 +65,8 @@ struct UpstreamURLMatcher: Sendable {
     /// Nil for a reference without a scheme.
     var colon: Range<Int>?
     var slash: Range<Int>
+    /// `user:password@`, or nothing.
+    var user: Range<Int>
     /// The colon before a port.
     var portColon: Range<Int>?
 
@@ -133,12 +135,20 @@ struct UpstreamURLMatcher: Sendable {
       }
     }
     guard text[slashes[0]].elementsEqual(text[slashes[1]]) else { return .none }
-    var spelling = Spelling(colon: colon, slash: slashes[0])
+    let host: Int
+    switch UserInformation.end(at: index, behind: slashes[0], in: text, isWhole: isWhole) {
+    case .none: host = index
+    case .more: return .more
+    case .found(let end): host = end
+    }
+    var spelling = Spelling(colon: colon, slash: slashes[0], user: index..<host)
     let isEncoded = spelling.isEncoded(in: text)
     candidates: for candidate in candidates where candidate.isSecure == isSecure {
-      var end = index
+      var end = host
       spelling.portColon = nil
       for byte in candidate.authority {
+        // A name may end with a dot, also before its port.
+        if byte == AddressByte.colon, end < text.count, text[end] == AddressByte.dot { end += 1 }
         guard end < text.count else {
           if isWhole { continue candidates }
           return .more
@@ -160,7 +170,7 @@ struct UpstreamURLMatcher: Sendable {
       switch hostEnds(at: end, in: text, isWhole: isWhole, isEncoded: isEncoded) {
       case .none: continue
       case .more: return .more
-      case .found:
+      case .found(let end):
         return .found(Found(end: end, replacement: Self.write(candidate, scheme, spelling, in: text)))
       }
     }
@@ -174,13 +184,13 @@ struct UpstreamURLMatcher: Sendable {
     if let colon = spelling.colon { bytes += text[colon] }
     bytes += text[spelling.slash]
     bytes += text[spelling.slash]
+    bytes += text[spelling.user]
     // Where percent signs stand for delimiters they have to; elsewhere a colon is understood as it is.
     var portColon = [AddressByte.colon]
     if let given = spelling.portColon ?? spelling.colon {
       if text[given.lowerBound] == AddressByte.percent { portColon = Array(text[given]) }
-    } else if text[spelling.slash.lowerBound] == AddressByte.percent {
-      // `%2F` gives `%3A`: what stands before the last two digits is the same for every delimiter.
-      portColon = text[spelling.slash].dropLast(2) + Array("3A".utf8)
+    } else if let prefix = PercentLayer.prefix(of: text[spelling.slash]) {
+      portColon = prefix + "3A".utf8
     }
     for byte in candidate.address {
       switch byte {

@@ -64,7 +64,7 @@ extension EnvironmentSpecification {
 
 extension DateOffset {
   /// `2967 days 10:31:02`, with a minus where it goes back.
-  fileprivate var description: String {
+  var description: String {
     let all = abs(seconds)
     let time = [all / 3_600 % 24, all / 60 % 60, all % 60].map { ($0 < 10 ? "0" : "") + "\($0)" }.joined(separator: ":")
     let days = all / 86_400
@@ -109,6 +109,7 @@ extension DateShifter {
     switch BodyKind(contentType: contentType) {
     case .json: return .json
     case .form: return .form
+    case .multipart: return .multipart(contentType: contentType ?? "")
     case .unsaid(let other):
       let isJSON = beginning == UInt8(ascii: "{") || beginning == UInt8(ascii: "[")
       return isJSON ? .json : other == .form ? .form : .text

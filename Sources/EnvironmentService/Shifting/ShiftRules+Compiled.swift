@@ -28,8 +28,15 @@ extension ShiftRules {
     var keys: [TokenKey] = []
     try rules.check(count: jwt.count, "jwt", "keys")
     for (number, key) in jwt.enumerated() {
+      guard key.text != nil || key.key != nil else {
+        throw rules.failure(
+          "jwt[\(number)]",
+          "it has no key; give the key itself as text, or in a file of rules its place as key: env:VAR or file:PATH")
+      }
       guard let text = key.text?.revealed, key.key == nil else {
-        throw rules.failure("jwt[\(number)]", "give the key itself as text; env: and file: are for files of rules")
+        throw rules.failure(
+          "jwt[\(number)]",
+          "give the key itself as text, and no key beside it: env: and file: are for files of rules")
       }
       try rules.check(text, "jwt[\(number)].text", atMost: Self.keyLimit)
       do throws(ContractError) { keys.append(try TokenKey(text, keyID: key.kid)) } catch {

@@ -114,12 +114,15 @@ struct Exchange: Sendable {
       // Of requests that the app sends at once chance may have put this one before its turn.
       if played == nil { played = await environment.turn(of: keys, or: keysAsSent) }
       if let index = played {
-        environment.learnCookies(
-          replay.interactions[index].response.headers, upstream: replay.upstream(of: index), form: form)
         let isCoded = replay.isCoded(index, accepted: request.headers["Accept-Encoding"])
-        if let socket = environment.webSocket(index, for: request, form: form) { return socket }
-        if let streamed = try environment.streamed(index, form: form, isCoded: isCoded) { return streamed }
-        return try replay.response(index, addresses: addresses, form: form, isCoded: isCoded)
+        var answer =
+          try environment.webSocket(index, for: request, form: form)
+          ?? environment.streamed(index, form: form, isCoded: isCoded)
+          ?? replay.response(index, addresses: addresses, form: form, isCoded: isCoded)
+        environment.learnCookies(
+          replay.interactions[index].response.headers, upstream: replay.upstream(of: index), target: outgoing.target,
+          form: form, in: &answer.headers)
+        return answer
       }
       isRecorded = environment.state.withLock { $0.playback?.contains(keys.key) ?? false }
     }
@@ -127,7 +130,10 @@ struct Exchange: Sendable {
       let large = length.flatMap { length in
         environment.replay?.largeBody(of: sought, upstream: index, length: length, keys: keys)
       }
-      throw await miss(sought, upstream: index, isRecorded: isRecorded, large: large)
+      throw await miss(
+        sought, upstream: index, isRecorded: isRecorded,
+        isMovedBack: keysAsSent != nil && keysAsSent != keys,
+        large: large)
     }
     if isWebSocket {
       return try await WebSocketForwarding(
@@ -147,7 +153,8 @@ struct Exchange: Sendable {
     return try environment.replay?.keys(of: request, upstream: index, body: bytes)
   }
 
-  /// A request's body as far as it has to be known; one that does not come whole is counted as failed.
+  /// A request's body as far as it has to be known; one that does not come whole is counted as the
+  /// app's leaving, or as failed.
   private func taken(
     _ request: Request, upstream index: Int, form: AddressMap.Form, isSought: Bool
   ) async throws -> UploadIntake.Taken {
@@ -158,24 +165,36 @@ struct Exchange: Sendable {
       throw error
     } catch {
       let problem = error as? Problem
+      let reason =
+        error.isAppLeaving
+        ? "the app left before it had sent it" : "the request did not come whole: \(error)"
       environment.note(
-        .failed, status: problem?.status ?? 499, method: request.method,
+        error.isAppLeaving ? .left : .failed, status: problem?.status ?? 499,
+        method: request.method,
         url: environment.upstreams[index].origin.description + request.target,
-        text: problem?.detail ?? "the request did not come whole: \(error)")
+        text: problem?.detail ?? reason)
       throw error
     }
   }
 
   /// The refusal of a request that is not recorded, or not at this point: what is nearest, what differs, what would
   /// record it.
-  private func miss(_ request: Request, upstream index: Int, isRecorded: Bool, large: LargeBody?) async -> Problem {
+  private func miss(
+    _ request: Request, upstream index: Int, isRecorded: Bool, isMovedBack: Bool, large: LargeBody?
+  ) async -> Problem {
     let upstream = environment.upstreams[index]
     let url = upstream.origin.description + request.target
     let body: [UInt8] = if case .bytes(let bytes) = request.body { bytes } else { [] }
-    let nearest =
+    var nearest =
       environment.replay?.nearest(
         to: request, upstream: upstream.name, body: body, large: large,
         playback: environment.state.withLock { $0.playback }) ?? []
+    if isMovedBack, let distance = environment.replay?.shifter?.offset.description {
+      // Else nobody would know in it what the app has sent.
+      let moved =
+        "its dates are shown as they were sought: moved back by \(distance), to the recording's time"
+      for number in nearest.indices { nearest[number].differences.append(moved) }
+    }
     let advice = environment.specification.recordAdvice(upstreams: environment.upstreams)
     var detail = "\(request.method) \(url) "
     switch (environment.mode, environment.specification.cassette) {

@@ -2,6 +2,7 @@ import Cassettes
 import Foundation
 import HTTPClient
 import HTTPMessages
+import HTTPServer
 import LaunchContract
 
 /// One request on its way to the upstream, and its response on the way back: seen by the recorder in the upstream's
@@ -25,7 +26,7 @@ struct Forwarding: Sendable {
     let clock: ContinuousClock.Instant
   }
 
-  /// Passes a request on, and its answer back.
+  /// Passes a request on, and its answer back; whatever becomes of it is written into the journal.
   ///
   /// - Parameters:
   ///   - request: in the upstream's terms.
@@ -46,24 +47,27 @@ struct Forwarding: Sendable {
       environment.failRecording(error)
       note(.failed, status: 500, request, text: error.message)
       throw error
-    } catch is CancellationError {
-      note(.failed, status: 499, request, text: "the app left before the upstream had answered")
-      throw CancellationError()
+    } catch let error where error.isAppLeaving {
+      let sent = error is ClientGone ? "it had sent its request" : "the upstream had answered"
+      note(.left, status: 499, request, text: "the app left before \(sent)")
+      throw error
     } catch {
       note(.failed, status: 499, request, text: "the request did not come whole: \(error)")
       throw error
     }
   }
 
-  /// What an upstream has answered to a request that was sent on the fast path.
+  /// What an upstream has answered to a request that was sent in another way.
   struct Given: Sendable {
     let result: Result<Response, any Error>
+    var startedAt = Date()
+    var clock = ContinuousClock.now
   }
 
   /// The request on its way; ends with the head of the response.
   private func send(_ request: Request, given: Given?) async throws -> Exchanged {
-    let startedAt = Date()
-    let clock = ContinuousClock.now
+    let startedAt = given?.startedAt ?? Date()
+    let clock = given?.clock ?? ContinuousClock.now
     let spool = environment.recorder?.spool(environment.redactor.body(request.headers, isDecoded: false))
     var sent = request
     var upload: Task<Void, any Error>?
@@ -100,11 +104,12 @@ struct Forwarding: Sendable {
     let isChunked = response.headers["Transfer-Encoding"]?.lowercased().contains("chunked") ?? false
     // A part of a whole is passed as it is: its place is counted in the upstream's bytes, and it cannot be decoded.
     let isPart = response.status == 206
-    environment.learnCookies(response.headers, upstream: index, form: form)
     var answer = Response(
       status: response.status, reason: response.reason,
       headers: environment.addresses.responseHeaders(response.headers, upstream: index, form: form),
       trailers: response.trailers.map { _ in Trailers() })
+    environment.learnCookies(
+      response.headers, upstream: index, target: exchanged.request.target, form: form, in: &answer.headers)
     let rewriter =
       isBodiless || isPart
       ? nil
@@ -241,7 +246,10 @@ struct Forwarding: Sendable {
       source.abandon()
       spool?.discard()
       target.fail(error)
-      note(.failed, status: exchanged.response.status, exchanged.request, text: "broken off: \(error)")
+      let (kind, text): (Journal.Kind, String) =
+        error.isAppLeaving
+        ? (.left, "the app left before the end of the answer") : (.failed, "broken off: \(error)")
+      note(kind, status: exchanged.response.status, exchanged.request, text: text)
       if let error = error as? EnvironmentError {
         environment.failRecording(error)
       }

@@ -81,7 +81,7 @@ final class PlainPassage: Passage {
 
   func cancel() {
     transfer?.cancel()
-    note(.failed, status: 499, text: "the app left before the upstream had answered")
+    note(.left, status: 499, text: "the app left before the upstream had answered")
   }
 
   private func note(_ kind: Journal.Kind, status: Int, text: String? = nil) {
@@ -185,10 +185,14 @@ private enum RequestField {
     case 6 where name.equalsIgnoringASCIICase("Cookie"): self = .cookie
     case 6 where name.equalsIgnoringASCIICase("Expect"): self = .special
     case 7 where name.equalsIgnoringASCIICase("Upgrade") || name.equalsIgnoringASCIICase("Trailer"): self = .special
+    case 9 where name.equalsIgnoringASCIICase("Forwarded"): self = .special
     case 10 where name.equalsIgnoringASCIICase("Connection"): self = .connection
     case 10 where name.equalsIgnoringASCIICase("Keep-Alive"): self = .own
     case 14 where name.equalsIgnoringASCIICase("Content-Length"): self = .own
     case 16 where name.equalsIgnoringASCIICase("Proxy-Connection"): self = .own
+    case 16 where name.equalsIgnoringASCIICase("X-Forwarded-Host"): self = .special
+    case 16 where name.equalsIgnoringASCIICase("X-Forwarded-Port"): self = .special
+    case 17 where name.equalsIgnoringASCIICase("X-Forwarded-Proto"): self = .special
     case 17 where name.equalsIgnoringASCIICase("Transfer-Encoding"): self = .special
     case 18 where name.equalsIgnoringASCIICase("Proxy-Authenticate"): self = .own
     case 19 where name.equalsIgnoringASCIICase("Proxy-Authorization"): self = .own

@@ -8,11 +8,12 @@ final class Replay: Sendable {
   let requests: RecordedRequests
   /// Whether any response was coded on the wire.
   let isCodedAnywhere: Bool
-  /// Whether any interaction began a WebSocket.
+  /// Whether any interaction asked for a WebSocket.
   let hasWebSockets: Bool
   /// Moves dates from the recording's time to an environment's; nil where they stay.
   let shifter: DateShifter?
   private let setCookies = Guarded<[RecordedSetCookies]?>(nil)
+  private let contested = Guarded<Set<String>?>(nil)
   /// Kept for the next who replays the same: its index need not be made again.
   private let original: Replay?
   /// Responses in which nothing had to be changed for the app: the same at any endpoint.
@@ -26,8 +27,11 @@ final class Replay: Sendable {
     self.cassette = cassette
     requests = try RecordedRequests(sought, of: cassette.location, upstreams: upstreams, rules: rules, order: order)
     let interactions = sought.interactions
-    hasWebSockets = interactions.contains { $0.webSocket != nil }
-    isCodedAnywhere = interactions.contains { $0.response.headers["Content-Encoding"] != nil }
+    // Each is looked at where it stands: a copy would retain all of its texts.
+    hasWebSockets = interactions.indices.contains { interactions[$0].asksForWebSocket }
+    isCodedAnywhere = interactions.indices.contains {
+      interactions[$0].response.headers["Content-Encoding"] != nil
+    }
     shifter = nil
     original = nil
   }
@@ -69,10 +73,40 @@ final class Replay: Sendable {
       let found = interactions.indices.compactMap { number -> RecordedSetCookies? in
         guard upstream(of: number) >= 0, interactions[number].response.headers["Set-Cookie"] != nil else { return nil }
         return RecordedSetCookies(
-          upstream: upstream(of: number), fields: interactions[number].response.headers.all("Set-Cookie"))
+          upstream: upstream(of: number), target: RecordedURL(interactions[number].request.url).target,
+          fields: interactions[number].response.headers.all("Set-Cookie"))
       }
       known = found
       return found
     }
+  }
+
+  /// Names of cookies that one upstream takes away and another one sets in the recording: an answer with such a one
+  /// depends on what the app was told before. Found when it is first asked for.
+  private var contestedCookies: Set<String> {
+    contested.withLock { known in
+      if let known { return known }
+      let all = recordedSetCookies.flatMap { one in
+        one.fields.compactMap { SetCookie($0) }.map { (set: $0, upstream: one.upstream) }
+      }
+      let gone = Dictionary(grouping: all.filter(\.set.isGone), by: \.set.name).mapValues { Set($0.map(\.upstream)) }
+      let found = Set(
+        all.compactMap { one in
+          gone[one.set.name].flatMap { !one.set.isGone && $0 != [one.upstream] ? one.set.name : nil }
+        })
+      known = found
+      return found
+    }
+  }
+
+  /// Whether a response is the same whatever was answered before, and at hand in one piece.
+  func isPreparable(_ index: Int) -> Bool {
+    guard isInline(index) else { return false }
+    guard upstreams.count > 1, interactions[index].response.headers["Set-Cookie"] != nil else { return true }
+    let contested = contestedCookies
+    return contested.isEmpty
+      || !interactions[index].response.headers.all("Set-Cookie").contains { field in
+        SetCookie(field).map { contested.contains($0.name) } ?? false
+      }
   }
 }

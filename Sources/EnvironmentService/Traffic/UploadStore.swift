@@ -57,12 +57,13 @@ final class UploadStore {
 
   private func open() throws(EnvironmentError) {
     let path = "\(folder)/diorama-\(getpid())-\(UUID().uuidString)"
-    descriptor = try FileWriting.open(path, O_RDWR | O_CREAT | O_EXCL, mode: 0o600)
+    descriptor = try FileWriting.open(
+      path, O_RDWR | O_CREAT | O_EXCL, mode: 0o600, isRecording: false)
     unlink(path)
   }
 
   private func write(_ chunk: [UInt8]) throws(EnvironmentError) {
-    try FileWriting.write(chunk, to: descriptor, path: folder)
+    try FileWriting.write(chunk, to: descriptor, path: folder, isRecording: false)
     length += chunk.count
   }
 

@@ -16,13 +16,14 @@ struct WebSocketForwarding: Sendable {
   /// Passes the handshake on.
   ///
   /// - Parameter request: in the upstream's terms.
-  /// - Returns: the answer that begins the WebSocket; or the upstream's refusal, which is not recorded.
+  /// - Returns: the answer that begins the WebSocket; or the upstream's refusal, a plain interaction.
   /// - Throws: a ``Problem`` where the upstream does not answer.
   func forward(_ request: Request) async throws -> Response {
     var asked = request
     // Without extensions messages pass, and are recorded, as they are: not compressed.
     asked.headers.remove("Sec-WebSocket-Extensions")
     let startedAt = Date()
+    let clock = ContinuousClock.now
     let (response, connection): (Response, UpgradedConnection?)
     do {
       (response, connection) = try await client.upgrade(
@@ -34,16 +35,17 @@ struct WebSocketForwarding: Sendable {
         status: isLate ? 504 : 502, title: "The upstream did not answer", detail: "\(error)",
         extra: ["request": .request(method: request.method, url: url(request))])
     }
-    environment.learnCookies(response.headers, upstream: index, form: form)
+    guard let connection else {
+      return try await Forwarding(
+        environment: environment, client: client, upstream: upstream, index: index, form: form,
+        number: number
+      ).forward(asked, given: .init(result: .success(response), startedAt: startedAt, clock: clock))
+    }
     var answer = Response(
       status: response.status, reason: response.reason,
       headers: environment.addresses.responseHeaders(response.headers, upstream: index, form: form))
-    guard let connection else {
-      note(
-        .failed, status: response.status, request,
-        text: "the upstream did not let it become a WebSocket")
-      return answer
-    }
+    environment.learnCookies(
+      response.headers, upstream: index, target: request.target, form: form, in: &answer.headers)
     let exchanged = Exchanged(request: asked, response: response, startedAt: startedAt)
     environment.exchanges.enter()
     let leaving = Leaving { environment.exchanges.leave() }

@@ -179,6 +179,7 @@ struct WebSocketReplay: Sendable {
 
   private func note(_ text: String) {
     let method = RecordedRequest.webSocketMethod
+    environment.state.withLock { $0.unmatchedMessages += 1 }
     environment.note(
       .unmatched, status: 101, method: method, url: url, text: text,
       unmatched: .init(method: method, url: url, nearest: [], refusal: text))

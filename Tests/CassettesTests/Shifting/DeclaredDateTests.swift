@@ -94,6 +94,18 @@ struct DeclaredDateTests {
     #expect(shifter.reversed.target(moved) == target)
     let form = shifter.body(Array("since=1538989200&a=2018-10-08T09%3A00%3A00Z".utf8), .form)
     #expect(String(decoding: form, as: UTF8.self) == "since=1795375800&a=2026-11-22T19%3A30%3A00Z")
+    func part(_ name: String, _ content: String) -> String {
+      "--b\r\nContent-Disposition: form-data; name=\(name)\r\n\r\n\(content)\r\n"
+    }
+    func multipart(_ since: String, _ other: String) -> String {
+      part("\"Since\"", since) + part("a", other) + part("\"since\"; filename=\"x\"", "1538989200")
+        + "--b--\r\n"
+    }
+    let parts = shifter.body(
+      Array(multipart("1538989200", "2018-10-08T09:00:00Z").utf8),
+      .multipart(contentType: "multipart/form-data; boundary=b"))
+    #expect(
+      String(decoding: parts, as: UTF8.self) == multipart("1795375800", "2026-11-22T19:30:00Z"))
   }
 
   @Test(

@@ -96,6 +96,41 @@ struct CookieOwnersTests {
     #expect(passed("a=2", owners, to: 1) == "a=2")
   }
 
+  @Test("one that its upstream dates before its own answer is taken away")
+  func past() {
+    var owners = Self.owners()
+    let field = "a=2; Expires=Mon, 08 Oct 2018 09:00:00 GMT"
+    owners.learn(["a=1"], from: 0)
+    owners.learn([field], from: 0, date: "Mon, 08 Oct 2018 08:00:00 GMT")
+    #expect(passed("a=2", owners, to: 1) == nil)
+    owners.learn([field], from: 0, date: "Mon, 08 Oct 2018 09:00:00 GMT")
+    #expect(passed("a=9", owners, to: 1) == "a=9")
+  }
+
+  @Test("where one upstream takes away what another has set too, the app is told to keep that")
+  func kept() {
+    var owners = Self.owners()
+    let own = "sid=B; Path=/; HttpOnly"
+    owners.learn(["sid=A; Path=/"], from: 0)
+    owners.learn(["sid=B; Path=/; Secure; HttpOnly"], shown: [own], from: 1)
+    #expect(owners.learn(["x=1", "sid=; Path=/; Max-Age=0"], from: 0) == [1: own])
+    // What another has set for another path stays in the jar anyhow.
+    #expect(owners.learn(["sid=; Path=/shop; Max-Age=0"], from: 0) == [:])
+    #expect(owners.learn(["sid=; Max-Age=0"], from: 0, target: "/shop/out?x=/") == [:])
+    #expect(owners.learn(["sid=; Max-Age=0"], from: 0, target: "/out") == [0: own])
+    // Its own upstream may.
+    #expect(owners.learn(["sid=; Path=/; Max-Age=0"], from: 1) == [:])
+    #expect(owners.learn(["sid=; Path=/; Max-Age=0"], from: 0) == [:])
+  }
+
+  @Test("what only the recording knows, and what is the other's as well, is not kept")
+  func notKept() {
+    var owners = Self.owners(["api.shop.test", "www.shop.test"])
+    owners.learn(recorded: [.init(upstream: 1, fields: ["sid=<redacted>"])])
+    owners.learn(["sid=A", "all=1; Domain=shop.test"], from: 0)
+    #expect(owners.learn(["sid=; Max-Age=0", "all=; Max-Age=0; Domain=shop.test"], from: 0) == [:])
+  }
+
   @Test(
     "a domain that covers several upstreams makes it theirs, as one host on several ports does; not on this machine")
   func domains() {

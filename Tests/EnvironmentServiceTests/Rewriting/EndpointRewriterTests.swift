@@ -11,6 +11,8 @@ struct EndpointRewriterTests {
     "http://127.0.0.1:20011/dev.api1.com/x http://127.0.0.1:200130/ xhttp://dev.api1.com/ http://dev.api1.com/",
     "http://127.0.0.1:20013", "a\nhttp://127.0.0.1:2001",
     String(repeating: "h", count: 9000) + "http://127.0.0.1:20013/",
+    String(repeating: "h", count: 9000) + "https%26%23x003A%3B//127.0.0.1:20013/ http://u:p@127.0.0.1:20013/",
+    "u=http%3A%5C%2F%5C%2F127.0.0.1%3A20013%5C%2F&v=http%26%2358%3B%26sol%3B%26sol%3B127.0.0.1%26%2358%3B20014",
   ]
 
   @Test(

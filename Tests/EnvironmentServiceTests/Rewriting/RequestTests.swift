@@ -133,7 +133,9 @@ struct RequestRewritingTests {
     }
     for found in [
       "http://127.0.0.1:20013", "http://LOCALHOST:20011/x", "http%3A%2F%2F127.0.0.1%3A20013",
-      "http%253a%252f%252flocalhost%253a20014", "http://[::1]:20013", "http%3A%2F%2F%5B%3A%3A1%5D%3A20016",
+      "http%253a%252f%252flocalhost%253a20014", #"http\u003a\/\/127.0.0.1\u003a20013"#, "http://127.0.0.1&#58;20013",
+      "http%3A%26%2347%3B%26%2347%3B127.0.0.1%26%2358%3B20013", "http://localhost.:20013",
+      "http://[::1]:20013", "http%3A%2F%2F%5B%3A%3A1%5D%3A20016",
     ] {
       #expect(check(found), "\(found)")
     }

@@ -31,6 +31,39 @@ struct SpellingTests {
     ("next=https:%2F%2Fdev.api1.com%2Fx", "next=http:%2F%2F127.0.0.1:20013%2Fx"),
     ("data=%7B%22u%22%3A%22https%3A%2F%2Fdev.api1.com%22", "data=%7B%22u%22%3A%22http%3A%2F%2F127.0.0.1%3A20013%22"),
     ("data=u%3Dhttps%3A%2F%2Fdev.api1.com", "data=u%3Dhttp%3A%2F%2F127.0.0.1%3A20013"),
+    // JSON and HTML within a query item.
+    (#"u=https%3A%5C%2F%5C%2Fdev.api1.com%5C%2F"#, #"u=http%3A%5C%2F%5C%2F127.0.0.1%3A20013%5C%2F"#),
+    (#"u=https:%5C/%5C/dev.api1.com:8443"#, #"u=http:%5C/%5C/127.0.0.1:20014"#),
+    (
+      #"u=https%253A%255C%252F%255C%252Fdev.api1.com%255C%252F"#,
+      #"u=http%253A%255C%252F%255C%252F127.0.0.1%253A20013%255C%252F"#
+    ),
+    (#"u=https%3A%5Cu002F%5Cu002Fdev.api1.com"#, #"u=http%3A%5Cu002F%5Cu002F127.0.0.1%3A20013"#),
+    (#"u=https%5Cu003a%5Cu002f%5Cu002fdev.api1.com:8443"#, #"u=http%5Cu003a%5Cu002f%5Cu002f127.0.0.1:20014"#),
+    ("u=https%3A%26%23x2F%3B%26%23x2F%3Bdev.api1.com", "u=http%3A%26%23x2F%3B%26%23x2F%3B127.0.0.1%3A20013"),
+    (
+      "u=https%26%2358%3B%26%2347%3B%26%2347%3Bdev.api1.com",
+      "u=http%26%2358%3B%26%2347%3B%26%2347%3B127.0.0.1%26%2358%3B20013"
+    ),
+    ("u=https%3A%26sol%3B%26sol%3Bdev.api1.com", "u=http%3A%26sol%3B%26sol%3B127.0.0.1%3A20013"),
+    (#"u=%5C%2F%5C%2Fdev.api1.com%5C%2F"#, #"u=%5C%2F%5C%2F127.0.0.1%3A20013%5C%2F"#),
+    // With a user and a password.
+    ("https://user:pw@dev.api1.com/x", "http://user:pw@127.0.0.1:20013/x"),
+    ("https://user@dev.api1.com:8443/x", "http://user@127.0.0.1:20014/x"),
+    ("https://a%40b.c:p%2Fw@dev.api1.com", "http://a%40b.c:p%2Fw@127.0.0.1:20013"),
+    (#""https:\/\/user:pw@dev.api1.com\/x""#, #""http:\/\/user:pw@127.0.0.1:20013\/x""#),
+    (
+      "<a href='https:&#x2F;&#x2F;user&#58;pw&#64;dev.api1.com'>",
+      "<a href='http:&#x2F;&#x2F;user&#58;pw&#64;127.0.0.1:20013'>"
+    ),
+    ("u=https%3A%2F%2Fuser%3Apw%40dev.api1.com%2Fx", "u=http%3A%2F%2Fuser%3Apw%40127.0.0.1%3A20013%2Fx"),
+    ("u=https%3A%2F%2Fuser%3Ap%252Fw%40dev.api1.com", "u=http%3A%2F%2Fuser%3Ap%252Fw%40127.0.0.1%3A20013"),
+    ("u=https%253A%252F%252Fuser%253Apw%2540dev.api1.com", "u=http%253A%252F%252Fuser%253Apw%2540127.0.0.1%253A20013"),
+    ("wss://user:pw@dev.api1.com/live", "ws://user:pw@127.0.0.1:20013/live"),
+    ("<img src=//user@dev.api1.com/x>", "<img src=//user@127.0.0.1:20013/x>"),
+    ("https://dev.api1.com:pw@api1.com/x", "http://dev.api1.com:pw@127.0.0.1:20015/x"),
+    // A sentence ends.
+    ("It is https://dev.api1.com. Or so", "It is http://127.0.0.1:20013. Or so"),
     // Without a scheme.
     ("//dev.api1.com/x", "//127.0.0.1:20013/x"),
     ("<script src=\"//dev.api1.com/x.js\">", "<script src=\"//127.0.0.1:20013/x.js\">"),
@@ -84,10 +117,35 @@ struct SpellingTests {
       "?u=//dev.api1.com/", "?u=https%3A%2F%2Fdev.api1.com", "https://login.test/?u=%2F%2Fdev.api1.com",
       "u=https%3A%2F%2Flogin.test%2F%3Fu%3Dhttps%3A%2F%2Fdev.api1.com",
       "u=https%3A%2F%2Flogin.test%2Fhttps%3A%2F%2Fdev.api1.com",
+      "https://dev.api1.com@evil.test/", "https://dev.api1.com:443@evil.test/", "https://dev.api1.com:pw@evil.test/",
+      "https%3A%2F%2Fdev.api1.com%3Apw%40evil.test", "https://x@y@dev.api1.com/", "https://evil.test/@dev.api1.com/",
+      "https://evil.test?@dev.api1.com/", "https%3A%2F%2Fevil.test%2F%40dev.api1.com", "https://@dev.api1.com.au/",
+      "https%3A%2F%2Fevil.test%3Fmail%3Da%40dev.api1.com", "https://evil.test,a@dev.api1.com",
+      "https://dev.api1.com.:8080/", "https%26%2359%3B//dev.api1.com", "u=%5C%5C%5C%5C%2F%5C%2Fdev.api1.com",
       "https%3A%2F%2F", "&#x2F;&#x2F;", "&", "%", "\\", "//", "w", "ws", "wss:", "&#x2F;&#x2", "&#9999999999;//x",
     ])
   func leavesAlone(_ text: String) throws {
     #expect(try Sample.toApp(text) == text)
+  }
+
+  @Test(
+    "is found where the name ends with a dot, which the app's has not",
+    arguments: [
+      ("https://dev.api1.com./x", "http://127.0.0.1:20013/x"),
+      ("https://dev.api1.com.:443/", "http://127.0.0.1:20013/"),
+      ("https://dev.api1.com.:8443/x", "http://127.0.0.1:20014/x"),
+      (#""https:\/\/dev.api1.com.\/x""#, #""http:\/\/127.0.0.1:20013\/x""#),
+      ("u=https%3A%2F%2Fdev.api1.com.%2Fx", "u=http%3A%2F%2F127.0.0.1%3A20013%2Fx"),
+      ("//user@dev.api1.com./x", "//user@127.0.0.1:20013/x"),
+    ])
+  func finalDot(_ upstream: String, _ app: String) throws {
+    #expect(try Sample.toApp(upstream) == app)
+    try cut(upstream, app)
+    #expect(try Sample.map().upstream(authority: "Dev.Api1.com.") == 0)
+    #expect(try Sample.map().upstream(authority: "dev.api1.com.:8443") == 1)
+    #expect(
+      try Sample.toUpstream("http://localhost.:20013/x http://127.0.0.1:20013./y")
+        == "https://dev.api1.com/x https://dev.api1.com/y")
   }
 
   @Test("the next item of a form is no longer within the URL of the one before")
@@ -121,6 +179,12 @@ struct SpellingTests {
       try Sample.toApp("wss://dev.api1.com/x '//dev.api1.com/y'", form: .absolute)
         == "ws://dev.api1.com/x '//dev.api1.com/y'")
     #expect(try Sample.toUpstream("ws://dev.api1.com/x", form: .absolute) == "wss://dev.api1.com/x")
+    #expect(
+      try Sample.toApp("https://user:pw@dev.api1.com/x", form: .pathSegment)
+        == "http://user:pw@127.0.0.1:20011/dev.api1.com/x")
+    #expect(
+      try Sample.toUpstream("http://user:pw@127.0.0.1:20011/dev.api1.com/x") == "https://user:pw@dev.api1.com/x")
+    #expect(try Sample.toUpstream("http://user:pw@dev.api1.com/x", form: .absolute) == "https://user:pw@dev.api1.com/x")
   }
 
   @Test(

@@ -25,8 +25,10 @@ struct ShiftRulesTests {
         #"{"epoch": []}"#, "$.epoch: there is no such rule; there are epochSeconds, epochMilliseconds, dates, keep, jwt"
       ),
       (#"{"jwt": [{"secret": "a"}]}"#, "there is no such rule; there are text, key, kid"),
-      (#"{"dates": ["day"]}"#, "$.dates[0]: 'day' is no place"), (#"{"keep": ["$.a["]}"#, "$.keep[0]: "),
-      (#"{"jwt": [{"kid": "a"}]}"#, "$.jwt[0]: give the key itself as text"),
+      (#"{"dates": ["day"]}"#, "$.dates[0]: 'day' is no place"),
+      (#"{"keep": ["$.a["]}"#, "$.keep[0]: "),
+      (#"{"jwt": [{"kid": "a"}]}"#, "$.jwt[0]: it has no key; give the key itself as text"),
+      (#"{"jwt": [{}]}"#, "or in a file of rules its place as key: env:VAR or file:PATH"),
       (#"{"jwt": [{"text": ""}]}"#, "$.jwt[0].text: the key is empty"),
       (#"{"jwt": [{"key": "env:DIORAMA_NO_SUCH"}]}"#, "$.jwt[0].key: the variable DIORAMA_NO_SUCH is not set"),
       (#"{"jwt": [{"key": "file:nowhere"}]}"#, "$.jwt[0].key: cannot read"),

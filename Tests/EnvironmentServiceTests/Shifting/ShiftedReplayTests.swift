@@ -101,6 +101,9 @@ struct ShiftedReplayTests {
         let miss = try await environment.get("/since?at=2026-11-22T19:30:00Z&page=2")
         #expect(miss.status == 501)
         #expect(miss.text.contains("page") && !miss.text.contains("2026"), "\(miss.text)")
+        #expect(
+          miss.text.contains("moved back by 2967 days 10:30:00, to the recording's time"),
+          "\(miss.text)")
       }
     }
   }

@@ -1,4 +1,5 @@
 import Cassettes
+import ControlAPI
 import Foundation
 import HTTPMessages
 import TestSupport
@@ -101,7 +102,8 @@ struct BrokenOffTests {
       client.close()
       try await isClosed.wait()
       let (report, _) = await environment.end()
-      #expect(report.requests.failed == 1)
+      #expect(report.requests.left == 1)
+      #expect(report.requests.failed == 0)
       #expect(report.requests.total == 1)
       #expect(report.requests.recorded == 0)
     }
@@ -136,7 +138,14 @@ struct BrokenOffTests {
         client.close()
       }
       let (report, _) = await environment.end()
-      #expect(report.requests.failed == 1)
+      let told = environment.journalPage(after: 0, limit: 10).entries.map {
+        "\($0.kind): \($0.detail ?? "")"
+      }
+      #expect(told.first?.hasPrefix("left: the app left before ") == true, "\(told)")
+      #expect(
+        ReportText(report).lines().first?.contains("1 request (1 broken off by the app)") == true)
+      #expect(report.requests.left == 1)
+      #expect(report.requests.failed == 0)
       #expect(report.requests.total == 1)
       #expect(report.requests.recorded == 0)
     }

@@ -71,6 +71,9 @@ struct PlainPassageTests {
       "POST /a HTTP/1.1\r\nHost: x\r\nContent-Type: text/plain\r\nContent-Length: 23\r\n\r\nhttp://127.0.0.1:PORT/b",
     "hop by hop": "GET /a HTTP/1.1\r\nHost: x\r\nConnection: keep-alive, X-Own\r\nX-Own: 1\r\nKeep-Alive: 5\r\n\r\n",
     "closes": "GET /a HTTP/1.1\r\nHost: x\r\nConnection: close\r\nTE: trailers\r\n\r\n",
+    "forwarded":
+      "GET /a HTTP/1.1\r\nHost: x\r\nX-Forwarded-Host: 127.0.0.1:PORT\r\nX-Forwarded-Port: PORT\r\nX-Forwarded-Proto: http\r\n\r\n",
+    "forwarded port": "GET /a HTTP/1.1\r\nHost: x\r\nX-Forwarded-Port: PORT\r\n\r\n",
     "cookie": "GET /a HTTP/1.1\r\nHost: x\r\nCookie: a=b; c=d\r\n\r\n",
     "umlaut": "GET /a HTTP/1.1\r\nHost: x\r\nX-Name: \u{E4}\r\n\r\n",
     "head": "HEAD /a HTTP/1.1\r\nHost: x\r\n\r\n",

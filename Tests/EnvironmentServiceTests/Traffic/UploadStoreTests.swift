@@ -30,4 +30,14 @@ struct UploadStoreTests {
     #expect(problem?.status == 507)
     #expect(problem?.detail.contains("set TMPDIR") == true)
   }
+
+  @Test("is lost with nothing else, where the disk is full")
+  func full() {
+    errno = ENOSPC
+    let temporary = FileWriting.failure("write", "/x", isRecording: false).message
+    errno = ENOSPC
+    let recording = FileWriting.failure("write", "/x").message
+    #expect(temporary == "cannot write /x: No space left on device; make room and run it again")
+    #expect(recording == temporary + "; what was acknowledged is safe, the old content whole")
+  }
 }

@@ -59,16 +59,19 @@ private final class Chat: Sendable {
   init(_ environment: Environment, _ target: String = "/chat") async throws {
     (client, head) = try await onThread {
       let client = try RawClient(port: environment.upstreams[0].port)
-      try client.send(
-        request(
-          "GET", target,
-          [
-            "Connection": "Upgrade", "Upgrade": "websocket", "Sec-WebSocket-Version": "13",
-            "Sec-WebSocket-Key": "dGhlIHNhbXBsZSBub25jZQ==", "Sec-WebSocket-Protocol": "chat",
-            "Sec-WebSocket-Extensions": "permessage-deflate",
-          ]))
+      try client.send(Self.handshake(target))
       return (client, try client.receiveHead())
     }
+  }
+
+  static func handshake(_ target: String) -> String {
+    request(
+      "GET", target,
+      [
+        "Connection": "Upgrade", "Upgrade": "websocket", "Sec-WebSocket-Version": "13",
+        "Sec-WebSocket-Key": "dGhlIHNhbXBsZSBub25jZQ==", "Sec-WebSocket-Protocol": "chat",
+        "Sec-WebSocket-Extensions": "permessage-deflate",
+      ])
   }
 
   func say(_ text: String) throws { try send(WebSocketMessage(.text, Array(text.utf8))) }
@@ -169,6 +172,8 @@ struct WebSocketTests {
       }
       #expect(!report.ok)
       #expect(report.requests.unmatched == 1)
+      // The message was none.
+      #expect(report.requests.total == 1)
       #expect(report.unmatched.first?.method == "WEBSOCKET")
       #expect(report.unmatched.first?.url.hasSuffix("/chat") == true)
       #expect(report.unmatched.first?.refusal?.contains("; to record it anew: diorama run --mode record") == true)
@@ -200,20 +205,53 @@ struct WebSocketTests {
         let chat = try await Chat(environment, "/other")
         #expect(chat.head.status == 501)
         #expect(chat.head.headers["Diorama-Miss"] == "1")
+        #expect(environment.report().requests.total == 1)
         #expect(try await environment.get("/chat").status == 501)
       }
     }
   }
 
-  @Test("that the upstream refuses are refused with its status")
-  func refused() async throws {
-    let upstream = try TestUpstream { _ in text("who are you?", status: 401) }
-    try await withWorld(upstream) { world in
-      let environment = try world.provision(.record, ["api": upstream.origin])
-      let chat = try await Chat(environment)
-      #expect(chat.head.status == 401)
-      let (report, _) = await environment.end()
-      #expect(report.requests.failed == 1)
+  @Test(
+    "that the upstream refuses are recorded as what they are, and refused in replay",
+    arguments: [false, true])
+  func refused(isChunked: Bool) async throws {
+    let upstream = try ScriptedUpstream { connection in
+      _ = try connection.readHead()
+      let framing = isChunked ? "Transfer-Encoding: chunked" : "Content-Length: 12"
+      let body = isChunked ? "4\r\nwho \r\n8;x=1\r\nare you?\r\n0\r\n\r\n" : "who are you?"
+      try connection.write(
+        "HTTP/1.1 401 Unauthorized\r\nContent-Type: text/plain\r\nWWW-Authenticate: Basic\r\n\(framing)\r\n\r\n\(body)"
+      )
+      _ = connection.readToEnd()
+    }
+    defer { upstream.stop() }
+    func ask(_ environment: Environment) async throws {
+      let port = environment.upstreams[0].port
+      let answer = try await onThread {
+        let client = try RawClient(port: port)
+        try client.send(Chat.handshake("/chat"))
+        return try client.receiveAnswer()
+      }
+      #expect(answer.status == 401)
+      #expect(answer.headers["WWW-Authenticate"] == "Basic")
+      #expect(answer.text == "who are you?")
+    }
+    try await withWorld { world in
+      let recorded = try await world.record(["api": upstream.origin]) { try await ask($0) }
+      #expect(recorded.requests.recorded == 1)
+      #expect(recorded.requests.failed == 0)
+      let interaction = try #require(try world.cassette().interactions.first)
+      #expect(interaction.webSocket == nil)
+      #expect(interaction.request.method == RecordedRequest.webSocketMethod)
+      #expect(try world.read("c.har").contains("\"ws://127.0.0.1:"))
+      let replayed = try await world.run(.replay) { environment async throws in
+        // A plain request for the same address is another one.
+        #expect(try await environment.get("/chat").status == 501)
+        try await ask(environment)
+      }
+      #expect(replayed.requests.replayed == 1)
+      let proxied = try await world.run(.proxy, ["api": upstream.origin]) { try await ask($0) }
+      #expect(proxied.requests.forwarded == 1)
     }
   }
 

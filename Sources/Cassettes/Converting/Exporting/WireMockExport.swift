@@ -30,10 +30,10 @@ package enum WireMockExport {
     _ interactions: [(index: Int, interaction: Interaction)], origin: Origin?
   ) -> (file: [UInt8], losses: [Loss]) {
     var losses = Losses()
-    for (index, interaction) in interactions where interaction.webSocket != nil {
+    for (index, interaction) in interactions where interaction.asksForWebSocket {
       losses.add("a WebSocket, which WireMock does not serve: it is left out", at: index)
     }
-    let interactions = interactions.filter { $0.interaction.webSocket == nil }
+    let interactions = interactions.filter { !$0.interaction.asksForWebSocket }
     let requests = interactions.map { request($0.interaction.request, at: $0.index, &losses) }
     let keys = requests.map { $0.encoded() }
     var repeats: [[UInt8]: (count: Int, first: Int)] = [:]

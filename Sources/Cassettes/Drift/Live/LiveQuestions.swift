@@ -77,7 +77,7 @@ package struct LiveQuestions {
 
   private static func reason(toLeave interaction: Interaction) -> String? {
     let method = interaction.request.method
-    guard interaction.webSocket == nil else { return "a WebSocket is not repeated" }
+    guard !interaction.asksForWebSocket else { return "a WebSocket is not repeated" }
     guard SafeMethod.contains(method) else { return "\(method) is not repeated: it may change something" }
     guard !RedactedPart.isIn(interaction.request.url) else { return "a part of the URL is redacted" }
     // The app had it already; whoever has not gets another answer.

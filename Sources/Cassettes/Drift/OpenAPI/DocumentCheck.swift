@@ -52,7 +52,7 @@ package struct DocumentCheck {
     for index in recording.interactions.indices {
       guard backends?.contains(recording.backends[index]) ?? true else { continue }
       let interaction = recording.interactions[index]
-      guard interaction.webSocket == nil else {
+      guard !interaction.asksForWebSocket else {
         webSockets += 1
         continue
       }

@@ -11,7 +11,7 @@ extension Schemas {
     "What happened.",
     [
       .required("number", .integer(1...9_007_199_254_740_991), "From 1, without gaps."), .required("time", .instant),
-      .required("kind", .word("replayed", "recorded", "forwarded", "mocked", "unmatched", "failed", "note")),
+      .required("kind", .word("replayed", "recorded", "forwarded", "mocked", "unmatched", "failed", "left", "note")),
       .required("method", .words), .required("url", .words), .required("status", .integer(0...999)),
       .optional("interaction", .count, "The index of the interaction that was played."),
       .optional("detail", .words),
@@ -28,7 +28,9 @@ extension Schemas {
       .required(
         "requests",
         .record(
-          ["total", "replayed", "recorded", "forwarded", "mocked", "unmatched", "failed"].map { .required($0, .count) })
+          ["total", "replayed", "recorded", "forwarded", "mocked", "unmatched", "failed"]
+            .map { ObjectRule.Member.required($0, .count) }
+            + [ObjectRule.Member.optional("left", .count, "Those that the app itself broke off.")])
       ),
       .required("unmatched", .list(of: unmatched)),
       .required(

@@ -1,0 +1,87 @@
+package import Cassettes
+package import ControlAPI
+import HTTPMessages
+
+/// Takes out of what another tool has recorded what a recording of ours would not have kept: the headers that carry
+/// credentials, and what rules name.
+package struct ImportRedaction {
+  private let redactor: Redactor
+  /// How many values went.
+  package private(set) var count = 0
+
+  /// - Parameters:
+  ///   - location: of the cassette to write: the rules in files beside it hold.
+  ///   - rules: others that hold, too.
+  /// - Throws: an ``EnvironmentError`` naming the file or the rule that cannot be used.
+  package init(for location: CassetteLocation, adding rules: RedactionRules) throws(EnvironmentError) {
+    let all = try RedactionFiles.beside(location).adding(rules)
+    redactor = Redactor([], token: "", rules: try all.compiled(from: "redaction rules"))
+  }
+
+  /// The cassette as it would have been recorded, all bodies in memory.
+  package mutating func redact(_ cassette: Cassette) -> Cassette {
+    var cassette = cassette
+    let redactor = redactor
+    for index in cassette.interactions.indices {
+      var interaction = cassette.interactions[index]
+      change(&interaction.request.url) { redactor.redactURL($0) }
+      redact(&interaction.request.headers, &interaction.request.body)
+      if !interaction.response.isBodyAsSent {
+        redact(&interaction.response.headers, &interaction.response.body)
+      } else {
+        redact(&interaction.response.headers)
+      }
+      redact(&interaction.response.trailers)
+      if let frames = interaction.webSocket {
+        let redacted = frames.map(redactor.redact)
+        count += zip(frames, redacted).count { $0.message != $1.message }
+        interaction.webSocket = redacted
+      }
+      cassette.interactions[index] = interaction
+    }
+    return cassette
+  }
+
+  private mutating func redact(_ headers: inout Headers, _ body: inout RecordedBody) {
+    var isChanged = false
+    if case .bytes(let bytes) = body {
+      let redacted = redactor.redact(decoded: bytes, of: headers)
+      isChanged = redacted != bytes
+      if isChanged {
+        count += max(1, Self.marks(in: redacted) - Self.marks(in: bytes))
+        body = .bytes(redacted)
+      }
+    }
+    redact(&headers)
+    if isChanged { headers = redactor.redact(headers, ofChanged: true, length: body.length) }
+  }
+
+  private mutating func redact(_ headers: inout Headers) {
+    let redacted = redactor.redact(headers)
+    count += zip(headers.fields, redacted.fields).count { $0.value != $1.value }
+    headers = redacted
+  }
+
+  private mutating func change(_ text: inout String, _ redacted: (String) -> String) {
+    let clean = redacted(text)
+    guard clean != text else { return }
+    count += max(1, Self.marks(in: Array(clean.utf8)) - Self.marks(in: Array(text.utf8)))
+    text = clean
+  }
+
+  /// How often a mark may stand in a text, in whatever spelling.
+  private static func marks(in text: [UInt8]) -> Int {
+    let word = Array("redacted".utf8)
+    var count = 0
+    var index = 0
+    while index + word.count <= text.count {
+      if text[index] == word[0], text[index..<(index + word.count)].elementsEqual(word) {
+        count += 1
+        index += word.count
+      } else {
+        index += 1
+      }
+    }
+    return count
+  }
+}
