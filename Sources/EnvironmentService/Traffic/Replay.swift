@@ -60,7 +60,10 @@ final class Replay: Sendable {
     let location = cassette.location
     let assignment = UpstreamAssignment(upstreams)
     self.assignment = assignment
-    assigned = interactions.map { Int32(assignment.upstream(of: $0) ?? -1) }
+    // Here and below each is looked at where it stands: a copy would retain all of its texts.
+    assigned = interactions.indices.map {
+      Int32(assignment.upstream(name: interactions[$0].upstream, url: interactions[$0].request.url) ?? -1)
+    }
     formerOrigins = Self.formerOrigins(interactions, of: upstreams, assigned: assigned)
     let rebasing = Self.rebasing(upstreams: upstreams, formerOrigins: formerOrigins)
     self.rebasing = rebasing
@@ -74,8 +77,10 @@ final class Replay: Sendable {
     } catch {
       throw EnvironmentError(.broken, "\(location.har): \(error)")
     }
-    hasWebSockets = interactions.contains { $0.webSocket != nil }
-    isCodedAnywhere = interactions.contains { $0.response.headers["Content-Encoding"] != nil }
+    hasWebSockets = interactions.indices.contains { interactions[$0].webSocket != nil }
+    isCodedAnywhere = interactions.indices.contains {
+      interactions[$0].response.headers["Content-Encoding"] != nil
+    }
     shifter = nil
     original = nil
   }
