@@ -1,7 +1,8 @@
 /// What a JSON value is made of and where that stands in its text: all of it is checked, and nothing of it is made
 /// before somebody asks for it.
 ///
-/// Of a document that lies in memory it costs a tenth of the tree that ``JSONReader/value()`` makes:
+/// It costs far less than the tree that ``JSONReader/value()`` makes, where only some of a value is wanted, or other things
+/// are made of it:
 /// ```swift
 /// var outline = JSONOutline()
 /// while try reader.nextElement(&elements) {
