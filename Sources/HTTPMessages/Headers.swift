@@ -36,7 +36,7 @@ package struct Headers: Sendable, Equatable, ExpressibleByDictionaryLiteral {
 
   /// The value of the first field of that name.
   package subscript(_ name: String) -> String? {
-    fields.first { $0.name.equalsIgnoringASCIICase(name) }?.value
+    fields.firstIndex { $0.name.equalsIgnoringASCIICase(name) }.map { fields[$0].value }
   }
 
   /// The values of all fields of that name, in order.

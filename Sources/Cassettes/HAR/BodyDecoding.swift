@@ -2,15 +2,16 @@ import LaunchContract
 
 extension HAR.EntryDecoder {
   /// The body in `response.content`.
-  func responseBody(_ content: JSON) throws(CassetteError) -> RecordedBody {
+  func responseBody(_ content: JSONOutline.Value?) throws(CassetteError) -> RecordedBody {
+    guard let content else { return .empty }
     let member = "response.content"
     if let file = try file(content, member) {
       return .file(name: file, length: max(0, content["size"]?.int ?? 0))
     }
-    guard let text = content["text"]?.string, !text.isEmpty else { return .empty }
+    guard let text = content["text"], text.length ?? 0 > 0 else { return .empty }
     let encoding = content["encoding"]?.string ?? ""
     if content["_isBinary"]?.bool == true, encoding.isEmpty {
-      return .bytes(try hexadecimal(text, member))
+      return .bytes(try hexadecimal(text.string ?? "", member))
     }
     // HAR's `size` is the decoded length; mitmproxy gives the length on the wire and the difference.
     let length = (content["size"]?.int).map { $0 &+ (content["compression"]?.int ?? 0) }
@@ -18,35 +19,38 @@ extension HAR.EntryDecoder {
   }
 
   /// The body in `request.postData`.
-  func requestBody(_ postData: JSON, bodySize: Int?) throws(CassetteError) -> RecordedBody {
+  func requestBody(_ postData: JSONOutline.Value?, bodySize: Int?) throws(CassetteError) -> RecordedBody {
+    guard let postData else { return .empty }
     let member = "request.postData"
     if let file = try file(postData, member) {
       return .file(name: file, length: max(0, postData["_diorama"]?["length"]?.int ?? bodySize ?? 0))
     }
     let type = postData["mimeType"]?.string
-    guard let text = postData["text"]?.string, !text.isEmpty else {
-      return .bytes(rebuiltForm(postData["params"]?.array ?? [], type: type ?? ""))
+    guard let text = postData["text"], text.length ?? 0 > 0 else {
+      return .bytes(rebuiltForm(postData["params"]?.array.map(Array.init) ?? [], type: type ?? ""))
     }
     // Some tools write `encoding` here too, though HAR does not know it.
     let encoding = postData["_diorama"]?["encoding"]?.string ?? postData["encoding"]?.string ?? ""
     return .bytes(try bytes(text, encoding: encoding, type: type, length: bodySize, member))
   }
 
-  private func bytes(_ text: String, encoding: String, type: String?, length: Int?, _ member: String)
-    throws(CassetteError) -> [UInt8]
-  {
+  private func bytes(
+    _ text: JSONOutline.Value, encoding: String, type: String?, length: Int?, _ member: String
+  ) throws(CassetteError) -> [UInt8] {
     switch encoding.lowercased() {
     case "base64":
-      guard let bytes = decodedChunks(text, HAR.Base64.decode) else { throw failure("\(member).text is not Base64") }
+      guard let bytes = decodedChunks(text.string ?? "", HAR.Base64.decode) else {
+        throw failure("\(member).text is not Base64")
+      }
       return bytes
     case "", "utf-8", "utf8":
       let isDecoded =
         switch author {
         case .diorama: false
-        case .mitmproxy: length != text.utf8.count && length == text.unicodeScalars.count
+        case .mitmproxy: length != text.length && length == text.string?.unicodeScalars.count
         case .other: Self.namesLatin1(type ?? "")
         }
-      return isDecoded ? latin1(text) : Array(text.utf8)
+      return (isDecoded ? text.string.map(latin1) : text.utf8) ?? []
     default:
       throw failure("\(member).encoding is '\(encoding)', neither base64 nor absent")
     }
@@ -93,8 +97,8 @@ extension HAR.EntryDecoder {
   }
 
   /// The name of a side file, which has to lie in the HAR's folder or below.
-  private func file(_ body: JSON, _ member: String) throws(CassetteError) -> String? {
-    guard let value = body["_file"], value != .null else { return nil }
+  private func file(_ body: JSONOutline.Value, _ member: String) throws(CassetteError) -> String? {
+    guard let value = body["_file"], !value.isNull else { return nil }
     guard let name = value.string, !name.isEmpty else { throw failure("\(member)._file is not a file's name") }
     let parts = name.utf8.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
     let isInside = parts.allSatisfy { part in
@@ -106,7 +110,7 @@ extension HAR.EntryDecoder {
   }
 
   /// The body of a form of which only the fields were saved.
-  private func rebuiltForm(_ params: [JSON], type: String) -> [UInt8] {
+  private func rebuiltForm(_ params: [JSONOutline.Value], type: String) -> [UInt8] {
     guard !params.isEmpty else { return [] }
     let boundary = type.utf8.firstRange(of: "boundary=".utf8).map { type[$0.upperBound...].prefix { $0 != ";" } }
     guard type.lowercased().hasPrefix("multipart/"), let boundary else {

@@ -29,16 +29,8 @@ extension HAR {
     /// Who wrote the file.
     var author: Author
 
-    /// Members of an entry that say again what others say, or what is of no use in a replay.
-    static func isUnneeded(_ member: String) -> Bool {
-      switch member {
-      case "cookies", "queryString", "cache", "timings": true
-      default: false
-      }
-    }
-
-    func decode(_ entry: JSON) throws(CassetteError) -> Outcome {
-      guard entry.object != nil else { throw failure("it is not an object") }
+    func decode(_ entry: JSONOutline.Value) throws(CassetteError) -> Outcome {
+      guard entry.isObject else { throw failure("it is not an object") }
       let request = try member("request", of: entry, "")
       let url = withoutFragment(try text("url", of: request, "request."))
       let frames = try webSocket(entry)
@@ -50,11 +42,11 @@ extension HAR {
       if status == 101, frames == nil { return .skipped("status 101: the connection left HTTP") }
       guard 200...999 ~= status || frames != nil else { return .skipped("status \(status) is not a final response's") }
       let method = try text("method", of: request, "request.")
-      let content = response["content"] ?? .null
+      let content = response["content"]
       let body = try responseBody(content)
       let asked = RecordedRequest(
         method: method, url: url, headers: headers(of: request, typedBy: request["postData"]),
-        body: try requestBody(request["postData"] ?? .null, bodySize: request["bodySize"]?.int))
+        body: try requestBody(request["postData"], bodySize: request["bodySize"]?.int))
       let interaction = Interaction(
         upstream: entry["_diorama"]?["upstream"]?.string,
         startedAt: entry["startedDateTime"]?.string ?? "",
@@ -63,11 +55,11 @@ extension HAR {
         response: RecordedResponse(
           status: status, reason: response["statusText"]?.string ?? "",
           headers: headers(of: response, typedBy: content), body: body,
-          isBodyAsSent: content["_diorama"]?["asSent"]?.bool ?? false, parts: try parts(content), end: end(content),
-          trailers: fields(response["_diorama"]?["trailers"]?.array ?? [])),
+          isBodyAsSent: content?["_diorama"]?["asSent"]?.bool ?? false, parts: try parts(content), end: end(content),
+          trailers: fields(response["_diorama"]?["trailers"]?.array)),
         webSocket: frames)
       let hasNoBodyByRule = method == "HEAD" || status == 204 || status == 304
-      let wasLost = body.length == 0 && content["text"]?.string == nil && content["size"]?.int ?? 0 > 0
+      let wasLost = body.length == 0 && content?["text"]?.length == nil && content?["size"]?.int ?? 0 > 0
       return .interaction(interaction, isIncomplete: wasLost && !hasNoBodyByRule)
     }
 
@@ -77,28 +69,34 @@ extension HAR {
         name: name, entry: number, problem: problem, advice: "mend or remove that entry, or record the cassette anew")
     }
 
-    private func member(_ key: String, of value: JSON, _ path: String) throws(CassetteError) -> JSON {
-      guard let member = value[key], member != .null else { throw failure("\(path)\(key) is missing") }
-      guard member.object != nil else { throw failure("\(path)\(key) is not an object") }
+    private func member(
+      _ key: StaticString, of value: JSONOutline.Value, _ path: String
+    ) throws(CassetteError) -> JSONOutline.Value {
+      guard let member = value[key], !member.isNull else { throw failure("\(path)\(key) is missing") }
+      guard member.isObject else { throw failure("\(path)\(key) is not an object") }
       return member
     }
 
-    private func text(_ key: String, of value: JSON, _ path: String) throws(CassetteError) -> String {
-      guard let member = value[key], member != .null else { throw failure("\(path)\(key) is missing") }
+    private func text(
+      _ key: StaticString, of value: JSONOutline.Value, _ path: String
+    ) throws(CassetteError) -> String {
+      guard let member = value[key], !member.isNull else { throw failure("\(path)\(key) is missing") }
       guard let text = member.string else { throw failure("\(path)\(key) is not a string") }
       guard !text.isEmpty else { throw failure("\(path)\(key) is empty") }
       return text
     }
 
-    private func status(of response: JSON) throws(CassetteError) -> Int {
-      guard let member = response["status"], member != .null else { throw failure("response.status is missing") }
+    private func status(of response: JSONOutline.Value) throws(CassetteError) -> Int {
+      guard let member = response["status"], !member.isNull else { throw failure("response.status is missing") }
       guard let status = member.int else { throw failure("response.status is not a whole number") }
       return status
     }
 
     /// Entries that were no exchange of HTTP messages with a server.
-    private func reasonToSkip(url: String, entry: JSON) -> String? {
-      let scheme = url.prefix { $0 != ":" }.lowercased()
+    private func reasonToSkip(url: String, entry: JSONOutline.Value) -> String? {
+      // By bytes, where that will do: to find characters takes longer than all else that is done with a URL.
+      let isPlain = url.utf8.starts(with: "http://".utf8) || url.utf8.starts(with: "https://".utf8)
+      let scheme = isPlain ? "http" : url.prefix { $0 != ":" }.lowercased()
       if scheme == "ws" || scheme == "wss" || entry["_webSocketMessages"] != nil
         || entry["_resourceType"]?.string == "websocket"
       {
@@ -117,13 +115,14 @@ extension HAR {
     ///
     /// Where a tool has left them out altogether, the type
     /// of the body stands in for them.
-    private func headers(of message: JSON, typedBy body: JSON?) -> Headers {
+    private func headers(of message: JSONOutline.Value, typedBy body: JSONOutline.Value?) -> Headers {
       guard let elements = message["headers"]?.array else { return typed(Headers(), by: body) }
       let headers = fields(elements)
       return author == .diorama ? headers : typed(headers, by: body)
     }
 
-    private func fields(_ elements: [JSON]) -> Headers {
+    private func fields(_ elements: JSONOutline.Value.Elements?) -> Headers {
+      guard let elements else { return Headers() }
       var fields: [Headers.Field] = []
       fields.reserveCapacity(elements.count)
       for element in elements {
@@ -142,7 +141,7 @@ extension HAR {
     }
 
     /// A type that a tool knows but does not list among the fields.
-    private func typed(_ headers: Headers, by body: JSON?) -> Headers {
+    private func typed(_ headers: Headers, by body: JSONOutline.Value?) -> Headers {
       guard headers["Content-Type"] == nil, let type = body?["mimeType"]?.string, !type.isEmpty, type != unknownType
       else { return headers }
       return Headers(headers.fields + [Headers.Field("Content-Type", type)])

@@ -17,6 +17,7 @@ extension HAR {
     private(set) var losses: HARLosses?
 
     private var decoder: EntryDecoder
+    private var outline = JSONOutline()
     private let author: EntryDecoder.Author
     private let isDone: @Sendable (Range<Int>) -> Void
     /// How far that has been told.
@@ -49,32 +50,45 @@ extension HAR {
     /// - Returns: whether one does.
     /// - Throws: ``CassetteError``.
     mutating func read(to stop: Int? = nil) throws(CassetteError) -> Bool {
-      // All of an entry is wanted only by one who asks what is not carried over.
-      let isUnneeded: ((String) -> Bool)? = losses == nil ? { EntryDecoder.isUnneeded($0) } : nil
       var elements = JSONReader.Progress()
       while try syntax({ reader throws(JSONError) in try reader.nextElement(&elements) }) {
         if let stop, reader.peek() != nil, reader.offset == stop { return true }
         count += 1
-        try take(try syntax { reader throws(JSONError) in try reader.value(omitting: isUnneeded) })
+        try take()
         tell()
       }
       return false
     }
 
-    /// Goes on where another run has stopped, with what that one has read.
-    mutating func append(_ next: EntryRun) {
-      interactions.append(contentsOf: next.interactions)
+    /// Goes on where another run has stopped, with what that one has read: its interactions are taken from it.
+    mutating func append(_ next: inout EntryRun) {
+      // Moved, not copied: a copy would retain every text of every one.
+      interactions.reserveCapacity(interactions.count + next.interactions.count)
+      next.interactions.reverse()
+      while let interaction = next.interactions.popLast() { interactions.append(interaction) }
       skipped += next.skipped.map { (count + $0.number, $0.reason) }
       incomplete += next.incomplete.map { (count + $0.number, $0.request) }
       count += next.count
       reader = next.reader
     }
 
-    private mutating func take(_ entry: JSON) throws(CassetteError) {
+    /// Reads the entry that comes next.
+    private mutating func take() throws(CassetteError) {
+      // All of an entry is wanted only by one who asks what is not carried over.
+      var whole: JSON?
+      do {
+        if losses != nil {
+          var ahead = reader
+          whole = try ahead.value()
+        }
+        try outline.read(&reader)
+      } catch {
+        throw CassetteError(name: decoder.name, json: error)
+      }
       decoder.number = count
-      decoder.author = entry["_diorama"] != nil ? .diorama : author
-      let outcome = try decoder.decode(entry)
-      losses?.entry(entry, number: count, outcome)
+      decoder.author = outline.withValue { $0["_diorama"] != nil } ? .diorama : author
+      let outcome = try outline.withValue(decoder.decode)
+      if let whole { losses?.entry(whole, number: count, outcome) }
       switch outcome {
       case .interaction(let interaction, let isIncomplete):
         interactions.append(interaction)

@@ -62,8 +62,8 @@ extension HAR {
       }
       guard var outcome = all[0].take() else { return nil }
       for index in 1..<all.count where outcome.hasMetNext {
-        guard let next = all[index].take() else { return nil }
-        outcome.run.append(next.run)
+        guard var next = all[index].take() else { return nil }
+        outcome.run.append(&next.run)
         outcome.hasMetNext = next.hasMetNext
       }
       return outcome.run

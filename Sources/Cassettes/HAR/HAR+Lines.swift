@@ -42,7 +42,15 @@ extension HAR {
     line: UnsafeRawBufferPointer, name: String = "the partial recording", number: Int? = nil
   ) throws(CassetteError) -> Interaction {
     let decoder = EntryDecoder(name: name, number: number, author: .diorama)
-    switch try decoder.decode(parse(line: line, name: name)) {
+    var outline = JSONOutline()
+    do {
+      var reader = JSONReader(line)
+      try outline.read(&reader)
+      try reader.end()
+    } catch {
+      throw CassetteError(name: name, json: error)
+    }
+    switch try outline.withValue(decoder.decode) {
     case .interaction(let interaction, _): return interaction
     case .skipped(let reason): throw decoder.failure("this is no interaction: \(reason)")
     }

@@ -114,7 +114,8 @@ private struct Document {
     }
     reader = run.reader
     losses = run.losses
-    interactions += run.interactions
+    // Usually there are none before, and then nothing is copied.
+    interactions = interactions.isEmpty ? run.interactions : interactions + run.interactions
     skipped += run.skipped.map { "entry \($0.number): \($0.reason)" }
     incomplete += run.incomplete.map { "entry \($0.number): \($0.request)" }
   }

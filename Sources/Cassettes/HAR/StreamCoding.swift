@@ -19,13 +19,14 @@ extension HAR {
 
 extension HAR.EntryDecoder {
   /// When the parts of a body came: pairs of milliseconds and bytes.
-  func parts(_ content: JSON) throws(CassetteError) -> [BodyPart] {
-    guard let value = content["_diorama"]?["parts"], value != .null else { return [] }
+  func parts(_ content: JSONOutline.Value?) throws(CassetteError) -> [BodyPart] {
+    guard let value = content?["_diorama"]?["parts"], !value.isNull else { return [] }
     guard let pairs = value.array else { throw failure("response.content._diorama.parts is no array") }
     var parts: [BodyPart] = []
     parts.reserveCapacity(pairs.count)
     for pair in pairs {
-      guard let numbers = pair.array, numbers.count == 2, let time = numbers[0].int, let count = numbers[1].int,
+      guard var numbers = pair.array, numbers.count == 2, let time = numbers.next()?.int,
+        let count = numbers.next()?.int,
         count > 0, time >= parts.last?.milliseconds ?? 0, time < 1 << 40
       else {
         throw failure(
@@ -37,8 +38,8 @@ extension HAR.EntryDecoder {
   }
 
   /// How a body came to its end.
-  func end(_ content: JSON) -> BodyEnd {
-    guard content["_diorama"]?["cut"]?.bool == true else { return .whole }
-    return content["_diorama"]?["open"]?.bool == true ? .open : .cut
+  func end(_ content: JSONOutline.Value?) -> BodyEnd {
+    guard let notes = content?["_diorama"], notes["cut"]?.bool == true else { return .whole }
+    return notes["open"]?.bool == true ? .open : .cut
   }
 }

@@ -45,7 +45,7 @@ extension HAR {
 
 extension HAR.EntryDecoder {
   /// The messages of an entry that we wrote; nil for one that is no WebSocket, or another tool's.
-  func webSocket(_ entry: JSON) throws(CassetteError) -> [WebSocketFrame]? {
+  func webSocket(_ entry: JSONOutline.Value) throws(CassetteError) -> [WebSocketFrame]? {
     guard case .diorama = author, let messages = entry["_webSocketMessages"]?.array else { return nil }
     var frames: [WebSocketFrame] = []
     for message in messages {
@@ -65,7 +65,7 @@ extension HAR.EntryDecoder {
   }
 
   private func content(
-    _ message: JSON, _ kind: WebSocketMessage.Kind, _ place: String
+    _ message: JSONOutline.Value, _ kind: WebSocketMessage.Kind, _ place: String
   ) throws(CassetteError) -> WebSocketMessage {
     let data = message["data"]?.string ?? ""
     switch kind {

@@ -41,7 +41,8 @@ package struct CassetteIndex: Sendable {
     var counts: [Int32] = []
     // Made beforehand only where it takes all of them to tell which have variants.
     var known: [RequestKeys?] = []
-    if interactions.contains(where: { RequestVariant.decides($0.response.status) }) {
+    // Here and below each is looked at where it stands: a copy would retain all of its texts.
+    if interactions.indices.contains(where: { RequestVariant.decides(interactions[$0].response.status) }) {
       known = try interactions.enumerated().map { number, interaction in
         try assignment.upstream(of: interaction).map { upstream in
           try maker.keys(of: interaction.request, upstream: upstream) { try body(number, &$0) }
@@ -54,15 +55,16 @@ package struct CassetteIndex: Sendable {
         of: key, method: request.method, upstream: assignment.upstream(of: interactions[number]) ?? -1,
         target: RecordedURL(request.url).target, headers: request.headers)
     }
-    for (number, interaction) in interactions.enumerated() {
-      guard let upstream = assignment.upstream(of: interaction) else {
+    for number in interactions.indices {
+      let name = interactions[number].upstream
+      guard let upstream = assignment.upstream(name: name, url: interactions[number].request.url) else {
         unassigned.append(number)
         if needsPlain { plainKeys.append(MatchKey(high: 0, low: 0)) }
         continue
       }
       let keys =
         try known.isEmpty
-        ? maker.keys(of: interaction.request, upstream: upstream) { try body(number, &$0) }
+        ? maker.keys(of: interactions[number].request, upstream: upstream) { try body(number, &$0) }
         : known[number] ?? RequestKeys.none
       let key = variants.keys.isEmpty ? keys.key : variants.keys[number] ?? keys.key
       if needsPlain { plainKeys.append(keys.plain) }
@@ -164,8 +166,13 @@ package struct UpstreamAssignment: Sendable {
 
   /// The index of the upstream; nil when none of them is meant.
   package func upstream(of interaction: Interaction) -> Int? {
-    if let name = interaction.upstream, let index = byName[name] { return index }
-    return RecordedURL(interaction.request.url).origin.flatMap { byOrigin[$0] }
+    upstream(name: interaction.upstream, url: interaction.request.url)
+  }
+
+  /// The index of the upstream; as the other.
+  package func upstream(name: String?, url: String) -> Int? {
+    if let name, let index = byName[name] { return index }
+    return RecordedURL(url).origin.flatMap { byOrigin[$0] }
   }
 }
 

@@ -39,7 +39,11 @@ final class OpenCassette: Sendable {
     let bodies = try cassette.measureBodies(in: location)
     self.location = location
     self.cassette = cassette
-    hasCodedRequests = cassette.interactions.contains { $0.request.headers["Content-Encoding"] != nil }
+    let interactions = cassette.interactions
+    // Each is looked at where it stands: a copy would retain all of its texts.
+    hasCodedRequests = interactions.indices.contains {
+      interactions[$0].request.headers["Content-Encoding"] != nil
+    }
     strings = stored.strings
     self.stamps = stamps + Self.stamps(of: bodies)
     isSettled = self.stamps.allSatisfy { $0.stamp?.isSettled(at: now) ?? true }

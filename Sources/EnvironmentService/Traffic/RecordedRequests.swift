@@ -47,7 +47,10 @@ struct RecordedRequests: Sendable {
     let interactions = sought.interactions
     let assignment = UpstreamAssignment(upstreams)
     self.assignment = assignment
-    assigned = interactions.map { Int32(assignment.upstream(of: $0) ?? -1) }
+    // Each is looked at where it stands: a copy would retain all of its texts.
+    assigned = interactions.indices.map {
+      Int32(assignment.upstream(name: interactions[$0].upstream, url: interactions[$0].request.url) ?? -1)
+    }
     formerOrigins = Self.formerOrigins(interactions, of: upstreams, assigned: assigned)
     let rebasing = Self.rebasing(upstreams: upstreams, formerOrigins: formerOrigins)
     self.rebasing = rebasing

@@ -1,105 +1,148 @@
+/// Where a string stands in a JSON text, once it is known to be one.
+struct JSONText {
+  /// The bytes between its quotes.
+  var range: Range<Int>
+  /// How many bytes of UTF-8 it has without its escapes.
+  var length: Int
+  /// Whether it has any.
+  var hasEscapes: Bool { length != range.count }
+}
+
 extension JSONReader {
-  /// The text of the string at the position, where its opening quote stands (RFC 8259, 7).
-  mutating func string() throws(JSONError) -> String {
+  /// Goes past the string at the position, where its opening quote stands (RFC 8259, 7), and says where it stands.
+  mutating func text() throws(JSONError) -> JSONText {
     let opening = position
     let start = opening + 1
-    let end = endOfRun(from: start)
-    guard end < bytes.count else { throw endless(opening) }
-    if bytes[end] == UInt8(ascii: "\"") {
-      // The common case: nothing to resolve, one copy.
-      position = end + 1
-      guard let text = UTF8Text.string(UnsafeRawBufferPointer(rebasing: bytes[start..<end])) else {
-        throw notUTF8(in: start..<end)
-      }
-      return text
-    }
-    return try stringWithEscapes(opening: opening, firstRun: start..<end)
-  }
-
-  private mutating func stringWithEscapes(opening: Int, firstRun: Range<Int>) throws(JSONError) -> String {
-    scratch.removeAll(keepingCapacity: true)
-    scratch.append(contentsOf: UnsafeRawBufferPointer(rebasing: bytes[firstRun]))
-    position = firstRun.upperBound
+    var isASCII = true
+    var end = endOfRun(from: start, isASCII: &isASCII)
+    var length = end - start
     while true {
-      guard position < bytes.count else { throw endless(opening) }
-      switch bytes[position] {
-      case UInt8(ascii: "\""):
-        position += 1
-        guard let text = scratch.withUnsafeBytes({ UTF8Text.string($0) }) else {
-          throw notUTF8(in: firstRun.lowerBound..<position)
-        }
-        return text
-      case UInt8(ascii: "\\"):
-        try escape(opening)
-      default:
-        throw failure(
-          "a control character, 0x\(hex(bytes[position])), has to be escaped in a string", at: position)
+      guard end < bytes.count else { throw endless(opening) }
+      if bytes[end] == UInt8(ascii: "\"") { break }
+      guard bytes[end] == UInt8(ascii: "\\") else {
+        throw failure("a control character, 0x\(hex(bytes[end])), has to be escaped in a string", at: end)
       }
-      let end = endOfRun(from: position)
-      scratch.append(contentsOf: UnsafeRawBufferPointer(rebasing: bytes[position..<end]))
-      position = end
+      let escape = try escape(at: end, opening)
+      length += UTF8.width(escape.scalar)
+      end = endOfRun(from: escape.end, isASCII: &isASCII)
+      length += end - escape.end
+    }
+    position = end + 1
+    // Escapes are ASCII and stand for whole characters: what is UTF-8 with them is so without.
+    if !isASCII {
+      let valid = start + UTF8Text.validPrefix(of: UnsafeRawBufferPointer(rebasing: bytes[start..<end]))
+      guard valid == end else {
+        throw failure("a string is not UTF-8: it has the byte 0x\(hex(bytes[valid]))", at: valid)
+      }
+    }
+    return JSONText(range: start..<end, length: length)
+  }
+
+  /// The text of a string without its escapes.
+  func string(_ text: JSONText) -> String {
+    guard text.hasEscapes else { return String(decoding: bytes[text.range], as: UTF8.self) }
+    return String(unsafeUninitializedCapacity: text.length) { resolve(text, into: UnsafeMutableRawBufferPointer($0)) }
+  }
+
+  /// The bytes of a string without its escapes.
+  func utf8(_ text: JSONText) -> [UInt8] {
+    guard text.hasEscapes else { return Array(bytes[text.range]) }
+    return Array(unsafeUninitializedCapacity: text.length) { output, count in
+      count = resolve(text, into: UnsafeMutableRawBufferPointer(output))
     }
   }
 
-  /// Resolves the escape at the position into the scratch.
-  private mutating func escape(_ opening: Int) throws(JSONError) {
-    guard position + 1 < bytes.count else { throw endless(opening) }
-    let byte = bytes[position + 1]
-    position += 2
+  /// Writes a string without its escapes.
+  ///
+  /// - Parameters:
+  ///   - text: of these bytes.
+  ///   - output: with room for its length, past which nothing is written.
+  /// - Returns: how many bytes were written: its length.
+  private func resolve(_ text: JSONText, into output: UnsafeMutableRawBufferPointer) -> Int {
+    var isASCII = true
+    var at = text.range.lowerBound
+    var written = 0
+    while true {
+      // A run ends at the latest at the closing quote.
+      let end = endOfRun(from: at, isASCII: &isASCII)
+      guard end - at <= output.count - written else { return written }
+      UnsafeMutableRawBufferPointer(rebasing: output[written...])
+        .copyMemory(from: UnsafeRawBufferPointer(rebasing: bytes[at..<end]))
+      written += end - at
+      guard end < text.range.upperBound, let escape = try? escape(at: end, at) else { return written }
+      // A character may have up to four.
+      for unit in UTF8.encode(escape.scalar) ?? UTF8.encodedReplacementCharacter where written < output.count {
+        output[written] = unit
+        written += 1
+      }
+      at = escape.end
+    }
+  }
+
+  /// Reads the escape whose backslash stands at an offset.
+  ///
+  /// - Returns: what it stands for, and where it ends.
+  @inline(__always)
+  private func escape(at place: Int, _ opening: Int) throws(JSONError) -> (scalar: Unicode.Scalar, end: Int) {
+    guard place + 1 < bytes.count else { throw endless(opening) }
+    let byte = bytes[place + 1]
     switch byte {
-    case UInt8(ascii: "\""), UInt8(ascii: "\\"), UInt8(ascii: "/"): scratch.append(byte)
-    case UInt8(ascii: "b"): scratch.append(0x08)
-    case UInt8(ascii: "f"): scratch.append(0x0C)
-    case UInt8(ascii: "n"): scratch.append(0x0A)
-    case UInt8(ascii: "r"): scratch.append(0x0D)
-    case UInt8(ascii: "t"): scratch.append(0x09)
-    case UInt8(ascii: "u"): try unicodeEscape(opening)
-    default:
-      position -= 1
-      throw unexpected("one of \" \\ / b f n r t u after a backslash")
+    case UInt8(ascii: "\""), UInt8(ascii: "\\"), UInt8(ascii: "/"): return (Unicode.Scalar(byte), place + 2)
+    case UInt8(ascii: "b"): return ("\u{08}", place + 2)
+    case UInt8(ascii: "f"): return ("\u{0C}", place + 2)
+    case UInt8(ascii: "n"): return ("\n", place + 2)
+    case UInt8(ascii: "r"): return ("\r", place + 2)
+    case UInt8(ascii: "t"): return ("\t", place + 2)
+    case UInt8(ascii: "u"): return try unicodeEscape(at: place, opening)
+    default: throw unexpected("one of \" \\ / b f n r t u after a backslash", at: place + 1)
     }
   }
 
-  // The position is after `\u`. A half of a surrogate pair without the other becomes U+FFFD.
-  private mutating func unicodeEscape(_ opening: Int) throws(JSONError) {
-    var code = try fourHexDigits(opening)
-    if 0xD800...0xDBFF ~= code, position + 1 < bytes.count,
-      bytes[position] == UInt8(ascii: "\\"), bytes[position + 1] == UInt8(ascii: "u")
+  // A half of a surrogate pair without the other becomes U+FFFD.
+  private func unicodeEscape(at place: Int, _ opening: Int) throws(JSONError) -> (scalar: Unicode.Scalar, end: Int) {
+    let code = try fourHexDigits(at: place + 2, opening)
+    let end = place + 6
+    if 0xD800...0xDBFF ~= code, end + 1 < bytes.count,
+      bytes[end] == UInt8(ascii: "\\"), bytes[end + 1] == UInt8(ascii: "u")
     {
-      let afterFirst = position
-      position += 2
-      let low = try fourHexDigits(opening)
-      if 0xDC00...0xDFFF ~= low {
-        code = 0x10000 + (code - 0xD800) << 10 + (low - 0xDC00)
-      } else {
-        position = afterFirst
+      let low = try fourHexDigits(at: end + 2, opening)
+      if 0xDC00...0xDFFF ~= low, let pair = Unicode.Scalar(0x10000 + (code - 0xD800) << 10 + (low - 0xDC00)) {
+        return (pair, end + 6)
       }
     }
-    scratch.append(contentsOf: UTF8.encode(Unicode.Scalar(code) ?? "\u{FFFD}") ?? UTF8.encodedReplacementCharacter)
+    return (Unicode.Scalar(code) ?? "\u{FFFD}", end)
   }
 
-  private mutating func fourHexDigits(_ opening: Int) throws(JSONError) -> UInt32 {
+  private func fourHexDigits(at place: Int, _ opening: Int) throws(JSONError) -> UInt32 {
     var code: UInt32 = 0
-    for _ in 0..<4 {
-      guard position < bytes.count else { throw endless(opening) }
-      let byte = bytes[position]
+    for place in place..<place + 4 {
+      guard place < bytes.count else { throw endless(opening) }
+      let byte = bytes[place]
       switch byte {
       case 0x30...0x39: code = code << 4 | UInt32(byte - 0x30)
       case 0x41...0x46, 0x61...0x66: code = code << 4 | UInt32((byte | 0x20) - 0x61 + 10)
-      default: throw unexpected("four hexadecimal digits after \\u")
+      default: throw unexpected("four hexadecimal digits after \\u", at: place)
       }
-      position += 1
     }
     return code
   }
 
   /// The next quote, backslash or control character at or after an offset, or the end: eight bytes at a time.
-  private func endOfRun(from start: Int) -> Int {
+  ///
+  /// - Parameters:
+  ///   - start: the offset.
+  ///   - isASCII: becomes false where a byte before it, or in the same eight, is not ASCII.
+  /// - Returns: its offset.
+  @inline(__always)
+  private func endOfRun(from start: Int, isASCII: inout Bool) -> Int {
     let ones: UInt64 = 0x0101_0101_0101_0101
     let highs = ones &* 0x80
     var at = start
+    var seen: UInt64 = 0
+    defer { if seen & highs != 0 { isASCII = false } }
     while at + 8 <= bytes.count {
       let word = UInt64(littleEndian: bytes.loadUnaligned(fromByteOffset: at, as: UInt64.self))
+      seen |= word
       // A byte of `x` is 0 where its high bit stands in (x - ones) & ~x; borrows only disturb bytes above a hit.
       let quote = word ^ (ones &* UInt64(UInt8(ascii: "\"")))
       let backslash = word ^ (ones &* UInt64(UInt8(ascii: "\\")))
@@ -111,6 +154,7 @@ extension JSONReader {
     while at < bytes.count {
       let byte = bytes[at]
       if byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "\\") || byte < 0x20 { return at }
+      seen |= UInt64(byte)
       at += 1
     }
     return at
@@ -118,11 +162,5 @@ extension JSONReader {
 
   private func endless(_ opening: Int) -> JSONError {
     failure("the text ends inside the string that begins here", at: opening)
-  }
-
-  private func notUTF8(in range: Range<Int>) -> JSONError {
-    let offset = range.lowerBound + UTF8Text.validPrefix(of: UnsafeRawBufferPointer(rebasing: bytes[range]))
-    guard offset < bytes.count else { return failure("a string is not UTF-8", at: bytes.count) }
-    return failure("a string is not UTF-8: it has the byte 0x\(hex(bytes[offset]))", at: offset)
   }
 }

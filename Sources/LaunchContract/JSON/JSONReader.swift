@@ -11,7 +11,7 @@
 package struct JSONReader {
   /// How far the reading of one object or array has come.
   package struct Progress {
-    fileprivate var isFirst = true
+    var isFirst = true
 
     /// Before the first member or element.
     package init() {}
@@ -21,8 +21,6 @@ package struct JSONReader {
   package let bytes: UnsafeRawBufferPointer
   var position: Int
   private var depth = 0
-  /// Where strings with escapes are put together; kept, so that its memory is.
-  var scratch: [UInt8] = []
 
   package init(_ bytes: UnsafeRawBufferPointer) {
     self.bytes = bytes
@@ -40,33 +38,43 @@ package struct JSONReader {
   package func moved(to offset: Int) -> JSONReader {
     var other = self
     other.position = offset
-    other.scratch = []
     return other
   }
 
   /// The first byte of what comes next, after white space; nil at the end.
   package mutating func peek() -> UInt8? {
     while position < bytes.count {
-      // Where it is indented there are many spaces.
-      if position + 8 <= bytes.count,
-        bytes.loadUnaligned(fromByteOffset: position, as: UInt64.self) == 0x2020_2020_2020_2020
-      {
-        position += 8
-        continue
-      }
       let byte = bytes[position]
-      guard byte == 0x20 || byte == 0x0A || byte == 0x0D || byte == 0x09 else { return byte }
-      position += 1
+      switch byte {
+      case 0x20, 0x0A:
+        position += 1
+        skipSpaces()
+      case 0x0D, 0x09: position += 1
+      default: return byte
+      }
     }
     return nil
   }
 
+  /// Goes past spaces, eight at a time: where a text is indented there are many.
+  private mutating func skipSpaces() {
+    while position + 8 <= bytes.count {
+      let word = UInt64(littleEndian: bytes.loadUnaligned(fromByteOffset: position, as: UInt64.self))
+      let others = word ^ 0x2020_2020_2020_2020
+      // The lowest bit that differs lies in the first byte that is no space.
+      guard others == 0 else {
+        position += others.trailingZeroBitCount / 8
+        return
+      }
+      position += 8
+    }
+  }
+
   /// Reads the value that comes next, whole.
   ///
-  /// - Parameter isUnneeded: whether a member is left out, however deep it lies: it is checked, and never made.
   /// - Returns: the value.
-  /// - Throws: ``JSONError`` at the first thing that is no JSON, the same whatever is left out.
-  package mutating func value(omitting isUnneeded: ((String) -> Bool)? = nil) throws(JSONError) -> JSON {
+  /// - Throws: ``JSONError`` at the first thing that is no JSON.
+  package mutating func value() throws(JSONError) -> JSON {
     // Objects and arrays that are still open, innermost last: no recursion, since the threads of C libraries may have
     // little stack.
     var open: [Container] = []
@@ -79,11 +87,6 @@ package struct JSONReader {
       }
       if open[last].isObject {
         if let key = try nextKey(&open[last].progress) {
-          if let isUnneeded, isUnneeded(key) {
-            try skip()
-            next = nil
-            continue
-          }
           open[last].key = key
           next = try scalar(orOpen: &open)
         } else {
@@ -93,22 +96,6 @@ package struct JSONReader {
         next =
           try nextElement(&open[last].progress)
           ? try scalar(orOpen: &open) : .array(open.removeLast().elements)
-      }
-    }
-  }
-
-  /// Reads past the value that comes next, as carefully as ``value(omitting:)``.
-  package mutating func skip() throws(JSONError) {
-    var open: [Container] = []
-    _ = try scalar(orOpen: &open)
-    while let last = open.indices.last {
-      let hasMore =
-        open[last].isObject
-        ? try nextKey(&open[last].progress) != nil : try nextElement(&open[last].progress)
-      if hasMore {
-        _ = try scalar(orOpen: &open)
-      } else {
-        open.removeLast()
       }
     }
   }
@@ -125,12 +112,17 @@ package struct JSONReader {
 
   /// The name of the next member, whose value then has to be read; nil when the object has ended.
   package mutating func nextKey(_ progress: inout Progress) throws(JSONError) -> String? {
+    try nextName(&progress).map(string)
+  }
+
+  /// As ``nextKey(_:)``: where the name stands.
+  mutating func nextName(_ progress: inout Progress) throws(JSONError) -> JSONText? {
     guard try next(&progress, until: UInt8(ascii: "}"), "',' or '}' after a member") else { return nil }
     guard peek() == UInt8(ascii: "\"") else { throw unexpected("a member's name in quotes") }
-    let key = try string()
+    let name = try text()
     guard peek() == UInt8(ascii: ":") else { throw unexpected("':' after a member's name") }
     position += 1
-    return key
+    return name
   }
 
   /// Steps into the array that comes next.
@@ -165,17 +157,24 @@ package struct JSONReader {
   private mutating func scalar(orOpen open: inout [Container]) throws(JSONError) -> JSON? {
     guard let byte = peek() else { throw unexpected("a value") }
     switch byte {
-    case UInt8(ascii: "\""): return .string(try string())
+    case UInt8(ascii: "\""): return .string(string(try text()))
     case UInt8(ascii: "{"):
       open.append(Container(isObject: true, progress: try beginObject()))
       return nil
     case UInt8(ascii: "["):
       open.append(Container(isObject: false, progress: try beginArray()))
       return nil
-    case UInt8(ascii: "-"), 0x30...0x39: return .number(try number())
-    case UInt8(ascii: "t"): return try word("true", .bool(true))
-    case UInt8(ascii: "f"): return try word("false", .bool(false))
-    case UInt8(ascii: "n"): return try word("null", .null)
+    case UInt8(ascii: "-"), 0x30...0x39:
+      return .number(String(decoding: bytes[try number()], as: UTF8.self))
+    case UInt8(ascii: "t"):
+      try word("true")
+      return .bool(true)
+    case UInt8(ascii: "f"):
+      try word("false")
+      return .bool(false)
+    case UInt8(ascii: "n"):
+      try word("null")
+      return .null
     default: throw unexpected("a value")
     }
   }
@@ -208,18 +207,17 @@ package struct JSONReader {
     return true
   }
 
-  private mutating func word(_ word: StaticString, _ value: JSON) throws(JSONError) -> JSON {
+  mutating func word(_ word: StaticString) throws(JSONError) {
     let count = word.utf8CodeUnitCount
     let isThere =
       position + count <= bytes.count
       && (0..<count).allSatisfy { bytes[position + $0] == word.utf8Start[$0] }
     guard isThere else { throw unexpected("'\(word)'") }
     position += count
-    return value
   }
 
-  /// The text of the number at the position (RFC 8259, 6).
-  private mutating func number() throws(JSONError) -> String {
+  /// Goes past the number at the position (RFC 8259, 6), and says where it stands.
+  mutating func number() throws(JSONError) -> Range<Int> {
     let start = position
     if bytes[position] == UInt8(ascii: "-") { position += 1 }
     if position < bytes.count, bytes[position] == UInt8(ascii: "0") {
@@ -241,7 +239,7 @@ package struct JSONReader {
       }
       try digits()
     }
-    return String(decoding: bytes[start..<position], as: UTF8.self)
+    return start..<position
   }
 
   private mutating func digits() throws(JSONError) {
@@ -252,14 +250,15 @@ package struct JSONReader {
     guard position > start else { throw unexpected("a digit") }
   }
 
-  /// An error at the position: what should be there, and what is.
-  func unexpected(_ expected: String) -> JSONError {
-    guard position < bytes.count else {
+  /// An error at the position, or at another place: what should be there, and what is.
+  func unexpected(_ expected: String, at place: Int? = nil) -> JSONError {
+    let place = place ?? position
+    guard place < bytes.count else {
       return failure("expected \(expected), found the end of the text", at: bytes.count)
     }
-    let byte = bytes[position]
+    let byte = bytes[place]
     let found = 0x21...0x7E ~= byte ? "'\(Character(Unicode.Scalar(byte)))'" : "the byte 0x\(hex(byte))"
-    return failure("expected \(expected), found \(found)", at: position)
+    return failure("expected \(expected), found \(found)", at: place)
   }
 
   func failure(_ problem: String, at offset: Int) -> JSONError {
