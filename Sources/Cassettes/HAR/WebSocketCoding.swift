@@ -80,7 +80,7 @@ extension HAR.EntryDecoder {
   }
 
   /// Whether an entry that we wrote asked for a WebSocket.
-  func asksForWebSocket(_ entry: JSON) -> Bool {
+  func asksForWebSocket(_ entry: JSONOutline.Value) -> Bool {
     guard case .diorama = author else { return false }
     return entry["_resourceType"]?.string == "websocket"
       || entry["_webSocketMessages"]?.array != nil
