@@ -70,6 +70,23 @@ class Load:
         with contextlib.closing(connection):
             for work in (self.replay, self.record, self.ports, self.events, self.mistakes):
                 work(connection, chance)
+            self.pass_on(connection)
+
+    def pass_on(self, connection):
+        """Requests on each of the daemon's threads, which keep their own ways to backends: connections at one time are
+        shared out among them."""
+        with contextlib.ExitStack() as stack:
+            made = stack.enter_context(self.environment(connection, mode="proxy", upstreams={"api": self.upstream.url}))
+            if not made:
+                return
+            port = int(made["endpoints"]["api"].rsplit(":", 1)[1])
+            apps = [http.client.HTTPConnection("127.0.0.1", port, timeout=support.PATIENCE) for _ in range(8)]
+            for app in apps:
+                stack.enter_context(contextlib.closing(app))
+                app.connect()
+            for app in apps:
+                app.request("GET", "/")
+                self.expect("proxied", daemon.Answer(app.getresponse()))
 
     @contextlib.contextmanager
     def environment(self, connection, **members):
