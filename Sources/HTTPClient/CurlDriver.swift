@@ -54,6 +54,15 @@ final class CurlDriver: @unchecked Sendable {
 
   private static let mostIdle = 256
 
+  /// Busy connections count as well, and above this number an idle one is closed for every new one.
+  ///
+  /// All drivers of a process together shall keep no more than half of its descriptors: there may be one on the loop of
+  /// each processor, and one of the client's own.
+  private static var mostConnections: Int {
+    let drivers = min(max(1, sysconf(Int32(_SC_NPROCESSORS_ONLN))), 4) + 1
+    return min(max(Int(getdtablesize()) / 2 / drivers, 16), 10_000)
+  }
+
   private init(_ settings: Settings) throws {
     self.settings = settings
     try Self.prepare()
@@ -140,7 +149,7 @@ final class CurlDriver: @unchecked Sendable {
     guard !transfer.isCancelled else { return transfer.end(CancellationError()) }
     do {
       let kept = transfer.trust == .usual ? idle.popLast() : idleByTrust[transfer.trust]?.popLast()
-      let easy = try kept ?? EasyHandle(settings, trust: transfer.trust, origin: transfer.origin)
+      let easy = try kept ?? EasyHandle(settings, trust: transfer.trust, origin: transfer.origin, driver: self)
       try easy.prepare(transfer)
       transfer.prepareUpload()
       transfer.easy = easy
@@ -236,8 +245,7 @@ final class CurlDriver: @unchecked Sendable {
         }
         return 0
       })
-    // Busy connections count as well, and above this number an idle one is closed for every new one.
-    curl_multi_set_long(multi, CURLMOPT_MAXCONNECTS, min(max(Int(getdtablesize()) / 2, 64), 10_000))
+    curl_multi_set_long(multi, CURLMOPT_MAXCONNECTS, Self.mostConnections)
   }
 
   /// What curl wants to know of a socket.

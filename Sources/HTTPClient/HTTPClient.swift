@@ -121,7 +121,8 @@ package final class HTTPClient: Sendable {
   ) -> RawTransfer? {
     guard EventLoop.current != nil, let driver = try? driver(for: origin) else { return nil }
     let transfer = Transfer(request, to: origin, trust: trust, on: driver, driver.takeRaw(), receiver)
-    transfer.start()
+    // The client may have been shut down meanwhile.
+    guard driver.post(.start(transfer)) else { return nil }
     return RawTransfer(transfer, driver)
   }
 

@@ -22,6 +22,8 @@ package final class RawResponse {
   private(set) var isComplete = false
   /// Whether it cannot be told so plainly: what has to be read with more care.
   package private(set) var isOdd = false
+  /// Whether the body comes in a transfer coding: only the end of it tells how long it is, and what fields follow.
+  private(set) var isCoded = false
   /// The body's length by the head; nil where it does not tell.
   private(set) var length: Int?
 
@@ -46,7 +48,7 @@ package final class RawResponse {
 
   /// Makes it ready for another response; its memory stays.
   func reset() {
-    (status, isComplete, isOdd, length, count, bodyCount) = (0, false, false, nil, 0, 0)
+    (status, isComplete, isOdd, isCoded, length, count, bodyCount) = (0, false, false, false, nil, 0, 0)
     reason.removeAll(keepingCapacity: true)
     fields.removeAll(keepingCapacity: true)
     free(body)
@@ -61,11 +63,7 @@ package final class RawResponse {
   func take(_ line: UnsafeRawBufferPointer) -> Bool {
     var end = line.count
     while end > 0, line[end - 1] == 0x0A || line[end - 1] == 0x0D { end -= 1 }
-    guard !isComplete else {
-      // A trailer's field.
-      if end > 0 { isOdd = true }
-      return false
-    }
+    guard !isComplete else { return false }
     let line = UnsafeRawBufferPointer(rebasing: line[..<end])
     guard let first = line.first else {
       isComplete = status >= 200
@@ -83,7 +81,7 @@ package final class RawResponse {
 
   private func takeStatus(_ line: UnsafeRawBufferPointer) {
     fields.removeAll(keepingCapacity: true)
-    (count, length, status) = (0, nil, 0)
+    (count, length, status, isCoded) = (0, nil, 0, false)
     guard let space = line.firstIndex(of: 0x20) else { return }
     for byte in line[(space + 1)...].prefix(3) { status = status * 10 + Int(byte &- 0x30) }
     reason.removeAll(keepingCapacity: true)
@@ -123,9 +121,16 @@ package final class RawResponse {
     if name.equalsIgnoringASCIICase("Content-Length") {
       isOdd = isOdd || length != nil
       var number = 0
-      for byte in value { number = byte &- 0x30 < 10 && number < 1 << 40 ? number * 10 + Int(byte &- 0x30) : -1 << 50 }
+      for byte in value {
+        guard byte &- 0x30 < 10, number < 1 << 40 else {
+          number = -1
+          break
+        }
+        number = number * 10 + Int(byte &- 0x30)
+      }
       if number < 0 || value.isEmpty { isOdd = true } else { length = number }
     }
+    if name.equalsIgnoringASCIICase("Transfer-Encoding") { isCoded = true }
     // A byte that is no ASCII is read with care; a null byte would end the text.
     if !value.isPlainText || !name.isToken { isOdd = true }
     let nameAt = append(name)

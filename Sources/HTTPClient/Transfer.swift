@@ -74,11 +74,6 @@ final class Transfer: @unchecked Sendable {
     upload = Upload(.bytes(request.body))
   }
 
-  /// Has curl begin with it, on the driver's thread.
-  func start() {
-    if !driver.post(.start(self)) { end(UpstreamError.shutDown(origin)) }
-  }
-
   func start(_ continuation: UnsafeContinuation<Response, any Error>) {
     self.continuation = continuation
     if !driver.post(.start(self)) { end(UpstreamError.shutDown(origin)) }
@@ -88,8 +83,9 @@ final class Transfer: @unchecked Sendable {
 
   func takeHeader(_ line: UnsafeRawBufferPointer) {
     if let raw {
-      if raw.take(line) { driver.headCame(of: self) }
-      return
+      guard raw.take(line) else { return }
+      if raw.isCoded { leaveRaw(raw) }
+      return driver.headCame(of: self)
     }
     if head.isComplete { return takeTrailer(line) }
     if head.take(line) {
@@ -176,12 +172,7 @@ final class Transfer: @unchecked Sendable {
     if let raw {
       guard raw.isComplete else { return }
       if isWhole || raw.isWhole { return handOver(raw) }
-      self.raw = nil
-      head = ResponseHead(raw.response)
-      if head.mayHaveTrailers(answering: method) { trailers = Trailers() }
-      early = Array(raw.bytes)
-      received = early.count
-      driver.takeBack(raw)
+      leaveRaw(raw)
     }
     guard head.isComplete, !isHandedOver else { return }
     isHandedOver = true
@@ -207,6 +198,16 @@ final class Transfer: @unchecked Sendable {
     }
     continuation.take()?.resume(returning: response)
     receiver?.began(response)
+  }
+
+  /// Goes on as one whose answer is none of bytes.
+  private func leaveRaw(_ raw: RawResponse) {
+    self.raw = nil
+    head = ResponseHead(raw.response)
+    if head.mayHaveTrailers(answering: method) { trailers = Trailers() }
+    early = Array(raw.bytes)
+    received = early.count
+    driver.takeBack(raw)
   }
 
   private func handOver(_ raw: RawResponse) {

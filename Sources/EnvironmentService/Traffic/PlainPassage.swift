@@ -148,7 +148,7 @@ extension PlainPassage: RawReceiver {
       case .special: return false
       case .contentType:
         let type = String(decoding: value, as: UTF8.self)
-        isText = TextualType.contains(type)
+        isText = isText || TextualType.contains(type)
         return StreamKind(contentType: type) == nil && !matcher.mayOccur(in: value)
       case .passed: return !matcher.mayOccur(in: value)
       }
@@ -182,6 +182,8 @@ private enum RequestField {
     switch name.count {
     case 2 where name.equalsIgnoringASCIICase("TE"): self = .special
     case 4 where name.equalsIgnoringASCIICase("Host"): self = .own
+    // `Connection: close` names it.
+    case 5 where name.equalsIgnoringASCIICase("Close"): self = .special
     case 6 where name.equalsIgnoringASCIICase("Cookie"): self = .cookie
     case 6 where name.equalsIgnoringASCIICase("Expect"): self = .special
     case 7 where name.equalsIgnoringASCIICase("Upgrade") || name.equalsIgnoringASCIICase("Trailer"): self = .special
@@ -217,6 +219,7 @@ private enum ResponseField {
     switch name.count {
     case 2 where name.equalsIgnoringASCIICase("TE"): self = .own
     case 4 where name.equalsIgnoringASCIICase("Link"): self = .special
+    case 5 where name.equalsIgnoringASCIICase("Close"): self = .special
     case 7 where name.equalsIgnoringASCIICase("Refresh") || name.equalsIgnoringASCIICase("Trailer"): self = .special
     case 7 where name.equalsIgnoringASCIICase("Upgrade"): self = .own
     case 8 where name.equalsIgnoringASCIICase("Location"): self = .special

@@ -24,6 +24,12 @@ struct PlainPassageTests {
       "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: LENGTH\r\n\r\n{\"url\": \"http:\\/\\/HOST\\/a\"}",
     "chunked":
       "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\nX-T: 1\r\n\r\n",
+    "chunked beside a length":
+      "HTTP/1.1 200 OK\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n3\r\ndef\r\n0\r\n\r\n",
+    "two types":
+      "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Type: image/png\r\nContent-Length: LENGTH\r\n\r\nhttp://HOST/a",
+    "close by name": "HTTP/1.1 200 OK\r\nConnection: close\r\nClose: 1\r\nContent-Length: 2\r\n\r\nok",
+    "merged lengths": "HTTP/1.1 200 OK\r\nContent-Length: 1234, 1234\r\n\r\n\(String(repeating: "x", count: 1234))",
     "events": "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nContent-Length: 9\r\n\r\ndata: a\n\n",
     "named": "HTTP/1.1 200 OK\r\nConnection: X-Own\r\nX-Own: 1\r\nContent-Length: 2\r\n\r\nok",
     "folded": "HTTP/1.1 200 OK\r\nX-Fold: a\r\n b\r\nContent-Length: 2\r\n\r\nok",
@@ -70,6 +76,7 @@ struct PlainPassageTests {
     "address in body":
       "POST /a HTTP/1.1\r\nHost: x\r\nContent-Type: text/plain\r\nContent-Length: 23\r\n\r\nhttp://127.0.0.1:PORT/b",
     "hop by hop": "GET /a HTTP/1.1\r\nHost: x\r\nConnection: keep-alive, X-Own\r\nX-Own: 1\r\nKeep-Alive: 5\r\n\r\n",
+    "close by name": "GET /a HTTP/1.1\r\nHost: x\r\nConnection: close\r\nClose: 1\r\n\r\n",
     "closes": "GET /a HTTP/1.1\r\nHost: x\r\nConnection: close\r\nTE: trailers\r\n\r\n",
     "forwarded":
       "GET /a HTTP/1.1\r\nHost: x\r\nX-Forwarded-Host: 127.0.0.1:PORT\r\nX-Forwarded-Port: PORT\r\nX-Forwarded-Proto: http\r\n\r\n",
