@@ -11,6 +11,8 @@ final class Door: RequestHandler {
   /// Told once, when all ports of the environment are known. The cycle this makes ends with the environment,
   /// which lets go of its listeners.
   private let environment = AtomicLazyReference<Environment>()
+  /// To its upstream, where requests are passed on and nothing else.
+  private let way = AtomicLazyReference<PlainWay>()
   /// Those who came before: ports are open before all is known, at a restart with apps that wait for them.
   private let opening = Guarded(Opening())
   private let upstream: Int?
@@ -47,6 +49,9 @@ final class Door: RequestHandler {
 
   func open(to environment: Environment) {
     _ = self.environment.storeIfNil(environment)
+    if let upstream, let client, let way = PlainWay(environment, client, upstream: upstream) {
+      _ = self.way.storeIfNil(way)
+    }
     abandon()
   }
 
@@ -110,8 +115,8 @@ final class Door: RequestHandler {
   }
 
   func pass(_ request: borrowing RequestView, to answer: LateAnswer) -> (any Passage)? {
-    guard let upstream, let client, let environment = environment.load(), environment.passesPlainly else { return nil }
-    return PlainPassage.begin(request, upstream: upstream, environment, client, answer)
+    guard let way = way.load() else { return nil }
+    return PlainPassage.begin(request, way, answer)
   }
 
   /// Whether a request has one of the fields of `RequestVariant`.

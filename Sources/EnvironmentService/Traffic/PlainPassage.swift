@@ -10,72 +10,56 @@ import HTTPServer
 /// Only for what comes out the same as by ``Exchange`` and ``Forwarding``: a request with nothing to translate, and a short
 /// answer in which nothing is to be translated either. Any other goes that way, with what the upstream has answered.
 final class PlainPassage: Passage {
-  private let environment: Environment
-  private let client: UpstreamClient
-  private let upstream: Int
+  private let way: PlainWay
   private let answer: LateAnswer
   private let method: String
   private let target: String
   /// Until it has an answer, which lets go of this.
   private var transfer: RawTransfer?
 
-  private init(
-    _ environment: Environment, _ client: UpstreamClient, upstream: Int, _ answer: LateAnswer, method: String,
-    target: String
-  ) {
-    self.environment = environment
-    self.client = client
-    self.upstream = upstream
+  private init(_ way: PlainWay, _ answer: LateAnswer, method: String, target: String) {
+    self.way = way
     self.answer = answer
     self.method = method
     self.target = target
-    environment.exchanges.enter()
+    way.environment.exchanges.enter()
   }
 
-  deinit { environment.exchanges.leave() }
+  deinit { way.environment.exchanges.leave() }
 
   /// Sends a request on, if it is one for this path.
-  static func begin(
-    _ request: borrowing RequestView, upstream: Int, _ environment: Environment, _ client: UpstreamClient,
-    _ answer: LateAnswer
-  ) -> PlainPassage? {
-    let addresses = environment.addresses
+  static func begin(_ request: borrowing RequestView, _ way: PlainWay, _ answer: LateAnswer) -> PlainPassage? {
     let target = request.target
     let body = request.body
     // A HEAD's answer has a length without a body.
     guard target.first == AddressByte.slash, target.isVisible, request.method.isToken,
       !request.method.equalsIgnoringASCIICase("HEAD"), !request.method.equalsIgnoringASCIICase("CONNECT"),
-      !addresses.mayContainEndpoint(target), !addresses.mayContainEndpoint(body),
-      environment.access[upstream].headers.isEmpty
+      !way.addresses.mayContainEndpoint(target), !way.addresses.mayContainEndpoint(body)
     else { return nil }
     let passage = PlainPassage(
-      environment, client, upstream: upstream, answer, method: String(decoding: request.method, as: UTF8.self),
+      way, answer, method: String(decoding: request.method, as: UTF8.self),
       target: String(decoding: target, as: UTF8.self))
-    var raw = RawRequest(
-      method: passage.method, target: passage.target, body: Array(body), host: addresses.upstreams[upstream].authority)
-    // Of several upstreams each gets what it has set itself.
-    let hasOwners = environment.upstreams.count > 1
+    var raw = RawRequest(method: passage.method, target: passage.target, body: Array(body), host: way.authority)
     let isPlain = request.forEachHeader { name, value in
       switch RequestField(name) {
       case .own: return true
       case .connection: return value.keepsOrCloses
       case .special: return false
-      case .cookie where hasOwners: return false
+      // Of several upstreams each gets what it has set itself.
+      case .cookie where way.environment.upstreams.count > 1: return false
       case .cookie, .passed:
-        guard name.isToken, value.isPlainText, !addresses.mayContainEndpoint(value) else { return false }
+        guard name.isToken, value.isPlainText, !way.addresses.mayContainEndpoint(value) else { return false }
         raw.append(name, value)
         return true
       }
     }
-    // After entering: the end says so first, and then waits for those that have entered.
-    guard isPlain, !environment.state.withLock({ $0.isOver }) else { return nil }
+    guard isPlain, way.enter() else { return nil }
     raw.seal()
-    guard
-      let transfer = client.send(
-        raw, to: addresses.upstreams[upstream].origin, by: environment.access[upstream], passage)
-    else { return nil }
+    guard let transfer = way.client.send(raw, to: way.origin, by: way.access, passage) else {
+      way.leave()
+      return nil
+    }
     passage.transfer = transfer
-    environment.state.withLock { $0.requests += 1 }
     return passage
   }
 
@@ -85,17 +69,17 @@ final class PlainPassage: Passage {
   }
 
   private func note(_ kind: Journal.Kind, status: Int, text: String? = nil) {
-    environment.note(
-      kind, status: status, method: method, url: environment.addresses.upstreams[upstream].url + target, text: text)
+    way.environment.note(kind, status: status, method: method, url: way.url + target, text: text)
   }
 
   /// Goes on as with any other request.
   private func goOn(with result: Result<Response, any Error>) {
     let given = Forwarding.Given(result: result)
-    answer.respond { [environment, client, upstream] request in
-      environment.exchanges.enter()
-      defer { environment.exchanges.leave() }
-      return await Exchange(environment: environment, client: client).respond(to: request, at: upstream, given: given)
+    answer.respond { [way] request in
+      way.environment.exchanges.enter()
+      defer { way.environment.exchanges.leave() }
+      return await Exchange(environment: way.environment, client: way.client)
+        .respond(to: request, at: way.upstream, given: given)
     }
   }
 }
@@ -139,7 +123,7 @@ extension PlainPassage: RawReceiver {
     guard !response.isOdd, 200...599 ~= response.status, response.status != 204, response.status != 304 else {
       return false
     }
-    let matcher = environment.addresses.matcher(upstream: upstream, form: .ownPort)
+    let matcher = way.matcher
     var isText = false
     let isPlain = response.forEachField { name, value in
       switch ResponseField(name) {
@@ -154,15 +138,6 @@ extension PlainPassage: RawReceiver {
       }
     }
     return isPlain && (!isText || !matcher.mayOccur(in: response.bytes))
-  }
-}
-
-extension Environment {
-  /// Whether requests are passed on and nothing else: neither looked up, nor recorded.
-  ///
-  /// Patterns that redact the journal may take their time, while others' requests wait for the same thread.
-  var passesPlainly: Bool {
-    replay == nil && recorder == nil && mode.mayReachNetwork && redactor.rules.patterns.isEmpty
   }
 }
 

@@ -1,0 +1,44 @@
+import HTTPMessages
+
+/// What all plain passages to one upstream have in common, found out once.
+final class PlainWay: Sendable {
+  let environment: Environment
+  let client: UpstreamClient
+  let upstream: Int
+  let addresses: AddressMap
+  /// Finds upstreams' addresses in answers.
+  let matcher: UpstreamURLMatcher
+  let origin: Origin
+  let authority: String
+  let url: String
+  let access: ReadyAccess
+
+  /// Nil where requests are not passed on and nothing else: looked up, recorded, or added to.
+  ///
+  /// Patterns that redact the journal may take their time, while others' requests wait for the same thread.
+  init?(_ environment: Environment, _ client: UpstreamClient, upstream: Int) {
+    guard environment.replay == nil, environment.recorder == nil, environment.mode.mayReachNetwork,
+      environment.access[upstream].headers.isEmpty, environment.redactor.rules.patterns.isEmpty
+    else { return nil }
+    self.environment = environment
+    self.client = client
+    self.upstream = upstream
+    addresses = environment.addresses
+    matcher = addresses.matcher(upstream: upstream, form: .ownPort)
+    origin = addresses.upstreams[upstream].origin
+    authority = addresses.upstreams[upstream].authority
+    url = addresses.upstreams[upstream].url
+    access = environment.access[upstream]
+  }
+
+  /// Counts a request; false once the environment has ended.
+  func enter() -> Bool {
+    environment.state.withLock { state in
+      if !state.isOver { state.requests += 1 }
+      return !state.isOver
+    }
+  }
+
+  /// It goes another way, where it is counted.
+  func leave() { environment.state.withLock { $0.requests -= 1 } }
+}
