@@ -81,16 +81,8 @@ package struct Headers: Sendable, Equatable, ExpressibleByDictionaryLiteral {
   }
 
   private static func isHopByHop(_ name: String) -> Bool {
-    switch name.utf8.count {
-    case 2: name.equalsIgnoringASCIICase("TE")
-    case 7: name.equalsIgnoringASCIICase("Upgrade")
-    case 10: name.equalsIgnoringASCIICase("Connection") || name.equalsIgnoringASCIICase("Keep-Alive")
-    case 16: name.equalsIgnoringASCIICase("Proxy-Connection")
-    case 17: name.equalsIgnoringASCIICase("Transfer-Encoding")
-    case 18: name.equalsIgnoringASCIICase("Proxy-Authenticate")
-    case 19: name.equalsIgnoringASCIICase("Proxy-Authorization")
-    default: false
-    }
+    var name = name
+    return name.withUTF8 { UnsafeRawBufferPointer($0).isHopByHop }
   }
 }
 

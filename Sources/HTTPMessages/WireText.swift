@@ -21,6 +21,21 @@ extension UnsafeRawBufferPointer {
     return true
   }
 
+  /// Whether a field of this name belongs to one connection and not to the message (RFC 9110, 7.6.1), or is one that
+  /// was taken for such.
+  package var isHopByHop: Bool {
+    switch count {
+    case 2: equalsIgnoringASCIICase("TE")
+    case 7: equalsIgnoringASCIICase("Upgrade")
+    case 10: equalsIgnoringASCIICase("Connection") || equalsIgnoringASCIICase("Keep-Alive")
+    case 16: equalsIgnoringASCIICase("Proxy-Connection")
+    case 17: equalsIgnoringASCIICase("Transfer-Encoding")
+    case 18: equalsIgnoringASCIICase("Proxy-Authenticate")
+    case 19: equalsIgnoringASCIICase("Proxy-Authorization")
+    default: false
+    }
+  }
+
   /// A token as RFC 9110, 5.6.2, has it: what methods and header names are made of.
   package var isToken: Bool {
     for byte in self {

@@ -32,6 +32,8 @@ struct PlainPassageTests {
     "merged lengths": "HTTP/1.1 200 OK\r\nContent-Length: 1234, 1234\r\n\r\n\(String(repeating: "x", count: 1234))",
     "events": "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nContent-Length: 9\r\n\r\ndata: a\n\n",
     "named": "HTTP/1.1 200 OK\r\nConnection: X-Own\r\nX-Own: 1\r\nContent-Length: 2\r\n\r\nok",
+    "of the connection":
+      "HTTP/1.1 200 OK\r\nKeep-Alive: 5\r\nTE: x\r\nUpgrade: h2c\r\nProxy-Connection: a\r\nProxy-Authenticate: b\r\nX-A: c\r\nContent-Length: 2\r\n\r\nok",
     "folded": "HTTP/1.1 200 OK\r\nX-Fold: a\r\n b\r\nContent-Length: 2\r\n\r\nok",
     "latin": "HTTP/1.1 200 OK\r\nX-Name: J\u{E9}r\u{F4}me\r\nContent-Length: 2\r\n\r\nok",
     "twice": "HTTP/1.1 200 OK\r\nX-A: 1\r\nContent-Length: 2\r\nContent-Length: 2\r\n\r\nok",
@@ -76,6 +78,8 @@ struct PlainPassageTests {
     "address in body":
       "POST /a HTTP/1.1\r\nHost: x\r\nContent-Type: text/plain\r\nContent-Length: 23\r\n\r\nhttp://127.0.0.1:PORT/b",
     "hop by hop": "GET /a HTTP/1.1\r\nHost: x\r\nConnection: keep-alive, X-Own\r\nX-Own: 1\r\nKeep-Alive: 5\r\n\r\n",
+    "of the connection":
+      "GET /a HTTP/1.1\r\nHost: x\r\nConnection: keep-alive\r\nKeep-Alive: 5\r\nProxy-Connection: close\r\nProxy-Authorization: x\r\nproxy-authenticate: y\r\nX-A: b\r\n\r\n",
     "close by name": "GET /a HTTP/1.1\r\nHost: x\r\nConnection: close\r\nClose: 1\r\n\r\n",
     "closes": "GET /a HTTP/1.1\r\nHost: x\r\nConnection: close\r\nTE: trailers\r\n\r\n",
     "forwarded":
