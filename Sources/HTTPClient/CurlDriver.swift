@@ -195,12 +195,18 @@ final class CurlDriver: @unchecked Sendable {
       last.slot = transfer.slot
     }
     easy.release()
+    keep(easy)
+    transfer.end(error)
+  }
+
+  /// Keeps a handle for the next transfer. Where it has to end, its connection stays with the multi handle all the same.
+  private func keep(_ easy: EasyHandle) {
+    guard EasyHandle.isReusable else { return }
     if easy.trust != .usual {
       idleByTrust[easy.trust, default: []].append(easy)
     } else if idle.count < Self.mostIdle {
       idle.append(easy)
     }
-    transfer.end(error)
   }
 
   // MARK: Transfers that stand still

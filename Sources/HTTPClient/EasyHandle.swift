@@ -12,6 +12,13 @@ import HTTPMessages
 /// What never changes is set once; ``prepare(_:)`` sets all that depends on the request.
 final class EasyHandle {
   let raw: UnsafeMutableRawPointer
+
+  /// Whether a handle may be used for a second transfer.
+  ///
+  /// Before 8.1.0 a handle kept the address of the last field of the transfer before. An answer that began with a folded
+  /// line was joined to it then, in memory long freed (curl's pull request 11103): any upstream could end this process.
+  static let isReusable = curl_version_info(CURLVERSION_FIRST).pointee.version_num >= 0x08_01_00
+
   /// The transfer that it works for.
   private(set) var transfer: Transfer?
 

@@ -46,6 +46,27 @@ struct ResponseTests {
     #expect(response.headers["X-Latin"] == "grün")
   }
 
+  @Test("that begins with a folded line harms nobody, whatever came before on the connection")
+  func foldedFirst() async throws {
+    let heads = ["X-Long: \(String(repeating: "x", count: 500))", " folded: \(String(repeating: "y", count: 5000))"]
+    try await withUpstream { connection in
+      for round in 0... {
+        _ = try connection.readHead()
+        try connection.write("HTTP/1.1 200 OK\r\n\(heads[round % 2])\r\nContent-Length: 2\r\n\r\nok")
+      }
+    } _: { client, upstream in
+      for round in 0..<20 {
+        do {
+          let response = try await client.send(Request(method: "GET", target: "/"), to: upstream.origin)
+          #expect(try await response.body.collect(upTo: 10) == Array("ok".utf8))
+        } catch let error as UpstreamError {
+          // libcurl before 8.1.0 refuses it; after that the connection is a new one.
+          #expect(error.message.contains("a head that is no HTTP"), "\(round)")
+        }
+      }
+    }
+  }
+
   @Test("is the final one, not an interim one")
   func interim() async throws {
     let (response, body) = try await response(
