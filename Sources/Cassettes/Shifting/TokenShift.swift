@@ -66,8 +66,9 @@ final class TokenShift: Sendable {
     }
     if end == text.count, !isWhole { return .more }
     guard dots.count == 2, dots[1] + 1 < end else { return .none }
-    if end < text.count, text[end] == UInt8(ascii: "."), end + 1 < text.count, Self.isInToken(text[end + 1]) {
-      return .none
+    if end < text.count, text[end] == UInt8(ascii: ".") {
+      if end + 1 == text.count, !isWhole { return .more }
+      if end + 1 < text.count, Self.isInToken(text[end + 1]) { return .none }
     }
     func part(_ range: Range<Int>) -> String { String(decoding: text[range], as: UTF8.self) }
     let token = part(index..<end)

@@ -16,7 +16,7 @@ struct Forwarding: Sendable {
   let number: Int
 
   /// What is known of an interaction once the response's head is there.
-  private struct Exchanged: Sendable {
+  struct Exchanged: Sendable {
     let request: Request
     let requestBody: BodySpool?
     /// Ends when the request's body has been taken whole; nil where it was at hand.
@@ -178,192 +178,15 @@ struct Forwarding: Sendable {
     }
   }
 
-  /// Passes a body on as it comes. Its last byte leaves once the interaction is recorded.
-  private func pump(
-    from source: BytePipe, to target: BytePipe, _ trailers: Trailers?, _ exchanged: Exchanged, decoder: ContentDecoder?,
-    transform: BodyTransform, length: Int?, stream: StreamKind?
-  ) async {
-    var transform = transform
-    var decoder = decoder
-    // What came before anything of it could be decoded; nil once something could.
-    var undecoded: [UInt8]? = decoder == nil ? nil : []
-    var isAsSent = false
-    let spool = responseSpool(exchanged.response)
-    // Told at once, also while the upstream says nothing: it must not be kept busy for an app that has gone.
-    target.onAbandoned { source.abandon() }
-    // What has a length is a whole, however slowly it came.
-    if stream != nil || exchanged.response.body.length == nil { spool?.measure(stream) }
-    var broken: (any Error)?
-    // A stream may have no end of its own: what came of it until somebody left is worth keeping.
-    let running = stream.map { _ in environment.streams.begin { source.abandon() } }
-    defer { if let running { environment.streams.forget(running) } }
-    do {
-      var received = 0
-      var held: [UInt8] = []
-      while let chunk = try await Self.next(of: source, brokenOff: &broken, if: stream != nil) {
-        received += chunk.count
-        var decoded = chunk
-        do {
-          decoded = try decoder?.push(chunk) ?? chunk
-          if let before = undecoded { undecoded = decoded.isEmpty ? before + chunk : nil }
-        } catch {
-          // It is not coded as it says: passed on, and kept, as it came.
-          guard let before = undecoded else { throw error }
-          decoder = nil
-          undecoded = nil
-          isAsSent = true
-          decoded = before + chunk
-          if !transform.isIdentity {
-            transform = BodyTransform(decoder: nil, rewriter: nil, encoder: nil)
-            try await target.write(before)
-          }
-        }
-        try spool?.append(decoded)
-        let passed = transform.isIdentity ? chunk : try transform.pass(decoded)
-        if let length, received >= length {
-          held += passed
-        } else {
-          do { try await target.write(passed) } catch is BytePipe.ReaderGone where stream != nil { source.abandon() }
-        }
-      }
-      var end = broken == nil ? BodyEnd.whole : .cut
-      if stream != nil, source.isAbandoned { end = .open }
-      if let broken, environment.recorder == nil { throw broken }
-      // What ends because the app has gone looks like the end; it is not to be recorded.
-      guard stream != nil || !target.isAbandoned else { throw BytePipe.ReaderGone() }
-      let rest = end == .whole ? try decoder?.finish() ?? [] : []
-      try spool?.append(rest)
-      if !transform.isIdentity, end == .whole {
-        held += try transform.pass(rest)
-        held += try transform.finish()
-      }
-      try await record(exchanged, responseBody: spool, isAsSent: isAsSent, end: end)
-      guard end == .whole else { return target.fail(broken ?? StreamCut()) }
-      try await target.write(held)
-      passTrailers(of: exchanged.response, to: trailers)
-      target.finish()
-    } catch {
-      source.abandon()
-      spool?.discard()
-      target.fail(error)
-      let (kind, text): (Journal.Kind, String) =
-        error.isAppLeaving
-        ? (.left, "the app left before the end of the answer") : (.failed, "broken off: \(error)")
-      note(kind, status: exchanged.response.status, exchanged.request, text: text)
-      if let error = error as? EnvironmentError {
-        environment.failRecording(error)
-      }
-    }
-  }
-
   /// What came behind the body goes behind the app's: it is whole by now.
-  private func passTrailers(of response: Response, to trailers: Trailers?) {
+  func passTrailers(of response: Response, to trailers: Trailers?) {
     guard let trailers, let headers = response.trailers?.headers, !headers.fields.isEmpty else { return }
     trailers.headers = environment.addresses.responseHeaders(headers, upstream: index, form: form)
   }
 
-  /// Writes the interaction and the journal. Nothing of the answer's end may leave before.
-  private func record(
-    _ exchanged: Exchanged, responseBody: BodySpool?, isAsSent: Bool, end: BodyEnd = .whole
-  ) async throws {
-    let request = exchanged.request
-    let response = exchanged.response
-    guard let recorder = environment.recorder, let responseBody, let requestBody = exchanged.requestBody else {
-      note(.forwarded, status: response.status, request)
-      return
-    }
-    // The upstream may have answered before it had read the whole request.
-    try await exchanged.upload?.value
-    var requestHeaders = request.headers
-    requestHeaders.removeHopByHop()
-    var responseHeaders = response.headers
-    let isChunked = responseHeaders["Transfer-Encoding"] != nil
-    responseHeaders.removeHopByHop()
-    // Kept although it belongs to the connection: replay sends in chunks what came in chunks.
-    if isChunked { responseHeaders.append("Transfer-Encoding", "chunked") }
-    let redactor = environment.redactor
-    let requestContent = try requestBody.finish(mediaType: request.headers["Content-Type"])
-    let content = try responseBody.finish(mediaType: response.headers["Content-Type"])
-    let interaction = Interaction(
-      upstream: upstream.name, startedAt: exchanged.startedAt.inMicroseconds,
-      milliseconds: Double(((ContinuousClock.now - exchanged.clock) / .microseconds(1)).rounded()) / 1000,
-      request: RecordedRequest(
-        method: request.method, url: redactor.redactURL(url(request)),
-        headers: redactor.redact(
-          requestHeaders, ofChanged: requestBody.hasRedacted, length: requestContent.length),
-        body: requestContent),
-      response: RecordedResponse(
-        status: response.status, reason: redactor.redact(response.reason),
-        headers: redactor.redact(responseHeaders, ofChanged: responseBody.hasRedacted, length: content.length),
-        body: content, isBodyAsSent: isAsSent, parts: responseBody.parts, end: end,
-        trailers: redactor.redact(response.trailers?.headers ?? [:])))
-    try recorder.append(interaction, number: number)
-    note(.recorded, status: response.status, request)
-  }
+  func url(_ request: Request) -> String { upstream.url + request.target }
 
-  private func responseSpool(_ response: Response) -> BodySpool? {
-    environment.recorder?.spool(environment.redactor.body(response.headers, isDecoded: true))
-  }
-
-  /// The next piece of a body. Where a stream is broken off by its upstream, that is its end, and is told apart.
-  private static func next(
-    of source: BytePipe, brokenOff: inout (any Error)?, if isStream: Bool
-  ) async throws -> [UInt8]? {
-    do {
-      return try await source.read()
-    } catch let error as UpstreamError where isStream {
-      brokenOff = error
-      return nil
-    }
-  }
-
-  private func url(_ request: Request) -> String { upstream.url + request.target }
-
-  private func note(_ kind: Journal.Kind, status: Int, _ request: Request, text: String? = nil) {
+  func note(_ kind: Journal.Kind, status: Int, _ request: Request, text: String? = nil) {
     environment.note(kind, status: status, method: request.method, url: url(request), text: text)
-  }
-
-  /// Keeps a copy of a body for the recording while it is sent.
-  private static func copy(_ file: FileBody, into spool: BodySpool) -> Task<Void, any Error> {
-    Task {
-      var offset = 0
-      while offset < file.length {
-        let piece = try file.read(at: offset, upTo: FileBody.pieceSize)
-        offset += piece.count
-        try spool.append(piece)
-        // Others have something to do as well.
-        await Task.yield()
-      }
-    }
-  }
-
-  /// Passes a request body on and keeps a copy for the recording: the whole of it, also when the upstream reads only
-  /// a part.
-  private static func tee(_ source: BytePipe, to target: BytePipe, into spool: BodySpool) -> Task<Void, any Error> {
-    Task {
-      do {
-        var isRead = true
-        while let chunk = try await source.read() {
-          try spool.append(chunk)
-          guard isRead else { continue }
-          do { try await target.write(chunk) } catch is BytePipe.ReaderGone { isRead = false }
-        }
-        target.finish()
-      } catch {
-        source.abandon()
-        target.fail(error)
-        throw error
-      }
-    }
-  }
-}
-
-extension Date {
-  /// RFC 3339 with six digits: whether one interaction had begun before another one had ended is to be told afterwards.
-  fileprivate var inMicroseconds: String {
-    let microseconds = Int((timeIntervalSince1970 * 1_000_000).rounded(.down))
-    let (milliseconds, rest) = microseconds.quotientAndRemainder(dividingBy: 1000)
-    let text = RFC3339.format(Date(timeIntervalSince1970: Double(milliseconds) / 1000))
-    return "\(text.dropLast())\(String(rest + 1000).dropFirst())Z"
   }
 }

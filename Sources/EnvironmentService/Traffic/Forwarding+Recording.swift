@@ -1,0 +1,95 @@
+import Cassettes
+import Foundation
+import HTTPClient
+import HTTPMessages
+import LaunchContract
+
+/// What is kept of an exchange.
+extension Forwarding {
+  /// Writes the interaction and the journal. Nothing of the answer's end may leave before.
+  func record(
+    _ exchanged: Exchanged, responseBody: BodySpool?, isAsSent: Bool, end: BodyEnd = .whole
+  ) async throws {
+    let request = exchanged.request
+    let response = exchanged.response
+    guard let recorder = environment.recorder, let responseBody, let requestBody = exchanged.requestBody else {
+      note(.forwarded, status: response.status, request)
+      return
+    }
+    // The upstream may have answered before it had read the whole request.
+    try await exchanged.upload?.value
+    var requestHeaders = request.headers
+    requestHeaders.removeHopByHop()
+    var responseHeaders = response.headers
+    let isChunked = responseHeaders["Transfer-Encoding"] != nil
+    responseHeaders.removeHopByHop()
+    // Kept although it belongs to the connection: replay sends in chunks what came in chunks.
+    if isChunked { responseHeaders.append("Transfer-Encoding", "chunked") }
+    let redactor = environment.redactor
+    let requestContent = try requestBody.finish(mediaType: request.headers["Content-Type"])
+    let content = try responseBody.finish(mediaType: response.headers["Content-Type"])
+    let interaction = Interaction(
+      upstream: upstream.name, startedAt: exchanged.startedAt.inMicroseconds,
+      milliseconds: Double(((ContinuousClock.now - exchanged.clock) / .microseconds(1)).rounded()) / 1000,
+      request: RecordedRequest(
+        method: request.method, url: redactor.redactURL(url(request)),
+        headers: redactor.redact(
+          requestHeaders, ofChanged: requestBody.hasRedacted, length: requestContent.length),
+        body: requestContent),
+      response: RecordedResponse(
+        status: response.status, reason: redactor.redact(response.reason),
+        headers: redactor.redact(responseHeaders, ofChanged: responseBody.hasRedacted, length: content.length),
+        body: content, isBodyAsSent: isAsSent, parts: responseBody.parts, end: end,
+        trailers: redactor.redact(response.trailers?.headers ?? [:])))
+    try recorder.append(interaction, number: number)
+    note(.recorded, status: response.status, request)
+  }
+
+  func responseSpool(_ response: Response) -> BodySpool? {
+    environment.recorder?.spool(environment.redactor.body(response.headers, isDecoded: true))
+  }
+
+  /// Keeps a copy of a body for the recording while it is sent.
+  static func copy(_ file: FileBody, into spool: BodySpool) -> Task<Void, any Error> {
+    Task {
+      var offset = 0
+      while offset < file.length {
+        let piece = try file.read(at: offset, upTo: FileBody.pieceSize)
+        offset += piece.count
+        try spool.append(piece)
+        // Others have something to do as well.
+        await Task.yield()
+      }
+    }
+  }
+
+  /// Passes a request body on and keeps a copy for the recording: the whole of it, also when the upstream reads only
+  /// a part.
+  static func tee(_ source: BytePipe, to target: BytePipe, into spool: BodySpool) -> Task<Void, any Error> {
+    Task {
+      do {
+        var isRead = true
+        while let chunk = try await source.read() {
+          try spool.append(chunk)
+          guard isRead else { continue }
+          do { try await target.write(chunk) } catch is BytePipe.ReaderGone { isRead = false }
+        }
+        target.finish()
+      } catch {
+        source.abandon()
+        target.fail(error)
+        throw error
+      }
+    }
+  }
+}
+
+extension Date {
+  /// RFC 3339 with six digits: whether one interaction had begun before another one had ended is to be told afterwards.
+  fileprivate var inMicroseconds: String {
+    let microseconds = Int((timeIntervalSince1970 * 1_000_000).rounded(.down))
+    let (milliseconds, rest) = microseconds.quotientAndRemainder(dividingBy: 1000)
+    let text = RFC3339.format(Date(timeIntervalSince1970: Double(milliseconds) / 1000))
+    return "\(text.dropLast())\(String(rest + 1000).dropFirst())Z"
+  }
+}

@@ -1,0 +1,96 @@
+import Cassettes
+import HTTPClient
+import HTTPMessages
+
+/// Bodies that are long, or slow to come.
+extension Forwarding {
+  /// Passes a body on as it comes. Its last byte leaves once the interaction is recorded.
+  func pump(
+    from source: BytePipe, to target: BytePipe, _ trailers: Trailers?, _ exchanged: Exchanged, decoder: ContentDecoder?,
+    transform: BodyTransform, length: Int?, stream: StreamKind?
+  ) async {
+    var transform = transform
+    var decoder = decoder
+    // What came before anything of it could be decoded; nil once something could.
+    var undecoded: [UInt8]? = decoder == nil ? nil : []
+    var isAsSent = false
+    let spool = responseSpool(exchanged.response)
+    // Told at once, also while the upstream says nothing: it must not be kept busy for an app that has gone.
+    target.onAbandoned { source.abandon() }
+    // What has a length is a whole, however slowly it came.
+    if stream != nil || exchanged.response.body.length == nil { spool?.measure(stream) }
+    var broken: (any Error)?
+    // A stream may have no end of its own: what came of it until somebody left is worth keeping.
+    let running = stream.map { _ in environment.streams.begin { source.abandon() } }
+    defer { if let running { environment.streams.forget(running) } }
+    do {
+      var received = 0
+      var held: [UInt8] = []
+      while let chunk = try await Self.next(of: source, brokenOff: &broken, if: stream != nil) {
+        received += chunk.count
+        var decoded = chunk
+        do {
+          decoded = try decoder?.push(chunk) ?? chunk
+          if let before = undecoded { undecoded = decoded.isEmpty ? before + chunk : nil }
+        } catch {
+          // It is not coded as it says: passed on, and kept, as it came.
+          guard let before = undecoded else { throw error }
+          decoder = nil
+          undecoded = nil
+          isAsSent = true
+          decoded = before + chunk
+          if !transform.isIdentity {
+            transform = BodyTransform(decoder: nil, rewriter: nil, encoder: nil)
+            try await target.write(before)
+          }
+        }
+        try spool?.append(decoded)
+        let passed = transform.isIdentity ? chunk : try transform.pass(decoded)
+        if let length, received >= length {
+          held += passed
+        } else {
+          do { try await target.write(passed) } catch is BytePipe.ReaderGone where stream != nil { source.abandon() }
+        }
+      }
+      var end = broken == nil ? BodyEnd.whole : .cut
+      if stream != nil, source.isAbandoned { end = .open }
+      if let broken, environment.recorder == nil { throw broken }
+      // What ends because the app has gone looks like the end; it is not to be recorded.
+      guard stream != nil || !target.isAbandoned else { throw BytePipe.ReaderGone() }
+      let rest = end == .whole ? try decoder?.finish() ?? [] : []
+      try spool?.append(rest)
+      if !transform.isIdentity, end == .whole {
+        held += try transform.pass(rest)
+        held += try transform.finish()
+      }
+      try await record(exchanged, responseBody: spool, isAsSent: isAsSent, end: end)
+      guard end == .whole else { return target.fail(broken ?? StreamCut()) }
+      try await target.write(held)
+      passTrailers(of: exchanged.response, to: trailers)
+      target.finish()
+    } catch {
+      source.abandon()
+      spool?.discard()
+      target.fail(error)
+      let (kind, text): (Journal.Kind, String) =
+        error.isAppLeaving
+        ? (.left, "the app left before the end of the answer") : (.failed, "broken off: \(error)")
+      note(kind, status: exchanged.response.status, exchanged.request, text: text)
+      if let error = error as? EnvironmentError {
+        environment.failRecording(error)
+      }
+    }
+  }
+
+  /// The next piece of a body. Where a stream is broken off by its upstream, that is its end, and is told apart.
+  private static func next(
+    of source: BytePipe, brokenOff: inout (any Error)?, if isStream: Bool
+  ) async throws -> [UInt8]? {
+    do {
+      return try await source.read()
+    } catch let error as UpstreamError where isStream {
+      brokenOff = error
+      return nil
+    }
+  }
+}
