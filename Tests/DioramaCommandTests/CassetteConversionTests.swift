@@ -206,4 +206,19 @@ struct CassetteConversionTests {
       try await Diorama.run("cassette", "export", folder.file("none"), "--as", "har", "--to", folder.file("x.har")),
       status: 66, naming: "there is no cassette")
   }
+
+  @Test("an export replaces neither the cassette itself nor what is no file, whatever is forced")
+  func noPlace() async throws {
+    try folder.write(tape, to: "tape.yaml")
+    let cassette = folder.file("shop")
+    _ = try await Diorama.run("cassette", "import", folder.file("tape.yaml"), "--to", cassette)
+    let before = try folder.read("shop.har")
+    let words = ["cassette", "export", cassette, "--as", "har", "--force", "--to"]
+    expectOneLine(
+      try await Diorama.run(words + [folder.file("shop.har")]), status: 64, naming: "is the cassette itself")
+    #expect(try folder.read("shop.har") == before)
+    #expect(mkfifo(folder.file("pipe"), 0o600) == 0)
+    expectOneLine(try await Diorama.run(words + [folder.file("pipe")]), status: 73, naming: "is no regular file")
+    #expect(mkfifo(folder.file("pipe"), 0o600) == -1 && errno == EEXIST)
+  }
 }

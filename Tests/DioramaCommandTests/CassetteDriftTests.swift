@@ -183,6 +183,32 @@ struct CassetteDriftTests {
     let json = try await check("--live", "--json", folder.file("tape"))
     #expect(json.status == 69)
     #expect(json.text.contains("\"same\" : false"))
+    #expect(outcome.text.contains("interaction 1: not asked: upstream api could not be reached"), "\(outcome.text)")
+  }
+
+  @Test("check --live says which request got no whole answer, and asks the others all the same")
+  func badAnswers() async throws {
+    let backend = try ScriptedUpstream { connection in
+      switch try connection.readHead()?.split(separator: " ").dropFirst().first {
+      case "/garbage": try connection.write("no HTTP at all\r\n\r\n")
+      case "/cut": try connection.write("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n12345")
+      default:
+        try connection.write(
+          "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 7\r\nConnection: close\r\n\r\n{\"a\":1}"
+        )
+      }
+    }
+    let api = "\(backend.origin)"
+    try write(
+      "tape", upstream: api, entry("GET", "\(api)/garbage", "{}"), entry("GET", "\(api)/cut", "{}"),
+      entry("GET", "\(api)/b", #"{"b": 1}"#))
+    let outcome = try await check("--live", folder.file("tape"))
+    #expect(outcome.status == 69)
+    #expect(outcome.lines.count == 2)
+    #expect(outcome.lines.first?.hasPrefix("diorama: upstream api: GET /garbage: ") == true, "\(outcome.words)")
+    #expect(outcome.lines.last?.hasPrefix("diorama: upstream api: GET /cut: ") == true, "\(outcome.words)")
+    #expect(outcome.text.contains("1 request repeated, 1 changed in shape"), "\(outcome.text)")
+    try await onThread { backend.stop() }
   }
 
   @Test("check --live gives up on an answer that does not come")

@@ -75,6 +75,25 @@ struct ReportTests {
     #expect(try object(piped.text)["ok"] as? Bool == true, "\(piped.words)")
   }
 
+  @Test("a report goes to a named pipe that somebody reads, whole, and waits for nobody where there is none")
+  func namedPipe() async throws {
+    let folder = try Folder()
+    let pipe = folder.file("pipe")
+    #expect(mkfifo(pipe, 0o600) == 0)
+    let words = ["run", "--mode", "mock", "--report", pipe, "--", "true"]
+    let alone = try await Diorama.run(words)
+    #expect(alone.status == 73 && alone.words.contains("nobody reads this pipe"), "\(alone.words)")
+    let read = try await onThread {
+      // Open both ways it has a reader from the start, whichever process comes first.
+      let command = #"exec 3<>"$1"; shift; "$@" >&2 && head -c 10 <&3"#
+      return try Child(
+        ["sh", "-c", command, "sh", pipe].map { Array($0.utf8) } + Diorama.words(words),
+        environment: Diorama.environment()
+      ).finish()
+    }
+    #expect(read.text.hasPrefix("{\n"), "\(read.words)")
+  }
+
   private func counts(replayed: Int = 0, recorded: Int = 0, unmatched: Int = 0) -> [String: Int] {
     [
       "total": replayed + recorded + unmatched, "replayed": replayed, "recorded": recorded, "forwarded": 0,

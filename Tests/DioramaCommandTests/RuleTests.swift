@@ -58,7 +58,7 @@ struct RuleTests {
     #expect(whole.text == "\(tape).har: ok, 1 interaction, 0 strings, redaction in \(folder.file("redact.json"))\n")
     try folder.write(#"{"querry": ["token"]}"#, to: "tape.redact.json")
     expectOneLine(
-      try await Diorama.run("cassette", "check", tape), status: 64, naming: "\(tape).redact.json: $.querry")
+      try await Diorama.run("cassette", "check", tape), status: 65, naming: "\(tape).redact.json: $.querry")
   }
 
   @Test("cassette check reads how dates move beside the cassette, too, and asks for no key")
@@ -74,7 +74,7 @@ struct RuleTests {
     for (text, naming) in [(#"{"dats": []}"#, "$.dats"), (#"{"jwt": [{"key": "secret"}]}"#, "$.jwt[0].key")] {
       try folder.write(text, to: "tape.shift.json")
       expectOneLine(
-        try await Diorama.run("cassette", "check", tape), status: 64, naming: "\(tape).shift.json: \(naming)")
+        try await Diorama.run("cassette", "check", tape), status: 65, naming: "\(tape).shift.json: \(naming)")
     }
   }
 

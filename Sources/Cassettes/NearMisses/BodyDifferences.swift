@@ -34,8 +34,7 @@ enum BodyDifferences {
       }
     }
     return [
-      Difference(
-        .body, place, recorded: recorded.title + recorded.preview, actual: actual.title + actual.preview)
+      Difference(.body, place, recorded: recorded.told(beside: actual), actual: actual.told(beside: recorded))
     ]
   }
 
@@ -63,13 +62,20 @@ enum BodyDifferences {
     return differences
   }
 
-  /// The first byte that differs, and the lengths where they do.
+  /// Where they part: of texts what stands there, of others the byte, and the lengths where they differ.
   private static func between(
     _ recorded: UnsafeRawBufferPointer, _ actual: UnsafeRawBufferPointer, at place: String
   ) -> [Difference] {
     let shorter = min(recorded.count, actual.count)
+    let index = (0..<shorter).first { recorded[$0] != actual[$0] } ?? shorter
+    if recorded.count != actual.count || index < shorter, let left = Preview.text(recorded, around: index),
+      let right = Preview.text(actual, around: index)
+    {
+      let isShort = max(recorded.count, actual.count) <= Preview.excerpt
+      return [Difference(.body, isShort ? place : "\(place) byte \(index)", recorded: left, actual: right)]
+    }
     var differences: [Difference] = []
-    if let index = (0..<shorter).first(where: { recorded[$0] != actual[$0] }) {
+    if index < shorter {
       differences.append(
         Difference(
           .body, "\(place) byte \(index)", recorded: Preview.byte(recorded[index]), actual: Preview.byte(actual[index]))
@@ -77,7 +83,8 @@ enum BodyDifferences {
     }
     if recorded.count != actual.count {
       differences.append(
-        Difference(.body, "\(place) length", recorded: "\(recorded.count) bytes", actual: "\(actual.count) bytes"))
+        Difference(
+          .body, "\(place) length", recorded: Preview.bytes(recorded.count), actual: Preview.bytes(actual.count)))
     }
     return differences
   }
@@ -95,14 +102,23 @@ extension BodyContent {
     }
   }
 
-  /// What it is, before its beginning.
-  fileprivate var title: String {
+  /// What it is beside something of another kind, and its beginning.
+  fileprivate func told(beside other: BodyContent) -> String {
+    guard let kind else {
+      // Else a broken `<r>` would look the same as an XML document of that root.
+      return other.kind.map { "\(preview), which is not read as \($0)" } ?? preview
+    }
+    if case .multipart = self { return "the \(kind) of \(preview)" }
+    return "the \(kind) \(preview)"
+  }
+
+  private var kind: String? {
     switch self {
-    case .bytes, .kept: ""
-    case .json: "the JSON "
-    case .form: "the form "
-    case .multipart: "multipart of "
-    case .xml: "the XML "
+    case .bytes, .kept: nil
+    case .json: "JSON"
+    case .form: "form"
+    case .multipart: "multipart"
+    case .xml: "XML"
     }
   }
 
@@ -113,7 +129,8 @@ extension BodyContent {
     case .kept(let bytes): return bytes.withUnsafeBytes { Preview.body($0) }
     case .json(let value): return value.encoded().withUnsafeBytes { Preview.body($0) }
     case .form(let items): return Array(items.written.utf8).withUnsafeBytes { Preview.body($0) }
-    case .multipart(let multipart): return "\(multipart.parts.count) parts"
+    case .multipart(let multipart):
+      return multipart.parts.count == 1 ? "1 part" : "\(multipart.parts.count) parts"
     case .xml(let content):
       guard case .start(let name, _) = content.events.first else { return "" }
       return "`<\(XMLDifferences.local(name))>`"

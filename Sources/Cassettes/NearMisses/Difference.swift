@@ -60,6 +60,8 @@ package struct Difference: Sendable, Equatable, CustomStringConvertible {
 enum Preview {
   /// Characters of a value in a description.
   static let usual = 80
+  /// Bytes of a text that fit with their marks.
+  static let excerpt = usual - 4
   /// Characters of a value in a difference.
   static let longest = 1000
 
@@ -89,8 +91,31 @@ enum Preview {
     let start = UnsafeRawBufferPointer(rebasing: bytes.prefix(longest * 4))
     let text = String(decoding: start, as: UTF8.self)
     let isText = !text.unicodeScalars.dropLast(1).contains { $0 == "\u{FFFD}" || $0 == "\0" }
-    return isText ? "`\(shortened(text, to: usual))`" : "\(bytes.count) bytes"
+    return isText ? "`\(shortened(text, to: usual))`" : Self.bytes(bytes.count)
   }
+
+  /// What stands around a byte, or the whole where that is short; nil where it is no text of which a person makes something.
+  static func text(_ bytes: UnsafeRawBufferPointer, around index: Int) -> String? {
+    // Between characters: a continuation byte belongs to the one before.
+    func boundary(_ place: Int) -> Int {
+      var place = max(0, min(place, bytes.count))
+      while place > 0, place < bytes.count, bytes[place] & 0xC0 == 0x80 { place -= 1 }
+      return place
+    }
+    let isShort = bytes.count <= excerpt
+    let start = isShort ? 0 : boundary(index - excerpt / 4)
+    let end = isShort ? bytes.count : boundary(start + excerpt)
+    let window = UnsafeRawBufferPointer(rebasing: bytes[start..<max(start, end)])
+    guard let text = String(validating: window, as: UTF8.self),
+      !text.unicodeScalars.contains(where: {
+        $0.properties.generalCategory == .control && !["\t", "\r", "\n"].contains($0)
+      })
+    else { return nil }
+    return "`\(start > 0 ? "…" : "")\(text)\(end < bytes.count ? "…" : "")`"
+  }
+
+  /// How many bytes.
+  static func bytes(_ count: Int) -> String { count == 1 ? "1 byte" : "\(count) bytes" }
 
   /// `0x61 'a'`, or `0x00` where there is no such character.
   static func byte(_ byte: UInt8) -> String {

@@ -25,10 +25,15 @@ enum CassetteCheck {
           result.rules = location.declaredRules
           if let path = location.declaredRules { _ = try EnvironmentSpecification.readRules(path) }
           let redaction = RedactionFiles.paths(beside: location)
-          for path in redaction { _ = try RedactionFiles.read(path) }
           result.redaction = redaction.isEmpty ? nil : redaction
           result.shift = ShiftFiles.declared(for: location)
-          if let path = result.shift { try ShiftFiles.check(path) }
+          do {
+            for path in redaction { _ = try RedactionFiles.read(path) }
+            if let path = result.shift { try ShiftFiles.check(path) }
+          } catch let error as EnvironmentError where error.kind == .usage {
+            // Nobody has asked for these files: they are a part of what is checked.
+            throw EnvironmentError(.broken, error.message)
+          }
           result.unfinished = try CassetteSealer.unfinished(location)
         }
       } catch let error as EnvironmentError {

@@ -37,6 +37,12 @@ enum CassetteExport {
     product.losses += (stored.cassette.skipped + stored.cassette.incomplete.map { "\($0): its body was not saved" })
       .map { Loss(places: [], text: $0) }
     if let rules = location.declaredRules { product.losses.append(Loss(places: [], text: "the rules in \(rules)")) }
+    let own = URL(fileURLWithPath: location.har).resolvingSymlinksInPath()
+    for (path, _) in product.files where URL(fileURLWithPath: path).resolvingSymlinksInPath() == own {
+      throw UsageError(
+        "\(path) is the cassette itself, which has more than other tools read; name another file with --to",
+        command: command)
+    }
     try WholeFiles.write(product.files, isReplacing: options.has("--force"))
 
     for loss in product.losses { terminal.line("not carried over: \(loss.line(("interaction", "interactions")))") }

@@ -8,6 +8,8 @@ struct ReportFile {
 
   init(_ path: String) throws(EnvironmentError) {
     self.path = path
+    // Whoever reads a pipe would take the trial for the whole report.
+    guard !Self.isPipe(path) else { return }
     let isNew = access(path, F_OK) != 0
     let descriptor = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0o644)
     guard descriptor >= 0 else {
@@ -24,10 +26,24 @@ struct ReportFile {
     do {
       var data = try encoder.encode(report)
       data.append(0x0A)
-      try data.write(to: URL(fileURLWithPath: path))
+      guard Self.isPipe(path) else { return try data.write(to: URL(fileURLWithPath: path)) }
+      // Without waiting for a reader: there may never be one.
+      let descriptor = open(path, O_WRONLY | O_NONBLOCK | O_CLOEXEC)
+      guard descriptor >= 0 else {
+        throw Self.failure(path, errno == ENXIO ? "nobody reads this pipe" : String(cString: strerror(errno)))
+      }
+      _ = fcntl(descriptor, F_SETFL, 0)
+      try FileHandle(fileDescriptor: descriptor, closeOnDealloc: true).write(contentsOf: data)
+    } catch let error as EnvironmentError {
+      throw error
     } catch {
       throw Self.failure(path, error.systemReason)
     }
+  }
+
+  private static func isPipe(_ path: String) -> Bool {
+    var status = stat()
+    return stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFIFO
   }
 
   private static func failure(_ path: String, _ reason: String) -> EnvironmentError {

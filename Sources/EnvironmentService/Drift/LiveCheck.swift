@@ -65,9 +65,12 @@ package struct LiveCheck: Sendable {
     defer { client.shutdown() }
 
     var result = Result(left: questions.left)
-    var unreachable: Set<String> = []
+    var unasked: [String: [Int]] = [:]
     for question in questions.questions {
-      guard !unreachable.contains(question.backend) else { continue }
+      guard unasked[question.backend] == nil else {
+        unasked[question.backend]? += question.interactions
+        continue
+      }
       guard let (live, recorded) = origins[question.backend] else { continue }
       do {
         let asked = try await answer(client, question, at: live, by: access[question.backend].map { ReadyAccess($0) })
@@ -84,10 +87,18 @@ package struct LiveCheck: Sendable {
       } catch let error as UpstreamError {
         // Where nothing has a name, the error has the address.
         let name = question.backend == recorded.description ? "" : "upstream \(question.backend): "
-        result.failures.append(name + "\(error)")
-        // One line is enough for a backend that is not there; one that is slow may be quick to answer another request.
-        if error.kind != .timedOut, error.kind != .cut { unreachable.insert(question.backend) }
+        // One line is enough for a backend that is not there; one that answers badly may answer another request well.
+        if error.kind.isOfBackend {
+          result.failures.append(name + "\(error)")
+          unasked[question.backend] = []
+        } else {
+          result.failures.append("\(name)\(question.request.method) \(question.request.target): \(error)")
+        }
       }
+    }
+    for (backend, interactions) in unasked.sorted(by: { $0.key < $1.key }) where !interactions.isEmpty {
+      result.left.append(
+        .init(interactions: interactions.sorted(), reason: "not asked: upstream \(backend) could not be reached"))
     }
     result.findings.sort { $0.interaction < $1.interaction }
     return result
@@ -143,8 +154,8 @@ package struct LiveCheck: Sendable {
       guard let answer = try await group.next() ?? nil else {
         throw UpstreamError(
           kind: .timedOut,
-          message: "\(origin) has not answered \(question.request.method) \(question.request.target) whole within "
-            + "\(seconds) s: look why it hangs, or allow more with --timeout")
+          message:
+            "\(origin) has not answered whole within \(seconds) s: look why it hangs, or allow more with --timeout")
       }
       return answer
     }
@@ -176,6 +187,16 @@ package struct LiveCheck: Sendable {
       answer.isWhole = false
     }
     return answer
+  }
+}
+
+extension UpstreamError.Kind {
+  /// Whether it would meet any request.
+  fileprivate var isOfBackend: Bool {
+    switch self {
+    case .unresolved, .refused, .unreachable, .proxy, .tls: true
+    default: false
+    }
   }
 }
 

@@ -39,6 +39,11 @@ package enum WholeFiles {
       guard !isFolder.boolValue else {
         throw EnvironmentError(.cannotWrite, "\(path) is a folder; name a file with --to")
       }
+      // A rename would put a file in the place of a pipe or a device.
+      let kind = try? FileManager.default.attributesOfItem(atPath: path)[.type] as? FileAttributeType
+      guard kind == .typeRegular || kind == .typeSymbolicLink else {
+        throw EnvironmentError(.cannotWrite, "\(path) is no regular file; name another with --to")
+      }
       guard isReplacing else {
         throw EnvironmentError(
           .cannotWrite, "\(path) is there already; name another place with --to, or replace it with --force")

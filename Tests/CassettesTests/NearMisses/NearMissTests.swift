@@ -41,9 +41,18 @@ struct NearMissTests {
   @Test(
     "one change in a body is named, and nothing else",
     arguments: [
-      ("text/plain", "recorded text: a", "recorded text: b", "body byte 15: recorded 0x61 'a', got 0x62 'b'"),
+      (
+        "text/plain", "recorded text: a", "recorded text: b",
+        "body: recorded `recorded text: a`, got `recorded text: b`"
+      ),
       ("image/png", "\u{1}\0\u{2}", "\u{1}\u{3}\u{2}", "body byte 1: recorded 0x00, got 0x03"),
-      ("text/plain", "abc", "ab", "body length: recorded 3 bytes, got 2 bytes"),
+      ("text/plain", "abc", "ab", "body: recorded `abc`, got `ab`"),
+      ("text/plain", "grün\n", "grau\n", #"body: recorded `grün\n`, got `grau\n`"#),
+      ("image/png", "\u{1}a", "\u{1}", "body length: recorded 2 bytes, got 1 byte"),
+      (
+        "text/plain", String(repeating: "ü", count: 100) + "a", String(repeating: "ü", count: 100) + "b",
+        "body byte 200: recorded `…\(String(repeating: "ü", count: 10))a`, got `…\(String(repeating: "ü", count: 10))b`"
+      ),
       ("text/plain", "abc", "", "body: recorded `abc`, missing in the request"),
       ("text/plain", "", "abc", "body: not recorded, got `abc`"),
       (
@@ -58,7 +67,7 @@ struct NearMissTests {
       (json, #"{"a":{"b":1}}"#, #"{"a":[1]}"#, #"body $.a: recorded {"b":1}, got [1]"#),
       (json, "1", "2", "body $: recorded 1, got 2"),
       (json, #"{"a":1,"a":2}"#, #"{"a":1,"a":3}"#, "body $.a: recorded 2, got 3"),
-      (json, #"{"a":1}"#, "{broken", #"body: recorded the JSON `{"a":1}`, got `{broken`"#),
+      (json, #"{"a":1}"#, "{broken", #"body: recorded the JSON `{"a":1}`, got `{broken`, which is not read as JSON"#),
       (form, "a=1&b=2", "b=3&a=1", "form item `b`: recorded `2`, got `3`"),
     ])
   func body(_ type: String, _ recorded: String, _ actual: String, _ expected: String) {
@@ -69,10 +78,10 @@ struct NearMissTests {
   @Test("a body that has another length and differs before says both")
   func bytesAndLength() {
     let interaction = Interaction.recorded(
-      "POST", "https://a.test/x", upstream: "api", type: "text/plain", body: "abcd")
+      "POST", "https://a.test/x", upstream: "api", type: "image/png", body: "a\0cd")
     #expect(
-      says(Asked(method: "POST", target: "/x", type: "text/plain", body: "axc"), interaction) == [
-        "body byte 1: recorded 0x62 'b', got 0x78 'x'", "body length: recorded 4 bytes, got 3 bytes",
+      says(Asked(method: "POST", target: "/x", type: "image/png", body: "a\u{2}c"), interaction) == [
+        "body byte 1: recorded 0x00, got 0x02", "body length: recorded 4 bytes, got 3 bytes",
       ])
   }
 
@@ -193,11 +202,12 @@ struct NearMissTests {
     var generator = SeededGenerator(3)
     for _ in 0..<300 {
       let count = 1 + generator.upTo(200)
-      let bytes = (0..<count).map { _ in UInt8(truncatingIfNeeded: generator.next()) }
+      // No text: of that the location would be another.
+      let bytes = [0] + (0..<count).map { _ in UInt8(truncatingIfNeeded: generator.next()) }
       var interaction = Interaction.recorded("PUT", "https://a.test/blob", upstream: "api", type: "image/png")
       interaction.request.body = .bytes(bytes)
       var changed = bytes
-      let place = generator.upTo(count - 1)
+      let place = 1 + generator.upTo(count - 1)
       changed[place] ^= 1 << UInt8(generator.upTo(7))
       let found = nearMisses(
         method: "PUT", target: "/blob", upstreamName: "api", headers: ["Content-Type": "image/png"], body: changed,

@@ -92,6 +92,10 @@ struct RuleNearMissTests {
       ])
     #expect(
       try says(sent, recorded("<o><i n='2'>b</i><d/></o>"), rule) == ["body /o: recorded <d>, got <c>"])
+    #expect(
+      try says(Sent("POST", "/x", type: "text/xml", "<o>"), recorded("<o>a</o>"), rule) == [
+        "body: recorded the XML `<o>`, got `<o>`, which is not read as XML"
+      ])
   }
 
   @Test("in strict order the interaction that is expected comes first")
