@@ -62,6 +62,11 @@ struct CurlFailure {
       return (.cut, "cut the connection before the end of its answer", "look into the upstream's own log")
     case CURLE_WEIRD_SERVER_REPLY, CURLE_UNSUPPORTED_PROTOCOL, CURLE_BAD_CONTENT_ENCODING:
       return (.other, "does not answer with HTTP", "correct its address or scheme")
+    case CURLE_OUT_OF_MEMORY:
+      return (
+        .other, "cannot be answered for want of memory, or answers with a head of more than 100 KB",
+        "end something, or make the head shorter"
+      )
     case CURLE_BAD_FUNCTION_ARGUMENT:
       // All arguments are ours but one: a line of the head that curl was to keep as a field (RFC 9112, 2.2).
       return (.other, "answers with a head that is no HTTP", "see that none of its lines lacks a name")

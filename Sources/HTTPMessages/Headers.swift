@@ -21,6 +21,11 @@ package struct Headers: Sendable, Equatable, ExpressibleByDictionaryLiteral {
       self.name = name
       self.value = value
     }
+
+    /// Whether a message can have its name: more than the tokens of RFC 9110, 5.6.2, but nothing that would end it.
+    package var hasSendableName: Bool {
+      !name.isEmpty && name.utf8.allSatisfy { $0 > 0x20 && $0 != 0x7F && $0 != UInt8(ascii: ":") }
+    }
   }
 
   /// All fields in order.

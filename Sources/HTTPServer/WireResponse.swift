@@ -131,9 +131,7 @@ struct WireResponse: ~Copyable {
   }
 
   private static func canBeSent(_ field: Headers.Field) -> Bool {
-    let name = field.name.utf8
-    return !name.isEmpty && name.allSatisfy { $0 > 0x20 && $0 != 0x7F && $0 != UInt8(ascii: ":") }
-      && !field.value.utf8.contains(0)
+    field.hasSendableName && !field.value.utf8.contains(0)
   }
 
   private static func add(_ field: Headers.Field, to response: OpaquePointer) -> Bool {

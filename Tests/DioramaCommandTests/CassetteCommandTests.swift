@@ -91,6 +91,21 @@ struct CassetteCommandTests {
     #expect(nothing.text.hasSuffix("ok, 2 interactions, 0 strings\n"))
   }
 
+  @Test("check names what of a HAR is no interaction")
+  func leftOut() async throws {
+    let socket = """
+      {"startedDateTime": "2018-10-08T09:00:00Z", "time": 1, "_resourceType": "websocket", "_webSocketMessages": [],
+      "request": {"method": "GET", "url": "wss://api.example.com/", "headers": []},
+      "response": {"status": 101, "statusText": "", "headers": [], "content": {}}}
+      """
+    try folder.write(
+      #"{"log": {"version": "1.2", "creator": {"name": "Browser"}, "entries": [\#(socket)]}}"#, to: "web.har")
+    let outcome = try await Diorama.run("cassette", "check", folder.file("web"))
+    #expect(outcome.status == 0)
+    #expect(outcome.lines == ["diorama: left out: entry 1: a WebSocket"], "\(outcome.words)")
+    #expect(try await Diorama.run("cassette", "check", "--json", folder.file("web")).text.contains("a WebSocket"))
+  }
+
   @Test("check says where bodies lie that no interaction has, and --recover removes them and nothing else")
   func strayBodies() async throws {
     try await record("tape", "/a")

@@ -207,6 +207,20 @@ struct CassetteConversionTests {
       status: 66, naming: "there is no cassette")
   }
 
+  @Test("an import reads a pipe as it reads a file")
+  func piped() async throws {
+    try folder.write(tape, to: "tape.yaml")
+    let words = try Diorama.words(["cassette", "import", "/dev/stdin", "--to", folder.file("shop")])
+    let outcome = try await onThread {
+      try Child(
+        ["sh", "-c", #"f="$1"; shift; cat "$f" | "$@""#, "sh", folder.file("tape.yaml")].map { Array($0.utf8) } + words,
+        environment: Diorama.environment()
+      ).finish()
+    }
+    #expect(outcome.status == 0, "\(outcome.words)")
+    #expect(outcome.text.contains("2 interactions"), "\(outcome.text)")
+  }
+
   @Test("an export replaces neither the cassette itself nor what is no file, whatever is forced")
   func noPlace() async throws {
     try folder.write(tape, to: "tape.yaml")

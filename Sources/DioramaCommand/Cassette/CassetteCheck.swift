@@ -21,6 +21,7 @@ enum CassetteCheck {
           let contents = try CassetteVerifier.verify(location)
           result.interactions = contents.interactions
           result.strings = contents.strings
+          result.leftOut = contents.skipped.isEmpty ? nil : contents.skipped
           result.unusedBodies = contents.strayBodies
           result.rules = location.declaredRules
           if let path = location.declaredRules { _ = try EnvironmentSpecification.readRules(path) }
@@ -83,6 +84,8 @@ enum CassetteCheck {
     var redaction: [String]?
     /// The file of how its dates move.
     var shift: String?
+    /// What of its HAR is no interaction, and why.
+    var leftOut: [String]?
     /// Files among its bodies that no interaction has.
     var unusedBodies: Int?
     /// Interactions taken over from an unfinished recording.
@@ -99,6 +102,7 @@ enum CassetteCheck {
       let shift = shift.map { ", shift in \($0)" } ?? ""
       let holds = "\(counted(interactions ?? 0, "interaction")), \(counted(strings ?? 0, "string"))"
       print("\(cassette): ok, \(holds)\(rules)\(redaction)\(shift)")
+      for reason in leftOut ?? [] { terminal.line("left out: \(reason)") }
       if let unusedBodies, unusedBodies > 0 {
         let them = unusedBodies == 1 ? "is a body" : "are \(unusedBodies) bodies"
         terminal.line("beside it \(them) that no interaction has, left by something killed; --recover removes that")

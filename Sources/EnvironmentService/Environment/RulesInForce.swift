@@ -54,7 +54,7 @@ extension EnvironmentSpecification {
   package static func readRules(_ path: String) throws(EnvironmentError) -> MatchingRules {
     let data: Data
     do {
-      data = try Data(contentsOf: URL(fileURLWithPath: path))
+      data = try WholeFiles.contents(of: path)
     } catch {
       let kind: EnvironmentError.Kind = FileManager.default.fileExists(atPath: path) ? .inputOutput : .noCassette
       throw EnvironmentError(kind, "cannot read the rules \(path): \(error.systemReason); name a file of rules")

@@ -21,7 +21,7 @@ extension RulesDocument {
   init(file path: String, _ what: String) throws(EnvironmentError) {
     let data: Data
     do {
-      data = try Data(contentsOf: URL(fileURLWithPath: path))
+      data = try WholeFiles.contents(of: path)
     } catch {
       throw EnvironmentError(
         .inputOutput, "cannot read the \(what) \(path): \(error.systemReason); mend that, or name another file")

@@ -115,7 +115,7 @@ package enum CassetteReader {
       return StringStoreFile(seed: seed ?? "", recording: nil, entries: [:])
     }
     do {
-      let data = try contents(of: path)
+      let data = try WholeFiles.contents(of: path)
       return try data.withUnsafeBytes { try StringStoreFile.read($0, name: path) }
     } catch let error as CassetteError {
       throw EnvironmentError(.broken, "\(error)")
@@ -146,11 +146,6 @@ package enum CassetteReader {
       if let cassette = try? HAR.read(file.bytes, name: path, isDone: { file.giveBack($0) }) { return cassette }
     }
     // Once more in one piece: the error's line and column are counted from the beginning.
-    return try contents(of: path).withUnsafeBytes { try HAR.read($0, name: path) }
-  }
-
-  /// Read, not mapped: a file that shrinks under a map would end the process.
-  private static func contents(of path: String) throws -> Data {
-    try Data(contentsOf: URL(fileURLWithPath: path))
+    return try WholeFiles.contents(of: path).withUnsafeBytes { try HAR.read($0, name: path) }
   }
 }

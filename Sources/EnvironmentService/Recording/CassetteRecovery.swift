@@ -51,6 +51,8 @@ package enum CassetteVerifier {
   package struct Contents: Sendable {
     package var interactions: Int
     package var strings: Int
+    /// What of the HAR is no interaction, a line for each.
+    package var skipped: [String]
     /// How many files lie among its bodies that no interaction has; 0 while an unfinished recording may have them.
     package var strayBodies: Int
   }
@@ -78,7 +80,7 @@ package enum CassetteVerifier {
     let strings = stored.strings.entries.values.reduce(0) { $0 + $1.count { $0 != nil } }
     let isRecorded = access(location.partial, F_OK) == 0
     return Contents(
-      interactions: stored.cassette.interactions.count, strings: strings,
+      interactions: stored.cassette.interactions.count, strings: strings, skipped: stored.cassette.skipped,
       strayBodies: isRecorded ? 0 : CassetteSealer.strayBodies(of: stored.cassette, in: location).count)
   }
 }

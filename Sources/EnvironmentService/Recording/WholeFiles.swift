@@ -16,12 +16,18 @@ package enum WholeFiles {
       throw EnvironmentError(.noCassette, "there is no file \(path); check the name")
     }
     do {
-      // Read, not mapped: a file that shrinks under a map would end the process.
-      return [UInt8](try Data(contentsOf: URL(fileURLWithPath: path)))
+      return [UInt8](try contents(of: path))
     } catch {
       throw EnvironmentError(
         .inputOutput, "cannot read \(path): \(error.systemReason); mend that, or name another file")
     }
+  }
+
+  /// All that a file, or a pipe, has. Read, not mapped: a file that shrinks under a map would end the process.
+  static func contents(of path: String) throws -> Data {
+    let file = try FileHandle(forReadingFrom: URL(fileURLWithPath: path))
+    defer { try? file.close() }
+    return try file.readToEnd() ?? Data()
   }
 
   /// Writes files, and the folders that they need.

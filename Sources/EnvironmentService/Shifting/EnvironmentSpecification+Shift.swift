@@ -28,13 +28,9 @@ extension EnvironmentSpecification {
     }
     // Rules that were given are told to be broken at once, whatever the mode; a file's keys may be there for replay alone.
     var (places, signer) = try (shift ?? ShiftRules()).compiled(from: shiftAdvice)
-    var isDeclared = false
-    if mode == .replay, shift?.isEmpty ?? true, let file = cassette.flatMap(ShiftFiles.declared) {
-      isDeclared = true
-      (places, signer) = try ShiftFiles.read(file, variables: ProcessInfo.processInfo.environment)
-        .compiled(from: file)
-    }
-    guard mode == .replay, shift != nil || isDeclared, let recorded = recordedAt.flatMap(RFC3339.parse),
+    let file = mode == .replay && shift?.isEmpty ?? true ? cassette.flatMap(ShiftFiles.declared) : nil
+    if let file { try ShiftFiles.check(file) }
+    guard mode == .replay, shift != nil || file != nil, let recorded = recordedAt.flatMap(RFC3339.parse),
       let now = (clock.start ?? clock.provisioned).flatMap(RFC3339.parse)
     else { return (nil, nil) }
     let offset = DateOffset(
@@ -44,6 +40,11 @@ extension EnvironmentSpecification {
       return (
         nil, "dates stay as recorded, since the clock is \(kind) at the recording date; clock system moves them to now"
       )
+    }
+    // Its keys are asked for where dates move: elsewhere nobody needs to have them.
+    if let file {
+      (places, signer) = try ShiftFiles.read(file, variables: ProcessInfo.processInfo.environment)
+        .compiled(from: file)
     }
     return (
       DateShifter(offset, places: places, signer: signer),

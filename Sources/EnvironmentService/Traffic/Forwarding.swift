@@ -89,6 +89,13 @@ struct Forwarding: Sendable {
         } else {
           try await client.send(sent, to: upstream.origin, by: environment.access[index])
         }
+      if let field = response.headers.fields.first(where: { !$0.hasSendableName }) {
+        if case .stream(let pipe, _) = response.body { pipe.abandon() }
+        throw UpstreamError(
+          kind: .other,
+          message: "\(upstream.origin) answers with the header field '\(field.name)', whose name no message may have: "
+            + "correct it there")
+      }
       return Exchanged(
         request: request, requestBody: spool, upload: upload, response: response, startedAt: startedAt, clock: clock)
     } catch let error as UpstreamError {

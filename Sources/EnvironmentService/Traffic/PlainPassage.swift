@@ -134,7 +134,7 @@ extension PlainPassage: RawReceiver {
         let type = String(decoding: value, as: UTF8.self)
         isText = isText || TextualType.contains(type)
         return StreamKind(contentType: type) == nil && !matcher.mayOccur(in: value)
-      case .passed: return !matcher.mayOccur(in: value)
+      case .passed: return name.isToken && !matcher.mayOccur(in: value)
       }
     }
     return isPlain && (!isText || !matcher.mayOccur(in: response.bytes))

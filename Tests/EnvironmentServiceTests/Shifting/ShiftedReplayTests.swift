@@ -307,6 +307,12 @@ struct ShiftedReplayTests {
         #expect(environment.notes.contains { $0.hasPrefix("dates stay as recorded, since the clock is frozen") })
         #expect(try await environment.get("/plain").text == Self.answer)
       }
+      // Nobody needs a key where nothing moves.
+      try world.write(#"{"jwt": [{"key": "env:DIORAMA_NO_SUCH"}]}"#, to: "c.shift.json")
+      try await world.run(.replay) { environment async throws in
+        #expect(try await environment.get("/plain").text == Self.answer)
+      }
+      #expect(throws: EnvironmentError.self) { try world.provision(.replay, [:], Self.at(Self.replayed)) }
       try world.write(#"{"dats": []}"#, to: "c.shift.json")
       #expect(throws: EnvironmentError.self) { try world.provision(.replay) }
     }

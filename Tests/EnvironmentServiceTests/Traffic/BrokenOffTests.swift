@@ -76,6 +76,23 @@ struct BrokenOffTests {
   }
 
   @Test(
+    "an answer with a field that no message can have is a 502 that names it, and is not recorded",
+    arguments: [Mode.record, .proxy])
+  func badField(mode: Mode) async throws {
+    try await withWorld(script: { connection in
+      _ = try connection.readHead()
+      try connection.write("HTTP/1.1 200 OK\r\nX Bad: 1\r\nContent-Length: 2\r\n\r\nok")
+    }) { world, upstream in
+      let environment = try world.provision(mode, ["api": upstream.origin])
+      let answer = try await environment.get("/")
+      #expect(answer.status == 502)
+      #expect(answer.text.contains("'X Bad'"))
+      let (report, _) = await environment.end()
+      #expect(report.requests.failed == 1 && report.requests.total == 1)
+    }
+  }
+
+  @Test(
     "when the app leaves, the upstream's connection is closed and nothing is recorded",
     arguments: ["before the head", "in a stream", "in a text"], [Mode.record, .proxy])
   func appLeaves(moment: String, mode: Mode) async throws {
