@@ -155,7 +155,10 @@ struct EndpointURLMatcher {
       guard index < text.count else { return nil }
       var end = index + 1
       if text[index].asciiLowercased != byte {
-        guard isEncoded, let range = spelling(of: byte, at: index, in: text) else { return nil }
+        // The colon before a port is escaped wherever the scheme's is, also where nothing is percent-encoded.
+        guard isEncoded || byte == AddressByte.colon, let range = spelling(of: byte, at: index, in: text) else {
+          return nil
+        }
         end = range.upperBound
       }
       if byte == AddressByte.colon { colon = Array(text[index..<end]) }

@@ -148,6 +148,20 @@ struct SpellingTests {
         == "https://dev.api1.com/x https://dev.api1.com/y")
   }
 
+  @Test(
+    "comes back with its port's colon escaped, too",
+    arguments: [
+      (#"{"u":"http\u003a\/\/127.0.0.1\u003a20014\/x"}"#, #"{"u":"https\u003a\/\/dev.api1.com\u003a8443\/x"}"#),
+      ("<a href='http&#58;//127.0.0.1&#58;20013/x'>", "<a href='https&#58;//dev.api1.com/x'>"),
+      ("<a href='http&colon;//127.0.0.1&colon;20014/x'>", "<a href='https&colon;//dev.api1.com&colon;8443/x'>"),
+      ("http://localhost&#x3A;20013/x", "https://dev.api1.com/x"),
+      (#"http:\/\/[::1]\u003a20014\/x"#, #"https:\/\/dev.api1.com\u003a8443\/x"#),
+      (#"http\u003a//127.0.0.1\u003a1/x"#, #"http\u003a//127.0.0.1\u003a1/x"#),
+    ])
+  func escapedPort(_ app: String, _ upstream: String) throws {
+    #expect(try Sample.toUpstream(app) == upstream)
+  }
+
   @Test("the next item of a form is no longer within the URL of the one before")
   func formItems() throws {
     #expect(
