@@ -9,13 +9,13 @@ indirect enum BodyKind: Equatable {
     switch essence {
     case "", "text/plain": self = .unsaid(.text)
     case "application/x-www-form-urlencoded": self = .unsaid(.form)
-    case "multipart/form-data": self = .multipart
     case "application/json", "text/json", "application/ndjson", "application/x-ndjson", "application/jsonl",
       "application/json-seq",
       // Each event's data is a document of its own.
       "text/event-stream":
       self = .json
     case "text/html", "text/xml", "application/xml": self = .markup
+    case let type where type.hasPrefix("multipart/"): self = .multipart
     case let type where type.hasSuffix("+json"): self = .json
     case let type where type.hasSuffix("+xml"): self = .markup
     case let type where type.hasPrefix("text/"): self = .text

@@ -121,10 +121,8 @@ package struct BodyRedactor {
   /// What a body that says little of itself is; nil as long as there is nothing but white space of it.
   private func tell(_ bytes: [UInt8], isLast: Bool) -> BodyKind? {
     guard case .unsaid(let other) = kind else { return kind }
-    guard let first = bytes.first(where: { $0 != 0x20 && $0 != 0x09 && $0 != 0x0A && $0 != 0x0D }) else {
-      return isLast || bytes.count > 4096 ? other : nil
-    }
-    return first == UInt8(ascii: "{") || first == UInt8(ascii: "[") ? .json : other
+    guard let isJSON = JSONStream.begins(bytes) else { return isLast || bytes.count > 4096 ? other : nil }
+    return isJSON ? .json : other
   }
 
   private mutating func settle(_ kind: BodyKind) {
@@ -132,13 +130,15 @@ package struct BodyRedactor {
     secrets = SecretStream(redactor.secrets, kind.spelling)
     patterns = PatternStream(redactor.rules.patterns, kind.spelling)
     let rules = redactor.rules
+    let looksIntoJSON = !rules.json.isEmpty || !rules.patterns.isEmpty || redactor.secrets.hasNumeric
+    let json = looksIntoJSON ? JSONStream(paths: rules.json, patterns: rules.patterns) : nil
     switch kind {
-    case .json where !rules.json.isEmpty || !rules.patterns.isEmpty || redactor.secrets.hasNumeric:
-      structure = .json(JSONStream(paths: rules.json, patterns: rules.patterns))
+    case .json: structure = json.map(Structure.json) ?? .none
     case .form where !rules.form.isEmpty || !rules.patterns.isEmpty:
       structure = .form(FormStream(names: rules.form, patterns: rules.patterns))
-    case .multipart where !rules.form.isEmpty:
-      structure = MultipartStream(contentType: contentType ?? "", names: rules.form).map(Structure.multipart) ?? .none
+    case .multipart where !rules.form.isEmpty || json != nil:
+      structure =
+        MultipartStream(contentType: contentType ?? "", names: rules.form, json: json).map(Structure.multipart) ?? .none
     default: break
     }
   }

@@ -25,6 +25,13 @@ struct JSONStream {
     self.patterns = patterns
   }
 
+  /// Whether a text begins as JSON that can hold something; nil as long as there is nothing but white space of it.
+  static func begins(_ bytes: [UInt8]) -> Bool? {
+    bytes.first { $0 != 0x20 && $0 != 0x09 && $0 != 0x0A && $0 != 0x0D }.map {
+      $0 == UInt8(ascii: "{") || $0 == UInt8(ascii: "[")
+    }
+  }
+
   mutating func push(_ chunk: [UInt8], isLast: Bool = false) -> [UInt8] {
     var output: [UInt8] = []
     output.reserveCapacity(chunk.count + 64)

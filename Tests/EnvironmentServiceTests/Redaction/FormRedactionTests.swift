@@ -1,3 +1,4 @@
+import Cassettes
 import Testing
 
 @testable import EnvironmentService
@@ -35,6 +36,27 @@ struct FormRedactionTests {
     "--B\r\nContent-Disposition: form-data; name=\"a\"\r\n\r\n1\r\n--B\r\nContent-Disposition: form-data; name=\"PIN\"; "
     + "filename=\"f\"\r\nContent-Type: text/plain\r\n\r\nsec\r\nret--B\r\n--B\r\n"
     + "Content-Disposition: form-data; name=\"b\"\r\n\r\n--\r\n--B--\r\nend"
+
+  @Test("lose what JSON paths find in a multipart body's parts, said to be JSON or not, wherever chunks are cut")
+  func jsonParts() throws {
+    func body(_ secret: String) -> String {
+      let parts = [
+        "Content-Type: application/json\r\n\r\n{\"ssn\":\"\(secret)\",\"a\":1.0}",
+        "content-disposition: form-data; name=\"meta\"\r\n\r\n \n[{\"ssn\": \"\(secret)\"}]",
+        "Content-Type: text/csv\r\n\r\n{\"ssn\":1}", "Content-Type: text/plain\r\n\r\nssn {\"ssn\":2}", "\r\n",
+        "\r\n  ",
+      ]
+      return parts.map { "--B\r\n\($0)\r\n" }.joined() + "--B--\r\n"
+    }
+    let bytes = Array(body("canary").utf8)
+    for cut in 0...bytes.count {
+      let json = JSONStream(paths: [try JSONPath("$..ssn")], patterns: .none)
+      var stream = try #require(MultipartStream(contentType: "multipart/mixed; boundary=B", names: [], json: json))
+      let output = stream.push(Array(bytes[..<cut])) + stream.push(Array(bytes[cut...]), isLast: true)
+      #expect(String(decoding: output, as: UTF8.self) == body("<redacted>"), "cut at \(cut)")
+      #expect(stream.hasFound)
+    }
+  }
 
   @Test("lose the content of a multipart form's parts by name, wherever chunks are cut")
   func multipart() throws {
