@@ -54,6 +54,21 @@ package struct WebSocketPlayback: Sendable {
     return .plays(due(since: recorded.time))
   }
 
+  /// The app closes.
+  ///
+  /// - Parameter message: its close.
+  /// - Returns: what the server still sent after the recorded one, its own close last; nil where the app did not close
+  ///   then.
+  package mutating func close(_ message: WebSocketMessage) -> [Due]? {
+    guard next < frames.count, frames[next].message.kind == .close else { return nil }
+    let recorded = frames[next]
+    next += 1
+    var due = due(since: recorded.time)
+    // A server that repeated the app's close (RFC 6455, 5.5.1) repeats this one, whose code may be another.
+    if let last = due.indices.last, due[last].message == recorded.message { due[last].message = message }
+    return due
+  }
+
   /// The server's messages up to the app's next one.
   private mutating func due(since time: Double) -> [Due] {
     var due: [Due] = []

@@ -116,7 +116,7 @@ struct WebSocketForwarding: Sendable {
       log.ended(isApp: isFromApp)
     } catch let failure as WebSocketReader.Failure {
       // Neither passed on nor recorded: both sides are told, as the app will be told in replay.
-      log.close(failure, "the \(isFromApp ? "app" : "upstream") sent \(failure)")
+      log.close(failure, "the \(isFromApp ? "app" : "upstream") sent \(failure)", isFromApp: isFromApp)
       try? await target.write(messages.rest)
       other.abandon()
     } catch is BytePipe.ReaderGone {

@@ -13,10 +13,14 @@ final class WebSocketLog: Sendable {
     var failure: String?
     /// How it ended where nobody has said so: whose side was first.
     var end: BodyEnd?
-    var hasClose = false
+    /// Who has closed; the other side may still speak until it closes, too (RFC 6455, 5.5.1).
+    var hasAppClosed = false
+    var hasServerClosed = false
     /// What ended it where a message could not be passed on, and why.
     var goodbye: WebSocketMessage?
     var reason: String?
+
+    func hasClosed(isApp: Bool) -> Bool { isApp ? hasAppClosed : hasServerClosed }
   }
 
   private let state = Guarded(State())
@@ -26,8 +30,13 @@ final class WebSocketLog: Sendable {
   /// Why it is not to be kept; nil for a whole one.
   var failure: String? { state.withLock { $0.failure } }
 
-  /// How it ended.
-  var end: BodyEnd { state.withLock { $0.hasClose ? .whole : $0.end ?? .open } }
+  /// How it ended. An app's close that was not answered is enough, unless the server broke off then.
+  var end: BodyEnd {
+    state.withLock { state in
+      let isWhole = state.hasServerClosed || (state.hasAppClosed && state.end != .cut)
+      return isWhole ? .whole : state.end ?? .open
+    }
+  }
 
   /// What both sides are told where a message could not be passed on.
   var goodbye: WebSocketMessage? { state.withLock { $0.goodbye } }
@@ -36,30 +45,34 @@ final class WebSocketLog: Sendable {
   var reason: String? { state.withLock { $0.reason } }
 
   /// Ends it before a message that cannot be recorded.
-  func close(_ failure: WebSocketReader.Failure, _ reason: String) {
+  func close(_ failure: WebSocketReader.Failure, _ reason: String, isFromApp: Bool) {
     state.withLock { state in
-      guard state.goodbye == nil, !state.hasClose else { return }
+      guard state.goodbye == nil, !state.hasServerClosed, !state.hasClosed(isApp: isFromApp) else { return }
       let goodbye = WebSocketMessage.close(failure.code, failure.reason)
       state.goodbye = goodbye
       state.reason = reason
-      state.hasClose = true
+      state.hasServerClosed = true
       state.frames.append(
         WebSocketFrame(isFromApp: false, time: Date().timeIntervalSince1970, message: goodbye))
     }
   }
 
-  /// A message came by; those that only keep the connection alive are of no interest.
+  /// A message came by; those that only keep the connection alive are of no interest, nor is what a side sends after its
+  /// close, nor the app's answer to the server's close, which nothing follows.
   ///
   /// - Throws: a `WebSocketReader.Failure` where there would be too much to keep.
   func add(_ message: WebSocketMessage, isFromApp: Bool) throws(WebSocketReader.Failure) {
     guard message.kind == .close || !message.kind.isControl else { return }
     try state.withLock { state throws(WebSocketReader.Failure) in
-      guard !state.hasClose, state.failure == nil else { return }
+      guard !state.hasClosed(isApp: isFromApp), state.failure == nil else { return }
       state.size += message.payload.count
       guard state.size <= Self.limit else {
         throw WebSocketReader.Failure(code: 1009, reason: "more than \(Self.limit) bytes of messages")
       }
-      state.hasClose = message.kind == .close
+      if message.kind == .close {
+        if isFromApp { state.hasAppClosed = true } else { state.hasServerClosed = true }
+        guard !isFromApp || !state.hasServerClosed else { return }
+      }
       state.frames.append(
         WebSocketFrame(isFromApp: isFromApp, time: Date().timeIntervalSince1970, message: message))
     }

@@ -61,6 +61,8 @@ struct WebSocketReplay: Sendable {
   let rewriting: WebSocketRewriting
   /// Whether the server's side has said that it closes.
   private let hasClosed = Guarded(false)
+  /// The waits for what is due, which end when the app closes as it did.
+  private let waits = RunningStreams()
 
   init(environment: Environment, app: Duplex, url: String, end: BodyEnd, rewriting: WebSocketRewriting) {
     self.environment = environment
@@ -91,8 +93,8 @@ struct WebSocketReplay: Sendable {
     feed.yield(batch(first, playback))
     let goodbye = await listen(&playback, feed)
     feed.finish()
-    // The app has closed, or is told so now: what would be due later comes too late.
-    if pace != .instant { player.cancel() }
+    // The app has gone, or closed elsewhere, or is told to: what would be due later comes too late.
+    if pace != .instant, !waits.isOver { player.cancel() }
     await player.value
     if let goodbye, !hasClosed.withLock({ $0 }) { try? await app.outgoing.write(goodbye.frame()) }
     app.outgoing.finish()
@@ -127,7 +129,12 @@ struct WebSocketReplay: Sendable {
               app.outgoing.offer($0)
             }
           case .pong: break
-          case .close: goodbye = message
+          case .close:
+            goodbye = message
+            guard let due = playback.close(message) else { break }
+            feed.yield(batch(due, playback))
+            // The app waits for the answer, and for nothing before it.
+            waits.end()
           case .text, .binary:
             let sent = rewriting.toUpstream(message) ?? message
             switch playback.take(environment.redactor.redact(shifter?.reversed.message(sent) ?? sent)) {
@@ -152,7 +159,7 @@ struct WebSocketReplay: Sendable {
     do {
       for await batch in batches {
         for due in batch.due {
-          try await environment.streams.wait { try await batch.wait.wait(due.milliseconds) }
+          try await wait(batch, due.milliseconds)
           if due.message.kind == .close { hasClosed.withLock { $0 = true } }
           let message = rewriting.toApp(due.message) ?? due.message
           try await app.outgoing.write((shifter?.message(message) ?? message).frame())
@@ -162,6 +169,15 @@ struct WebSocketReplay: Sendable {
       }
     } catch {
       // Nobody listens any more.
+    }
+  }
+
+  /// Waits until a message of the batch's is due, or the app has closed as it did.
+  private func wait(_ batch: Batch, _ milliseconds: Int) async throws {
+    do {
+      try await waits.wait { try await batch.wait.wait(milliseconds) }
+    } catch {
+      guard waits.isOver, !Task.isCancelled else { throw error }
     }
   }
 

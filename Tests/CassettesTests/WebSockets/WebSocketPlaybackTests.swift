@@ -51,6 +51,30 @@ struct WebSocketPlaybackTests {
     #expect(playback.take(Self.text("b")) == .miss("message 2, 'b', is not recorded: there are 1"))
   }
 
+  @Test("sends what the server sent after the app's close once that has come")
+  func close() {
+    var playback = Self.playback([">a", ">close", "<1", "<bye"])
+    _ = playback.take(Self.text("a"))
+    #expect(playback.close(.close(1000)) == [Self.due(1, "1"), Self.due(2, "bye")])
+    #expect(playback.isOver)
+  }
+
+  @Test("answers a close with that close where the recorded answer repeated the recorded one")
+  func answer() {
+    var playback = Self.playback([">close", "<1", "<close"])
+    let due = playback.close(.close(1001, "elsewhere"))
+    #expect(due?.map(\.message) == [Self.text("1"), .close(1001, "elsewhere")])
+  }
+
+  @Test(
+    "tells a close where the app did not close from one after which nothing is recorded",
+    arguments: [[">a", ">b", "<1", ">close", "<close"], [">a", "<close"], [">a"], [">a", ">close"]])
+  func nothing(lines: [String]) {
+    var playback = Self.playback(lines)
+    _ = playback.take(Self.text("a"))
+    #expect(playback.close(.close(1000)) == (lines.last == ">close" ? [] : nil))
+  }
+
   @Test("takes JSON of the same value for the same")
   func json() {
     var playback = Self.playback([">{\"a\": 1, \"b\": [1.0]}", ">[1]"])

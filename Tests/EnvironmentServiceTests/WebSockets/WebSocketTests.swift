@@ -9,6 +9,25 @@ import Testing
 
 /// A server that greets, answers each text with itself in capitals and each bytes backwards, and closes on `bye`.
 private func chatServer() throws -> TestUpstream {
+  try server(greeting: ["hello"]) { message in
+    let said = String(decoding: message.payload, as: UTF8.self)
+    return switch message.kind {
+    case .text where said == "bye": [.close(4000, "as you wish")]
+    case .text: [saying(said.uppercased())]
+    case .binary: [WebSocketMessage(.binary, message.payload.reversed())]
+    case .ping: [WebSocketMessage(.pong, message.payload)]
+    case .close: [message]
+    case .pong: []
+    }
+  }
+}
+
+private func saying(_ text: String) -> WebSocketMessage { WebSocketMessage(.text, Array(text.utf8)) }
+
+/// A server that says something at first and to each message until it has closed; it goes with the app's close.
+private func server(
+  greeting: [String] = [], answer: @escaping @Sendable (WebSocketMessage) -> [WebSocketMessage]
+) throws -> TestUpstream {
   try TestUpstream { request in
     guard WebSocketHandshake.isAsked(by: request) else { return text("no", status: 426) }
     #expect(request.headers["Sec-WebSocket-Extensions"] == nil)
@@ -20,26 +39,16 @@ private func chatServer() throws -> TestUpstream {
       ])
     response.upgrade = { duplex in
       Task {
-        try await duplex.outgoing.write(WebSocketMessage(.text, Array("hello".utf8)).frame())
+        for said in greeting { try await duplex.outgoing.write(saying(said).frame()) }
         var reader = WebSocketReader(isMasked: true)
         var hasClosed = false
         var isOver = false
         while !isOver, let chunk = try await duplex.incoming.read() {
           var answers: [WebSocketMessage] = []
           try reader.push(chunk) { message in
-            let said = String(decoding: message.payload, as: UTF8.self)
-            switch message.kind {
-            case .text where said == "bye":
-              hasClosed = true
-              answers.append(.close(4000, "as you wish"))
-            case .text: answers.append(WebSocketMessage(.text, Array(said.uppercased().utf8)))
-            case .binary: answers.append(WebSocketMessage(.binary, message.payload.reversed()))
-            case .ping: answers.append(WebSocketMessage(.pong, message.payload))
-            case .close:
-              if !hasClosed { answers.append(message) }
-              isOver = true
-            default: break
-            }
+            isOver = isOver || message.kind == .close
+            if !hasClosed { answers += answer(message) }
+            hasClosed = hasClosed || answers.last?.kind == .close
           }
           for answer in answers { try await duplex.outgoing.write(answer.frame()) }
         }
@@ -93,6 +102,23 @@ private final class Chat: Sendable {
   func nextText() async throws -> String? { try await next().map { String(decoding: $0.payload, as: UTF8.self) } }
 }
 
+extension World {
+  /// Writes a cassette with one WebSocket, whose messages came so many seconds after its beginning.
+  fileprivate func write(_ messages: [(Double, isFromApp: Bool, WebSocketMessage)]) throws {
+    let start = 1_538_989_200.0
+    let interaction = Interaction(
+      upstream: "api", startedAt: "2018-10-08T09:00:00.000Z", milliseconds: 90_000,
+      request: RecordedRequest(
+        method: RecordedRequest.webSocketMethod, url: "http://a.test/chat", headers: [:], body: .empty),
+      response: RecordedResponse(status: 101, reason: "", headers: [:], body: .empty),
+      webSocket: messages.map { WebSocketFrame(isFromApp: $0.isFromApp, time: start + $0.0, message: $0.2) })
+    let header = CassetteHeader(
+      recordedAt: "2018-10-08T09:00:00Z", upstreams: [.init(name: "api", origin: try Origin(parsing: "http://a.test"))])
+    let cassette = Cassette(header: header, interactions: [interaction])
+    try write(String(decoding: HAR.write(cassette), as: UTF8.self), to: "c.har")
+  }
+}
+
 @Suite("WebSockets")
 struct WebSocketTests {
   /// What the app does, in a recording as in its replay.
@@ -135,6 +161,35 @@ struct WebSocketTests {
       #expect(replayed.requests.replayed == 1)
       #expect(replayed.ok)
       #expect(upstream.requestCount == 1)
+    }
+  }
+
+  @Test(
+    "whose server goes on after the app's close are recorded and replayed up to its own, or to where it breaks off",
+    arguments: [true, false])
+  func late(closes: Bool) async throws {
+    let upstream = try server { message in
+      guard message.kind == .close else { return [] }
+      return [saying("one"), saying("two")] + (closes ? [.close(4001, "server says bye")] : [])
+    }
+    func talk(_ environment: Environment) async throws {
+      let chat = try await Chat(environment)
+      for said in ["1", "2"] { try chat.say(said) }
+      try chat.send(.close(1000))
+      #expect(try await chat.nextText() == "one")
+      #expect(try await chat.nextText() == "two")
+      #expect(try await chat.next() == (closes ? .close(4001, "server says bye") : nil))
+    }
+    try await withWorld(upstream) { world in
+      try await world.record(["api": upstream.origin]) { try await talk($0) }
+      let interaction = try #require(try world.cassette().interactions.first)
+      #expect(interaction.response.end == (closes ? .whole : .cut))
+      let frames = interaction.webSocket ?? []
+      #expect(frames.map(\.isFromApp) == [true, true, true, false, false] + (closes ? [false] : []))
+      for pace in [StreamPace.instant, .recorded] {
+        let replayed = try await world.run(.replay, with: { $0.streams = pace }) { try await talk($0) }
+        #expect(replayed.ok)
+      }
     }
   }
 
@@ -279,23 +334,10 @@ struct WebSocketTests {
   @Test("with streams by the timeline, an answer comes when the clock has been moved as far")
   func timeline() async throws {
     try await withWorld { world in
-      let said = { (text: String) in WebSocketMessage(.text, Array(text.utf8)) }
-      let start = 1_538_989_200.0
-      let interaction = Interaction(
-        upstream: "api", startedAt: "2018-10-08T09:00:00.000Z", milliseconds: 90_000,
-        request: RecordedRequest(
-          method: RecordedRequest.webSocketMethod, url: "http://a.test/chat", headers: [:], body: .empty),
-        response: RecordedResponse(status: 101, reason: "", headers: [:], body: .empty),
-        webSocket: [
-          WebSocketFrame(isFromApp: true, time: start + 5, message: said("when?")),
-          WebSocketFrame(isFromApp: false, time: start + 65, message: said("now")),
-          WebSocketFrame(isFromApp: false, time: start + 65, message: .close(1000)),
-        ])
-      let header = CassetteHeader(
-        recordedAt: "2018-10-08T09:00:00Z",
-        upstreams: [.init(name: "api", origin: try Origin(parsing: "http://a.test"))])
-      try world.write(
-        String(decoding: HAR.write(Cassette(header: header, interactions: [interaction])), as: UTF8.self), to: "c.har")
+      try world.write([
+        (5, isFromApp: true, saying("when?")), (65, isFromApp: false, saying("now")),
+        (65, isFromApp: false, .close(1000)),
+      ])
       try await world.run(.replay, with: { $0.streams = .timeline }) { environment async throws in
         let clock = DioramaClock(environment.state.withLock { $0.live.world.timeline })
         let chat = try await Chat(environment)
@@ -308,6 +350,39 @@ struct WebSocketTests {
         #expect(try await chat.nextText() == "now")
         #expect(try await chat.next()?.closeCode == 1000)
         try? chat.send(.close(1000))
+        #expect(try await chat.next() == nil)
+      }
+    }
+  }
+
+  @Test("with streams by the timeline, what is left comes at once when the app has closed: it would wait for it")
+  func closedEarly() async throws {
+    try await withWorld { world in
+      try world.write([
+        (5, isFromApp: false, saying("soon")), (65, isFromApp: true, .close(1000)),
+        (70, isFromApp: false, saying("late")),
+        (75, isFromApp: false, .close(4001)),
+      ])
+      try await world.run(.replay, with: { $0.streams = .timeline }) { environment async throws in
+        let chat = try await Chat(environment)
+        try chat.send(.close(1000))
+        #expect(try await chat.nextText() == "soon")
+        #expect(try await chat.nextText() == "late")
+        #expect(try await chat.next() == .close(4001))
+        #expect(try await chat.next() == nil)
+      }
+    }
+  }
+
+  @Test("recorded up to the app's close, as they once were, answer with that close")
+  func recordedToClose() async throws {
+    try await withWorld { world in
+      try world.write([(1, isFromApp: true, saying("a")), (2, isFromApp: true, .close(1000))])
+      try await world.run(.replay) { environment async throws in
+        let chat = try await Chat(environment)
+        try chat.say("a")
+        try chat.send(.close(1000, "bye"))
+        #expect(try await chat.next() == .close(1000, "bye"))
         #expect(try await chat.next() == nil)
       }
     }
