@@ -69,6 +69,23 @@ static inline int diorama_connection_fields(
   return MHD_get_connection_values_n(connection, MHD_HEADER_KIND, callback, context);
 }
 
+// Whether a header field goes on in a further line (RFC 9112, 5.2). libmicrohttpd 0.9.75 puts such a line behind the
+// field's name instead of its value, `X: one`, ` two` becoming `Xtwo: one`, and for that copies the name to memory that it
+// takes later: it then lies behind the value, which it otherwise precedes.
+static inline enum MHD_Result diorama_field_is_in_place(
+  void *is_folded, enum MHD_ValueKind kind, const char *name, size_t name_length, const char *value, size_t length) {
+  (void)kind, (void)name_length, (void)length;
+  if (!value || name < value) return MHD_YES;
+  *(int *)is_folded = 1;
+  return MHD_NO;
+}
+
+static inline int diorama_connection_has_folded_field(struct MHD_Connection *connection) {
+  int is_folded = 0;
+  MHD_get_connection_values_n(connection, MHD_HEADER_KIND, diorama_field_is_in_place, &is_folded);
+  return is_folded;
+}
+
 // The connection ends with its next answer, which says so. libmicrohttpd takes that decision from the request's own
 // fields, so one is added to them.
 static inline enum MHD_Result diorama_connection_close_after_answer(struct MHD_Connection *connection) {

@@ -65,6 +65,11 @@ extension Connection {
   // MARK: The head
 
   private func headArrived(_ raw: OpaquePointer) -> MHD_Result {
+    guard diorama_connection_has_folded_field(raw) == 0 else {
+      // It may be the one that says where the request ends.
+      _ = diorama_connection_close_after_answer(raw)
+      return refuse(raw, .fieldFolded)
+    }
     let limit = core.configuration.headerLimit
     let head = diorama_connection_head_size(raw)
     if head > limit / 2 {

@@ -18,6 +18,9 @@ struct Refusal: Sendable {
   static let headTooLarge = Refusal(
     status: 431, reason: "Request Header Fields Too Large",
     detail: "the request's head has more bytes than one may have; send fewer or shorter fields")
+  static let fieldFolded = Refusal(
+    status: 400, reason: "Bad Request",
+    detail: "a header field of the request goes on in a further line (RFC 9112, 5.2); send its value in one line")
   static let bodyTooLarge = Refusal(
     status: 413, reason: "Content Too Large",
     detail: "the request's body has more bytes than one may have; send less")

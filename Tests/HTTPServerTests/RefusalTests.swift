@@ -31,6 +31,8 @@ struct RefusalTests {
     arguments: [
       ("GET /\(long) HTTP/1.1\r\nHost: a\r\n\r\n", 414),
       ("GET / HTTP/1.1\r\nHost: a\r\nX: \(long)\r\n\r\n", 431),
+      ("GET / HTTP/1.1\r\nHost: a\r\nX: one\r\n two\r\n\r\n", 400),
+      ("POST / HTTP/1.1\r\nHost: a\r\nX: a\r\n\tb\r\n\tc\r\nY: d\r\nContent-Length: 2\r\n\r\nhi", 400),
       ("POST / HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 11\r\n\r\n", 413),
       ("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 11\r\n\r\nhello", 413),
       ("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: gzip\r\n\r\n", 501),
@@ -40,6 +42,20 @@ struct RefusalTests {
       let answer = try await ask(port, request)
       #expect(answer.status == status)
       #expect(try document(of: answer).detail.contains(";"), "it says what to do next")
+    }
+  }
+
+  @Test("ends the connection where a folded field may have said how long the body is")
+  func folded() async throws {
+    try await withServer(.init(), TestHandler.mirror) { port in
+      let end = try await onThread {
+        let client = try RawClient(port: port)
+        let answer = try client.exchange(
+          "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n 7\r\n\r\n\(String.get("/"))")
+        #expect(answer.status == 400)
+        return try client.receive()
+      }
+      #expect(end.isEmpty)
     }
   }
 
