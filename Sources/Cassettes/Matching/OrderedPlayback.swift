@@ -44,14 +44,18 @@ struct OrderedPlayback: Sendable {
     return awaited(by: interaction) == nil ? interaction : nil
   }
 
-  /// Whether the next of a group waits for another interaction.
-  func isEarly(_ group: Int) -> Bool {
-    let place = Int(begun[group])
-    return place < index.count(of: group) && awaited(by: index.interaction(place, of: group)) != nil
-  }
+  /// Whether a group of which none can be played has one for later.
+  ///
+  /// It is not asked what that one waits for: the last one awaited may have been played since.
+  func isEarly(_ group: Int) -> Bool { !played[index.interaction(index.count(of: group) - 1, of: group)] }
 
   /// The recordings of the latest state that has been reached count: the first that was not played, else the last again.
   private func nextInState(in group: Int) -> Int? {
+    let next = Int(begun[group])
+    // A change comes in its turn, for what follows waits for each; none is made again that is recorded once more for later.
+    if next < index.count(of: group), index.sequence?.isMover(index.interaction(next, of: group)) == true {
+      return nextInSequence(in: group)
+    }
     var state = -1
     var choice: Int?
     // Of those that have all been played the last is of the latest state.

@@ -89,9 +89,10 @@ package struct Playback: Sendable {
     index.group(of: key) != nil
   }
 
-  /// Whether the request is recorded for later: something else has to be played before it, in strict order.
+  /// Whether a request for which there is nothing to play now is recorded for later: something else has to be played
+  /// before it.
   package func isEarly(_ key: MatchKey) -> Bool {
-    guard let ordered, index.order == .strict, let group = index.group(of: key) else { return false }
+    guard let ordered, index.order.isSequence, let group = index.group(of: key) else { return false }
     return ordered.isEarly(group)
   }
 

@@ -55,6 +55,12 @@ struct RecordedSequence: Sendable {
   /// How many movers come before an interaction, those that overlapped with it among them.
   func moversBefore(_ interaction: Int) -> Int { Int(before[interaction]) }
 
+  /// Whether others wait for an interaction.
+  func isMover(_ interaction: Int) -> Bool {
+    let place = moversBefore(interaction)
+    return place < movers.count && movers[place] == interaction
+  }
+
   /// Whether a mover that comes before an interaction was over when that began.
   func precedes(_ mover: Int, _ interaction: Int) -> Bool { ends[mover] <= begins[interaction] }
 

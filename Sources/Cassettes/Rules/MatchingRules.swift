@@ -128,4 +128,7 @@ package enum PlaybackOrder: String, Sendable, CaseIterable, Codable {
   case state
   /// In any order: of recordings that only rules make equal, the one that is equal without them first.
   case free
+
+  /// Whether an interaction may have to wait for another one.
+  package var isSequence: Bool { self == .strict || self == .state }
 }

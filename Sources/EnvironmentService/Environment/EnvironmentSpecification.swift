@@ -71,7 +71,7 @@ package struct EnvironmentSpecification: Sendable, Codable {
   package var rulesFile: String?
   /// In which order interactions play; nil: what the rules say, else each request's repeats as recorded.
   package var order: PlaybackOrder?
-  /// Seconds for which strict order holds a request that comes too early; nil: ``Environment/turnSeconds``.
+  /// Seconds for which a request that comes before its turn is held; nil: ``Environment/turnSeconds``.
   package var turnSeconds: Double?
   /// What is taken out of recordings beside what always is; files beside the cassette add to it.
   package var redaction = RedactionRules()

@@ -61,7 +61,7 @@ extension Environment {
 
   private func played() {
     news.added(self)
-    if replay?.index.order == .strict { turns.go() }
+    if replay?.index.order.isSequence == true { turns.go() }
   }
 
   /// The response for an interaction that has been played, built now if it was never built.

@@ -57,8 +57,8 @@ extension Environment {
   /// Seconds for which a request that comes before its turn is held, where nothing else is asked for.
   static let turnSeconds = 5.0
 
-  /// Holds a request that comes before its turn in strict order until what was recorded before it has been played: which of
-  /// those that an app sends at the same time comes first is chance.
+  /// Holds a request that comes before its turn, in strict order or that of the state, until what it waits for has been
+  /// played: which of those that an app sends at the same time comes first is chance.
   ///
   /// - Parameters:
   ///   - keys: of the request, in the recording's time where dates are moved.

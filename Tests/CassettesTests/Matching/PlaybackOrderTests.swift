@@ -134,6 +134,39 @@ struct PlaybackOrderTests {
     #expect(playback.next(for: key("GET", "/orders/1")) == 1)
   }
 
+  @Test("state: changes that overlapped in the recording come in any order, others are early until it is their turn")
+  func concurrentChanges() throws {
+    let interactions = [
+      at(0, 10, "POST", "/a"), at(2, 10, "POST", "/b"), at(20, 1, "POST", "/c"), at(30, 1, "GET", "/d"),
+    ]
+    for first in ["/a", "/b"] {
+      var playback = try playback(interactions, .state)
+      #expect(playback.next(for: key("POST", "/c")) == nil)
+      #expect(playback.isEarly(key("POST", "/c")) && playback.isEarly(key("GET", "/d")))
+      for path in [first, first == "/a" ? "/b" : "/a", "/c"] {
+        #expect(playback.next(for: key("POST", path)) == interactions.firstIndex { $0.request.url.hasSuffix(path) })
+      }
+      #expect(playback.next(for: key("GET", "/d")) == 3)
+      #expect(playback.unused.isEmpty && !playback.isEarly(key("GET", "/d")))
+    }
+  }
+
+  @Test("state: equal changes of several tasks are played each, in recorded order, and none again before its turn")
+  func equalChanges() throws {
+    // The second /a overlapped with the first one, and began after /b had ended; the third came when all that was over.
+    let interactions = [
+      at(0, 10, "POST", "/a"), at(1, 1, "POST", "/b"), at(4, 10, "POST", "/a"), at(20, 1, "POST", "/c"),
+      at(30, 1, "POST", "/a"),
+    ]
+    var playback = try playback(interactions, .state)
+    #expect(playback.next(for: key("POST", "/b")) == 1)
+    #expect((0..<3).map { _ in playback.next(for: key("POST", "/a")) } == [0, 2, nil])
+    #expect(playback.isEarly(key("POST", "/a")))
+    #expect(playback.next(for: key("POST", "/c")) == 3)
+    #expect((0..<2).map { _ in playback.next(for: key("POST", "/a")) } == [4, 4])
+    #expect(playback.unused.isEmpty)
+  }
+
   @Test("state: a rule says what does not change it, and what does")
   func changesState() throws {
     let interactions = [

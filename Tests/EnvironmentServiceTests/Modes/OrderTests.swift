@@ -67,6 +67,30 @@ struct OrderTests {
     }
   }
 
+  @Test("state: changes, and what was recorded after them, are held until their turn has come", .timeLimit(.minutes(2)))
+  func heldByState() async throws {
+    let upstream = try numbered()
+    try await withWorld(upstream) { world in
+      try await world.record(["api": upstream.origin]) { environment async throws in
+        for number in 0..<3 { _ = try await environment.post("/orders/\(number)", "{}") }
+        _ = try await environment.get("/orders")
+      }
+      let report = try await world.run(.replay, with: { $0.order = .state }) { environment async throws in
+        // As tasks of their own may send them: the last first.
+        async let list = environment.get("/orders")
+        while environment.turns.waiting < 1 { await Task.yield() }
+        async let third = environment.post("/orders/2", "{}")
+        while environment.turns.waiting < 2 { await Task.yield() }
+        async let second = environment.post("/orders/1", "{}")
+        while environment.turns.waiting < 3 { await Task.yield() }
+        #expect(try await environment.post("/orders/0", "{}").status == 200)
+        let answers = try await [second, third, list]
+        #expect(answers.map(\.text) == ["/orders/1: 1", "/orders/2: 2", "/orders: 3"])
+      }
+      #expect(report.ok && report.requests.replayed == 4)
+    }
+  }
+
   @Test("strict: a request whose turn does not come in time, or at all, is a miss", .timeLimit(.minutes(2)))
   func heldInVain() async throws {
     try await withCart { world in
