@@ -44,6 +44,8 @@ final class BrotliDecompressor: CodingStage {
           guard available == 0 else { throw ContentCodingError.trailing(.brotli) }
           return
         default:
+          // Brotli has no header: what any bytes at all may come to is no part of a body.
+          output = []
           throw ContentCodingError.corrupt(.brotli, BrotliDecoderErrorString(BrotliDecoderGetErrorCode(state)))
         }
       }

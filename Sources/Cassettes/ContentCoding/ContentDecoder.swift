@@ -7,6 +7,8 @@ package final class ContentDecoder {
   private let stages: [any CodingStage]
   private let limit: Int
   private var produced = 0
+  /// What could still be decoded of the bytes with which ``push(_:)`` or ``finish()`` has failed.
+  package private(set) var salvaged: [UInt8] = []
 
   init(_ codings: [ContentCodings.Coding], limit: Int) throws {
     self.limit = limit
@@ -37,20 +39,28 @@ package final class ContentDecoder {
 
   private func run(_ bytes: [UInt8], _ step: CodingStep) throws -> [UInt8] {
     var bytes = bytes
-    do {
-      for (number, stage) in stages.enumerated() {
-        var output: [UInt8] = []
-        // Between two codings a body that cannot be compressed is a little longer than at its end.
-        let isLast = number == stages.count - 1
-        let allowed = isLast ? limit - produced : max(limit, limit &+ limit / 8 &+ 4096)
+    var problem: (any Error)?
+    for (number, stage) in stages.enumerated() {
+      var output: [UInt8] = []
+      // Between two codings a body that cannot be compressed is a little longer than at its end.
+      let isLast = number == stages.count - 1
+      let allowed = isLast ? limit - produced : max(limit, limit &+ limit / 8 &+ 4096)
+      do {
         try stage.push(bytes, step, into: &output, limit: allowed)
-        bytes = output
+      } catch is OutputTooLarge {
+        throw BodyTooLarge(limit: limit)
+      } catch {
+        // The outermost coding's problem is the one to be told.
+        problem = problem ?? error
       }
-    } catch is OutputTooLarge {
-      throw BodyTooLarge(limit: limit)
+      bytes = output
     }
     produced += bytes.count
     guard produced <= limit else { throw BodyTooLarge(limit: limit) }
+    if let problem {
+      salvaged = bytes
+      throw problem
+    }
     return bytes
   }
 }

@@ -7,6 +7,8 @@ final class Inflater: CodingStage {
   private let stream: UnsafeMutablePointer<z_stream>
   private let buffer = OutputBuffer()
   private var phase = Phase.before
+  /// Whether it comes without a header: then nothing says that it is what it is said to be.
+  private var isBare = false
   /// The first byte of a deflate body, until the second has come.
   private var first: [UInt8] = []
 
@@ -47,8 +49,9 @@ final class Inflater: CodingStage {
       if bytes.count == 1 { first = bytes }
       if bytes.count < 2 {
         bytes = []
-      } else if !Self.isZlibHeader(bytes[0], bytes[1]), inflateReset2(stream, -15) != Z_OK {
-        throw ContentCodingError.unavailable(coding)
+      } else if !Self.isZlibHeader(bytes[0], bytes[1]) {
+        isBare = true
+        guard inflateReset2(stream, -15) == Z_OK else { throw ContentCodingError.unavailable(coding) }
       }
     }
     try bytes.withUnsafeBufferPointer { bytes in
@@ -97,7 +100,10 @@ final class Inflater: CodingStage {
       case Z_STREAM_END:
         phase = .after
         return given - Int(stream.pointee.avail_in)
-      default: throw ContentCodingError.corrupt(coding, stream.pointee.msg)
+      default:
+        // What any bytes at all may come to is no part of a body.
+        if isBare { output = [] }
+        throw ContentCodingError.corrupt(coding, stream.pointee.msg)
       }
     } while stream.pointee.avail_in > 0 || stream.pointee.avail_out == 0
     return given

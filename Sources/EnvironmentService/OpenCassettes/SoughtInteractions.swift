@@ -33,7 +33,7 @@ struct SoughtInteractions {
       guard recorded.body.length > 0 else { continue }
       switch recorded.body {
       case .bytes(let body):
-        let redacted = redactor.redact(body, of: recorded.headers)
+        let redacted = redactor.redact(recorded: body, of: recorded.headers)
         if redacted != body { change { $0[index].request.body = .bytes(redacted) } }
       case .file(_, let length):
         guard try isRedacted(index) else { continue }

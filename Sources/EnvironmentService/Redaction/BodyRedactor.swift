@@ -15,10 +15,8 @@ package struct BodyRedactor {
 
   private let redactor: Redactor
   private let contentType: String?
-  /// Nil where it is not coded, or not as it says.
-  private var decoder: ContentDecoder?
-  /// What came before anything of it could be decoded.
-  private var undecoded: [UInt8]?
+  /// Nil where it is not coded.
+  private var decoder: TolerantDecoder?
   /// What came before it could be told what it is; nil once that is told.
   private var untold: [UInt8]? = []
   private var secrets: SecretStream
@@ -34,10 +32,7 @@ package struct BodyRedactor {
     self.redactor = redactor
     self.contentType = contentType
     kind = BodyKind(contentType: contentType)
-    if let codings, !codings.isIdentity, let decoder = try? codings.decoder() {
-      self.decoder = decoder
-      undecoded = []
-    }
+    if let codings, !codings.isIdentity { decoder = try? codings.tolerantDecoder() }
     secrets = SecretStream(redactor.secrets, .plain)
     patterns = PatternStream(redactor.rules.patterns, .plain)
     if case .unsaid = kind { return }
@@ -59,30 +54,13 @@ package struct BodyRedactor {
   /// Takes the next bytes.
   ///
   /// - Returns: what can be passed on; it may be empty.
-  package mutating func push(_ chunk: [UInt8]) -> [UInt8] { pass(decode(chunk), isLast: false) }
+  package mutating func push(_ chunk: [UInt8]) -> [UInt8] { pass(decoder?.push(chunk) ?? chunk, isLast: false) }
 
   /// Takes the end.
   ///
   /// - Returns: what was held back.
   package mutating func finish() -> [UInt8] {
-    // What is cut short is kept as far as it goes.
-    let rest = undecoded.flatMap { $0.isEmpty ? nil : $0 } ?? ((try? decoder?.finish()) ?? [])
-    return pass(rest, isLast: true)
-  }
-
-  /// Decoded as long as it is coded as it says; what is not is kept as it came.
-  private mutating func decode(_ chunk: [UInt8]) -> [UInt8] {
-    guard let decoder else { return chunk }
-    do {
-      let decoded = try decoder.push(chunk)
-      if let before = undecoded { undecoded = decoded.isEmpty ? before + chunk : nil }
-      return decoded
-    } catch {
-      let before = undecoded ?? []
-      self.decoder = nil
-      undecoded = nil
-      return before + chunk
-    }
+    pass(decoder?.finish() ?? [], isLast: true)
   }
 
   private mutating func pass(_ chunk: [UInt8], isLast: Bool) -> [UInt8] {

@@ -10,11 +10,12 @@ extension Redactor {
       guard let code = message.closeCode, !message.closeReason.isEmpty else { return message }
       return .close(code, redact(message.closeReason))
     case .binary:
-      return WebSocketMessage(.binary, redact(message.payload, of: ["Content-Type": "application/octet-stream"]))
+      return WebSocketMessage(
+        .binary, redact(decoded: message.payload, of: ["Content-Type": "application/octet-stream"]))
     case .text:
       let isJSON = message.payload.first == UInt8(ascii: "{") || message.payload.first == UInt8(ascii: "[")
       return WebSocketMessage(
-        .text, redact(message.payload, of: ["Content-Type": isJSON ? "application/json" : "text/plain"]))
+        .text, redact(decoded: message.payload, of: ["Content-Type": isJSON ? "application/json" : "text/plain"]))
     }
   }
 

@@ -111,10 +111,10 @@ package struct Redactor: Sendable {
       self, contentType: headers["Content-Type"], codings: isDecoded ? nil : ContentCodings(of: headers))
   }
 
-  /// A request's body as it is matched: decoded, and without what is secret.
-  func redact(_ body: [UInt8], of headers: Headers) -> [UInt8] {
+  /// A recorded request's body as it is matched: decoded, and without what is secret.
+  func redact(recorded body: [UInt8], of headers: Headers) -> [UInt8] {
     guard !body.isEmpty else { return body }
-    // Whole or not at all: what is recorded is decoded already.
+    // Whole or not at all: what we have recorded is decoded already.
     let decoded = ContentCodings(of: headers).flatMap { try? $0.decode(body, limit: Exchange.matchLimit) } ?? body
     return redact(decoded: decoded, of: headers)
   }
@@ -126,12 +126,18 @@ package struct Redactor: Sendable {
     return stream.push(body) + stream.finish()
   }
 
+  /// A body as it comes, as it is kept: what of it can be decoded is, and what is secret goes.
+  func redact(sent body: [UInt8], of headers: Headers) -> [UInt8] {
+    let decoded = ContentCodings(of: headers)?.salvage(body, limit: Exchange.matchLimit)
+    return redact(decoded: decoded ?? body, of: headers)
+  }
+
   /// A request as it is matched: as it would be recorded.
   func redact(_ request: Request) -> Request {
     var redacted = request
     redacted.target = redactURL(request.target)
     redacted.headers = redact(request.headers)
-    if case .bytes(let bytes) = request.body { redacted.body = .bytes(redact(bytes, of: request.headers)) }
+    if case .bytes(let bytes) = request.body { redacted.body = .bytes(redact(sent: bytes, of: request.headers)) }
     return redacted
   }
 }

@@ -6,14 +6,11 @@ import HTTPMessages
 extension Forwarding {
   /// Passes a body on as it comes. Its last byte leaves once the interaction is recorded.
   func pump(
-    from source: BytePipe, to target: BytePipe, _ trailers: Trailers?, _ exchanged: Exchanged, decoder: ContentDecoder?,
-    transform: BodyTransform, length: Int?, stream: StreamKind?
+    from source: BytePipe, to target: BytePipe, _ trailers: Trailers?, _ exchanged: Exchanged,
+    decoder: TolerantDecoder?, transform: BodyTransform, length: Int?, stream: StreamKind?
   ) async {
     var transform = transform
     var decoder = decoder
-    // What came before anything of it could be decoded; nil once something could.
-    var undecoded: [UInt8]? = decoder == nil ? nil : []
-    var isAsSent = false
     let spool = responseSpool(exchanged.response)
     // Told at once, also while the upstream says nothing: it must not be kept busy for an app that has gone.
     target.onAbandoned { source.abandon() }
@@ -28,24 +25,14 @@ extension Forwarding {
       var held: [UInt8] = []
       while let chunk = try await Self.next(of: source, brokenOff: &broken, if: stream != nil) {
         received += chunk.count
-        var decoded = chunk
-        do {
-          decoded = try decoder?.push(chunk) ?? chunk
-          if let before = undecoded { undecoded = decoded.isEmpty ? before + chunk : nil }
-        } catch {
-          // It is not coded as it says: passed on, and kept, as it came.
-          guard let before = undecoded else { throw error }
-          decoder = nil
-          undecoded = nil
-          isAsSent = true
-          decoded = before + chunk
-          if !transform.isIdentity {
-            transform = BodyTransform(decoder: nil, rewriter: nil, encoder: nil)
-            try await target.write(before)
-          }
-        }
+        let decoded = decoder?.push(chunk) ?? chunk
         try spool?.append(decoded)
-        let passed = transform.isIdentity ? chunk : try transform.pass(decoded)
+        var passed = chunk
+        if !transform.isIdentity {
+          let isAsSent = decoder?.isAsSent ?? false
+          // Before anything of it could be decoded nothing leaves: it may have to leave as it came.
+          passed = isAsSent || decoded.isEmpty ? decoded : try transform.pass(decoded)
+        }
         if let length, received >= length {
           held += passed
         } else {
@@ -57,11 +44,11 @@ extension Forwarding {
       if let broken, environment.recorder == nil { throw broken }
       // What ends because the app has gone looks like the end; it is not to be recorded.
       guard stream != nil || !target.isAbandoned else { throw BytePipe.ReaderGone() }
-      let rest = end == .whole ? try decoder?.finish() ?? [] : []
+      let rest = end == .whole ? decoder?.finish() ?? [] : []
+      let isAsSent = decoder?.isAsSent ?? false
       try spool?.append(rest)
       if !transform.isIdentity, end == .whole {
-        held += try transform.pass(rest)
-        held += try transform.finish()
+        held += isAsSent ? rest : try transform.pass(rest) + transform.finish()
       }
       try await record(exchanged, responseBody: spool, isAsSent: isAsSent, end: end)
       guard end == .whole else { return target.fail(broken ?? StreamCut()) }

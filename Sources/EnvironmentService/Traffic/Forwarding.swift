@@ -129,7 +129,7 @@ struct Forwarding: Sendable {
     // A stream passes as it comes, however short it may say it is.
     if let whole = try await whole(response.body, isText: rewriter != nil && stream == nil) {
       // What is not coded as it says is passed on, and kept, as it came.
-      let plain = whole.isEmpty ? nil : try? codings?.decode(whole, limit: Exchange.matchLimit)
+      let plain = codings.flatMap { decode(whole, $0, of: response, rewriter) }
       let isAsSent = codings != nil && plain == nil
       let decoded = plain ?? whole
       var body = whole
@@ -150,7 +150,7 @@ struct Forwarding: Sendable {
     guard case .stream(let source, let length) = response.body else { return answer }
     let isRewritten = rewriter != nil
     // Decoded only for somebody who looks at it.
-    let decoder = isRewritten || environment.recorder != nil ? try codings?.decoder() : nil
+    let decoder = isRewritten || environment.recorder != nil ? try codings?.tolerantDecoder() : nil
     let transform = BodyTransform(
       decoder: nil, rewriter: rewriter, encoder: isRewritten ? try codings?.encoder() : nil)
     let target = BytePipe(keepsChunks: stream != nil)
@@ -164,6 +164,21 @@ struct Forwarding: Sendable {
     }
     answer.body = .stream(target, length: isRewritten || isChunked ? nil : length)
     return answer
+  }
+
+  /// A whole body without its content coding; nil for one that is not coded as it says.
+  ///
+  /// Of one that is cut short or corrupt it is what can be decoded, but only where that holds what must not be passed on or
+  /// kept: an upstream's address, a secret.
+  private func decode(
+    _ whole: [UInt8], _ codings: ContentCodings, of response: Response, _ rewriter: BodyRewriter?
+  ) -> [UInt8]? {
+    guard !whole.isEmpty else { return nil }
+    if let plain = try? codings.decode(whole, limit: Exchange.matchLimit) { return plain }
+    guard let part = codings.salvage(whole, limit: Exchange.matchLimit) else { return nil }
+    if var rewriter, rewriter.push(part) + rewriter.finish() != part { return part }
+    guard environment.recorder != nil else { return nil }
+    return environment.redactor.redact(decoded: part, of: response.headers) == part ? nil : part
   }
 
   /// The whole body where it is at hand or small enough to wait for; nil when it is to be streamed.

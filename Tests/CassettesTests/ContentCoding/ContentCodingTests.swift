@@ -169,6 +169,37 @@ struct ContentCodingTests {
     }
   }
 
+  @Test(
+    "of a body that is cut short, or followed by others, what can be decoded is salvaged",
+    arguments: ["gzip", "deflate", "br", "gzip, br"])
+  func salvage(_ header: String) throws {
+    let body = Self.random(3000, seed: 1)
+    let encoder = try codings(header).encoder()
+    let begun = try encoder.push(body, flush: true)
+    let whole = try begun + encoder.finish()
+    for bytes in [whole, begun, Array(whole.dropLast()), whole + Array("}".utf8)] {
+      #expect(try codings(header).salvage(bytes, limit: 10_000) == body)
+      var decoder = try codings(header).tolerantDecoder()
+      var result: [UInt8] = []
+      for byte in bytes { result += decoder.push([byte]) }
+      result += decoder.finish()
+      #expect(result == body && !decoder.isAsSent)
+    }
+    let half = try #require(try codings(header).salvage(Array(whole.prefix(whole.count / 2)), limit: 10_000))
+    #expect(!half.isEmpty && body.starts(with: half))
+  }
+
+  @Test("a body that is not coded as it says comes out as it went in", arguments: ["gzip", "deflate", "br"])
+  func asSent(_ header: String) throws {
+    let noise = [UInt8](repeating: 0xFF, count: 64)
+    #expect(try codings(header).salvage(noise, limit: 10_000) == nil)
+    var decoder = try codings(header).tolerantDecoder()
+    var result: [UInt8] = []
+    for byte in noise { result += decoder.push([byte]) }
+    result += decoder.finish()
+    #expect(result == noise && decoder.isAsSent)
+  }
+
   @Test("no bytes are no body", arguments: ["gzip", "deflate", "br", "gzip, br"])
   func nothing(_ header: String) throws {
     #expect(try codings(header).decode([], limit: 10) == [])
