@@ -125,20 +125,20 @@ struct KilledTests {
   @Test("leaves no folder behind when it had not come to its command yet")
   func early() async throws {
     let place = try Folder()
-    let journal = folder.file("journal")
+    let (report, journal) = (folder.file("report"), folder.file("journal"))
     try #require(mkfifo(journal, 0o600) == 0)
     try await onThread {
       var ends: [Int32] = [0, 0]
       try #require(socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0, &ends) == 0)
-      // It makes its folder, and waits at the journal, which nobody reads.
-      let made = inotify_init1(Int32(O_CLOEXEC))
-      defer { close(made) }
-      try #require(inotify_add_watch(made, place.path, UInt32(IN_CREATE)) >= 0)
+      // It tries the report, which leaves nothing behind, and waits at the journal, which nobody reads.
+      let tried = inotify_init1(Int32(O_CLOEXEC))
+      defer { close(tried) }
+      try #require(inotify_add_watch(tried, folder.path, UInt32(IN_DELETE)) >= 0)
       let child = try Diorama.start(
-        ["run", "--mode", "mock", "--journal", journal, "--", "true"],
+        ["run", "--mode", "mock", "--report", report, "--journal", journal, "--", "true"],
         variables: ["TMPDIR": place.path], extra: [(ends[1], 9)])
       close(ends[1])
-      var opened = pollfd(fd: made, events: Int16(POLLIN), revents: 0)
+      var opened = pollfd(fd: tried, events: Int16(POLLIN), revents: 0)
       #expect(poll(&opened, 1, 20_000) == 1)
       #expect(place.names.count == 1)
       child.send(SIGKILL)
