@@ -30,7 +30,9 @@ struct ReportFile {
       // Without waiting for a reader: there may never be one.
       let descriptor = open(path, O_WRONLY | O_NONBLOCK | O_CLOEXEC)
       guard descriptor >= 0 else {
-        throw Self.failure(path, errno == ENXIO ? "nobody reads this pipe" : String(cString: strerror(errno)))
+        guard errno == ENXIO else { throw Self.failure(path, String(cString: strerror(errno))) }
+        throw EnvironmentError(
+          .cannotWrite, "cannot write the report \(path): nobody reads this pipe; start what reads it before this")
       }
       _ = fcntl(descriptor, F_SETFL, 0)
       try FileHandle(fileDescriptor: descriptor, closeOnDealloc: true).write(contentsOf: data)
