@@ -71,8 +71,8 @@ let package = Package(
     .target(
       name: "Daemon",
       dependencies: [
-        "EnvironmentService", "PortLeases", "ControlAPI", "HTTPServer", "HTTPMessages", "Cassettes", "LaunchContract",
-        "CSQLite",
+        "EnvironmentService", "PortLeases", "ControlAPI", "ChildProcesses", "HTTPServer", "HTTPMessages", "Cassettes",
+        "LaunchContract", "CEpoll", "CSQLite",
       ],
       exclude: ["THREATS.md"]),
     .target(

@@ -1,6 +1,7 @@
 #pragma once
 // Swift's Glibc module leaves these out.
 #if defined(__linux__)
+#include <malloc.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/prctl.h>

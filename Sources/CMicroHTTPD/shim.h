@@ -7,8 +7,10 @@
 #include <netinet/tcp.h>
 #include <stdint.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 
@@ -69,21 +71,97 @@ static inline int diorama_connection_fields(
   return MHD_get_connection_values_n(connection, MHD_HEADER_KIND, callback, context);
 }
 
-// Whether a header field goes on in a further line (RFC 9112, 5.2). libmicrohttpd 0.9.75 puts such a line behind the
-// field's name instead of its value, `X: one`, ` two` becoming `Xtwo: one`, and for that copies the name to memory that it
-// takes later: it then lies behind the value, which it otherwise precedes.
-static inline enum MHD_Result diorama_field_is_in_place(
-  void *is_folded, enum MHD_ValueKind kind, const char *name, size_t name_length, const char *value, size_t length) {
-  (void)kind, (void)name_length, (void)length;
-  if (!value || name < value) return MHD_YES;
-  *(int *)is_folded = 1;
-  return MHD_NO;
+// What is wrong with a request's head although libmicrohttpd 0.9.75 has taken it.
+enum diorama_head_fault {
+  DIORAMA_HEAD_SOUND,
+  DIORAMA_FIELD_FOLDED,
+  DIORAMA_FIELD_NAME_INVALID,
+  DIORAMA_FIELD_VALUE_INVALID,
+  DIORAMA_LENGTH_REPEATED,
+  DIORAMA_CODING_REPEATED,
+  DIORAMA_LENGTH_AND_CODING,
+  DIORAMA_HOST_REPEATED,
+  DIORAMA_HOST_INVALID,
+  DIORAMA_HOST_MISSING,
+};
+
+struct diorama_head_check {
+  enum diorama_head_fault fault;
+  // Behind the last value, or the request line.
+  const char *end;
+  // Bytes that end a line, as the request line has them: CR LF, or LF alone. libmicrohttpd has made them NUL.
+  int line_end;
+  int lengths, codings, hosts, is_host_valid;
+};
+
+static inline int diorama_is_name(const char *name, size_t length, const char *expected) {
+  return length == strlen(expected) && strncasecmp(name, expected, length) == 0;
 }
 
-static inline int diorama_connection_has_folded_field(struct MHD_Connection *connection) {
-  int is_folded = 0;
-  MHD_get_connection_values_n(connection, MHD_HEADER_KIND, diorama_field_is_in_place, &is_folded);
-  return is_folded;
+static inline enum MHD_Result diorama_check_field(
+  void *context, enum MHD_ValueKind kind, const char *name, size_t name_length, const char *value, size_t length) {
+  (void)kind;
+  struct diorama_head_check *check = context;
+  // A line that continues a field (RFC 9112, 5.2) is put behind the field's name instead of its value, `X: one`, ` two`
+  // becoming `Xtwo: one`. The name is copied for that to memory that is taken later: it then lies behind the value, which
+  // it otherwise precedes.
+  if (value && name > value) {
+    check->fault = DIORAMA_FIELD_FOLDED;
+    return MHD_NO;
+  }
+  int is_token = name_length > 0;
+  for (size_t index = 0; index < name_length; index++) {
+    unsigned char byte = (unsigned char)name[index];
+    if (byte <= 0x20 || byte >= 0x7F || strchr("\"(),/:;<=>?@[\\]{}", byte)) is_token = 0;
+  }
+  if (!is_token) {
+    check->fault = DIORAMA_FIELD_NAME_INVALID;
+    return MHD_NO;
+  }
+  // A value ends for libmicrohttpd at its first NUL. Anything but the end of a line between it and the next name came
+  // with a NUL that was sent.
+  if (check->line_end == 0) check->line_end = name - check->end == 1 ? 1 : 2;
+  if (name - check->end != check->line_end || (value && memchr(value, '\r', length))) {
+    check->fault = DIORAMA_FIELD_VALUE_INVALID;
+    return MHD_NO;
+  }
+  check->end = value ? value + length : name + name_length;
+  check->lengths += diorama_is_name(name, name_length, "Content-Length");
+  check->codings += diorama_is_name(name, name_length, "Transfer-Encoding");
+  if (diorama_is_name(name, name_length, "Host")) {
+    check->hosts++;
+    while (length > 0 && (value[length - 1] == ' ' || value[length - 1] == '\t')) length--;
+    check->is_host_valid = length > 0;
+    // uri-host and port (RFC 9110, 7.2): nothing that another reader could take for the end of either.
+    for (size_t index = 0; index < length; index++) {
+      unsigned char byte = (unsigned char)value[index];
+      if (byte <= 0x20 || byte == 0x7F || strchr("\"#,/<>?@\\^`{|}", byte)) check->is_host_valid = 0;
+    }
+    const char *port = length ? memchr(value, ':', length) : NULL;
+    if (port && value[0] != '[' && strspn(port + 1, "0123456789") < (size_t)(value + length - port - 1))
+      check->is_host_valid = 0;
+  }
+  return MHD_YES;
+}
+
+// Looks at all header fields once. `method` is the request's first byte, `version` the last text of the request line.
+static inline enum diorama_head_fault diorama_connection_head_fault(
+  struct MHD_Connection *connection, const char *method, const char *version) {
+  struct diorama_head_check check = {DIORAMA_HEAD_SOUND, version + strlen(version), 0, 0, 0, 0, 0};
+  MHD_get_connection_values_n(connection, MHD_HEADER_KIND, diorama_check_field, &check);
+  if (check.fault != DIORAMA_HEAD_SOUND) return check.fault;
+  const union MHD_ConnectionInfo *info =
+    MHD_get_connection_info(connection, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
+  // Behind the last value come the end of its line and the empty line.
+  if (check.line_end && info && method + info->header_size - check.end != 2 * check.line_end)
+    return DIORAMA_FIELD_VALUE_INVALID;
+  if (check.lengths > 1) return DIORAMA_LENGTH_REPEATED;
+  if (check.codings > 1) return DIORAMA_CODING_REPEATED;
+  if (check.lengths && check.codings) return DIORAMA_LENGTH_AND_CODING;
+  if (check.hosts > 1) return DIORAMA_HOST_REPEATED;
+  if (check.hosts == 1 && !check.is_host_valid) return DIORAMA_HOST_INVALID;
+  if (check.hosts == 0 && strcmp(version, "HTTP/1.0") != 0) return DIORAMA_HOST_MISSING;
+  return DIORAMA_HEAD_SOUND;
 }
 
 // The connection ends with its next answer, which says so. libmicrohttpd takes that decision from the request's own
@@ -177,6 +255,26 @@ static inline int64_t diorama_milliseconds_since_data(int descriptor) {
   socklen_t length = sizeof info;
   if (getsockopt(descriptor, IPPROTO_TCP, TCP_INFO, &info, &length) != 0) return -1;
   return info.tcpi_last_data_recv;
+}
+
+// Bytes that have come to a socket and that nobody has read; 0 where that is not known.
+static inline int diorama_unread(int descriptor) {
+  int count = 0;
+  return ioctl(descriptor, FIONREAD, &count) == 0 ? count : 0;
+}
+
+// A number that changes when bytes come to a socket, are read from it, or leave it. Of TCP the kernel counts them
+// (linux/tcp.h, `tcpi_bytes_acked` and `tcpi_bytes_received`, which the C library's `struct tcp_info` lacks); of a Unix
+// socket only what waits is known.
+static inline uint64_t diorama_traffic(int descriptor) {
+  uint64_t info[17];
+  socklen_t length = sizeof info;
+  uint64_t unread = (uint64_t)diorama_unread(descriptor);
+  if (getsockopt(descriptor, IPPROTO_TCP, TCP_INFO, info, &length) == 0 && length == sizeof info)
+    return info[15] + info[16] - unread;
+  int unsent = 0;
+  ioctl(descriptor, TIOCOUTQ, &unsent);
+  return unread + ((uint64_t)unsent << 32);
 }
 
 // Who is at the other end of a Unix socket; -1 when that is not known. (`struct ucred` needs _GNU_SOURCE.)

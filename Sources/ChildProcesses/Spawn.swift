@@ -87,7 +87,9 @@ package struct Spawn {
     let code = withCStrings(arguments) { arguments in
       withCStrings(environment) { variables in
         guard let program = arguments[0] else { return ENOENT }
-        return posix_spawnp(&pid, program, &actions, &attributes, arguments, variables)
+        return OpenFiles.withOriginalLimit {
+          posix_spawnp(&pid, program, &actions, &attributes, arguments, variables)
+        }
       }
     }
     guard code == 0 else { throw Self.failure(arguments.first ?? [], code, isFound: true) }

@@ -48,6 +48,11 @@ package struct ProvisioningRequest: Codable, Sendable, Equatable {
   package var policies: PolicySettings?
   /// When the parts of recorded streams leave: `instant` (the default), `recorded`, `scaled:FACTOR` or `timeline`.
   package var streams: String?
+  /// Hosts beside the endpoints' and the upstreams' own by which clients may address endpoints, and whose pages may use
+  /// them while the environment records or adds secrets to requests; `*` stands for all.
+  package var allowedHosts: [String]?
+  /// The most bytes to which a body is decoded; one that has more is kept as it was sent. 1 GiB where it is left out.
+  package var decodedLimit: Int?
   /// What a person types to run the same again, for messages.
   package var command: String?
   /// Who asks, so that messages give advice in his words: `command`, `test` or `api` (the default).

@@ -1,3 +1,4 @@
+import ChildProcesses
 package import ControlAPI
 import Dispatch
 import EnvironmentService
@@ -71,6 +72,7 @@ package final class Daemon: Sendable {
   /// - Throws: ``StoreError`` when the state folder is another daemon's, or of a newer version, ``ServerError`` when a
   ///   port is taken; nothing has changed then.
   package static func start(_ options: Options, log: Log) async throws -> Daemon {
+    Memory.limitArenas()
     OpenFiles.raiseLimit()
     let folder = try StateFolder(options.folder)
     let store = try SQLiteStore(in: folder)

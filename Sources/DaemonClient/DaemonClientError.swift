@@ -1,3 +1,5 @@
+import LaunchContract
+
 /// Why a daemon did not do what it was asked for, or could not be asked.
 package struct DaemonClientError: Error, Sendable, CustomStringConvertible {
   /// What to tell apart.
@@ -29,10 +31,10 @@ package struct DaemonClientError: Error, Sendable, CustomStringConvertible {
 
   /// - Parameters:
   ///   - kind: what went wrong.
-  ///   - message: what, where and what to do next.
+  ///   - message: what, where and what to do next; what would steer a terminal is escaped.
   package init(_ kind: Kind, _ message: String) {
     self.kind = kind
-    self.message = message.split(whereSeparator: \.isNewline).joined(separator: " ")
+    self.message = message.escapedForTerminal
   }
 
   package var description: String { message }

@@ -1,4 +1,5 @@
 public import Foundation
+import LaunchContract
 
 /// The app's handle on its world: time, random input, switches, credentials, backends.
 ///
@@ -77,7 +78,7 @@ public struct AppControls: Sendable {
       return try launch(
         arguments: CommandLine.arguments, environment: ProcessInfo.processInfo.environment, declaring: catalogue,
         defaults: { .standard }, credentials: credentials(),
-        warn: { FileHandle.standardError.write(Data("diorama: \($0)\n".utf8)) })
+        warn: { FileHandle.standardError.write(Data("diorama: \($0.escapedForTerminal)\n".utf8)) })
     #else
       return live(credentials())
     #endif

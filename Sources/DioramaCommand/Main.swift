@@ -11,6 +11,7 @@ struct Main {
 
   static func main() {
     StandardDescriptors.open()
+    OpenFiles.raiseLimit()
     let terminal = Terminal()
     var arguments = Array(CommandLine.arguments.dropFirst())
     do {

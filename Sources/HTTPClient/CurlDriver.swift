@@ -56,11 +56,11 @@ final class CurlDriver: @unchecked Sendable {
 
   /// Busy connections count as well, and above this number an idle one is closed for every new one.
   ///
-  /// All drivers of a process together shall keep no more than half of its descriptors: there may be one on the loop of
-  /// each processor, and one of the client's own.
+  /// All drivers of a process together shall keep no more than a quarter of its descriptors: there may be one on the loop
+  /// of each processor, and one of the client's own.
   private static var mostConnections: Int {
     let drivers = min(max(1, sysconf(Int32(_SC_NPROCESSORS_ONLN))), 4) + 1
-    return min(max(Int(getdtablesize()) / 2 / drivers, 16), 10_000)
+    return min(max(Int(getdtablesize()) / 4 / drivers, 2), 10_000)
   }
 
   private init(_ settings: Settings) throws {

@@ -16,6 +16,8 @@ struct CurlFailure {
   var connectStatus: Int
   /// Whether a proxy was to be used.
   var throughProxy: Bool
+  /// Whether this process had no descriptor left when it failed.
+  var isOutOfDescriptors: Bool
   /// Curl's own words.
   var detail: String
   /// Where the authorities that are trusted stand, or could stand.
@@ -33,6 +35,12 @@ struct CurlFailure {
   private var explanation: (UpstreamError.Kind, what: String, next: String) {
     if connectStatus >= 300 {
       return (.proxy, "is kept from us by the proxy's \(connectStatus)", "look at the proxy variables and no_proxy")
+    }
+    if isOutOfDescriptors {
+      return (
+        .outOfDescriptors, "cannot be reached: this process has no file descriptor left",
+        "raise the limit of open files ('ulimit -n')"
+      )
     }
     switch code {
     case CURLE_COULDNT_RESOLVE_PROXY, CURLE_PROXY:

@@ -110,8 +110,16 @@ final class EasyHandle {
     let isDirect = settings.proxy(for: origin.scheme).isEmpty || detail.contains("to \(bareHost) port \(origin.port) ")
     return CurlFailure(
       code: code, systemError: curl_get_long(raw, CURLINFO_OS_ERRNO),
-      connectStatus: curl_get_long(raw, CURLINFO_HTTP_CONNECTCODE), throughProxy: !isDirect, detail: detail,
+      connectStatus: curl_get_long(raw, CURLINFO_HTTP_CONNECTCODE), throughProxy: !isDirect,
+      isOutOfDescriptors: Self.isOutOfDescriptors, detail: detail,
       authorities: trust.authorities ?? settings.authoritiesPlace)
+  }
+
+  /// Whether not even one more descriptor can be had: curl does not say why it got none.
+  private static var isOutOfDescriptors: Bool {
+    let descriptor = dup(0)
+    if descriptor >= 0 { close(descriptor) }
+    return descriptor < 0 && (errno == EMFILE || errno == ENFILE)
   }
 
   /// Bytes of heads and bodies both ways so far; nil while the connection is being made.
@@ -154,8 +162,8 @@ final class EasyHandle {
         raw, context,
         { bytes, size, count, context in
           let line = UnsafeRawBufferPointer(start: bytes, count: size * count)
-          EasyHandle.transfer(of: context)?.takeHeader(line)
-          return size * count
+          // Any other number than that of the bytes ends the transfer (CURLOPT_HEADERFUNCTION).
+          return EasyHandle.transfer(of: context)?.takeHeader(line) ?? true ? line.count : 0
         },
         { bytes, size, count, context in
           EasyHandle.transfer(of: context)?.takeBody(UnsafeRawBufferPointer(start: bytes, count: size * count)) ?? 0

@@ -182,6 +182,9 @@ package final class RawResponse {
     return body
   }
 
+  /// The most bytes that its head takes, as ``Headers/responseHeadSize`` counts them.
+  package var headSize: Int { Headers().responseHeadSize + count + 3 * fields.count }
+
   /// Goes through the fields in order, as long as `visit` wants more; false where that has ended it.
   ///
   /// Each text is followed by a null byte.

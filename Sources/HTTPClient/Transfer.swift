@@ -31,14 +31,18 @@ final class Transfer: @unchecked Sendable {
   /// The body's first bytes, until the response is handed over.
   private var early: [UInt8] = []
   private var received = 0
+  private var headBytes = 0
   private var pipe: BytePipe?
   private var isReceivingPaused = false
   private var isSendingPaused = false
-  private var uploadFailure: (any Error)?
+  /// What has ended it on our side.
+  private var failure: (any Error)?
   /// Whether who waits has been told.
   private var isHandedOver = false
 
   static let earlyLimit = 65_536
+  /// Bytes of all interim heads, the final head and the trailers together. libcurl limits each line and each head alone.
+  private static let headLimit = 1 << 20
   private static let pipeCapacity = 262_144
 
   /// - Throws: ``UpstreamError`` for a request that cannot be put on the wire.
@@ -81,17 +85,28 @@ final class Transfer: @unchecked Sendable {
 
   // MARK: Called by curl
 
-  func takeHeader(_ line: UnsafeRawBufferPointer) {
-    if let raw {
-      guard raw.take(line) else { return }
-      if raw.isCoded { leaveRaw(raw) }
-      return driver.headCame(of: self)
+  /// Takes a line of a head or of trailers.
+  ///
+  /// - Returns: false to end the transfer.
+  func takeHeader(_ line: UnsafeRawBufferPointer) -> Bool {
+    headBytes += line.count
+    guard headBytes <= Self.headLimit else {
+      failure = UpstreamError(
+        kind: .other, message: "\(origin) answers with more than \(Self.headLimit) bytes of header fields: shorten them"
+      )
+      return false
     }
-    if head.isComplete { return takeTrailer(line) }
-    if head.take(line) {
+    if let raw {
+      guard raw.take(line) else { return true }
+      if raw.isCoded { leaveRaw(raw) }
+      driver.headCame(of: self)
+    } else if head.isComplete {
+      takeTrailer(line)
+    } else if head.take(line) {
       if head.mayHaveTrailers(answering: method) { trailers = Trailers() }
       driver.headCame(of: self)
     }
+    return true
   }
 
   private func takeTrailer(_ line: UnsafeRawBufferPointer) {
@@ -131,7 +146,7 @@ final class Transfer: @unchecked Sendable {
       isSendingPaused = true
       return Int(CURL_READFUNC_PAUSE)
     case .failed(let error):
-      uploadFailure = error
+      failure = error
       return Int(CURL_READFUNC_ABORT)
     }
   }
@@ -219,7 +234,7 @@ final class Transfer: @unchecked Sendable {
 
   /// The end of it all: what waits for the response, its body or room in the request's is told.
   func end(_ error: (any Error)?) {
-    let error = uploadFailure ?? error
+    let error = failure ?? error
     if error == nil {
       handOver(isWhole: true)
     } else if !(error is CancellationError) {

@@ -18,6 +18,8 @@ package struct UpstreamError: Error, CustomStringConvertible {
     case cut
     /// The proxy that the environment's variables name failed or refused.
     case proxy
+    /// This process has no file descriptor left.
+    case outOfDescriptors
     /// Anything else: a request that cannot be sent, an answer that is not HTTP, a client that was shut down.
     case other
   }

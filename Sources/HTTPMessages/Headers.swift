@@ -22,9 +22,12 @@ package struct Headers: Sendable, Equatable, ExpressibleByDictionaryLiteral {
       self.value = value
     }
 
-    /// Whether a message can have its name: more than the tokens of RFC 9110, 5.6.2, but nothing that would end it.
-    package var hasSendableName: Bool {
+    /// Whether a message can carry it: nothing in the name or the value ends them early (RFC 9110, 5.5).
+    ///
+    /// Names may have more characters than the tokens of RFC 9110, 5.6.2.
+    package var isSendable: Bool {
       !name.isEmpty && name.utf8.allSatisfy { $0 > 0x20 && $0 != 0x7F && $0 != UInt8(ascii: ":") }
+        && value.utf8.allSatisfy { $0 != 0 && $0 != 0x0A && $0 != 0x0D }
     }
   }
 
@@ -37,6 +40,33 @@ package struct Headers: Sendable, Equatable, ExpressibleByDictionaryLiteral {
 
   package init(dictionaryLiteral elements: (String, String)...) {
     fields = elements.map { Field($0.0, $0.1) }
+  }
+
+  /// Whether a browser says that a page of another origin than the server's sends this.
+  ///
+  /// No page can change `Origin` and `Sec-Fetch-Site` (W3C Fetch Metadata); the latter also comes with requests that have
+  /// no `Origin`, such as those for images and links.
+  ///
+  /// - Parameter port: the server's, whose origin is `http://` with a loopback name and this; nil: it has none.
+  /// - Returns: false where nothing of that is said, as by programs that are not browsers.
+  package func isFromForeignPage(port: UInt16?) -> Bool {
+    let isForeign = all("Origin").contains { text in
+      guard let port, let origin = try? Origin(parsing: text) else { return true }
+      return origin.scheme != "http" || origin.port != Int(port) || !Origin.loopbackNames.contains(origin.host)
+    }
+    return isForeign || all("Sec-Fetch-Site").contains { !["same-origin", "none"].contains($0.lowercased()) }
+  }
+
+  /// Whether `Host` is there once and names this machine's loopback address and a port of it.
+  package func isAddressedToLoopback(port: UInt16) -> Bool {
+    let hosts = all("Host")
+    guard hosts.count == 1, let (host, given) = Origin.split(authority: hosts[0]) else { return false }
+    return Origin.loopbackNames.contains(host) && given ?? 80 == Int(port)
+  }
+
+  /// The most bytes that a response's head with these fields takes: the status line, and what the server adds, included.
+  package var responseHeadSize: Int {
+    fields.reduce(192) { $0 + $1.name.utf8.count + $1.value.utf8.count + 5 }
   }
 
   /// The value of the first field of that name.

@@ -13,6 +13,8 @@ package struct Request: Sendable {
   package var connection: UInt64?
   /// On a server, who sent it over a Unix socket; nil over TCP, where nobody can tell.
   package var peer: Peer?
+  /// On a server, how many bytes the head of its answer may take, as ``Headers/responseHeadSize`` counts them.
+  package var responseHeadLimit = Int.max
 
   package init(
     method: String, target: String, headers: Headers = [:], body: Body = .empty, connection: UInt64? = nil,

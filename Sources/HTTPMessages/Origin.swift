@@ -50,6 +50,9 @@ package struct Origin: Hashable, Sendable, CustomStringConvertible {
 
   package var description: String { "\(scheme)://\(authority)" }
 
+  /// How clients address a server on this machine's loopback addresses.
+  package static let loopbackNames: Set = ["127.0.0.1", "localhost", "[::1]"]
+
   /// 443 for `https`, else 80.
   package static func defaultPort(of scheme: String) -> Int { scheme == "https" ? 443 : 80 }
 

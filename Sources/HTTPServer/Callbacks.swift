@@ -21,10 +21,10 @@ enum Callbacks {
     return context
   }
 
-  private static let handle: MHD_AccessHandlerCallback = { _, raw, _, method, version, upload, size, context in
+  private static let handle: MHD_AccessHandlerCallback = { _, raw, target, method, version, upload, size, context in
     guard let raw, let method, let size, let context = context?.pointee else { return .NO }
     return Unmanaged<Connection>.fromOpaque(context)._withUnsafeGuaranteedRef {
-      $0.handle(raw, method: method, version: version, upload: upload, size: size)
+      $0.handle(raw, target: target, method: method, version: version, upload: upload, size: size)
     }
   }
 

@@ -11,7 +11,7 @@ extension HTTPServer {
   package struct Configuration: Sendable {
     /// Threads that serve requests.
     package var threads: Int
-    /// Connections at one time; one more gets a 503 and is closed.
+    /// Connections at one time; another one waits in the listener's backlog until one has ended.
     package var maximumConnections: Int
     /// Bytes of a request's head; more answers 431, or 414 when the request line alone has more.
     ///

@@ -23,8 +23,8 @@ extension Connection {
   /// libmicrohttpd's access handler: called when the head has come, for each piece of the body with `size` not 0,
   /// when all has come, and again for each time that the connection has been resumed.
   func handle(
-    _ raw: OpaquePointer, method: UnsafePointer<CChar>, version: UnsafePointer<CChar>?,
-    upload: UnsafePointer<CChar>?, size: UnsafeMutablePointer<Int>
+    _ raw: OpaquePointer, target: UnsafePointer<CChar>?, method: UnsafePointer<CChar>,
+    version: UnsafePointer<CChar>?, upload: UnsafePointer<CChar>?, size: UnsafeMutablePointer<Int>
   ) -> MHD_Result {
     switch request.pointee.stage {
     case .head:
@@ -33,6 +33,12 @@ extension Connection {
       request.pointee.isOld = version.map { strcmp($0, "HTTP/1.0") == 0 } ?? true
       request.pointee.isHead = request.pointee.method.elementsEqual("HEAD".utf8)
       request.pointee.stage = .body
+      guard let version, isRequestLineValid(method, target, version) else {
+        return refuseFraming(raw, .requestLineInvalid)
+      }
+      if let fault = Refusal.fault(inHeadOf: raw, method: method, version: version) {
+        return refuseFraming(raw, fault)
+      }
       return headArrived(raw)
     case .body:
       guard size.pointee != 0 else { return serve(raw) }
@@ -65,28 +71,43 @@ extension Connection {
   // MARK: The head
 
   private func headArrived(_ raw: OpaquePointer) -> MHD_Result {
-    guard diorama_connection_has_folded_field(raw) == 0 else {
-      // It may be the one that says where the request ends.
-      _ = diorama_connection_close_after_answer(raw)
-      return refuse(raw, .fieldFolded)
-    }
     let limit = core.configuration.headerLimit
     let head = diorama_connection_head_size(raw)
     if head > limit / 2 {
       if request.pointee.target.count + 16 > limit { return refuse(raw, .targetTooLong) }
       guard head <= limit, room(raw) >= 2048 else { return refuse(raw, .headTooLarge) }
     }
+    if let coding = Head.field("Transfer-Encoding", of: raw) {
+      // RFC 9112, 6.1: HTTP/1.0 has no transfer codings; who forwards such a message may have read it otherwise.
+      if request.pointee.isOld { return refuseFraming(raw, .codingInOldVersion) }
+      guard Head.text(coding).equalsIgnoringASCIICase("chunked") else { return refuse(raw, .codingUnknown) }
+    }
     // A GET or HEAD that has a body all the same is looked at when the body begins.
     guard let first = request.pointee.method.first, first != UInt8(ascii: "G"), first != UInt8(ascii: "H") else {
       return .YES
     }
     if let length = declaredLength(raw), length > core.configuration.bodyLimit { return refuse(raw, .bodyTooLarge) }
-    if let coding = Head.field("Transfer-Encoding", of: raw),
-      !Head.text(coding).equalsIgnoringASCIICase("chunked")
-    {
-      return refuse(raw, .codingUnknown)
-    }
     return .YES
+  }
+
+  /// Whether method and target are what others would read there, too.
+  ///
+  /// For libmicrohttpd a text ends at its first NUL, and any number of spaces may separate the method from a target, in
+  /// which there may be more.
+  private func isRequestLineValid(
+    _ method: UnsafePointer<CChar>, _ target: UnsafePointer<CChar>?, _ version: UnsafePointer<CChar>
+  ) -> Bool {
+    guard let target else { return false }
+    let name = request.pointee.method
+    let bytes = request.pointee.target.bytes
+    guard name.isToken, target - method == name.count + 1, bytes.count == version - target - 1,
+      bytes.allSatisfy({ $0 > 0x20 && $0 != 0x7F })
+    else { return false }
+    // RFC 9112, 3.2: a path, an absolute URL, or the form that belongs to the method.
+    if bytes.first == UInt8(ascii: "/") { return true }
+    if name.elementsEqual("CONNECT".utf8) { return true }
+    if name.elementsEqual("OPTIONS".utf8), bytes.elementsEqual("*".utf8) { return true }
+    return String(wire: bytes).contains("://")
   }
 
   /// nil when the body comes chunked, or not at all.
@@ -191,11 +212,11 @@ extension Connection {
     let exchange = Exchange(connection: self, upload: upload)
     request.pointee.exchange = exchange
     begin(exchange)
-    exchange.start(
-      handler, request.pointee.continuation.take(),
-      Request(
-        method: Head.text(request.pointee.method), target: Head.target(request.pointee.target.bytes),
-        headers: Head.fields(of: raw), body: body, connection: token, peer: peer))
+    var message = Request(
+      method: Head.text(request.pointee.method), target: Head.target(request.pointee.target.bytes),
+      headers: Head.fields(of: raw), body: body, connection: token, peer: peer)
+    message.responseHeadLimit = room(raw)
+    exchange.start(handler, request.pointee.continuation.take(), message)
   }
 
   private func answer(_ raw: OpaquePointer) -> MHD_Result {
@@ -253,7 +274,9 @@ extension Connection {
   }
 
   private func queue(_ raw: OpaquePointer, _ status: UInt32, _ response: OpaquePointer, headSize: Int) -> MHD_Result {
-    if core.isDraining.load(ordering: .relaxed) { _ = diorama_connection_close_after_answer(raw) }
+    if core.isDraining.load(ordering: .relaxed) || core.isCrowded.load(ordering: .relaxed) {
+      _ = diorama_connection_close_after_answer(raw)
+    }
     // When a head does not fit, libmicrohttpd closes without a word; this gives one.
     if headSize > 1024, headSize > room(raw) {
       return fail(raw, "the response's head has about \(headSize) bytes; raise the server's header limit")
@@ -262,6 +285,12 @@ extension Connection {
   }
 
   // MARK: Refusals
+
+  /// Refuses a request of which it is not certain where it ends: the connection ends with it.
+  private func refuseFraming(_ raw: OpaquePointer, _ refusal: Refusal) -> MHD_Result {
+    _ = diorama_connection_close_after_answer(raw)
+    return refuse(raw, refusal)
+  }
 
   /// Answers without looking at the rest of the request; the connection ends.
   private func refuse(_ raw: OpaquePointer, _ refusal: Refusal, bodyHasBegun: Bool = false) -> MHD_Result {

@@ -43,6 +43,8 @@ final class Connection: @unchecked Sendable {
 
   private let shared = Guarded(Shared())
   private nonisolated(unsafe) var raw: OpaquePointer?
+  /// What had passed when bytes were found that nobody took; only for the thread that serves this connection.
+  private nonisolated(unsafe) var stalledTraffic: UInt64?
 
   init(
     descriptor: Int32, token: UInt64, worker: Int, peer: Peer?, handler: any RequestHandler, core: ServerCore
@@ -112,6 +114,36 @@ final class Connection: @unchecked Sendable {
     }
     exchange?.end(complete: false)
     wake()
+  }
+
+  /// Whether bytes of a request's body have come that libmicrohttpd does not take, although nothing keeps it from doing
+  /// so: the same was found the last time that this was asked, and no byte has passed since.
+  ///
+  /// Only for the thread that serves it, with some of libmicrohttpd's turns between one call and the next.
+  ///
+  /// - Parameter traffic: what has passed through the connection.
+  /// - Returns: false at the first time.
+  func isStuck(at traffic: UInt64) -> Bool {
+    let isReceiving =
+      switch request.pointee.stage {
+      case .body, .collecting, .uploading, .lingering: true
+      case .head, .passing, .answering: false
+      }
+    guard isReceiving, shared.withLock({ $0.phase == .running }), diorama_unread(descriptor) > 0 else {
+      stalledTraffic = nil
+      return false
+    }
+    defer { stalledTraffic = traffic }
+    return stalledTraffic == traffic
+  }
+
+  /// Ends a connection that is stuck: libmicrohttpd has no room left for a chunk's size line, and would look for its
+  /// end at every turn.
+  func endStuckRequest() {
+    if request.pointee.stage != .lingering { Refusal.chunkSizeTooLong.send(to: descriptor) }
+    // What is unread at the end would reset the connection, and the client's system drop the answer.
+    _ = Socket.drop(descriptor)
+    Socket.end(descriptor)
   }
 
   // MARK: What libmicrohttpd tells

@@ -57,7 +57,7 @@ package struct RawAnswer: ~Copyable {
   private var pointer: OpaquePointer?
   let status: UInt32
   /// The most bytes that its head takes.
-  private(set) var headSize = 192
+  private(set) var headSize = Headers().responseHeadSize
 
   /// Begins one; nil where there is no memory.
   ///

@@ -15,6 +15,9 @@ final class ServerCore: @unchecked Sendable {
   let configuration: HTTPServer.Configuration
   /// Set when the server stops: every answer from now on ends its connection.
   let isDraining = Atomic(false)
+  /// Set while clients wait to be accepted for want of room: answers end their connections, and a connection that ends
+  /// wakes the accept loop.
+  let isCrowded = Atomic(false)
   /// The accept loop's set; connections are in it too, to learn that their client has left.
   let epoll: Int32
   let registry: Guarded<Registry>
@@ -40,8 +43,8 @@ final class ServerCore: @unchecked Sendable {
     else {
       throw Self.cannotStart
     }
-    for _ in 0..<configuration.threads {
-      do { workers.append(try Worker(for: self)) } catch { throw Self.cannotStart }
+    for number in 0..<configuration.threads {
+      do { workers.append(try Worker(for: self, number: number)) } catch { throw Self.cannotStart }
     }
     guard startLoop() else { throw Self.cannotStart }
   }
@@ -124,6 +127,7 @@ final class ServerCore: @unchecked Sendable {
       return registry.takeOnEmpty()
     }
     if let waiter { resume(waiter) }
+    if isCrowded.load(ordering: .relaxed) { wakeLoop() }
   }
 
   /// Goes on where somebody waits, on a thread of the system's.
@@ -135,6 +139,13 @@ final class ServerCore: @unchecked Sendable {
 
   func connection(at descriptor: Int32) -> Connection? {
     registry.withLock { $0.connections[descriptor] }
+  }
+
+  /// A worker's connections that have a request in work.
+  func busyConnections(ofWorker number: Int) -> [Connection] {
+    registry.withLock {
+      $0.connections.values.filter { $0.worker == number && $0.waitingSince.load(ordering: .relaxed) >= 0 }
+    }
   }
 
   // MARK: The loop

@@ -30,6 +30,13 @@ enum Socket {
 
   static func close(_ descriptor: Int32) { Glibc.close(descriptor) }
 
+  /// How many descriptors this process may have (getrlimit(2)).
+  static var descriptorLimit: Int {
+    var limit = rlimit()
+    guard getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 else { return .max }
+    return Int(clamping: limit.rlim_cur)
+  }
+
   /// An option of the socket level; nil for what is no socket.
   static func option(_ name: Int32, of descriptor: Int32) -> Int32? {
     var value: Int32 = 0

@@ -6,15 +6,12 @@ enum Token: Equatable {
   case listener(UInt32)
   /// The client of this connection has left.
   case connection(number: UInt32, descriptor: Int32)
-  /// A refused client has ended its side.
-  case refused(descriptor: Int32)
 
   init(rawValue: UInt64) {
     let low = UInt32(truncatingIfNeeded: rawValue)
     switch rawValue >> 62 {
     case 0: self = .connection(number: UInt32(rawValue >> 32), descriptor: Int32(bitPattern: low))
     case 1: self = .listener(low)
-    case 2: self = .refused(descriptor: Int32(bitPattern: low))
     default: self = .wake
     }
   }
@@ -24,7 +21,6 @@ enum Token: Equatable {
     case .connection(let number, let descriptor):
       UInt64(number) << 32 | UInt64(UInt32(bitPattern: descriptor))
     case .listener(let id): 1 << 62 | UInt64(id)
-    case .refused(let descriptor): 2 << 62 | UInt64(UInt32(bitPattern: descriptor))
     case .wake: 3 << 62
     }
   }

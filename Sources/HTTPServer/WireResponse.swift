@@ -59,10 +59,7 @@ struct WireResponse: ~Copyable {
         what: "no memory or no file descriptor for the response", where: "response",
         next: "use a stream for a large body, or raise the limit of open files")
     }
-    // From status line, framing and `Connection`, generously.
-    var size = 192
     for field in headers.fields {
-      size += field.name.utf8.count + field.value.utf8.count + 5
       guard Self.add(field, to: pointer) else {
         MHD_destroy_response(pointer)
         throw ServerError(
@@ -73,12 +70,12 @@ struct WireResponse: ~Copyable {
     for field in trailers.fields { Self.addTrailer(field, to: pointer) }
     if case .stream(let stream) = content { stream.answers(with: pointer) }
     self.pointer = pointer
-    headSize = size
+    headSize = headers.responseHeadSize
   }
 
   /// Adds a field behind the body; one that cannot be sent is left out, since the head has gone.
   static func addTrailer(_ field: Headers.Field, to response: OpaquePointer) {
-    guard canBeSent(field) else { return }
+    guard field.isSendable else { return }
     _ = MHD_add_response_footer(response, field.name, field.value.isEmpty ? " " : field.value)
   }
 
@@ -130,12 +127,8 @@ struct WireResponse: ~Copyable {
     }
   }
 
-  private static func canBeSent(_ field: Headers.Field) -> Bool {
-    field.hasSendableName && !field.value.utf8.contains(0)
-  }
-
   private static func add(_ field: Headers.Field, to response: OpaquePointer) -> Bool {
-    guard canBeSent(field) else { return false }
+    guard field.isSendable else { return false }
     // libmicrohttpd refuses an empty value; white space around a value is none of it (RFC 9110, 5.5).
     return MHD_add_response_header(response, field.name, field.value.isEmpty ? " " : field.value) == .YES
   }

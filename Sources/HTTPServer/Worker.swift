@@ -21,9 +21,24 @@ final class Worker: @unchecked Sendable {
   private let state = Guarded(State())
   /// Its turns on the loop.
   let place: EventPlace
+  private weak var core: ServerCore?
+  private let number: Int
 
+  // Of the loop's thread alone.
+  /// Turns in a row after which libmicrohttpd wanted the next one at once.
+  private var busyTurns = 0
+  /// What has passed through the connections, at the last look during them.
+  private var lastTraffic: UInt64?
+  /// Milliseconds to the next turn while nothing passes.
+  private var pause: UInt64 = 0
+
+  /// - Parameters:
+  ///   - core: whose connections it serves.
+  ///   - number: of this worker among the server's, from 0.
   /// - Throws: what the system lacks.
-  init(for core: ServerCore) throws {
+  init(for core: ServerCore, number: Int) throws {
+    self.core = core
+    self.number = number
     loop = try EventLoop(named: "http-server")
     guard let daemon = Callbacks.startDaemon(for: core) else { throw NoDaemon() }
     self.daemon = daemon
@@ -75,8 +90,39 @@ final class Worker: @unchecked Sendable {
     for arrival in arrivals { add(arrival) }
     MHD_run(daemon)
     var milliseconds: UInt64 = 0
-    guard MHD_get_timeout(daemon, &milliseconds) == .YES else { return nil }
-    return now + milliseconds * 1_000_000
+    let isTimed = MHD_get_timeout(daemon, &milliseconds) == .YES
+    guard isTimed, milliseconds == 0 else {
+      busyTurns = 0
+      lastTraffic = nil
+      pause = 0
+      return isTimed ? now + milliseconds * 1_000_000 : nil
+    }
+    return now + pauseWithoutProgress() * 1_000_000
+  }
+
+  /// How long to wait where libmicrohttpd wants the next turn at once: not at all while bytes pass.
+  ///
+  /// libmicrohttpd 0.9.75 does so without end for a connection whose buffer is full and holds nothing that it could use,
+  /// such as a part of a chunk's size line. Where turns go by and no byte passes through any connection, whatever the
+  /// cause, the next ones wait, and connections with bytes that nobody takes are ended.
+  ///
+  /// - Returns: milliseconds.
+  private func pauseWithoutProgress() -> UInt64 {
+    busyTurns += 1
+    guard pause > 0 || busyTurns.isMultiple(of: 64), let core else { return 0 }
+    var traffic: UInt64 = 0
+    for connection in core.busyConnections(ofWorker: number) {
+      let own = diorama_traffic(connection.descriptor)
+      traffic &+= own
+      if connection.isStuck(at: own) { connection.endStuckRequest() }
+    }
+    guard traffic == lastTraffic else {
+      lastTraffic = traffic
+      pause = 0
+      return 0
+    }
+    pause = min(16, max(1, pause * 2))
+    return pause
   }
 
   private func add(_ arrival: Arrival) {

@@ -12,23 +12,15 @@ enum ContractFile {
   ///
   /// - Throws: ``ContractError`` naming the path and the system's reason.
   static func read(_ path: String) throws(ContractError) -> Data {
-    // Foundation takes longer for a small file, and its words for an error differ between platforms.
-    let descriptor = open(path, O_RDONLY | O_CLOEXEC)
-    guard descriptor >= 0 else { throw ContractError("cannot be read: \(reason(errno))", source: path) }
-    defer { close(descriptor) }
-    var data = Data()
-    var buffer = [UInt8](repeating: 0, count: 65_536)
-    while true {
-      let count = buffer.withUnsafeMutableBytes { Foundation.read(descriptor, $0.baseAddress, $0.count) }
-      if count > 0 {
-        data.append(contentsOf: buffer[..<count])
-      } else if count == 0 {
-        return data
-      } else if errno != EINTR {
-        throw ContractError("cannot be read: \(reason(errno))", source: path)
-      }
+    do throws(InputFileError) {
+      return try InputFile(path).read(atMost: limit)
+    } catch {
+      throw ContractError("cannot be read: \(error)", source: path)
     }
   }
+
+  /// The most bytes of a contract or a string store.
+  private static let limit = 1 << 30
 
   /// Whether its owner alone may read or write a file.
   static func isPrivate(_ path: String) -> Bool {

@@ -28,6 +28,8 @@ FEW = {
     "daemon_disk": [],
     "activation": [],
     "strangers": [],
+    "hostile": [],
+    "hostile_fuzz": ["--seconds", "20"],
     "daemon_examples": [],
     "api_fuzz": [],
     "api_crowd": [],
@@ -46,6 +48,7 @@ FULL = dict(
     api_crowd=["--soak"],
     daemon_soak=["--soak"],
     leases=["--generations", "10"],
+    hostile_fuzz=["--seconds", "600"],
 )
 
 if sys.argv[1:] not in ([], ["--soak"]):

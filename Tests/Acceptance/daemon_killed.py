@@ -1,6 +1,7 @@
 """Kills `diorama serve` with SIGKILL at random moments under load, and starts it again. Every environment, lease and
 change that was acknowledged is there, on the same ports; the apps' next requests succeed; an app that follows its
 environment goes on; no cassette is damaged, and what was recorded before the kill is in the cassette at the end.
+Where something that was acknowledged is gone from the state folder, the daemon refuses to start and removes nothing.
 
     daemon_killed.py [--rounds N] [--seed N]
 """
@@ -11,6 +12,7 @@ import json
 import os
 import pathlib
 import random
+import shutil
 import subprocess
 import threading
 import time
@@ -233,6 +235,46 @@ def look(host, world, checks, title, app):
     world.unsure.clear()
 
 
+def damaged(checks, folder):
+    """What a damaged state folder leads to, whatever of it is damaged."""
+    host = daemon.Daemon(folder, ports=100)
+    made = [host.provision().json["id"] for _ in range(8)]
+    # The end of one moves all into the database; what comes after is in its log only.
+    host.end(made.pop())
+    made += [host.provision().json["id"] for _ in range(8)]
+    host.kill()
+    kept = folder / "kept"
+    shutil.copytree(host.state, kept, ignore=shutil.ignore_patterns("*.sock"))
+    database, log = host.state / "state.sqlite", host.state / "state.sqlite-wal"
+    checks.that(log.stat().st_size > 10_000, "something is in the log", log.stat())
+    damages = {
+        "emptied": lambda: database.write_bytes(b""),
+        "removed": lambda: database.unlink(),
+        "replaced by noise": lambda: database.write_bytes(random.randbytes(database.stat().st_size)),
+        "without its log": lambda: log.unlink(),
+        "with an empty log": lambda: log.write_bytes(b""),
+        "with a log of noise": lambda: log.write_bytes(random.randbytes(log.stat().st_size)),
+        "with all of it emptied": lambda: [file.write_bytes(b"") for file in host.state.glob("state.*")],
+    }
+    for part in range(1, 12):
+        damages[f"with {part}/12 of its log"] = lambda part=part: os.truncate(log, log.stat().st_size * part // 12)
+    for what, damage in damages.items():
+        shutil.rmtree(host.state)
+        shutil.copytree(kept, host.state)
+        damage()
+        contracts = support.snapshot(host.state / "contracts")
+        ended = subprocess.run([str(word) for word in host.words], env=host.variables, capture_output=True, text=True, timeout=60)
+        checks.that(ended.returncode != 0 and not ended.stdout, f"a state {what} is refused", (ended.stdout, ended.stderr))
+        checks.that(f"mv '{host.state}'" in ended.stderr, f"a state {what} is refused by a line that says how to go on", ended.stderr)
+        checks.that(support.snapshot(host.state / "contracts") == contracts, f"a state {what} keeps its contracts", ended.stderr)
+    shutil.rmtree(host.state)
+    shutil.copytree(kept, host.state)
+    host.start()
+    there = [each["id"] for each in host.call("GET", "/v1/environments").json["environments"]]
+    checks.that(there == made, "a state that is restored is as it was", (made, there))
+    checks.that(host.stop() == 0, "the daemon ends well on a state that was restored", host.said()[-500:])
+
+
 def main():
     options = argparse.ArgumentParser()
     options.add_argument("--rounds", type=int, default=5)
@@ -287,6 +329,8 @@ def main():
             if host.process.poll() is None:
                 host.kill()
         checks.that(world.calls > 0, "something was done at all")
+        (folder / "damaged").mkdir()
+        damaged(checks, folder / "damaged")
         checks.say(f"{world.calls} calls acknowledged, {len(world.environments)} environments and {len(world.leases)} leases at the end, slowest start {slowest:.2f} s")
     checks.end()
 

@@ -1,6 +1,6 @@
-"""A daemon under mixed load: no error, no descriptor lost, memory flat.
+"""A daemon under mixed load: no error, no descriptor lost, memory flat; and ended environments leave no memory behind.
 
-    daemon_soak.py [--minutes M] [--soak] [--seed N]
+    daemon_soak.py [--minutes M] [--environments N] [--soak] [--seed N]
 """
 
 import argparse
@@ -11,6 +11,7 @@ import json
 import pathlib
 import random
 import statistics
+import subprocess
 import threading
 import time
 
@@ -87,6 +88,24 @@ class Load:
             for app in apps:
                 app.request("GET", "/")
                 self.expect("proxied", daemon.Answer(app.getresponse()))
+
+    def provide(self, count):
+        """Environments of all kinds until so many have been there; returns once all have ended."""
+        until = self.done["provision"] + count
+        works = [self.replay, self.record, self.events, self.stream, self.crowd, self.owned, self.mistakes]
+
+        def run(number):
+            chance = random.Random(f"{self.seed} {until} {number}")
+            with contextlib.closing(self.host.connection()) as connection:
+                while self.done["provision"] < until and not self.wrong:
+                    chance.choice(works)(connection, chance)
+
+        threads = [threading.Thread(target=run, args=[number]) for number in range(6)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        daemon.settled(lambda: len(self.host.call("GET", "/v1/environments").json["environments"]))
 
     @contextlib.contextmanager
     def environment(self, connection, **members):
@@ -165,6 +184,34 @@ class Load:
                     if not line:
                         self.wrong.append("a stream of events ended before its event")
 
+    def stream(self, connection, chance):
+        """An app waits for the next part of a stream that was recorded without an end."""
+        with self.environment(
+            connection, mode="replay", cassette=str(self.folder / "stream"), upstreams={"api": self.upstream.url}
+        ) as made:
+            if made:
+                app = http.client.HTTPConnection("127.0.0.1", int(made["endpoints"]["api"].rsplit(":", 1)[1]), timeout=support.PATIENCE)
+                app.request("GET", "/stream")
+                with contextlib.closing(app), app.getresponse() as response:
+                    if response.readline() != b"data: 1\n":
+                        self.wrong.append("a stream does not begin as recorded")
+
+    def crowd(self, connection, chance):
+        """Many at a time: memory that they had is given back."""
+        with contextlib.ExitStack() as stack:
+            for _ in range(20):
+                made = stack.enter_context(self.environment(
+                    connection, mode="replay", cassette=str(self.folder / "slots"), upstreams={"api": "https://api.example.com"}))
+                if made:
+                    port = int(made["endpoints"]["api"].rsplit(":", 1)[1])
+                    self.requests(port, [f"/slots/{chance.randrange(20)}" for _ in range(5)], "replayed")
+
+    def owned(self, connection, chance):
+        """Ends with its owner."""
+        with subprocess.Popen(["sleep", "60"]) as owner:
+            self.expect("provision", self.host.provision(owner={"pid": owner.pid}, connection=connection), 201)
+            owner.kill()
+
     def mistakes(self, connection, chance):
         call = lambda *words: self.host.call(*words, connection=connection)
         self.expect("refusal", call("POST", "/v1/environments", {"togles": {}}), 400)
@@ -179,9 +226,54 @@ def figures(host, upstream):
     return {"descriptors": seen["descriptors"] - len(kept), "threads": seen["threads"]}
 
 
+def record_stream(host, folder, upstream):
+    """Makes the cassette `stream`, of a stream that was still open when its recording ended."""
+    made = host.provision(mode="record", cassette=str(folder / "stream"), upstreams={"api": upstream.url}).json
+    app = http.client.HTTPConnection("127.0.0.1", int(made["endpoints"]["api"].rsplit(":", 1)[1]), timeout=support.PATIENCE)
+    with contextlib.closing(app):
+        app.request("GET", "/stream")
+        with app.getresponse() as response:
+            response.readline()
+            host.end(made["id"])
+
+
+def churn(checks, environments, seed):
+    """Memory is at the end what it was after the first environments, however many have ended."""
+    first = min(2_000, environments // 2)
+    is_over = threading.Event()
+
+    def answer(handler, body):
+        if handler.path != "/stream":
+            return 200, [("Content-Type", "application/json")], b'{"ok": true}'
+        handler.send_response(200)
+        handler.send_header("Content-Type", "text/event-stream")
+        handler.send_header("Transfer-Encoding", "chunked")
+        handler.end_headers()
+        handler.wfile.write(b"9\r\ndata: 1\n\n\r\n")
+        handler.wfile.flush()
+        is_over.wait(support.PATIENCE)
+        raise ConnectionAbortedError
+
+    with support.folder() as folder, support.Upstream(answer) as upstream, daemon.Daemon(folder) as host:
+        (folder / "slots.har").write_text(json.dumps(HAR))
+        load = Load(host, folder, seed)
+        load.upstream = upstream
+        record_stream(host, folder, upstream)
+        is_over.set()
+        figures = []
+        for count in (first, environments - first):
+            load.provide(count)
+            figures.append(daemon.settled(lambda: host.figures()["memory"]))
+        checks.that(not load.wrong, "nothing went wrong with many environments", "\n".join(load.wrong[:10]))
+        checks.that(host.call("GET", "/v1/environments").json == {"environments": []}, "none of many environments is left")
+        checks.say(f"anonymous memory: {figures[0] / 1e6:.1f} MB after {first} environments, {figures[1] / 1e6:.1f} MB after {environments}")
+        checks.that(figures[1] - figures[0] < 2e6, "ended environments leave no memory behind", figures)
+
+
 def main():
     options = argparse.ArgumentParser()
     options.add_argument("--minutes", type=float)
+    options.add_argument("--environments", type=int)
     options.add_argument("--soak", action="store_true")
     options.add_argument("--seed", type=int, default=random.randrange(1 << 32))
     options = options.parse_args()
@@ -224,6 +316,7 @@ def main():
         errors = [line for line in host.said().splitlines() if " error" in line.lower() or '"error"' in line]
         checks.that(not errors, "its log tells of no error", "\n".join(errors[:5]))
         checks.that(host.stop() == 0, "it ends well", host.said()[-500:])
+    churn(checks, options.environments or (20_000 if options.soak else 1_500), options.seed)
     checks.end()
 
 

@@ -125,7 +125,7 @@ def plain(body, headers="", status="200 OK"):
 
 def ask(target, headers="", body="", method="GET"):
     length = f"Content-Length: {len(body)}\r\n" if body else ""
-    return f"{method} {target} HTTP/1.1\r\nHost: app\r\n{headers}{length}Connection: close\r\n\r\n{body}"
+    return f"{method} {target} HTTP/1.1\r\nHost: localhost\r\n{headers}{length}Connection: close\r\n\r\n{body}"
 
 
 def run(mode, cassette, requests, upstreams=(), options=(), folder=None):
@@ -162,7 +162,7 @@ def messages(checks, folder):
             ["API", ask("/q?b=2&a=1&b=1&&c=&d", "x-lower: 1\r\nX-UPPER: 2\r\nX-Dup: 1\r\nX-Empty:\r\nx-dup: 2\r\ncOOKIE: c=1\r\n")],
             ["API", ask("/echo", "content-TYPE: application/octet-stream\r\n", ALL_BYTES.decode("latin-1"), "POST")],
             ["API", ask("/echo", "Content-Type: text/plain; charset=ISO-8859-1\r\n", "caf\u00e9", "PUT")],
-            ["API", "POST /echo HTTP/1.1\r\nHost: app\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"],
+            ["API", "POST /echo HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"],
         ]
         cassette = folder / "messages"
         keep = folder / "messages.redact.json"
@@ -301,7 +301,7 @@ TALK = r"""
 import os, socket
 host, port = os.environ["DIORAMA_ENDPOINT_API"].split("//")[1].split(":")
 with socket.create_connection((host, int(port)), timeout=60) as connection, connection.makefile("rb") as lines:
-    connection.sendall(b"GET /live HTTP/1.1\r\nHost: app\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n")
+    connection.sendall(b"GET /live HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n")
     status = lines.readline().split()[1].decode()
     while lines.readline().strip(): pass
     if status == "101":
@@ -339,7 +339,7 @@ def access(checks, folder):
         checks.that(secret not in recorded and "a=b, c" in recorded, "no recording has what is secret of them", recorded[:2000])
         run = support.Run("proxy", cassette, command, {"API": upstream.url}, ["--insecure", "API"])
         checks.that(run.status == 0 and "GET /headers" in run.output, "an insecure certificate is taken where it is allowed", run)
-        check = support.diorama("cassette", "check", "--live", *ca, *headers[:4], cassette)
+        check = support.diorama("cassette", "check", "--live", "--upstream", f"API={upstream.url}", *ca, *headers[:4], cassette)
         checks.that(check.returncode == 0 and "1 request repeated, none changed in shape" in check.stdout, "the live check reaches it likewise", check)
         check = support.diorama("cassette", "check", "--live", cassette)
         checks.that(check.returncode == 69 and "failed at TLS" in check.stderr, "and not without", check)

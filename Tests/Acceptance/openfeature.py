@@ -44,7 +44,7 @@ PAGE = """
 import json, os, urllib.error, urllib.request
 url = os.environ["DIORAMA_CONTROL"] + "/ofrep/v1/evaluate/flags"
 def status(**headers):
-    request = urllib.request.Request(url, b"{}", {name.replace("_", "-"): value for name, value in headers.items()})
+    request = urllib.request.Request(url, b"{}", {"Content-Type": "application/json", **{name.replace("_", "-"): value for name, value in headers.items()}})
     try:
         with urllib.request.urlopen(request) as answer:
             return [answer.status, answer.headers["ETag"]]

@@ -27,7 +27,7 @@ import json, os, socket, sys, time
 host, port = os.environ["DIORAMA_ENDPOINT_BOARD"].split("//")[1].split(":")
 most = int(sys.argv[2]) if len(sys.argv) > 2 else 1 << 30
 connection = socket.create_connection((host, int(port)), timeout=60)
-connection.sendall(f"GET {sys.argv[1]} HTTP/1.1\\r\\nHost: board\\r\\n\\r\\n".encode())
+connection.sendall(f"GET {sys.argv[1]} HTTP/1.1\\r\\nHost: localhost\\r\\n\\r\\n".encode())
 lines = connection.makefile("rb")
 while lines.readline().strip(): pass
 started, count = time.monotonic(), 0
@@ -183,7 +183,7 @@ def by_the_clock(checks, folder, cassette):
         port = int(made.json["endpoints"]["board"].rsplit(":", 1)[1])
         parts = support.har(cassette)[0]["response"]["content"]["_diorama"]["parts"]
         with socket.create_connection(("127.0.0.1", port), timeout=support.PATIENCE) as connection:
-            connection.sendall(b"GET /events HTTP/1.1\r\nHost: board\r\n\r\n")
+            connection.sendall(b"GET /events HTTP/1.1\r\nHost: localhost\r\n\r\n")
             lines = connection.makefile("rb", buffering=0)
 
             def line():

@@ -141,7 +141,7 @@ struct CassetteCommandTests {
       atPath: folder.file("tape.strings.json"), withIntermediateDirectories: false)
     expectOneLine(
       try await Diorama.run("cassette", verb, folder.file("tape")), status: 74,
-      naming: "cannot read \(folder.file("tape.strings.json")): Is a directory; mend that")
+      naming: "cannot read \(folder.file("tape.strings.json")): it is a folder, not a regular file; fix that")
   }
 
   @Test("check --json carries the problem, and has the exit status too")

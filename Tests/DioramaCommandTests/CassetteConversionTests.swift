@@ -103,17 +103,19 @@ struct CassetteConversionTests {
     func entry(_ path: String, _ file: String) -> String {
       #"{"startedDateTime": "2018-10-08T09:00:00Z", "request": {"method": "GET", "url": "http://h\#(path)"}, "response": {"status": 200, "content": {"size": 1, "_file": "\#(file)"}}}"#
     }
-    let entries = [entry("/s", "small.txt"), entry("/l", "large.txt"), entry("/m", "missing.txt")]
+    // As Playwright names them, by a SHA-1.
+    let names = ["a", "b", "c"].map { String(repeating: $0, count: 40) + ".txt" }
+    let entries = [entry("/s", names[0]), entry("/l", names[1]), entry("/m", names[2])]
     try folder.write("{\"log\": {\"entries\": [\(entries.joined(separator: ","))]}}", to: "in.har")
-    try folder.write("small", to: "small.txt")
-    try folder.write(String(repeating: "large ", count: 100_000), to: "large.txt")
+    try folder.write("small", to: names[0])
+    try folder.write(String(repeating: "large ", count: 100_000), to: names[1])
     let outcome = try await Diorama.run(
       "cassette", "import", folder.file("in.har"), "--to", folder.file("deep/shop"), "--upstream", "h=http://h",
       "--upstream", "unused=http://u")
     #expect(outcome.status == 0)
     #expect(
       outcome.lines == [
-        "diorama: not carried over: \(folder.file("in.har")): the body in missing.txt is missing: it is replayed as an empty one",
+        "diorama: not carried over: \(folder.file("in.har")): the body in \(names[2]) is missing: it is replayed as an empty one",
         "diorama: no interaction belongs to --upstream unused=http://u",
       ])
     let show = try object(try await Diorama.run("cassette", "show", "--json", folder.file("deep/shop")).text)
@@ -144,7 +146,7 @@ struct CassetteConversionTests {
     try await expect(65, "there is nothing to replay in", folder.file("empty.json"), "--to", target)
     try await expect(65, "it is none of har, vinyl", folder.file("text"), "--to", target)
     try await expect(66, "there is no file \(folder.file("none"))", folder.file("none"), "--to", target)
-    try await expect(74, "Is a directory", folder.path, "--to", target)
+    try await expect(74, "it is a folder", folder.path, "--to", target)
     try await expect(64, "name a file to import", "--to", target)
     try await expect(64, "--to PATH", good)
     try await expect(64, "did you mean vinyl?", good, "--to", target, "--from", "vinil")

@@ -161,13 +161,45 @@ struct CassetteDriftTests {
     try folder.write(#"{"json": ["$.token"]}"#, to: "tape.redact.json", mode: 0o600)
     for words in [[], ["--json"]] {
       let outcome = try await Diorama.run(
-        ["cassette", "check", "--live", "--values", "--header", "api/X-Api-Key=env:CHECK_KEY", folder.file("tape")]
-          + words,
+        [
+          "cassette", "check", "--live", "--values", "--upstream", "api=\(api)", "--header",
+          "api/X-Api-Key=env:CHECK_KEY", folder.file("tape"),
+        ] + words,
         variables: ["CHECK_KEY": "canary-key-1"])
       #expect(!outcome.text.contains("canary"), "\(outcome.text)")
       #expect(!outcome.text.contains("$.token") && !outcome.text.contains("$.echo"), "\(outcome.text)")
       if words.isEmpty { #expect(outcome.text.contains("value: body $.a: was 2, is 1"), "\(outcome.text)") }
     }
+    await backend.stop()
+  }
+
+  @Test("sends no header and no client certificate to a URL that only the cassette names")
+  func secretsOfCassettes() async throws {
+    let backend = try Backend(["/a": json("{}")])
+    let api = backend.url
+    try write("tape", upstream: api, entry("GET", "\(api)/a", "{}"))
+    try folder.write("-----BEGIN CERTIFICATE-----\n-----BEGIN PRIVATE KEY-----\n", to: "me.pem", mode: 0o600)
+    let advice =
+      "would go to \(api), which only the cassette names; name the upstream yourself: --upstream api=\(api)\n"
+    let tape = folder.file("tape")
+    for (words, what) in [
+      (["--header", "api/Authorization=env:CHECK_TOKEN"], "the header Authorization"),
+      (["--client-certificate", "api=\(folder.file("me.pem"))"], "the client certificate"),
+    ] {
+      for command in [
+        ["cassette", "check", "--live"] + words + [tape],
+        ["run", "--mode", "extend", "--cassette", tape] + words + ["--", "true"],
+        ["run", "--record-anew-after", "30", "--cassette", tape] + words + ["--", "true"],
+      ] {
+        let outcome = try await Diorama.run(command, variables: ["CHECK_TOKEN": "Bearer secret"])
+        expectOneLine(outcome, status: 64, naming: "diorama: \(what) \(advice)")
+      }
+    }
+    #expect(backend.asked == [])
+    // No secret: the cassette's own upstreams serve as before.
+    let plain = try await check("--live", "--insecure", "api", tape)
+    #expect(plain.status == 0, "\(plain.words)")
+    #expect(backend.asked == ["GET /a -"])
     await backend.stop()
   }
 

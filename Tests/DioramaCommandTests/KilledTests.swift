@@ -84,7 +84,7 @@ struct KilledTests {
     }
     let recovered = try await Diorama.run("cassette", "check", "--recover", folder.file("tape"))
     #expect(recovered.status == 0)
-    #expect(recovered.text.contains("took up 2 interactions"))
+    #expect(recovered.text.contains("recovered 2 interactions"))
     #expect(try urls() == ["/new/1", "/new/2"])
     #expect(try urls("tape.previous.har") == ["/old"])
     #expect(!folder.has("tape.har.partial"))
@@ -118,7 +118,7 @@ struct KilledTests {
     try await kill("extend", "/b")
     #expect(try urls() == ["/a"])
     let outcome = try await record("extend", "/c")
-    #expect(outcome.words.contains("took up"))
+    #expect(outcome.words.contains("recovered"))
     #expect(try urls() == ["/a", "/b", "/c"])
   }
 

@@ -34,4 +34,24 @@ struct UpstreamAccessTests {
     }
     #expect(error?.description.contains("X-A") == true && error?.description.contains("secret") == false)
   }
+
+  @Test("no header goes to a URL that only the cassette names")
+  func onlyInCassette() async throws {
+    let folder = try Folder()
+    try Data(
+      """
+      {"log": {"version": "1.2", "creator": {"name": "diorama", "version": "1"}, "_diorama": {"format": 1,
+      "recordedAt": "2018-10-08T09:00:00Z", "upstreams": {"api": "http://127.0.0.1:1"}}, "entries": []}}
+      """.utf8
+    ).write(to: URL(fileURLWithPath: folder.file("tape.har")))
+    let error = await #expect(throws: DioramaTestingError.self) {
+      _ = try await TestEnvironment.provision(
+        mode: .extend, access: ["api": .init(headers: ["X-Api-Key": "hush"])], cassette: folder.file("tape"))
+    }
+    let text = error?.description ?? ""
+    #expect(
+      text.contains("the header X-Api-Key would go to http://127.0.0.1:1, which only the cassette names"), "\(text)")
+    #expect(text.contains(#"name the upstream yourself: upstreams: ["api": "http://127.0.0.1:1"]"#), "\(text)")
+    #expect(!text.contains("hush"))
+  }
 }

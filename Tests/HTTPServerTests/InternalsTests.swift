@@ -8,7 +8,7 @@ struct InternalsTests {
     "a token comes back from its number",
     arguments: [
       Token.wake, .listener(1), .listener(.max), .connection(number: 1, descriptor: 0),
-      .connection(number: 0x2000_0000, descriptor: .max), .refused(descriptor: 12),
+      .connection(number: 0x2000_0000, descriptor: .max),
     ])
   func tokens(token: Token) {
     #expect(Token(rawValue: token.rawValue) == token)

@@ -59,22 +59,6 @@ struct RefusalTests {
     }
   }
 
-  @Test("is one for a connection too many")
-  func connections() async throws {
-    try await withServer(.init(maximumConnections: 1), TestHandler.mirror) { port in
-      let answer = try await onThread {
-        let first = try RawClient(port: port)
-        _ = try first.exchange(.get("/"))
-        let second = try RawClient(port: port)
-        try second.send(.get("/"))
-        defer { withExtendedLifetime(first) {} }
-        return try second.receiveAnswer()
-      }
-      #expect(answer.status == 503)
-      _ = try document(of: answer)
-    }
-  }
-
   @Test("is one for a handler's error, whose words are in it to the letter")
   func failure() async throws {
     try await withServer(.init(), TestHandler(slow: { _ in throw Broken() })) { port in

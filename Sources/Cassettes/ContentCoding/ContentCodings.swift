@@ -73,7 +73,7 @@ package struct ContentCodings: Sendable, Equatable {
 
   /// What undoes the codings of a body that streams by.
   ///
-  /// - Parameter limit: the most bytes that may come out in all.
+  /// - Parameter limit: the most bytes that may come out in all; fewer, where that is far more than comes in.
   /// - Returns: a new decoder, for one body and one thread at a time.
   /// - Throws: ``ContentCodingError`` when there is no memory for it.
   package func decoder(limit: Int = .max) throws -> ContentDecoder {

@@ -2,10 +2,20 @@ import HTTPMessages
 
 /// Undoes the codings of one body as it streams by.
 ///
+/// A few kilobytes may decode to gigabytes: deflate reaches 1:1032, brotli far more. A body may have
+/// ``usualLimit`` bytes whatever it came from; beyond that it is too large once it is more than ``ratioLimit`` times as
+/// long as it came.
+///
 /// For one thread at a time; ``ContentCodings/decoder(limit:)`` makes it.
 package final class ContentDecoder {
+  /// Bytes that any body may decode to: 64 MiB, as many as are held in memory elsewhere.
+  package static let usualLimit = 64 << 20
+  /// How many times as long as it came a longer body may be. JSON reaches about 20, logs 100.
+  package static let ratioLimit = 100
+
   private let stages: [any CodingStage]
   private let limit: Int
+  private var received = 0
   private var produced = 0
   /// What could still be decoded of the bytes with which ``push(_:)`` or ``finish()`` has failed.
   package private(set) var salvaged: [UInt8] = []
@@ -39,6 +49,9 @@ package final class ContentDecoder {
 
   private func run(_ bytes: [UInt8], _ step: CodingStep) throws -> [UInt8] {
     var bytes = bytes
+    received += bytes.count
+    let (most, overflow) = received.multipliedReportingOverflow(by: Self.ratioLimit)
+    let limit = overflow ? limit : min(limit, max(Self.usualLimit, most))
     var problem: (any Error)?
     for (number, stage) in stages.enumerated() {
       var output: [UInt8] = []

@@ -1,5 +1,10 @@
+import HTTPMessages
+
 /// Undoes the codings of one body that need not be what it says: what of it can be decoded is, up to where it is cut short
 /// or corrupt, and one of which nothing can be comes out as it went in.
+///
+/// Where it decodes to too much, nothing more comes out from there on, unless nothing has come out before: then it comes out
+/// as it went in, too.
 package struct TolerantDecoder {
   private enum State {
     /// Nothing of it could be decoded yet; these bytes came.
@@ -12,6 +17,8 @@ package struct TolerantDecoder {
   }
 
   private var state: State
+  /// Whether it decodes to more than is allowed.
+  package private(set) var isTooLarge = false
 
   init(_ decoder: ContentDecoder) {
     state = .untold(decoder, [])
@@ -32,13 +39,14 @@ package struct TolerantDecoder {
         state = decoded.isEmpty ? .untold(decoder, before + chunk) : .decoding(decoder)
         return decoded
       } catch {
-        return fail(decoder, before + chunk)
+        return fail(decoder, before + chunk, error)
       }
     case .decoding(let decoder):
       do {
         return try decoder.push(chunk)
       } catch {
         state = .over
+        isTooLarge = error is BodyTooLarge
         return decoder.salvaged
       }
     case .asSent: return chunk
@@ -52,13 +60,20 @@ package struct TolerantDecoder {
   package mutating func finish() -> [UInt8] {
     switch state {
     case .untold(let decoder, let before):
-      do { return try decoder.finish() } catch { return fail(decoder, before) }
-    case .decoding(let decoder): return (try? decoder.finish()) ?? decoder.salvaged
+      do { return try decoder.finish() } catch { return fail(decoder, before, error) }
+    case .decoding(let decoder):
+      do {
+        return try decoder.finish()
+      } catch {
+        isTooLarge = error is BodyTooLarge
+        return decoder.salvaged
+      }
     case .asSent, .over: return []
     }
   }
 
-  private mutating func fail(_ decoder: ContentDecoder, _ bytes: [UInt8]) -> [UInt8] {
+  private mutating func fail(_ decoder: ContentDecoder, _ bytes: [UInt8], _ error: any Error) -> [UInt8] {
+    isTooLarge = error is BodyTooLarge
     state = decoder.salvaged.isEmpty ? .asSent : .over
     return decoder.salvaged.isEmpty ? bytes : decoder.salvaged
   }
@@ -85,6 +100,6 @@ extension ContentCodings {
     guard var decoder = try? tolerantDecoder(limit: limit) else { return nil }
     let decoded = decoder.push(bytes)
     let rest = decoder.finish()
-    return decoder.isAsSent ? nil : decoded + rest
+    return decoder.isAsSent || decoder.isTooLarge ? nil : decoded + rest
   }
 }

@@ -27,7 +27,7 @@ enum BodyComparison {
   }
 
   private static func other(_ recorded: BodySide, _ live: BodySide) -> Change {
-    func preview(_ body: [UInt8]) -> String { body.withUnsafeBytes { Preview.oneLine(Preview.body($0)) } }
+    func preview(_ body: [UInt8]) -> String { body.withUnsafeBytes { Preview.body($0).escapedForTerminal } }
     return Change(.value, "body", was: preview(recorded.bytes), now: preview(live.bytes))
   }
 }

@@ -1,4 +1,5 @@
 import HTTPMessages
+import LaunchContract
 
 /// In which header fields of a response another one differs, as far as a program that reads it may care.
 enum HeaderComparison {
@@ -55,7 +56,7 @@ enum HeaderComparison {
   }
 
   private static func quoted(_ values: [String]) -> String {
-    "`\(Preview.oneLine(Preview.shortened(values.joined(separator: ", "), to: Preview.usual)))`"
+    "`\(Preview.shortened(values.joined(separator: ", "), to: Preview.usual).escapedForTerminal)`"
   }
 
   /// What belongs to the connection, the machine or the way: no program reads it, and it comes and goes.

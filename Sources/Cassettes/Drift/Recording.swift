@@ -35,7 +35,7 @@ package struct Recording {
 
   /// Method and URL, for messages.
   package func title(_ index: Int) -> String {
-    "\(interactions[index].request.method) \(Preview.oneLine(interactions[index].request.url))"
+    "\(interactions[index].request.method) \(interactions[index].request.url.escapedForTerminal)"
   }
 
   func url(_ index: Int) -> RecordedURL { RecordedURL(interactions[index].request.url) }

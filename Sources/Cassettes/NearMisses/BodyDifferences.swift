@@ -45,7 +45,7 @@ enum BodyDifferences {
       let left = number < recorded.count ? recorded[number] : nil
       let right = number < actual.count ? actual[number] : nil
       let name = Preview.shortened((left ?? right)?.name ?? "", to: Preview.usual)
-      let place = "part \(number + 1)" + (name.isEmpty ? "" : " `\(Preview.oneLine(name))`")
+      let place = "part \(number + 1)" + (name.isEmpty ? "" : " `\(name.escapedForTerminal)`")
       guard let left, let right else {
         differences.append(
           Difference(.body, place, recorded: left?.content.preview, actual: right?.content.preview))
@@ -160,7 +160,7 @@ extension QueryItems {
         let one: [UInt8]?? = number < left.count ? .some(left[number]) : .none
         let other: [UInt8]?? = number < right.count ? .some(right[number]) : .none
         guard one != other else { continue }
-        let title = Preview.oneLine(Preview.shortened(Self.string(name), to: Preview.usual))
+        let title = Preview.shortened(Self.string(name), to: Preview.usual).escapedForTerminal
         let place = isRepeated ? " number \(number + 1)" : ""
         differences.append(
           Difference(kind, "\(noun) `\(title)`\(place)", recorded: one.map(Self.text), actual: other.map(Self.text)))

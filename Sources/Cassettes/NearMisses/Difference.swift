@@ -1,3 +1,5 @@
+import LaunchContract
+
 /// One point in which a request is not the recorded one.
 package struct Difference: Sendable, Equatable, CustomStringConvertible {
   /// What part of the request it is about.
@@ -47,7 +49,7 @@ package struct Difference: Sendable, Equatable, CustomStringConvertible {
   }
 
   private func quoted(_ value: String) -> String {
-    let text = Preview.oneLine(Preview.shortened(value, to: Preview.usual))
+    let text = Preview.shortened(value, to: Preview.usual).escapedForTerminal
     switch kind {
     case .path, .query, .header, .upstream: return "`\(text)`"
     case .body where location.contains("form item"): return "`\(text)`"
@@ -68,22 +70,6 @@ enum Preview {
   /// The text, or its beginning and an ellipsis.
   static func shortened(_ text: String, to count: Int) -> String {
     text.utf8.count > count && text.count > count ? text.prefix(count - 1) + "…" : text
-  }
-
-  /// The text with control characters as escapes.
-  static func oneLine(_ text: String) -> String {
-    var result = ""
-    for scalar in text.unicodeScalars {
-      switch scalar {
-      case "\n": result += "\\n"
-      case "\r": result += "\\r"
-      case "\t": result += "\\t"
-      case _ where scalar.value < 0x20 || scalar.value == 0x7F || scalar.value == 0x2028 || scalar.value == 0x2029:
-        result += "\\u{\(String(scalar.value, radix: 16))}"
-      default: result.unicodeScalars.append(scalar)
-      }
-    }
-    return result
   }
 
   /// A body in a sentence: its beginning where it is text, else its length.

@@ -154,7 +154,7 @@ package struct RuleBook: Sendable {
     }
     let place = source.isEmpty ? "" : " of \(source)"
     let title = "rule \(index + 1)\(place)" + (scope.isEmpty ? "" : " (\(scope))")
-    return Preview.oneLine(Preview.shortened("\(title): \(does.joined(separator: "; "))", to: 300))
+    return Preview.shortened("\(title): \(does.joined(separator: "; "))", to: 300).escapedForTerminal
   }
 }
 

@@ -11,14 +11,20 @@ extension Host {
   ///
   /// What cannot come back is ended, and says why in its report and in the log.
   ///
-  /// - Throws: ``StoreError`` when the store cannot be read, or a newer version has written it; nothing has changed then.
+  /// - Throws: ``StoreError`` when the store cannot be read or is damaged, or a newer version has written it; nothing has
+  ///   changed then.
   package func restore() async throws {
     try await withTaskExecutorPreference(workers) { try await bringBack() }
   }
 
   private func bringBack() async throws {
     let stored = try store.load()
-    for environment in stored.environments { try EnvironmentRecord.check(environment) }
+    for environment in stored.environments {
+      try checkWhole(environment.document, "environment \(environment.id)")
+      if let traffic = environment.traffic { try checkWhole(traffic, "environment \(environment.id)") }
+      try EnvironmentRecord.check(environment)
+    }
+    for lease in stored.leases { try checkWhole(lease, "a lease") }
     var records: [(id: String, record: EnvironmentRecord)] = []
     for environment in stored.environments {
       do {
@@ -56,6 +62,15 @@ extension Host {
       }
     }
     removeOtherContracts()
+  }
+
+  /// Refuses what no version has written: to end the environment for it would remove its contract, too.
+  private func checkWhole(_ document: Data, _ what: String) throws(StoreError) {
+    guard (try? JSONSerialization.jsonObject(with: document, options: .fragmentsAllowed)) == nil else { return }
+    let folder = (contracts as NSString).deletingLastPathComponent
+    throw StoreError(
+      "the daemon's state in '\(folder)' is damaged: the record of \(what) is not JSON; restore that folder from a "
+        + "backup, or start empty after: mv '\(folder)' '\(folder).damaged'", kind: .corrupt)
   }
 
   private func restoreLeases(_ documents: [Data], environments: Set<String>) throws {

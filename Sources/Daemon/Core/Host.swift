@@ -36,6 +36,8 @@ package final class Host: Sendable {
   let stateWaits: WaitLimit
   /// Environments that have ended, and that the store would not let go.
   let unremoved = Guarded<Set<String>>([])
+  /// How many environments had ended when memory was last given back.
+  private let trimmedEnds = Guarded(0)
   /// Whether somebody else stops it.
   private let isServerShared: Bool
   private let started = ContinuousClock.now
@@ -98,6 +100,18 @@ package final class Host: Sendable {
     let gone = lifecycle.withLock { $0.owners }.filter { !$0.isAlive }
     let due = lifecycle.withLock { $0.due(at: now, isGone: gone.contains) }
     for (id, cause) in due { _ = try? beginEnd(id, because: cause, keepEmptyRecording: false) }
+    giveBackMemory()
+  }
+
+  /// Returns to the system what ended environments had. A few ends wait until no environment is left.
+  private func giveBackMemory() {
+    let (ended, isEmpty) = lifecycle.withLock { ($0.endedByCause.values.reduce(0, +), $0.entries.isEmpty) }
+    let isDue = trimmedEnds.withLock { trimmed in
+      guard ended > trimmed, isEmpty || ended - trimmed >= 256 else { return false }
+      trimmed = ended
+      return true
+    }
+    if isDue { Memory.giveBack() }
   }
 
   /// Somebody uses the daemon.

@@ -10,17 +10,19 @@ struct ControlFiles: Sendable {
   var control: String { "\(folder)/control.json" }
   var socket: String { "\(folder)/control.sock" }
   var contracts: String { "\(folder)/contracts" }
+  /// The most bytes of any of them.
+  private static let limit = 1 << 20
   private var port: String { "\(folder)/control.port" }
 
   /// What a daemon that was killed has left, so that those who know it go on: its port and its token.
   func left() -> ControlFile? {
-    guard let data = FileManager.default.contents(atPath: control) else { return nil }
+    guard let data = try? InputFile(control).read(atMost: Self.limit) else { return nil }
     return try? JSONDecoder().decode(ControlFile.self, from: data)
   }
 
   /// The port of the last daemon on this folder.
   var lastPort: UInt16? {
-    FileManager.default.contents(atPath: port).flatMap {
+    (try? InputFile(port).read(atMost: Self.limit)).flatMap {
       UInt16(String(decoding: $0, as: UTF8.self).trimmingCharacters(in: .whitespacesAndNewlines))
     }
   }

@@ -37,13 +37,13 @@ package final class SQLiteStore: DaemonStore {
   ///
   /// - Parameter folder: where it is.
   /// - Throws: ``StoreError``: of kind `newer` for what a later version has written, which is left as it is; `corrupt`,
-  ///   `full`, `notPermitted`.
+  ///   `full`, `notPermitted`. `corrupt` also where something that was stored is gone: see ``CommitCount``.
   package convenience init(in folder: StateFolder) throws(StoreError) {
     try self.init(in: folder, schema: .current)
   }
 
   init(in folder: StateFolder, schema: StoreSchema) throws(StoreError) {
-    let open = Open(try StoreDatabase(folder.path(of: "state.sqlite"), schema: schema), in: folder)
+    let open = Open(try StoreDatabase(in: folder, schema: schema), in: folder)
     self.open = open
     commits = GroupCommit { changes in
       if Self.attempt(changes, in: open) == nil { return Array(repeating: nil, count: changes.count) }

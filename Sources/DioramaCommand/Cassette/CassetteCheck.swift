@@ -44,7 +44,7 @@ enum CassetteCheck {
       results.append(result)
       if !options.has("--json") { result.write(to: terminal) }
     }
-    if options.has("--json") { try printJSON(results) }
+    if options.has("--json") { try Output.print(json: results) }
     return status
   }
 
@@ -95,13 +95,15 @@ enum CassetteCheck {
     var problem: String?
 
     func write(to terminal: Terminal) {
-      if let recovered { print("\(cassette): took up \(counted(recovered, "interaction")) of an unfinished recording") }
+      if let recovered {
+        Output.print("\(cassette): recovered \(counted(recovered, "interaction")) of an unfinished recording")
+      }
       if let problem { return terminal.error(problem) }
       let rules = rules.map { ", rules in \($0)" } ?? ""
       let redaction = (redaction ?? []).map { ", redaction in \($0)" }.joined()
       let shift = shift.map { ", shift in \($0)" } ?? ""
       let holds = "\(counted(interactions ?? 0, "interaction")), \(counted(strings ?? 0, "string"))"
-      print("\(cassette): ok, \(holds)\(rules)\(redaction)\(shift)")
+      Output.print("\(cassette): ok, \(holds)\(rules)\(redaction)\(shift)")
       for reason in leftOut ?? [] { terminal.line("left out: \(reason)") }
       if let unusedBodies, unusedBodies > 0 {
         let them = unusedBodies == 1 ? "is a body" : "are \(unusedBodies) bodies"

@@ -55,10 +55,3 @@ enum CassetteCommand {
 
     """
 }
-
-/// Prints a value as JSON for other programs.
-func printJSON(_ value: some Encodable) throws {
-  let encoder = JSONEncoder()
-  encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
-  print(String(decoding: try encoder.encode(value), as: UTF8.self))
-}

@@ -8,7 +8,7 @@ enum CassetteDiffCommand {
   static func run(_ arguments: [String], terminal: Terminal) throws -> Int32 {
     let options = try Options(arguments, table: table, command: command)
     if options.has("--help") {
-      try Output.write(help)
+      try Output.write(raw: help)
       return 0
     }
     let locations = try CassetteCommand.locations(options, command: command)
@@ -23,7 +23,7 @@ enum CassetteDiffCommand {
     }
     let diff = try terminal.progress("comparing") { try CassetteDiff(old: recordings[0], new: recordings[1]) }
     let result = Result(diff, locations, withValues: options.has("--values"))
-    try options.has("--json") ? Output.write(json: result) : Output.write(result.text)
+    try options.has("--json") ? Output.write(json: result) : Output.write(lines: result.lines)
     return result.same ? 0 : DriftStatus.changed
   }
 
@@ -60,7 +60,7 @@ enum CassetteDiffCommand {
       }
     }
 
-    var text: String {
+    var lines: [String] {
       var lines: [String] = []
       var folded = 0
       var foldedValues = 0
@@ -88,7 +88,7 @@ enum CassetteDiffCommand {
         lines.append(
           "\(counted(foldedValues, "value")) of \(counted(folded, "interaction")) changed (--values shows them)")
       }
-      return lines.map { $0 + "\n" }.joined()
+      return lines
     }
   }
 

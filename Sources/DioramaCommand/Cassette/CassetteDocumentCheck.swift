@@ -7,7 +7,7 @@ import HTTPMessages
 enum CassetteDocumentCheck {
   static func run(_ options: Options, command: String, terminal: Terminal) throws -> Int32 {
     let file = options.value("--openapi") ?? ""
-    let bytes = try WholeFiles.read(file)
+    let bytes = try WholeFiles.read(file, acceptsPipes: true)
     let document: OpenAPIDocument
     do throws(CassetteError) {
       document = try OpenAPIDocument(bytes, name: file)
@@ -24,7 +24,7 @@ enum CassetteDocumentCheck {
         let check = try check(stored, location, document, named, terminal: terminal)
         let result = Result(check, document: file, location: location)
         results.append(result)
-        if !options.has("--json") { try Output.write(result.text) }
+        if !options.has("--json") { try Output.write(lines: result.lines) }
         if !result.same { status = CassetteLiveCheck.worse(status, DriftStatus.changed) }
       } catch {
         terminal.error(error.message)
@@ -93,7 +93,7 @@ enum CassetteDocumentCheck {
     var findings: [Finding]
     /// What of the document was met and not looked at.
     var unsupported: [Unsupported]
-    private var lines: [String] = []
+    private var findingLines: [String] = []
 
     enum CodingKeys: CodingKey {
       case cassette, document, checked, same, findings, unsupported
@@ -115,21 +115,21 @@ enum CassetteDocumentCheck {
       var last: Int?
       for finding in check.findings {
         if finding.interaction != last {
-          lines.append("interaction \(finding.interaction), \(check.recording.title(finding.interaction))")
+          findingLines.append("interaction \(finding.interaction), \(check.recording.title(finding.interaction))")
         }
         last = finding.interaction
-        lines.append("  \(finding.line)")
+        findingLines.append("  \(finding.line)")
       }
     }
 
-    var text: String {
+    var lines: [String] {
       let verdict =
         same
         ? "all as \(document) has it"
         : "\(counted(Set(findings.map(\.interaction)).count, "interaction")) not as \(document) has it"
       let head = "\(cassette): \(counted(checked, "interaction")), \(verdict)"
       let rest = unsupported.map { "not looked at: \($0.rule): \($0.text)" }
-      return ([head] + lines + rest).map { $0 + "\n" }.joined()
+      return [head] + findingLines + rest
     }
   }
 }

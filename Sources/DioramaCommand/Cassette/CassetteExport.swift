@@ -7,7 +7,7 @@ enum CassetteExport {
   static func run(_ arguments: [String], terminal: Terminal) throws -> Int32 {
     let options = try Options(arguments, table: table, command: command)
     if options.has("--help") {
-      try Output.write(help)
+      try Output.write(raw: help)
       return 0
     }
     let locations = try CassetteCommand.locations(options, command: command)
@@ -50,7 +50,7 @@ enum CassetteExport {
       cassette: location.har, format: format, files: product.files.map(\.path),
       interactions: stored.cassette.interactions.count,
       notCarriedOver: product.losses.map { Result.Missing(interactions: $0.places, what: $0.text) })
-    try options.has("--json") ? Output.write(json: result) : Output.write(result.text)
+    try options.has("--json") ? Output.write(json: result) : Output.write(lines: result.lines)
     return 0
   }
 
@@ -81,8 +81,8 @@ enum CassetteExport {
     var interactions: Int
     var notCarriedOver: [Missing]
 
-    var text: String {
-      "\(cassette): \(counted(interactions, "interaction")) written\n" + files.map { "  \($0)\n" }.joined()
+    var lines: [String] {
+      ["\(cassette): \(counted(interactions, "interaction")) written"] + files.map { "  \($0)" }
     }
   }
 

@@ -10,7 +10,7 @@ enum CassetteImport {
   static func run(_ arguments: [String], terminal: Terminal) throws -> Int32 {
     let options = try Options(arguments, table: table, command: command)
     if options.has("--help") {
-      try Output.write(help)
+      try Output.write(raw: help)
       return 0
     }
     let files = options.operands + (options.rest ?? [])
@@ -43,7 +43,7 @@ enum CassetteImport {
       terminal.line("no interaction belongs to --upstream \(upstream.name)=\(upstream.origin)")
     }
     let result = Result(cassette, location: location, sources: sources, redacted: redacted)
-    try options.has("--json") ? Output.write(json: result) : Output.write(result.text)
+    try options.has("--json") ? Output.write(json: result) : Output.write(lines: result.lines)
     return 0
   }
 
@@ -83,7 +83,7 @@ enum CassetteImport {
       return (cassette, 0)
     }
     var rules = RedactionRules()
-    for path in options.all("--redact") { rules = rules.adding(try RedactionFiles.read(path)) }
+    for path in options.all("--redact") { rules = rules.adding(try RedactionFiles.read(path, acceptsPipes: true)) }
     var redaction = try ImportRedaction(for: location, adding: rules)
     return (redaction.redact(cassette), redaction.count)
   }

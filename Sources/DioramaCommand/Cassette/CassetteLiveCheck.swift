@@ -26,7 +26,7 @@ enum CassetteLiveCheck {
         }
         let result = Result(found, stored.cassette, location, withValues: options.has("--values"))
         results.append(result)
-        if !options.has("--json") { try Output.write(result.text) }
+        if !options.has("--json") { try Output.write(lines: result.lines) }
         for failure in found.failures { terminal.error(failure) }
         if !found.failures.isEmpty {
           status = worse(status, EnvironmentError.Kind.noUpstream.rawValue)
@@ -122,7 +122,7 @@ enum CassetteLiveCheck {
       }
     }
 
-    var text: String {
+    var lines: [String] {
       let drifted = interactions.count { !$0.changes.shape.isEmpty }
       var lines = [
         "\(cassette): \(counted(repeated, "request")) repeated, "
@@ -151,7 +151,7 @@ enum CassetteLiveCheck {
       for left in notRepeated {
         lines.append(Loss(places: left.interactions, text: left.why).line(("interaction", "interactions")))
       }
-      return lines.map { $0 + "\n" }.joined()
+      return lines
     }
   }
 }

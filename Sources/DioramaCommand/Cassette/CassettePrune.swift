@@ -8,7 +8,7 @@ enum CassettePrune {
   static func run(_ arguments: [String], terminal: Terminal) throws -> Int32 {
     let options = try Options(arguments, table: table, command: command)
     if options.has("--help") {
-      try Output.write(help)
+      try Output.write(raw: help)
       return 0
     }
     let locations = try CassetteCommand.locations(options, command: command)
@@ -37,12 +37,12 @@ enum CassettePrune {
     } else {
       result.interactions -= unused.count
     }
-    try options.has("--json") ? Output.write(json: result) : Output.write(result.text)
+    try options.has("--json") ? Output.write(json: result) : Output.write(lines: result.lines)
     return 0
   }
 
   private static func read(_ file: String) throws -> Report {
-    let bytes = try WholeFiles.read(file)
+    let bytes = try WholeFiles.read(file, acceptsPipes: true)
     do {
       return try JSONDecoder().decode(Report.self, from: Data(bytes))
     } catch {
@@ -67,10 +67,10 @@ enum CassettePrune {
     /// False after `--dry-run`.
     var isDone = true
 
-    var text: String {
+    var lines: [String] {
       let verb = isDone ? "removed" : "would remove"
-      return removed.map { "\(verb): interaction \($0.index), \($0.method) \($0.url)\n" }.joined()
-        + "\(cassette): \(verb) \(counted(removed.count, "interaction")), \(interactions) left\n"
+      return removed.map { "\(verb): interaction \($0.index), \($0.method) \($0.url)" }
+        + ["\(cassette): \(verb) \(counted(removed.count, "interaction")), \(interactions) left"]
     }
   }
 

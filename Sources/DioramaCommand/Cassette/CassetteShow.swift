@@ -2,6 +2,7 @@ import Cassettes
 import EnvironmentService
 import Foundation
 import HTTPMessages
+import LaunchContract
 
 /// `diorama cassette show`: what a cassette holds.
 enum CassetteShow {
@@ -26,7 +27,7 @@ enum CassetteShow {
         let listing = Listing(stored, location: location, unfinished: unfinished)
         listings.append(listing)
         if options.has("--json") { continue }
-        print(listing.text, terminator: "")
+        for line in listing.lines { Output.print(line) }
         if let unfinished { terminal.line(unfinishedText(location, unfinished)) }
       } catch {
         terminal.error(error.message)
@@ -35,9 +36,9 @@ enum CassetteShow {
     }
     if options.has("--json") {
       if locations.count > 1 {
-        try printJSON(listings)
+        try Output.print(json: listings)
       } else if let listing = listings.first {
-        try printJSON(listing)
+        try Output.print(json: listing)
       }
     }
     return status
@@ -110,7 +111,7 @@ struct Listing: Encodable {
     skipped = stored.cassette.skipped
   }
 
-  var text: String {
+  var lines: [String] {
     let recorded = recordedAt.map { ", recorded \($0)" } ?? ""
     var lines = ["\(cassette): \(counted(interactions.count, "interaction"))" + recorded]
     let place = [timeZone, locale].compactMap { $0 }
@@ -131,7 +132,7 @@ struct Listing: Encodable {
       lines +=
         Table(header: ["#", "method", "status", "bytes", "ms", "url"], rows: rows, rightAligned: [0, 3, 4]).lines
     }
-    return lines.joined(separator: "\n") + "\n"
+    return lines
   }
 }
 
@@ -143,7 +144,8 @@ struct Table {
   var rightAligned: Set<Int>
 
   var lines: [String] {
-    let all = [header] + rows
+    // Escaped here as well, since the widths depend on it.
+    let all = ([header] + rows).map { $0.map(\.escapedForTerminal) }
     let widths = header.indices.map { column in all.map { $0[column].count }.max() ?? 0 }
     return all.map { row in
       let cells = row.enumerated().map { column, cell in

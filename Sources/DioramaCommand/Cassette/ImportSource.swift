@@ -2,6 +2,7 @@ import Cassettes
 import EnvironmentService
 import Foundation
 import HTTPMessages
+import LaunchContract
 
 extension CassetteImport {
   /// A file of another tool, read whole, with the bodies that it keeps in files beside it.
@@ -16,7 +17,7 @@ extension CassetteImport {
     /// - Throws: an ``EnvironmentError`` that says where the file is broken.
     init(_ path: String, format: ImportFormat?) throws(EnvironmentError) {
       self.path = path
-      let bytes = try WholeFiles.read(path)
+      let bytes = try WholeFiles.read(path, acceptsPipes: true)
       do throws(CassetteError) {
         foreign = try ForeignCassette.read(bytes, name: path, as: format)
       } catch {
@@ -28,21 +29,32 @@ extension CassetteImport {
       if foreign.header.recording != nil, FileManager.default.fileExists(atPath: strings) {
         losses.append(Loss(places: [], text: "its string store is left out; \(strings) has it"))
       }
+      var taken = 0
       for index in foreign.interactions.indices {
-        foreign.interactions[index].request.body = try collected(foreign.interactions[index].request.body)
-        foreign.interactions[index].response.body = try collected(foreign.interactions[index].response.body)
+        foreign.interactions[index].request.body = try collected(foreign.interactions[index].request.body, &taken)
+        foreign.interactions[index].response.body = try collected(foreign.interactions[index].response.body, &taken)
       }
     }
 
-    /// A body in memory; the reader of the HAR has made sure that its file lies in the HAR's folder.
-    private mutating func collected(_ body: RecordedBody) throws(EnvironmentError) -> RecordedBody {
+    /// A body in memory. All of one file together have at most as many bytes as a file may have.
+    private mutating func collected(_ body: RecordedBody, _ taken: inout Int) throws(EnvironmentError) -> RecordedBody {
       guard case .file(let name, _) = body else { return body }
-      let file = URL(fileURLWithPath: path).deletingLastPathComponent().appendingPathComponent(name).path
-      guard FileManager.default.fileExists(atPath: file) else {
+      let location = CassetteLocation(path)
+      guard FileManager.default.fileExists(atPath: "\(location.folder)/\(name)") else {
         losses.append(Loss(places: [], text: "the body in \(name) is missing: it is replayed as an empty one"))
         return .empty
       }
-      return .bytes(try WholeFiles.read(file))
+      let file = try location.openBody(name)
+      taken += file.size
+      guard taken <= WholeFiles.limit else {
+        throw EnvironmentError(
+          .broken, "the bodies of \(path) total more than \(WholeFiles.limit >> 20) MiB; import fewer interactions")
+      }
+      do throws(InputFileError) {
+        return .bytes([UInt8](try file.read(atMost: file.size)))
+      } catch {
+        throw EnvironmentError(.inputOutput, "cannot read \(location.folder)/\(name): \(error); fix that, or remove it")
+      }
     }
   }
 
@@ -84,7 +96,7 @@ extension CassetteImport {
       }
     }
 
-    var text: String {
+    var lines: [String] {
       var lines = [
         "\(cassette): \(counted(interactions, "interaction"))" + (recordedAt.map { ", recorded \($0)" } ?? "")
       ]
@@ -94,7 +106,7 @@ extension CassetteImport {
       }
       if redacted > 0 { lines.append("  \(counted(redacted, "value")) redacted; --as-is would keep them") }
       for (name, origin) in upstreams.sorted(by: { $0.key < $1.key }) { lines.append("  upstream \(name) = \(origin)") }
-      return lines.map { $0 + "\n" }.joined()
+      return lines
     }
   }
 }

@@ -22,7 +22,7 @@ enum ContractCheck {
       status = error.kind.rawValue
     }
     if options.has("--json") {
-      try printJSON(result)
+      try Output.print(json: result)
     } else {
       result.write(to: terminal)
     }
@@ -40,7 +40,7 @@ enum ContractCheck {
 
     func write(to terminal: Terminal) {
       if let problem { return terminal.error(problem) }
-      print("\(contract): ok, version \(version ?? 0)")
+      Output.print("\(contract): ok, version \(version ?? 0)")
       if !unknownFields.isEmpty {
         terminal.line("these members are not known: \(unknownFields.joined(separator: ", "))")
       }

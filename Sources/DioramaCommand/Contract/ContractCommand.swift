@@ -98,7 +98,7 @@ enum ContractSource {
   /// Its JSON, for what the contract's type no longer shows.
   func document() throws(EnvironmentError) -> JSON {
     do {
-      let data = try path.map { try Data(contentsOf: URL(filePath: $0)) } ?? Data(value.utf8)
+      let data = try path.map { try InputFile($0).read(atMost: WholeFiles.limit) } ?? Data(value.utf8)
       return try JSON.parse([UInt8](data))
     } catch let error as JSONError {
       throw broken(ContractError("not valid JSON, though an app on this machine takes it: \(error)"))

@@ -13,9 +13,9 @@ enum ContractShow {
     let source = try ContractCommand.source(options, command: "contract show")
     let contract = try source.read()
     if options.has("--json") {
-      try printJSON(try document(contract))
+      try Output.print(json: try document(contract))
     } else {
-      print(text(contract, source: source.name), terminator: "")
+      for line in lines(contract, source: source.name) { Output.print(line) }
     }
     return 0
   }
@@ -42,7 +42,7 @@ enum ContractShow {
 
   private static let hidden = ContractValue.string("<secret>")
 
-  private static func text(_ contract: LaunchContract, source: String) -> String {
+  private static func lines(_ contract: LaunchContract, source: String) -> [String] {
     let name = contract.environment.name.isEmpty ? contract.environment.id : contract.environment.name
     var lines = ["\(source): version \(contract.version)" + (name.isEmpty ? "" : ", \(name)")]
     let clock = contract.clock
@@ -62,7 +62,7 @@ enum ContractShow {
     }
     let rows = rows(contract)
     if !rows.isEmpty { lines += [""] + Table(header: ["kind", "name", "value"], rows: rows, rightAligned: []).lines }
-    return lines.joined(separator: "\n") + "\n"
+    return lines
   }
 
   private static func rows(_ contract: LaunchContract) -> [[String]] {

@@ -16,7 +16,7 @@ enum EnvironmentCommand {
     case "report": return try EnvironmentReport.show(rest)
     case "delete": return try EnvironmentReport.end(rest)
     case "--help", "-h", "help":
-      try Output.write(help)
+      try Output.write(raw: help)
       return 0
     default:
       throw UsageError("env has no verb '\(name)'" + suggestion(for: name, among: verbs), command: "env")

@@ -10,7 +10,7 @@ enum EnvironmentCreate {
   static func run(_ arguments: [String], terminal: Terminal) throws -> Int32 {
     let options = try Options(arguments, table: table, command: command)
     if options.has("--help") {
-      try Output.write(help)
+      try Output.write(raw: help)
       return 0
     }
     try options.refuseWords(command: command)
@@ -27,11 +27,11 @@ enum EnvironmentCreate {
     for note in environment.notes { terminal.line(note) }
     do {
       if options.has("--shell") {
-        try Output.write(exports(environment, variables: variables))
+        try Output.write(raw: exports(environment, variables: variables))
       } else if options.has("--json") {
         try Output.write(json: environment)
       } else {
-        try Output.write(environment.id + "\n")
+        try Output.write(lines: [environment.id])
       }
     } catch {
       // Nobody knows that it is there.

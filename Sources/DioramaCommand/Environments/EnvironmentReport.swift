@@ -24,7 +24,7 @@ enum EnvironmentReport {
   ) throws -> Int32 {
     let options = try Options(arguments, table: table, command: command)
     if options.has("--help") {
-      try Output.write(help)
+      try Output.write(raw: help)
       return 0
     }
     let id = try EnvironmentCommand.id(options, command: command)
@@ -32,8 +32,7 @@ enum EnvironmentReport {
     if options.has("--json") {
       try Output.write(json: report)
     } else {
-      let lines = ReportText(report, wholeIn: "--json").lines(Terminal(1).styled)
-      try Output.write(lines.enumerated().map { $0 == 0 ? "\($1)\n" : "  \($1)\n" }.joined())
+      try Output.write(ReportText(report, wholeIn: "--json"))
     }
     return report.ok ? 0 : 3
   }

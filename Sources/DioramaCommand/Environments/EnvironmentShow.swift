@@ -7,7 +7,7 @@ enum EnvironmentShow {
   static func run(_ arguments: [String]) throws -> Int32 {
     let options = try Options(arguments, table: table, command: "env show")
     if options.has("--help") {
-      try Output.write(help)
+      try Output.write(raw: help)
       return 0
     }
     let id = try EnvironmentCommand.id(options, command: "env show")
@@ -17,12 +17,12 @@ enum EnvironmentShow {
     if options.has("--json") {
       try Output.write(json: environment)
     } else {
-      try Output.write(text(environment))
+      try Output.write(lines: lines(environment))
     }
     return 0
   }
 
-  private static func text(_ environment: ProvisionedEnvironment) -> String {
+  private static func lines(_ environment: ProvisionedEnvironment) -> [String] {
     let ends = environment.endsAt ?? "with its owner"
     var lines = [
       "\(environment.id): \(environment.name), \(environment.state)",
@@ -39,7 +39,7 @@ enum EnvironmentShow {
       lines.append("  port      \(name) = \(port)")
     }
     for note in environment.notes { lines.append("  note      \(note)") }
-    return lines.map { $0 + "\n" }.joined()
+    return lines
   }
 
   private static let table: [Options.Option] = [

@@ -7,7 +7,7 @@ enum EnvironmentTable {
   static func run(_ arguments: [String]) throws -> Int32 {
     let options = try Options(arguments, table: table, command: "env list")
     if options.has("--help") {
-      try Output.write(help)
+      try Output.write(raw: help)
       return 0
     }
     try options.refuseWords(command: "env list")

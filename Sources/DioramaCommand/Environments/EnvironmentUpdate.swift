@@ -11,7 +11,7 @@ enum EnvironmentUpdate {
   static func run(_ arguments: [String]) throws -> Int32 {
     let options = try Options(arguments, table: table, command: command)
     if options.has("--help") {
-      try Output.write(help)
+      try Output.write(raw: help)
       return 0
     }
     let id = try EnvironmentCommand.id(options, command: command)
@@ -30,7 +30,7 @@ enum EnvironmentUpdate {
       if options.has("--json") {
         try Output.write(json: answer)
       } else {
-        try Output.write("\(answer.now), \(counted(answer.woken, "sleeper")) woken\n")
+        try Output.write(lines: ["\(answer.now), \(counted(answer.woken, "sleeper")) woken"])
       }
     }
     return 0

@@ -10,7 +10,7 @@ enum PortCommand {
     case "list": return try PortTable.run(Array(arguments.dropFirst()))
     case "release": return try PortRelease.run(Array(arguments.dropFirst()), terminal: terminal)
     case "help":
-      try Output.write(help)
+      try Output.write(raw: help)
       return 0
     case let word? where !word.hasPrefix("-"):
       throw UsageError(
@@ -23,7 +23,7 @@ enum PortCommand {
   private static func lease(_ arguments: [String]) throws -> Int32 {
     let options = try Options(arguments, table: table, command: "port")
     if options.has("--help") {
-      try Output.write(help)
+      try Output.write(raw: help)
       return 0
     }
     try options.refuseWords(command: "port")
@@ -36,7 +36,7 @@ enum PortCommand {
       if options.has("--json") {
         try Output.write(json: PortList(ports: leases))
       } else {
-        try Output.write(leases.map { "\($0.port)\n" }.joined())
+        try Output.write(lines: leases.map { "\($0.port)" })
       }
     } catch {
       // Nobody knows that he has them.

@@ -6,7 +6,7 @@ enum PortRelease {
   static func run(_ arguments: [String], terminal: Terminal) throws -> Int32 {
     let options = try Options(arguments, table: table, command: "port release")
     if options.has("--help") {
-      try Output.write(help)
+      try Output.write(raw: help)
       return 0
     }
     let ports = try (options.operands + (options.rest ?? [])).map { word throws(UsageError) in

@@ -7,7 +7,7 @@ enum PortTable {
   static func run(_ arguments: [String]) throws -> Int32 {
     let options = try Options(arguments, table: table, command: "port list")
     if options.has("--help") {
-      try Output.write(help)
+      try Output.write(raw: help)
       return 0
     }
     try options.refuseWords(command: "port list")

@@ -11,11 +11,7 @@ struct ReportFile {
     // Whoever reads a pipe would take the trial for the whole report.
     guard !Self.isPipe(path) else { return }
     let isNew = access(path, F_OK) != 0
-    let descriptor = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0o644)
-    guard descriptor >= 0 else {
-      throw Self.failure(path, String(cString: strerror(errno)))
-    }
-    close(descriptor)
+    close(try Self.open(path))
     // An empty file would only look like a report.
     if isNew { unlink(path) }
   }
@@ -26,9 +22,12 @@ struct ReportFile {
     do {
       var data = try encoder.encode(report)
       data.append(0x0A)
-      guard Self.isPipe(path) else { return try data.write(to: URL(fileURLWithPath: path)) }
+      guard Self.isPipe(path) else {
+        let file = FileHandle(fileDescriptor: try Self.open(path, O_TRUNC), closeOnDealloc: true)
+        return try file.write(contentsOf: data)
+      }
       // Without waiting for a reader: there may never be one.
-      let descriptor = open(path, O_WRONLY | O_NONBLOCK | O_CLOEXEC)
+      let descriptor = Foundation.open(path, O_WRONLY | O_NONBLOCK | O_CLOEXEC)
       guard descriptor >= 0 else {
         guard errno == ENXIO else { throw Self.failure(path, String(cString: strerror(errno))) }
         throw EnvironmentError(
@@ -41,6 +40,14 @@ struct ReportFile {
     } catch {
       throw Self.failure(path, error.systemReason)
     }
+  }
+
+  private static func open(_ path: String, _ flags: Int32 = 0) throws(EnvironmentError) -> Int32 {
+    let mode: mode_t = 0o644
+    let descriptor = Foundation.open(path, O_WRONLY | O_CREAT | O_CLOEXEC | flags, mode)
+    guard descriptor >= 0 else { throw failure(path, String(cString: strerror(errno))) }
+    FileWriting.restrict(descriptor, to: mode)
+    return descriptor
   }
 
   private static func isPipe(_ path: String) -> Bool {

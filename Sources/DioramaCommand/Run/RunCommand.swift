@@ -61,11 +61,8 @@ enum RunCommand {
     }
     report.commandStatus = ending.status
     withExtendedLifetime((ports, sockets)) {}
-    let text = ReportText(
-      report, cassette: specification.cassette.map { "\($0).har" }, wholeIn: "--report FILE")
-    for (index, line) in text.lines({ terminal.styled($0, $1) }).enumerated() {
-      if index == 0 { terminal.line(line) } else { terminal.more(line) }
-    }
+    terminal.report(
+      ReportText(report, cassette: specification.cassette.map { "\($0).har" }, wholeIn: "--report FILE"))
     let status = exitStatus(ending, report: report, sealed: sealed, environment: environment)
     do throws(EnvironmentError) {
       try reportFile?.write(report)

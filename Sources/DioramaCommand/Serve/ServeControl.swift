@@ -41,15 +41,15 @@ enum ServeControl {
         ports: try await daemon.ports())
     }
     if isJSON {
-      print(String(decoding: try ContractJSON.encode(status), as: UTF8.self))
+      print(String(decoding: try ContractJSON.encode(status), as: UTF8.self).escapedJSONForTerminal)
       return 0
     }
-    print("diorama \(status.version), process \(status.pid)")
-    print("environments: \(status.environments.count)")
+    Output.print("diorama \(status.version), process \(status.pid)")
+    Output.print("environments: \(status.environments.count)")
     for environment in status.environments {
-      print("  \(environment.id)  \(environment.mode)  port \(environment.port)  \(environment.name)")
+      Output.print("  \(environment.id)  \(environment.mode)  port \(environment.port)  \(environment.name)")
     }
-    print("leased ports: \(status.ports.count)")
+    Output.print("leased ports: \(status.ports.count)")
     return 0
   }
 }

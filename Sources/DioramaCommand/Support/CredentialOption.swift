@@ -1,5 +1,6 @@
 import EnvironmentService
 import Foundation
+import LaunchContract
 
 /// `--credential SERVICE/ACCOUNT=env:VAR` or `…=file:PATH`: a secret never stands on a command line, which all users can
 /// read.
@@ -35,10 +36,12 @@ enum CredentialOption {
     }
     guard source.hasPrefix("file:") else { throw UsageError(form, command: command) }
     let path = String(source.dropFirst(5))
-    guard let secret = FileManager.default.contents(atPath: path) else {
+    do throws(InputFileError) {
+      let secret = try InputFile(path, acceptsPipes: true).read(atMost: WholeFiles.smallLimit)
+      return .init(service: service, account: account, secret: Array(secret))
+    } catch {
       throw EnvironmentError(
-        .inputOutput, "\(option) \(service)/\(account): cannot read \(path); check that it is there and yours")
+        .inputOutput, "\(option) \(service)/\(account): cannot read \(path): \(error); name a file with the secret")
     }
-    return .init(service: service, account: account, secret: Array(secret))
   }
 }

@@ -47,6 +47,10 @@ struct EnvironmentOptions {
       .init("--record-anew-after", "DAYS", "mode once records one older than that anew; never where CI is set"),
       .init("--unused", "warn|fail", "what about interactions that a replay has not used (default: warn)"),
       .init(
+        "--decoded-limit", "BYTES",
+        "maximum decoded size of a compressed body (default: 1 GiB);\na larger body is kept as sent"
+      ),
+      .init(
         "--streams", "PACE",
         """
         when the parts of recorded streams leave in replay:
@@ -55,6 +59,9 @@ struct EnvironmentOptions {
         scaled:FACTOR  so many times as fast
         timeline       as the environment's clock goes on, or is moved
         """),
+      .init(
+        "--allowed-host", "HOST",
+        "an extra host name for endpoints, repeatable; its web pages\nmay also use them while recording; * allows any"),
       .init("--play-uniquely", nil, "each interaction plays once; else the last of equal ones repeats"),
       .init(
         "--rules", "FILE", "what counts as the same request\n(default: PATH.rules.json, else rules.json beside it)"),
@@ -97,7 +104,7 @@ struct EnvironmentOptions {
     specification.seed = options.value("--seed")
     specification.playsUniquely = options.has("--play-uniquely")
     if let path = options.value("--rules") {
-      specification.rules = try EnvironmentSpecification.readRules(path)
+      specification.rules = try EnvironmentSpecification.readRules(path, acceptsPipes: true)
       specification.rulesFile = path
     }
     specification.order = try order()
@@ -106,6 +113,20 @@ struct EnvironmentOptions {
         throw UsageError("--streams: " + StreamPace.problem(with: text), command: command)
       }
       return pace
+    }
+    specification.allowedHosts = options.all("--allowed-host")
+    for host in specification.allowedHosts {
+      if let problem = EndpointAccess.problem(withHost: host) {
+        throw UsageError("--allowed-host: \(problem)", command: command)
+      }
+    }
+    specification.decodedLimit = try options.value("--decoded-limit").map { text throws(UsageError) in
+      let limits = EnvironmentSpecification.decodedLimits
+      guard let limit = Int(text), limits.contains(limit) else {
+        throw UsageError(
+          "--decoded-limit takes a number of bytes from 1 to \(limits.upperBound), not '\(text)'", command: command)
+      }
+      return limit
     }
     for text in options.all("--upstream") {
       let (name, url) = try pair(text, option: "--upstream", command: command)
@@ -129,11 +150,11 @@ struct EnvironmentOptions {
       try CredentialOption.read($0, variables: variables, command: command)
     }
     for path in options.all("--redact") {
-      specification.redaction = specification.redaction.adding(try RedactionFiles.read(path))
+      specification.redaction = specification.redaction.adding(try RedactionFiles.read(path, acceptsPipes: true))
     }
     if options.has("--shift-dates") { specification.shift = ShiftRules() }
     if let path = options.value("--shift") {
-      specification.shift = try ShiftFiles.read(path, variables: variables)
+      specification.shift = try ShiftFiles.read(path, variables: variables, acceptsPipes: true)
       specification.shiftFile = path
     }
     let access = try AccessOptions(options, variables: variables, command: command)

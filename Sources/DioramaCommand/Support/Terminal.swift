@@ -2,8 +2,11 @@ import Dispatch
 import EnvironmentService
 import Foundation
 import HTTPMessages
+import LaunchContract
 
 /// Standard error, where Diorama's own words go: in colour on a terminal, plain everywhere else.
+///
+/// Whatever is in a text, it steers no terminal and adds no line: control characters are shown escaped.
 struct Terminal: Sendable {
   /// Whether it is a terminal on which a line can be drawn again.
   private let isRich: Bool
@@ -27,12 +30,12 @@ struct Terminal: Sendable {
   }
 
   /// The text in a style, where that can be shown.
-  func styled(_ text: String, _ style: Style) -> String {
+  private func styled(_ text: String, _ style: Style) -> String {
     isColoured ? "\u{1B}[\(style.rawValue)m\(text)\u{1B}[0m" : text
   }
 
   /// A part of a report in its style.
-  func styled(_ text: String, _ style: ReportText.Style) -> String {
+  private func styled(_ text: String, _ style: ReportText.Style) -> String {
     switch style {
     case .good: styled(text, .green)
     case .bad: styled(text, .red)
@@ -42,23 +45,25 @@ struct Terminal: Sendable {
 
   /// A line of ours.
   func line(_ text: String) {
-    Self.write(styled("diorama:", .dim) + " \(text)\n")
+    Self.write(styled("diorama:", .dim) + " \(text.escapedForTerminal)\n")
   }
 
-  /// A line that continues the one before.
-  func more(_ text: String) {
-    Self.write("  \(text)\n")
+  /// A report: a line of ours, and those that continue it.
+  func report(_ text: ReportText) {
+    Self.write(styled("diorama:", .dim) + " " + lines(of: text).joined(separator: "\n  ") + "\n")
   }
+
+  /// The lines of a report in its styles.
+  func lines(of text: ReportText) -> [String] { text.lines(styled) }
 
   /// The one line in which a command says why it failed.
   func error(_ text: String) {
-    let one = text.split(whereSeparator: \.isNewline).joined(separator: " ")
-    Self.write(styled("diorama:", .red) + " \(one)\n")
+    Self.write(styled("diorama:", .red) + " \(text.escapedForTerminal)\n")
   }
 
   /// By write(2): a standard error that nobody reads any more is no reason to end, least of all before a recording is
   /// sealed.
-  static func write(_ text: String) {
+  private static func write(_ text: String) {
     var rest = Array(text.utf8)[...]
     while !rest.isEmpty {
       let count = rest.withUnsafeBytes { Foundation.write(2, $0.baseAddress, $0.count) }
@@ -81,7 +86,7 @@ struct Terminal: Sendable {
       // Under the lock, so that no line is drawn after the last one was wiped.
       isOver.withLock { over in
         guard !over else { return }
-        Self.write("\r\u{1B}[2K\(what) … \(seconds) s")
+        Self.write("\r\u{1B}[2K\(what.escapedForTerminal) … \(seconds) s")
       }
     }
     timer.resume()

@@ -79,6 +79,10 @@ extension Trait where Self == EnvironmentTrait {
   ///     `Cassettes/<suite>/<test>`. A parameterised test has a folder there, with a cassette for each case.
   ///   - policies: what is to become of an old recording, and of interactions that are not used.
   ///   - streams: when the parts of recorded streams leave; left out, one after the other, without waiting.
+  ///   - allowedHosts: hosts beside the endpoints' and the upstreams' own by which clients may address endpoints, and
+  ///     whose pages may use them while the environment records or adds secrets to requests; `*` stands for all.
+  ///   - decodedLimit: the most bytes to which a compressed body is decoded, 1 GiB where it is left out; one that has more is
+  ///     kept as it was sent, and not looked into for secrets.
   ///   - ports: names of free ports for the app to bind.
   ///   - rules: what counts as the same request; left out, what a rules file beside the cassette says, else the defaults.
   ///   - order: in which order interactions play; left out, what the rules say, else `request`.
@@ -93,7 +97,9 @@ extension Trait where Self == EnvironmentTrait {
     defaults: [String: TestEnvironment.Value] = [:], credentials: [TestEnvironment.Credential] = [],
     credentialFaults: [TestEnvironment.CredentialFault] = [],
     clock: TestEnvironment.ClockSettings? = nil, seed: String? = nil, cassette: String? = nil,
-    policies: TestEnvironment.Policies? = nil, streams: TestEnvironment.StreamPace? = nil, ports: [String] = [],
+    policies: TestEnvironment.Policies? = nil, streams: TestEnvironment.StreamPace? = nil,
+    allowedHosts: [String] = [], decodedLimit: Int? = nil,
+    ports: [String] = [],
     rules: TestEnvironment.MatchingRules? = nil, order: TestEnvironment.PlaybackOrder? = nil,
     redact: TestEnvironment.RedactionRules = TestEnvironment.RedactionRules(), shift: TestEnvironment.DateShift? = nil,
     host: TestEnvironment.Host? = nil
@@ -102,7 +108,9 @@ extension Trait where Self == EnvironmentTrait {
       settings: Settings(
         mode: mode, upstreams: upstreams, access: access, toggles: toggles, values: values, defaults: defaults,
         credentials: credentials, credentialFaults: credentialFaults, clock: clock, seed: seed, cassette: cassette,
-        policies: policies, streams: streams, ports: ports, rules: rules, order: order, redaction: redact, shift: shift,
+        policies: policies, streams: streams, allowedHosts: allowedHosts, decodedLimit: decodedLimit, ports: ports,
+        rules: rules, order: order,
+        redaction: redact, shift: shift,
         host: host))
   }
 }

@@ -1,4 +1,5 @@
 import Foundation
+import LaunchContract
 import Testing
 import XCTest
 
@@ -17,7 +18,7 @@ enum Reporter: Sendable {
   }
 
   func report(_ ending: Ending, attachingTo testCase: XCTestCase? = nil) {
-    if let note = ending.note { Self.say(note) }
+    if let note = ending.note { Self.say(note.escapedForTerminal) }
     for attachment in ending.attachments { attach(attachment, to: testCase) }
     if let failure = ending.failure {
       fail(failure)

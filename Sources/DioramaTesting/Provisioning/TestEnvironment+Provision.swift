@@ -32,6 +32,10 @@ extension TestEnvironment {
   ///     `Cassettes/<class>/<test>`.
   ///   - policies: what is to become of an old recording, and of interactions that are not used.
   ///   - streams: when the parts of recorded streams leave; nil: one after the other, without waiting.
+  ///   - allowedHosts: hosts beside the endpoints' and the upstreams' own by which clients may address endpoints, and
+  ///     whose pages may use them while the environment records or adds secrets to requests; `*` stands for all.
+  ///   - decodedLimit: the most bytes to which a compressed body is decoded, 1 GiB where it is left out; one that has more is
+  ///     kept as it was sent, and not looked into for secrets.
   ///   - ports: names of free ports for the app to bind.
   ///   - rules: what counts as the same request; nil: what a rules file beside the cassette says, else the defaults.
   ///   - order: in which order interactions play; nil: what the rules say, else `request`.
@@ -47,7 +51,8 @@ extension TestEnvironment {
     access: [String: UpstreamAccess] = [:], toggles: [String: Value] = [:], values: [String: Value] = [:],
     defaults: [String: Value] = [:], credentials: [Credential] = [],
     credentialFaults: [CredentialFault] = [], clock: ClockSettings? = nil, seed: String? = nil, cassette: String? = nil,
-    policies: Policies? = nil, streams: StreamPace? = nil, ports: [String] = [], rules: MatchingRules? = nil,
+    policies: Policies? = nil, streams: StreamPace? = nil, allowedHosts: [String] = [], decodedLimit: Int? = nil,
+    ports: [String] = [], rules: MatchingRules? = nil,
     order: PlaybackOrder? = nil,
     redact: RedactionRules = RedactionRules(), shift: DateShift? = nil, host: Host? = nil,
     file: StaticString = #filePath, line: UInt = #line
@@ -56,7 +61,7 @@ extension TestEnvironment {
       mode: mode, upstreams: upstreams, access: access, toggles: toggles, values: values, defaults: defaults,
       credentials: credentials,
       credentialFaults: credentialFaults, clock: clock, seed: seed, cassette: cassette, policies: policies,
-      streams: streams,
+      streams: streams, allowedHosts: allowedHosts, decodedLimit: decodedLimit,
       ports: ports,
       rules: rules, order: order, redaction: redact, shift: shift, host: host)
     let reporter = Reporter.xctest(file: file, line: line)
@@ -105,6 +110,10 @@ extension TestEnvironment {
   ///     `Cassettes/<suite>/<test>`, with a further `/<case>` where there are cases.
   ///   - policies: what is to become of an old recording, and of interactions that are not used.
   ///   - streams: when the parts of recorded streams leave; nil: one after the other, without waiting.
+  ///   - allowedHosts: hosts beside the endpoints' and the upstreams' own by which clients may address endpoints, and
+  ///     whose pages may use them while the environment records or adds secrets to requests; `*` stands for all.
+  ///   - decodedLimit: the most bytes to which a compressed body is decoded, 1 GiB where it is left out; one that has more is
+  ///     kept as it was sent, and not looked into for secrets.
   ///   - ports: names of free ports for the app to bind.
   ///   - rules: what counts as the same request; nil: what a rules file beside the cassette says, else the defaults.
   ///   - order: in which order interactions play; nil: what the rules say, else `request`.
@@ -119,7 +128,8 @@ extension TestEnvironment {
     access: [String: UpstreamAccess] = [:], toggles: [String: Value] = [:], values: [String: Value] = [:],
     defaults: [String: Value] = [:], credentials: [Credential] = [],
     credentialFaults: [CredentialFault] = [], clock: ClockSettings? = nil, seed: String? = nil, cassette: String? = nil,
-    policies: Policies? = nil, streams: StreamPace? = nil, ports: [String] = [], rules: MatchingRules? = nil,
+    policies: Policies? = nil, streams: StreamPace? = nil, allowedHosts: [String] = [], decodedLimit: Int? = nil,
+    ports: [String] = [], rules: MatchingRules? = nil,
     order: PlaybackOrder? = nil,
     redact: RedactionRules = RedactionRules(), shift: DateShift? = nil, host: Host? = nil,
     sourceLocation: SourceLocation = #_sourceLocation
@@ -128,7 +138,7 @@ extension TestEnvironment {
       mode: mode, upstreams: upstreams, access: access, toggles: toggles, values: values, defaults: defaults,
       credentials: credentials,
       credentialFaults: credentialFaults, clock: clock, seed: seed, cassette: cassette, policies: policies,
-      streams: streams,
+      streams: streams, allowedHosts: allowedHosts, decodedLimit: decodedLimit,
       ports: ports,
       rules: rules, order: order, redaction: redact, shift: shift, host: host)
     let identity =

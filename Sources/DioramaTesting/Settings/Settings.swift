@@ -18,6 +18,8 @@ struct Settings: Sendable {
   var cassette: String?
   var policies: TestEnvironment.Policies?
   var streams: TestEnvironment.StreamPace?
+  var allowedHosts: [String] = []
+  var decodedLimit: Int?
   var ports: [String] = []
   var rules: TestEnvironment.MatchingRules?
   var order: TestEnvironment.PlaybackOrder?
@@ -43,6 +45,8 @@ struct Settings: Sendable {
     all.cassette = cassette ?? outer.cassette
     all.policies = policies ?? outer.policies
     all.streams = streams ?? outer.streams
+    all.allowedHosts = outer.allowedHosts + allowedHosts
+    all.decodedLimit = decodedLimit ?? outer.decodedLimit
     all.ports = outer.ports.filter { !ports.contains($0) } + ports
     all.rules = rules ?? outer.rules
     all.order = order ?? outer.order
@@ -71,6 +75,13 @@ struct Settings: Sendable {
     specification.rules = rules?.rules
     specification.order = order.map { PlaybackOrder($0) }
     if let streams { specification.streams = try StreamPace(streams) }
+    if let decodedLimit {
+      let limits = EnvironmentSpecification.decodedLimits
+      guard limits.contains(decodedLimit) else {
+        throw DioramaTestingError(.usage, "decodedLimit: \(decodedLimit) is not between 1 and \(limits.upperBound)")
+      }
+      specification.decodedLimit = decodedLimit
+    }
     if specification.mode.needsCassette {
       specification.cassette = CassetteLocation(try identity.cassette(named: cassette))
     }
@@ -91,6 +102,11 @@ struct Settings: Sendable {
           throw DioramaTestingError(.usage, error.message)
         }
       }
+    }
+    specification.allowedHosts = allowedHosts
+    for host in allowedHosts {
+      guard let problem = EndpointAccess.problem(withHost: host) else { continue }
+      throw DioramaTestingError(.usage, "allowedHosts: \(problem)")
     }
     specification.redaction = redaction.rules
     specification.shift = shift?.rules

@@ -16,12 +16,13 @@ extension EnvironmentSpecification {
 
   /// - Parameters:
   ///   - upstreams: the environment's.
-  ///   - reads: whether the files are needed.
+  ///   - reads: whether upstreams are contacted, so that the files are needed.
   /// - Throws: an ``EnvironmentError``: of kind `usage` for an upstream that is not declared, a header that cannot be
-  ///   sent, or a file without what it is to have; `inputOutput` for one that cannot be read.
+  ///   sent, a header or a client certificate for a URL that only the cassette names, or a file without what it is to
+  ///   have; `inputOutput` for one that cannot be read.
   func checkAccess(to upstreams: [CassetteHeader.Upstream], reads: Bool) throws(EnvironmentError) {
     for (name, access) in (access ?? [:]).sorted(by: { $0.key < $1.key }) {
-      guard upstreams.contains(where: { $0.name == name }) else {
+      guard let upstream = upstreams.first(where: { $0.name == name }) else {
         let names = upstreams.map(\.name).joined(separator: ", ")
         throw EnvironmentError(
           .usage,
@@ -29,8 +30,31 @@ extension EnvironmentSpecification {
             + (names.isEmpty ? "declare it with \(upstreamAdvice(name))" : "declared are: \(names)"))
       }
       try access.check("access.\(name)")
-      if reads { try access.checkFiles(of: name) }
+      guard reads else { continue }
+      try checkIsNamed(upstream)
+      try access.checkFiles(of: name)
     }
+  }
+
+  /// Whether requests to some upstream get a header or a client certificate of the caller's.
+  var addsSecrets: Bool {
+    access?.values.contains { !($0.headers ?? [:]).isEmpty || $0.clientCertificate != nil } ?? false
+  }
+
+  /// Secrets go to a URL only if the caller named it: whoever wrote the cassette could otherwise collect them.
+  ///
+  /// - Parameter upstream: an upstream that is about to be contacted.
+  /// - Throws: an ``EnvironmentError`` of kind `usage` where ``access`` has a header or a client certificate for it, and
+  ///   ``upstreams`` does not have it with the same URL.
+  func checkIsNamed(_ upstream: CassetteHeader.Upstream) throws(EnvironmentError) {
+    guard let access = access?[upstream.name] else { return }
+    var secrets = (access.headers ?? [:]).keys.sorted().map { "the header \($0)" }
+    if access.clientCertificate != nil { secrets.append("the client certificate") }
+    guard !secrets.isEmpty, !upstreams.contains(upstream) else { return }
+    throw EnvironmentError(
+      .usage,
+      "\(secrets.joined(separator: " and ")) would go to \(upstream.origin), which only the cassette names; "
+        + "name the upstream yourself: \(upstreamAdvice(upstream.name, upstream.origin.description))")
   }
 
   /// The values of added header fields that are secrets: those of fields that are redacted, wherever they occur.

@@ -1,10 +1,8 @@
 package import ControlAPI
 import Foundation
+import LaunchContract
 
 extension UpstreamAccess {
-  /// The most bytes of a file that is looked at: the authorities of a whole system are a quarter of a megabyte.
-  private static let sizeLimit = 16 << 20
-
   /// Looks at the files now, since nobody would understand it from the first request's failure.
   ///
   /// - Parameter upstream: its name, for errors.
@@ -40,14 +38,14 @@ extension UpstreamAccess {
   private static let certificate = "-----BEGIN CERTIFICATE-----"
 
   private static func read(_ path: String, _ what: String, of upstream: String) throws(EnvironmentError) -> String {
-    guard let file = FileHandle(forReadingAtPath: path), let data = try? file.read(upToCount: sizeLimit) else {
-      let isThere = FileManager.default.fileExists(atPath: path)
+    do throws(InputFileError) {
+      return String(decoding: try InputFile(path).read(atMost: WholeFiles.smallLimit), as: UTF8.self)
+    } catch {
       throw EnvironmentError(
         .inputOutput,
         "the \(what) of upstream '\(upstream)', \(path), "
-          + (isThere ? "cannot be read; check that it is a file, and yours" : "is not there; correct the path"))
+          + (error.isMissing ? "is not there; correct the path" : "cannot be read: \(error); name another file"))
     }
-    return String(decoding: data, as: UTF8.self)
   }
 
   private static func wrong(_ path: String, _ what: String, of upstream: String, _ problem: String) -> EnvironmentError

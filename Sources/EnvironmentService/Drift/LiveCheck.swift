@@ -2,6 +2,7 @@ package import Cassettes
 package import ControlAPI
 import HTTPClient
 import HTTPMessages
+import LaunchContract
 
 /// Repeats the safe requests of a cassette against the backends, to see what changed since. Nothing is written.
 ///
@@ -48,18 +49,15 @@ package struct LiveCheck: Sendable {
   ///   - stored: the cassette.
   ///   - location: where its bodies lie.
   /// - Returns: what came of it.
-  /// - Throws: an ``EnvironmentError`` where a body cannot be read, or an upstream is named that the cassette has not.
+  /// - Throws: an ``EnvironmentError`` where a body cannot be read, an upstream is named that the cassette does not have,
+  ///   or a header or a client certificate would go to a URL that only the cassette names. Nothing has been sent then.
   package func run(_ stored: StoredCassette, _ location: CassetteLocation) async throws -> Result {
     let redactor = try redactor(location)
     let recorded = stored.cassette.redacted(redactor)
     let recording = Recording(recorded) { try CassetteReader.bytes(of: $0, in: location) }
     let questions = try LiveQuestions(recording, replacing: replacements)
     let origins = try origins(of: stored.cassette, questions)
-    for name in access.keys.sorted() where origins[name] == nil {
-      let names = origins.keys.sorted().joined(separator: ", ")
-      throw EnvironmentError(
-        .usage, "the cassette has no upstream '\(name)' that could be asked; its own are: \(names)")
-    }
+    try checkAccess(to: origins)
     let known = try KnownShapes(recording)
     let client = try HTTPClient(.init(stallSeconds: seconds))
     defer { client.shutdown() }
@@ -132,11 +130,32 @@ package struct LiveCheck: Sendable {
       guard let (_, recorded) = origins[upstream.name] else {
         let names = origins.keys.sorted().joined(separator: ", ")
         throw EnvironmentError(
-          .usage, "the cassette has no upstream '\(upstream.name)' that could be asked; its own are: \(names)")
+          .usage, "the cassette has no upstream '\(upstream.name)' to check; it has: \(names)")
       }
       origins[upstream.name] = (upstream.origin, recorded)
     }
     return origins
+  }
+
+  /// - Throws: an ``EnvironmentError`` of kind `usage` where something is meant for an upstream that is not asked, or a
+  ///   secret for one whose URL only the cassette names.
+  private func checkAccess(to origins: [String: (live: Origin, recorded: Origin)]) throws(EnvironmentError) {
+    var sent = access
+    for replacement in replacements {
+      sent[replacement.backend, default: .init()].headers =
+        (sent[replacement.backend]?.headers ?? [:]).merging([replacement.name: Secret(replacement.value)]) { $1 }
+    }
+    var specification = EnvironmentSpecification(name: "", mode: .proxy)
+    specification.upstreams = upstreams
+    specification.access = sent
+    for name in sent.keys.sorted() {
+      guard let origin = origins[name]?.live else {
+        let names = origins.keys.sorted().joined(separator: ", ")
+        throw EnvironmentError(
+          .usage, "the cassette has no upstream '\(name)' to check; it has: \(names)")
+      }
+      try specification.checkIsNamed(.init(name: name, origin: origin))
+    }
   }
 
   private func answer(

@@ -1,4 +1,3 @@
-import Dispatch
 package import Foundation
 import HTTPMessages
 package import LaunchContract
@@ -176,10 +175,8 @@ extension Environment {
   }
 
   private func ring(at time: ContinuousClock.Instant) {
-    let nanoseconds = max(.zero, ContinuousClock.now.duration(to: time)) / .nanoseconds(1)
-    let deadline = DispatchTime.now() + .nanoseconds(Int(min(nanoseconds, 1e15)) + 1_000_000)
-    DispatchQueue.global().asyncAfter(deadline: deadline) { [weak self] in
-      self?.live { live, _ in live.rang(time) }
-    }
+    // A later one that was set before is set again when this one has come.
+    let delay = Delay(until: time + .milliseconds(1)) { [weak self] in self?.live { live, _ in live.rang(time) } }
+    alarm.withLock { $0 = delay }
   }
 }

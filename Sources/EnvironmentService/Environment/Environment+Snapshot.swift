@@ -13,7 +13,7 @@ extension Environment {
         EnvironmentSnapshot.Progress(
           live: state.live.world.snapshot, strings: state.ledger.progress, playback: traffic.playback,
           counts: traffic.counts, requests: traffic.requests, togglesRead: state.togglesRead,
-          unmatched: state.unmatched, failures: state.failures),
+          unmatched: state.unmatched, failures: state.failures, keptAsSent: state.keptAsSent),
         state.journal.last, state.version
       )
     }

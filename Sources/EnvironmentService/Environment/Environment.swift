@@ -37,6 +37,8 @@ package final class Environment: Sendable {
   let addresses: AddressMap
   /// How each upstream is reached.
   let access: [ReadyAccess]
+  /// Whose requests the endpoints serve.
+  let endpointAccess: EndpointAccess
   let replay: Replay?
   let recorder: CassetteRecorder?
   /// Takes what is secret out of all that is kept.
@@ -49,6 +51,8 @@ package final class Environment: Sendable {
   let streams = RunningStreams()
   /// Goes on with each interaction that is played in strict order.
   let turns = Turns()
+  /// When the live link is to be looked at next.
+  let alarm = Guarded<Delay?>(nil)
   /// The mode in which it was provisioned.
   let provisionedMode: Mode
   /// When it was provisioned.
@@ -78,6 +82,8 @@ package final class Environment: Sendable {
     /// How many of what nothing matched were messages of a WebSocket, whose request has been counted already.
     var unmatchedMessages = 0
     var failures: [String] = []
+    /// Messages whose bodies are kept as they were sent, since they decode to too much.
+    var keptAsSent: [String] = []
     var requests = 0
     /// The environment's, for what is done under the lock.
     let redactor: Redactor
@@ -133,6 +139,10 @@ package final class Environment: Sendable {
     }
     addresses = AddressMap(upstreams: upstreams, mainPort: mainPort)
     cookieOwners = Guarded(CookieOwners(hosts: upstreams.map(\.origin.host)))
+    endpointAccess = EndpointAccess(
+      upstreams: plan.upstreams.map(\.origin),
+      allowedHosts: plan.specification.allowedHosts,
+      hasStakes: plan.recorder != nil || (client != nil && plan.specification.addsSecrets))
     access = plan.upstreams.map { plan.specification.readyAccess(to: $0.name) }
     id = plan.id
     specification = plan.specification
@@ -179,6 +189,15 @@ package final class Environment: Sendable {
       changes.note()
     }
     changes.keepIfPossible()
+  }
+
+  /// A body is kept as it was sent, since it decodes to too much: the report says so.
+  func keepAsSent(_ text: String) {
+    state.withLock { state in
+      guard state.keptAsSent.count < 1000 else { return }
+      state.keptAsSent.append(String(state.redactor.redact(text).prefix(10_000)))
+      changes.note()
+    }
   }
 
   /// The recording has lost something: said once, however much it is.

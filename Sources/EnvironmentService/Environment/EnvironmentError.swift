@@ -1,3 +1,5 @@
+import LaunchContract
+
 /// Why an environment could not be provisioned, kept or ended well.
 package struct EnvironmentError: Error, Sendable, CustomStringConvertible {
   /// The kind of failure, as sysexits.h names them.
@@ -32,9 +34,12 @@ package struct EnvironmentError: Error, Sendable, CustomStringConvertible {
   /// One line: what, where and what to do next.
   package let message: String
 
+  /// - Parameters:
+  ///   - kind: what kind of failure.
+  ///   - message: what, where and what to do next; what would steer a terminal is escaped.
   package init(_ kind: Kind, _ message: String) {
     self.kind = kind
-    self.message = message
+    self.message = message.escapedForTerminal
   }
 
   package var description: String { message }

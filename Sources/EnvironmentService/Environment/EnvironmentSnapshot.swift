@@ -44,6 +44,8 @@ package struct EnvironmentSnapshot: Sendable, Codable {
     var togglesRead: [String: ContractValue]
     var unmatched: [Report.Unmatched]
     var failures: [String]
+    /// Nil in a snapshot of an earlier version.
+    var keptAsSent: [String]?
   }
 
   /// How far a cassette has been played.

@@ -26,7 +26,8 @@ extension EnvironmentSpecification {
   /// How to name a backend.
   func upstreamAdvice(_ name: String = "NAME", _ url: String = "URL") -> String {
     switch caller {
-    case .command: "--upstream \(name)=\(url)"
+    // Both may come from a cassette or a request, and the advice is copied into a shell.
+    case .command: "--upstream \(ShellWord.quoted("\(name)=\(url)"))"
     case .test: "upstreams: [\"\(name)\": \"\(url)\"]"
     case .api: "\"upstreams\": {\"\(name)\": \"\(url)\"}"
     }
@@ -62,7 +63,7 @@ extension EnvironmentSpecification {
   func recordAdvice(_ mode: Mode, upstreams: [(name: String, url: String)]) -> String {
     switch caller {
     case .command:
-      let named = upstreams.map { " --upstream \($0.name)=\($0.url)" }.joined()
+      let named = upstreams.map { " \(upstreamAdvice($0.name, $0.url))" }.joined()
       let rules = (rulesFile.map { " --rules \($0)" } ?? "") + (order.map { " --order \($0.rawValue)" } ?? "")
       let secrecy = secrecyOptions.map { " \($0)" }.joined()
       return "diorama run --mode \(mode.rawValue) --cassette \(cassette?.description ?? "PATH")"

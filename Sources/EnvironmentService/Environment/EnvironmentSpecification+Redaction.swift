@@ -12,6 +12,8 @@ extension EnvironmentSpecification {
     _ = try rules.compiled(from: redactionAdvice)
     if let cassette { rules = rules.adding(try RedactionFiles.beside(cassette)) }
     let compiled = try rules.compiled(from: redactionAdvice)
-    return Redactor(credentials + accessSecrets(compiled), token: token, rules: compiled)
+    return Redactor(
+      credentials + accessSecrets(compiled), token: token, rules: compiled,
+      decodedLimit: decodedLimit ?? Redactor.usualDecodedLimit)
   }
 }

@@ -87,6 +87,13 @@ package struct EnvironmentSpecification: Sendable, Codable {
   package var shiftFile: String?
   /// When the parts of recorded streams leave; nil: `instant`.
   package var streams: StreamPace?
+  /// Hosts beside the endpoints' and the upstreams' own by which clients may address endpoints, and whose pages may use
+  /// them while the environment records or adds secrets to requests; `*` stands for all.
+  package var allowedHosts: [String] = []
+  /// The most bytes to which a body is decoded; one that has more is kept as it was sent. Nil: 1 GiB.
+  package var decodedLimit: Int?
+  /// Between which numbers ``decodedLimit`` has to be.
+  package static let decodedLimits = 1...1 << 40
   /// A file for all journal entries as NDJSON.
   package var journalFile: String?
   /// Whether this is a continuous integration run, where `once` never records.

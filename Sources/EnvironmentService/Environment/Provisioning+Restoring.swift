@@ -12,6 +12,7 @@ extension Provisioning {
   ) throws(EnvironmentError) -> Environment.Plan {
     let specification = snapshot.specification
     let progress = snapshot.progress
+    if snapshot.mode.mayReachNetwork { for upstream in snapshot.upstreams { try specification.checkIsNamed(upstream) } }
     var notes = snapshot.notes
     var stored: OpenCassette?
     if snapshot.mode.replays, let location = specification.cassette {
@@ -37,6 +38,7 @@ extension Provisioning {
       state.requests = requests
       state.togglesRead = progress.togglesRead
       state.failures = progress.failures
+      state.keptAsSent = progress.keptAsSent ?? []
       for unmatched in progress.unmatched { state.addUnmatched(unmatched) }
       var replay: Replay?
       if let stored, let location = specification.cassette {

@@ -50,14 +50,18 @@ extension EnvironmentSpecification {
 
   /// Reads a rules file.
   ///
+  /// - Parameters:
+  ///   - path: of the file.
+  ///   - acceptsPipes: whether it may be a pipe, as a person may name one.
+  /// - Returns: the rules.
   /// - Throws: an ``EnvironmentError`` that says what is wrong at which JSON path.
-  package static func readRules(_ path: String) throws(EnvironmentError) -> MatchingRules {
+  package static func readRules(_ path: String, acceptsPipes: Bool = false) throws(EnvironmentError) -> MatchingRules {
     let data: Data
-    do {
-      data = try WholeFiles.contents(of: path)
+    do throws(InputFileError) {
+      data = try InputFile(path, acceptsPipes: acceptsPipes).read(atMost: WholeFiles.smallLimit)
     } catch {
-      let kind: EnvironmentError.Kind = FileManager.default.fileExists(atPath: path) ? .inputOutput : .noCassette
-      throw EnvironmentError(kind, "cannot read the rules \(path): \(error.systemReason); name a file of rules")
+      throw EnvironmentError(
+        error.isMissing ? .noCassette : .inputOutput, "cannot read the rules \(path): \(error); name a file of rules")
     }
     do throws(CassetteError) {
       return try MatchingRules.read([UInt8](data), name: path)

@@ -45,7 +45,8 @@ extension Environment {
       toggles: .init(
         read: togglesRead.mapValues { $0.redacted(redactor) },
         unread: world.toggleNames.filter { togglesRead[$0] == nil }.sorted()),
-      durationSeconds: (seconds * 1000).rounded() / 1000, failures: failures, recording: recording(),
+      durationSeconds: (seconds * 1000).rounded() / 1000, failures: failures,
+      keptAsSent: state.withLock { $0.keptAsSent.isEmpty ? nil : $0.keptAsSent }, recording: recording(),
       advice: mode != .mock && unmatched.contains { $0.refusal == nil } ? redactor.redact(recordAdvice) : nil,
       ok: held && failures.isEmpty)
   }

@@ -17,7 +17,7 @@ final class JournalFile: @unchecked Sendable {
 
   init(_ path: String) throws(EnvironmentError) {
     self.path = path
-    descriptor = try FileWriting.open(path, O_WRONLY | O_CREAT | O_TRUNC)
+    descriptor = try FileWriting.open(path, O_WRONLY | O_CREAT | O_TRUNC, mode: 0o600)
   }
 
   deinit {

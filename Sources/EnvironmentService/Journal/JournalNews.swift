@@ -25,6 +25,7 @@ final class JournalNews: Sendable {
   private struct Waiter {
     var after: Int
     var resume: @Sendable () -> Void
+    var delay: Delay?
   }
 
   private let noted: (@Sendable ([JournalPage.Entry]) -> Void)?
@@ -104,10 +105,8 @@ final class JournalNews: Sendable {
         // After it is to be told: an entry that has come before is seen here, one that comes later is told.
         let isThere = isOver || environment.lastJournalNumber > number
         if isThere || Task.isCancelled { return end(mine) }
-        let nanoseconds = max(.zero, ContinuousClock.now.duration(to: deadline)) / .nanoseconds(1)
-        DispatchQueue.global().asyncAfter(deadline: .now() + .nanoseconds(Int(min(nanoseconds, 1e15)))) { [weak self] in
-          self?.end(mine)
-        }
+        let delay = Delay(until: deadline) { [weak self] in self?.end(mine) }
+        state.withLock { $0.waiters[mine]?.delay = delay }
       }
     } onCancel: {
       end(mine)

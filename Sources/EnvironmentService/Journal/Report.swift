@@ -120,6 +120,9 @@ package struct Report: Codable, Sendable {
   package var durationSeconds: Double
   /// What failed beside requests: a recording that could not be written, a time-out.
   package var failures: [String]
+  /// Bodies that decode to too much, a line for each message: they are kept as they were sent, and secrets in them are not
+  /// redacted. Nil for none.
+  package var keptAsSent: [String]?
   /// Nil while the environment lives, and where nothing is recorded.
   package var recording: Recording?
   /// What to run in order to record what is missing; nil where nothing is.

@@ -1,4 +1,5 @@
 import Foundation
+import LaunchContract
 
 /// The report as a person reads it at the end of a run or in a failed test.
 package struct ReportText {
@@ -24,65 +25,98 @@ package struct ReportText {
     self.whole = whole
   }
 
+  /// A line from texts of ours and of others, of which only the parts with a style are styled.
+  private struct Line: ExpressibleByStringInterpolation {
+    private var parts: [(text: String, style: Style?)]
+
+    init(stringLiteral text: String) { parts = [(text, nil)] }
+
+    init(_ text: String, _ style: Style? = nil) { parts = [(text, style)] }
+
+    static func + (left: Line, right: Line) -> Line {
+      var line = left
+      line.parts += right.parts
+      return line
+    }
+
+    /// The line with its styles, and with nothing else that steers a terminal.
+    func text(_ styled: (String, Style) -> String) -> String {
+      parts.map { part in
+        let text = part.text.escapedForTerminal
+        return part.style.map { styled(text, $0) } ?? text
+      }.joined()
+    }
+  }
+
   /// The summary first, then what went wrong and what was left over.
+  ///
+  /// - Parameter styled: adds a style to a text.
+  /// - Returns: lines that nothing but `styled` can make steer a terminal: control characters of URLs, methods and texts
+  ///   are escaped.
   package func lines(_ styled: (String, Style) -> String = { text, _ in text }) -> [String] {
-    var lines = [summary(styled)]
+    lines.map { $0.text(styled) }
+  }
+
+  private var lines: [Line] {
+    var lines = [summary]
     for unmatched in report.unmatched.prefix(Self.listed) {
       if let refusal = unmatched.refusal {
-        lines.append(styled("refused: \(unmatched.method) \(unmatched.url)", .bad) + ": \(refusal)")
+        lines.append(Line("refused: \(unmatched.method) \(unmatched.url)", .bad) + ": \(refusal)")
         continue
       }
-      lines.append(styled("not recorded: \(unmatched.method) \(unmatched.url)", .bad))
+      lines.append(Line("not recorded: \(unmatched.method) \(unmatched.url)", .bad))
       for nearest in unmatched.nearest.prefix(2) {
         lines.append("  nearest: interaction \(nearest.index), \(nearest.method) \(nearest.url)")
-        for difference in nearest.differences.prefix(5) { lines.append("    " + Self.difference(difference, styled)) }
+        for difference in nearest.differences.prefix(5) { lines.append("    " + Self.difference(difference)) }
         for rule in (nearest.rules ?? []).prefix(3) { lines.append("    compared by \(rule)") }
       }
     }
     rest(of: report.unmatched.count, "unmatched requests", &lines)
     if let advice = report.advice { lines.append("to record what is missing: \(advice)") }
     for unused in report.unused.prefix(Self.listed) {
-      lines.append(styled("unused: interaction \(unused.index), \(unused.method) \(unused.url)", .doubtful))
+      lines.append(Line("unused: interaction \(unused.index), \(unused.method) \(unused.url)", .doubtful))
     }
     rest(of: report.unused.count, "unused interactions", &lines)
     for missing in report.strings.missing.prefix(Self.listed) {
       lines.append(
-        styled("missing string: key '\(missing.key)', ordinal \(missing.ordinal)", .bad)
+        Line("missing string: key '\(missing.key)', ordinal \(missing.ordinal)", .bad)
           + "; record again, or use the key as it was recorded")
     }
     for unused in report.strings.unused.prefix(Self.listed) {
-      lines.append(styled("unused string: key '\(unused.key)', ordinal \(unused.ordinal)", .doubtful))
+      lines.append(Line("unused string: key '\(unused.key)', ordinal \(unused.ordinal)", .doubtful))
     }
-    for failure in report.failures { lines.append(styled(failure, .bad)) }
+    for text in (report.keptAsSent ?? []).prefix(Self.listed) { lines.append(Line(text, .doubtful)) }
+    rest(of: report.keptAsSent?.count ?? 0, "bodies kept as sent", &lines)
+    for failure in report.failures { lines.append(Line(failure, .bad)) }
     return lines
   }
 
   /// A difference with its two sides told apart, as `Difference` words them.
-  private static func difference(_ text: String, _ styled: (String, Style) -> String) -> String {
+  private static func difference(_ text: String) -> Line {
     if let place = text.firstRange(of: ": not recorded, got ") {
       let got = text.index(place.upperBound, offsetBy: -4)
-      return text[..<got] + styled(String(text[got...]), .bad)
+      return Line(String(text[..<got])) + Line(String(text[got...]), .bad)
     }
-    guard let place = text.firstRange(of: ": recorded ") else { return text }
+    guard let place = text.firstRange(of: ": recorded ") else { return Line(text) }
     let start = text.index(place.lowerBound, offsetBy: 2)
     // Values may have these words in them: the last is ours where it says that something is missing.
     let missing = ", missing in the request"
     let end =
       text.hasSuffix(missing)
       ? text.index(text.endIndex, offsetBy: -missing.count) : text[start...].firstRange(of: ", got ")?.lowerBound
-    guard let end else { return text }
+    guard let end else { return Line(text) }
     let actual = text.index(end, offsetBy: 2)
-    return text[..<start] + styled(String(text[start..<end]), .good) + ", " + styled(String(text[actual...]), .bad)
+    return Line(String(text[..<start])) + Line(String(text[start..<end]), .good) + ", "
+      + Line(String(text[actual...]), .bad)
   }
 
-  private func rest(of count: Int, _ what: String, _ lines: inout [String]) {
+  private func rest(of count: Int, _ what: String, _ lines: inout [Line]) {
     guard count > Self.listed else { return }
-    lines.append("… and \(count - Self.listed) more \(what)" + (whole.map { "; \($0) lists them" } ?? ""))
+    lines.append(Line("… and \(count - Self.listed) more \(what)" + (whole.map { "; \($0) lists them" } ?? "")))
   }
 
-  private func summary(_ styled: (String, Style) -> String) -> String {
+  private var summary: Line {
     let requests = report.requests
-    let state = report.ok ? styled("ok", .good) : styled("failed", .bad)
     var parts: [String] = []
     let counts = [
       ("replayed", requests.replayed), ("recorded", requests.recorded), ("forwarded", requests.forwarded),
@@ -90,15 +124,15 @@ package struct ReportText {
       ("broken off by the app", requests.left ?? 0),
     ]
     for (what, count) in counts where count > 0 { parts.append("\(count) \(what)") }
-    let total = counted(requests.total, "request")
-    var text = "\(report.mode) \(state): \(total)"
+    var text = ": \(counted(requests.total, "request"))"
     if !parts.isEmpty { text += " (\(parts.joined(separator: ", ")))" }
     if report.strings.read > 0 { text += ", \(counted(report.strings.read, "string"))" }
     if report.clock.kind != "system", let start = report.clock.start {
       text += ", clock \(report.clock.kind) at \(start)"
     }
     if let cassette { text += sealedText(cassette) }
-    return text + String(format: ", %.2f s", report.durationSeconds)
+    text += String(format: ", %.2f s", report.durationSeconds)
+    return "\(report.mode) " + (report.ok ? Line("ok", .good) : Line("failed", .bad)) + Line(text)
   }
 
   private func sealedText(_ cassette: String) -> String {

@@ -39,6 +39,14 @@ struct OFREP: Sendable {
       throw Problem(
         status: 405, title: "Only POST works here", detail: "OFREP evaluates flags by POST", headers: ["Allow": "POST"])
     }
+    // What a page can send without asking first (a form, a text) is not taken for a context.
+    let types = request.headers.all("Content-Type").map { $0.prefix { $0 != ";" && $0 != " " }.lowercased() }
+    let isEmpty = types.isEmpty && request.body.length == 0
+    guard isEmpty || types == ["application/json"] else {
+      throw Problem(
+        status: 415, title: "Unsupported content type", detail: "send the context with Content-Type: application/json",
+        headers: ["Accept": "application/json"])
+    }
     let key: String? = if case .one(let name) = flags { name.removingPercentEncoding ?? name } else { nil }
     if let error = EvaluationError(body: try await request.body.collect(upTo: Self.bodyLimit)) {
       return try error.response(key: key)

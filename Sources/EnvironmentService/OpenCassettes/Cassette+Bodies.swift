@@ -1,5 +1,5 @@
 import Cassettes
-import Foundation
+import LaunchContract
 
 extension Cassette {
   /// Gives bodies in files their lengths, which some tools leave out.
@@ -29,16 +29,12 @@ extension Cassette {
   ) throws(EnvironmentError) -> (path: String, length: Int)? {
     guard case .file(let name, let length) = body else { return nil }
     let path = "\(location.folder)/\(name)"
-    var status = stat()
-    guard stat(path, &status) == 0 else {
+    let file = try location.openBody(name)
+    guard length == 0 || file.size == length else {
       throw EnvironmentError(
-        .broken, "\(path) is missing, a body that \(location.har) needs; take it from version control or record anew")
+        .broken, "\(path) has \(file.size) bytes, but \(length) were recorded; restore it or re-record the cassette")
     }
-    guard length == 0 || Int(status.st_size) == length else {
-      throw EnvironmentError(
-        .broken, "\(path) has \(status.st_size) bytes and not \(length) as recorded; restore it or record anew")
-    }
-    return (path, Int(status.st_size))
+    return (path, file.size)
   }
 }
 

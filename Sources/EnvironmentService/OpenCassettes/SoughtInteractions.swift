@@ -94,6 +94,8 @@ struct SoughtInteractions {
       if let after { clean.withUnsafeBytes { after.update($0) } }
     }
     let rest = redactor.finish()
+    // It was recorded as it was sent, and is matched so.
+    guard !redactor.isTooLarge else { return false }
     if let after { rest.withUnsafeBytes { after.update($0) } }
     return redactor.hasFound || before?.finish() != after?.finish()
   }

@@ -10,6 +10,9 @@ import HTTPMessages
 
 /// Takes a body while it passes: in memory up to 256 KiB, above that in a file named by its content. What is secret in it
 /// never reaches the file: it is taken out before, as the body passes.
+///
+/// A body that comes under codings is kept decoded. As long as it may still turn out to decode to too much, it is at hand as
+/// it was sent, too, in a file without a name; then that is what is kept.
 final class BodySpool: Sendable {
   /// Bodies above so many bytes go to a file of their own (INTERFACE: 256 KiB).
   static let inlineLimit = 256 * 1024
@@ -21,11 +24,14 @@ final class BodySpool: Sendable {
     var bytes: [UInt8] = []
     var file: Spilled?
     var clock: BodyClock?
+    /// The body as it was sent, as long as it may have to be kept so.
+    var sent: UploadStore?
+    var isTooLarge = false
   }
 
   private struct Spilled {
     var descriptor: Int32
-    var path: String
+    var name: String
     var length = 0
     var digest: ContentDigest
   }
@@ -38,8 +44,9 @@ final class BodySpool: Sendable {
   ///   - location: the cassette that is recorded.
   ///   - serial: a number that no other spool of this recording has.
   ///   - redactor: takes out of the body what is secret.
-  init(location: CassetteLocation, serial: Int, redactor: sending BodyRedactor? = nil) {
-    state = Guarded(State(redactor: redactor))
+  ///   - isCoded: whether the body comes under codings that are undone, here or before.
+  init(location: CassetteLocation, serial: Int, redactor: sending BodyRedactor? = nil, isCoded: Bool = false) {
+    state = Guarded(State(redactor: redactor, sent: isCoded ? UploadStore() : nil))
     self.location = location
     self.serial = serial
   }
@@ -55,26 +62,51 @@ final class BodySpool: Sendable {
   var parts: [BodyPart] { state.withLock { $0.clock?.parts ?? [] } }
 
   /// Adds bytes.
-  func append(_ chunk: [UInt8]) throws {
+  ///
+  /// - Parameters:
+  ///   - chunk: the next ones; decoded already, where they are not decoded here.
+  ///   - sent: the same as they were sent, where they are decoded already.
+  ///   - isTooLarge: whether the body decodes to too much, so that `chunk` is no longer all of it.
+  /// - Throws: an ``EnvironmentError`` where they cannot be written.
+  func append(_ chunk: [UInt8], sent: [UInt8]? = nil, isTooLarge: Bool = false) throws {
     try state.withLock { state in
+      do throws(Problem) {
+        try state.sent?.append(sent ?? chunk)
+      } catch {
+        throw EnvironmentError(.cannotWrite, error.detail)
+      }
+      guard !state.isTooLarge else { return }
       // As it comes: what takes secrets out may hold it back until it has seen more.
       state.clock?.take(chunk)
-      try keep(state.redactor?.push(chunk) ?? chunk, &state)
+      let clean = state.redactor?.push(chunk) ?? chunk
+      guard !isTooLarge, state.redactor?.isTooLarge != true else { return giveUp(&state) }
+      try keep(clean, &state)
     }
   }
 
+  /// What has been decoded goes: the body is kept as it was sent.
+  private func giveUp(_ state: inout State) {
+    state.isTooLarge = true
+    state.redactor = nil
+    state.clock = nil
+    state.bytes = []
+    drop(state.file.take())
+  }
+
+  /// Whether the body decodes to too much, and is kept as it was sent.
+  var isTooLarge: Bool { state.withLock { $0.isTooLarge } }
+
   private func keep(_ chunk: [UInt8], _ state: inout State) throws {
     state.clock?.keep(chunk)
-    guard state.file == nil else { return try Self.spill(chunk, to: &state.file) }
+    guard state.file == nil else { return try spill(chunk, to: &state.file) }
     state.bytes += chunk
     guard state.bytes.count > Self.inlineLimit else { return }
-    try FileWriting.createFolder(location.bodies, for: location.har)
-    let path = "\(location.bodies)/\(Self.incoming)\(getpid())-\(serial)"
-    let descriptor = try FileWriting.open(path, O_WRONLY | O_CREAT | O_TRUNC)
-    state.file = Spilled(descriptor: descriptor, path: path, digest: try ContentDigest())
+    let digest = try ContentDigest()
+    let name = "\(Self.incoming)\(getpid())-\(serial)"
+    state.file = Spilled(descriptor: try BodiesFolder(creating: location).create(name), name: name, digest: digest)
     let bytes = state.bytes
     state.bytes = []
-    try Self.spill(bytes, to: &state.file)
+    try spill(bytes, to: &state.file)
   }
 
   /// Whether anything was taken out of the body, once it is finished.
@@ -83,20 +115,33 @@ final class BodySpool: Sendable {
   /// The body, whole. A file has its final name by then, and has been written, not yet synchronised.
   func finish(mediaType: String?) throws -> RecordedBody {
     try state.withLock { state in
-      if let rest = state.redactor?.finish(), !rest.isEmpty { try keep(rest, &state) }
+      let rest = state.redactor?.finish() ?? []
+      if state.redactor?.isTooLarge == true { giveUp(&state) }
+      if !state.isTooLarge {
+        try keep(rest, &state)
+      } else {
+        switch state.sent?.finish() {
+        case .file(let file): try file.forEachPiece { try keep(Array($0), &state) }
+        case .bytes(let bytes): try keep(bytes, &state)
+        default: break
+        }
+      }
+      state.sent = nil
       guard let file = state.file.take() else { return .bytes(state.bytes) }
       close(file.descriptor)
       let name = file.digest.finish() + "." + Self.ending(of: mediaType)
-      try FileWriting.rename(file.path, to: "\(location.bodies)/\(name)")
+      try BodiesFolder(creating: location).rename(file.name, to: name)
       return .file(name: "\(location.bodiesName)/\(name)", length: file.length)
     }
   }
 
   /// Drops what was taken.
-  func discard() {
-    guard let file = state.withLock({ $0.file.take() }) else { return }
+  func discard() { drop(state.withLock { $0.file.take() }) }
+
+  private func drop(_ file: Spilled?) {
+    guard let file else { return }
     close(file.descriptor)
-    unlink(file.path)
+    try? BodiesFolder(of: location)?.remove(file.name)
   }
 
   /// Whether a file has a name as bodies get here, on their way or for good.
@@ -107,13 +152,13 @@ final class BodySpool: Sendable {
 
   /// Removes what a killed recording was taking; for the one who holds the lock on the cassette.
   static func removeLeftovers(in location: CassetteLocation) {
-    let names = (try? FileManager.default.contentsOfDirectory(atPath: location.bodies)) ?? []
-    for name in names where name.hasPrefix(incoming) { unlink("\(location.bodies)/\(name)") }
+    guard let folder = try? BodiesFolder(of: location) else { return }
+    for name in folder.names where name.hasPrefix(incoming) { folder.remove(name) }
   }
 
-  private static func spill(_ chunk: [UInt8], to file: inout Spilled?) throws(EnvironmentError) {
-    guard let descriptor = file?.descriptor, let path = file?.path else { return }
-    try FileWriting.write(chunk, to: descriptor, path: path)
+  private func spill(_ chunk: [UInt8], to file: inout Spilled?) throws(EnvironmentError) {
+    guard let descriptor = file?.descriptor, let name = file?.name else { return }
+    try FileWriting.write(chunk, to: descriptor, path: "\(location.bodies)/\(name)")
     chunk.withUnsafeBytes { file?.digest.update($0) }
     file?.length += chunk.count
   }

@@ -16,15 +16,16 @@ extension RulesDocument {
   /// - Parameters:
   ///   - path: of the file.
   ///   - what: what a person calls such rules.
+  ///   - acceptsPipes: whether it may be a pipe, as a person may name one.
   /// - Throws: an ``EnvironmentError``: `inputOutput` where it cannot be read, `usage` for what are no rules, with the JSON
   ///   path and what is allowed there.
-  init(file path: String, _ what: String) throws(EnvironmentError) {
+  init(file path: String, _ what: String, acceptsPipes: Bool) throws(EnvironmentError) {
     let data: Data
-    do {
-      data = try WholeFiles.contents(of: path)
+    do throws(InputFileError) {
+      data = try InputFile(path, acceptsPipes: acceptsPipes).read(atMost: WholeFiles.smallLimit)
     } catch {
       throw EnvironmentError(
-        .inputOutput, "cannot read the \(what) \(path): \(error.systemReason); mend that, or name another file")
+        .inputOutput, "cannot read the \(what) \(path): \(error); fix that, or name another file")
     }
     do throws(ContractError) {
       try self.init(decoding: data)

@@ -1,6 +1,7 @@
 package import Cassettes
 import Foundation
 package import HTTPMessages
+import LaunchContract
 
 /// A cassette as it lies on the disk, read whole.
 package struct StoredCassette: Sendable {
@@ -31,10 +32,10 @@ package enum CassetteReader {
       throw unreadable(location.har, error)
     }
     var isTorn = false
-    var strings = try readStrings(location.strings, seed: cassette.header.seed)
+    var strings = try readStrings(location.strings, of: location, seed: cassette.header.seed)
     if cassette.header.recording != strings.recording,
       FileManager.default.fileExists(atPath: location.stringsBefore),
-      let before = try? readStrings(location.stringsBefore, seed: cassette.header.seed),
+      let before = try? readStrings(location.stringsBefore, of: location, seed: cassette.header.seed),
       before.recording == cassette.header.recording
     {
       // A seal was killed after it had replaced the one file and before the other.
@@ -58,6 +59,13 @@ package enum CassetteReader {
     case .bytes(let bytes): return bytes
     case .file(let name, let length):
       let file = try Self.file(name, length: length, in: location)
+      let length = file.length
+      guard length <= WholeFiles.limit else {
+        throw EnvironmentError(
+          .broken,
+          "\(location.folder)/\(name) has \(length) bytes, more than fit in memory (\(WholeFiles.limit)); it can only be "
+            + "replayed")
+      }
       do {
         return try [UInt8](unsafeUninitializedCapacity: length) { buffer, count in
           while count < length {
@@ -81,20 +89,16 @@ package enum CassetteReader {
   package static func file(
     _ name: String, length: Int, in location: CassetteLocation
   ) throws(EnvironmentError) -> FileBody {
-    let path = "\(location.folder)/\(name)"
-    let descriptor = open(path, O_RDONLY | O_CLOEXEC)
-    guard descriptor >= 0 else {
-      throw EnvironmentError(
-        .broken, "\(path) is missing, a body that \(location.har) needs; take it from version control or record anew")
-    }
-    let file = FileBody(owning: descriptor, length: length)
-    var status = stat()
-    guard fstat(descriptor, &status) == 0, Int(status.st_size) == length else {
+    let file = try location.openBody(name)
+    // Some tools leave the length out.
+    guard length == 0 || file.size == length else {
       throw EnvironmentError(
         .broken,
-        "\(path) has \(status.st_size) bytes and not \(length) as recorded; restore it or record anew")
+        "\(location.folder)/\(name) has \(file.size) bytes, but \(length) were recorded; restore it or re-record the "
+          + "cassette")
     }
-    return file
+    let size = file.size
+    return FileBody(owning: file.release(), length: size)
   }
 
   static func missing(_ location: CassetteLocation, advice record: String? = nil) -> EnvironmentError {
@@ -109,13 +113,12 @@ package enum CassetteReader {
   }
 
   private static func readStrings(
-    _ path: String, seed: String?
+    _ path: String, of location: CassetteLocation, seed: String?
   ) throws(EnvironmentError) -> StringStoreFile {
-    guard FileManager.default.fileExists(atPath: path) else {
-      return StringStoreFile(seed: seed ?? "", recording: nil, entries: [:])
-    }
     do {
-      let data = try WholeFiles.contents(of: path)
+      guard let data = try stringsData(path, of: location) else {
+        return StringStoreFile(seed: seed ?? "", recording: nil, entries: [:])
+      }
       return try data.withUnsafeBytes { try StringStoreFile.read($0, name: path) }
     } catch let error as CassetteError {
       throw EnvironmentError(.broken, "\(error)")
@@ -124,28 +127,41 @@ package enum CassetteReader {
     }
   }
 
-  private static func unreadable(_ path: String, _ error: any Error) -> EnvironmentError {
-    EnvironmentError(
-      .inputOutput, "cannot read \(path): \(error.systemReason); mend that, or name another cassette")
+  /// The bytes of a string store; nil if there is none. It may be a link only where the HAR is one, which is the choice
+  /// of whoever has made that.
+  static func stringsData(_ path: String, of location: CassetteLocation) throws(InputFileError) -> Data? {
+    do throws(InputFileError) {
+      return try InputFile(path, followsLinks: isLink(location.har)).read(atMost: WholeFiles.limit)
+    } catch {
+      if error.isMissing { return nil }
+      throw error
+    }
   }
 
-  /// - Throws: an ``EnvironmentError`` when a folder has the name of the HAR.
-  static func checkIsFile(_ location: CassetteLocation) throws(EnvironmentError) {
-    var isFolder: ObjCBool = false
-    guard FileManager.default.fileExists(atPath: location.har, isDirectory: &isFolder), isFolder.boolValue else {
-      return
-    }
-    throw EnvironmentError(.broken, "\(location.har) is a folder, not a HAR; move it away or name another cassette")
+  private static func isLink(_ path: String) -> Bool {
+    var status = stat()
+    return lstat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFLNK
   }
+
+  private static func unreadable(_ path: String, _ error: any Error) -> EnvironmentError {
+    EnvironmentError(
+      .inputOutput, "cannot read \(path): \(error.systemReason); fix that, or name another cassette")
+  }
+
+  /// - Throws: an ``EnvironmentError`` when a folder, a pipe, a device or a socket has the name of the HAR.
+  static func checkIsFile(_ location: CassetteLocation) throws(EnvironmentError) {
+    guard let kind = InputFile.refusedKind(location.har) else { return }
+    throw EnvironmentError(.broken, "\(location.har) is \(kind), not a HAR; move it away or name another cassette")
+  }
+
+  /// The most bytes of a HAR: it is read into memory. Large bodies are in files of their own.
+  private static let limit = 2 << 30
 
   /// Reads a HAR with little more memory than its interactions take.
   private static func readHAR(_ path: String) throws -> Cassette {
-    var status = stat()
-    if stat(path, &status) == 0, status.st_mode & S_IFMT == S_IFREG {
-      let file = try ConsumedFile(path)
-      if let cassette = try? HAR.read(file.bytes, name: path, isDone: { file.giveBack($0) }) { return cassette }
-    }
+    let file = try ConsumedFile(path, atMost: limit)
+    if let cassette = try? HAR.read(file.bytes, name: path, isDone: { file.giveBack($0) }) { return cassette }
     // Once more in one piece: the error's line and column are counted from the beginning.
-    return try WholeFiles.contents(of: path).withUnsafeBytes { try HAR.read($0, name: path) }
+    return try InputFile(path).read(atMost: limit).withUnsafeBytes { try HAR.read($0, name: path) }
   }
 }

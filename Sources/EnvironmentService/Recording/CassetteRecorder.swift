@@ -125,13 +125,18 @@ final class CassetteRecorder: Sendable {
   }
 
   /// A place for a body, without what `redactor` takes out of it.
-  func spool(_ redactor: sending BodyRedactor? = nil) -> BodySpool {
+  ///
+  /// - Parameters:
+  ///   - redactor: takes out of the body what is secret.
+  ///   - isCoded: whether the body comes under codings that are undone.
+  /// - Returns: a place for one body.
+  func spool(_ redactor: sending BodyRedactor? = nil, isCoded: Bool = false) -> BodySpool {
     BodySpool(
       location: location,
       serial: state.withLock {
         $0.spools += 1
         return $0.spools
-      }, redactor: redactor)
+      }, redactor: redactor, isCoded: isCoded)
   }
 
   /// Ends recording and seals what was acknowledged; nobody else can begin before that is done.

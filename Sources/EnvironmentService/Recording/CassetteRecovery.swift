@@ -1,5 +1,6 @@
 import Cassettes
 import Foundation
+import HTTPMessages
 
 #if canImport(Darwin)
   import Darwin
@@ -64,10 +65,15 @@ package enum CassetteVerifier {
     let stored = try CassetteReader.read(location)
     for interaction in stored.cassette.interactions {
       for body in [interaction.request.body, interaction.response.body] {
-        guard case .file(let name, _) = body else { continue }
-        let bytes = try CassetteReader.bytes(of: body, in: location)
+        guard case .file(let name, let length) = body else { continue }
         let digest = try ContentDigest()
-        bytes.withUnsafeBytes { digest.update($0) }
+        do {
+          try CassetteReader.file(name, length: length, in: location).forEachPiece { digest.update($0) }
+        } catch let error as EnvironmentError {
+          throw error
+        } catch {
+          throw EnvironmentError(.inputOutput, "cannot read \(location.folder)/\(name): \(error); restore it")
+        }
         let expected = ((name as NSString).lastPathComponent as NSString).deletingPathExtension
         // Other tools name their files otherwise; only ours promise a digest.
         guard expected.count == 64 else { continue }

@@ -1,5 +1,6 @@
 import Cassettes
 import Foundation
+import LaunchContract
 
 #if canImport(Darwin)
   import Darwin
@@ -123,8 +124,11 @@ package enum CassetteSealer {
       unlink(before)
     }
     if access(target.strings, F_OK) == 0 {
-      guard let content = FileManager.default.contents(atPath: target.strings) else {
-        throw EnvironmentError(.inputOutput, "cannot read \(target.strings); \(target.har) is as it was")
+      let content: Data
+      do throws(InputFileError) {
+        content = try CassetteReader.stringsData(target.strings, of: target) ?? Data()
+      } catch {
+        throw EnvironmentError(.inputOutput, "cannot read \(target.strings): \(error); \(target.har) is as it was")
       }
       var file = try BufferedFile(before)
       try file.write([UInt8](content))
@@ -146,7 +150,7 @@ package enum CassetteSealer {
   /// The files among its bodies that no interaction has.
   static func strayBodies(of cassette: Cassette, in location: CassetteLocation) -> [String] {
     let kept = bodies(of: cassette, in: location)
-    return files(in: location.bodies).filter { !kept.contains($0) }
+    return (try? BodiesFolder(of: location)?.names.filter { !kept.contains($0) }) ?? []
   }
 
   /// Removes the bodies that no interaction of a cassette of ours has. The caller keeps recordings out.
@@ -286,40 +290,25 @@ package enum CassetteSealer {
     _ bodies: Set<String>, from location: CassetteLocation, to target: CassetteLocation
   ) throws(EnvironmentError) {
     guard !bodies.isEmpty else { return }
-    try FileWriting.createFolder(target.bodies, for: target.har)
-    for name in bodies {
-      let new = "\(target.bodies)/\(name)"
-      let old = "\(location.bodies)/\(name)"
-      if Foundation.link(old, new) == 0 || errno == EEXIST { continue }
-      // Not every file system has links.
-      do {
-        try FileManager.default.copyItem(atPath: old, toPath: new)
-      } catch {
-        throw EnvironmentError(.cannotWrite, "cannot copy \(old) to \(new): \(error.systemReason)")
-      }
-    }
+    let folder = try BodiesFolder(creating: target)
+    for name in bodies { try folder.link(name, from: location) }
   }
 
   private static func synchronizeBodies(_ bodies: Set<String>, of location: CassetteLocation) throws(EnvironmentError) {
     guard !bodies.isEmpty else { return }
     for name in bodies {
-      let path = "\(location.bodies)/\(name)"
-      let descriptor = try FileWriting.open(path, O_RDONLY)
-      defer { close(descriptor) }
-      try FileWriting.synchronize(descriptor, path: path)
+      let file = try location.openBody("\(location.bodiesName)/\(name)")
+      try FileWriting.synchronize(file.descriptor, path: "\(location.bodies)/\(name)")
     }
-    try FileWriting.synchronizeFolder(location.bodies)
+    try BodiesFolder(of: location)?.synchronize()
   }
 
   private static func removeUnusedBodies(of location: CassetteLocation, keeping bodies: Set<String>) {
-    for file in files(in: location.bodies) where !bodies.contains(file) { unlink("\(location.bodies)/\(file)") }
+    if let folder = try? BodiesFolder(of: location) {
+      for name in folder.names where !bodies.contains(name) { folder.remove(name) }
+    }
     // Only succeeds when it is empty.
     rmdir(location.bodies)
-  }
-
-  /// The bodies in a folder: what else a user has put there is none of ours.
-  private static func files(in folder: String) -> [String] {
-    ((try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []).filter(BodySpool.isName)
   }
 }
 
@@ -331,7 +320,7 @@ struct BufferedFile: ~Copyable {
 
   init(_ path: String) throws(EnvironmentError) {
     self.path = path
-    descriptor = try FileWriting.open(path, O_WRONLY | O_CREAT | O_TRUNC)
+    descriptor = try FileWriting.create(path)
   }
 
   deinit { close(descriptor) }

@@ -29,7 +29,7 @@ package enum CassetteWriter {
     try CassetteReader.checkIsFile(location)
     let note = try UnfinishedRecording.takeUp(location, before: .record)
     let hadFolder = FileManager.default.fileExists(atPath: location.folder)
-    let bodies = Set(bodyFiles(of: location))
+    let bodies = Set(try BodiesFolder(of: location)?.names ?? [])
     do throws(EnvironmentError) {
       let recorder = try CassetteRecorder(location: location, header: cassette.header, purpose: .record)
       do throws(EnvironmentError) {
@@ -44,17 +44,15 @@ package enum CassetteWriter {
         throw error
       }
     } catch {
-      for name in bodyFiles(of: location) where !bodies.contains(name) { unlink("\(location.bodies)/\(name)") }
+      if let folder = try? BodiesFolder(of: location) {
+        for name in folder.names where !bodies.contains(name) { folder.remove(name) }
+      }
       // Both only succeed when they are empty.
       rmdir(location.bodies)
       if !hadFolder { rmdir(location.folder) }
       throw error
     }
     return note
-  }
-
-  private static func bodyFiles(of location: CassetteLocation) -> [String] {
-    (try? FileManager.default.contentsOfDirectory(atPath: location.bodies)) ?? []
   }
 
   /// The interaction with its large bodies in files.

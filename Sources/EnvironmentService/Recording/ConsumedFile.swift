@@ -1,6 +1,7 @@
 import Dispatch
 import Foundation
 import HTTPMessages
+import LaunchContract
 
 /// A file in memory of which each part is read once, by any thread: what has been read is given back on the way, so
 /// that the file and what is made of it are never there in full at the same time.
@@ -12,15 +13,14 @@ final class ConsumedFile: @unchecked Sendable {
   private let memory: UnsafeMutableRawPointer
   private let length: Int
 
-  /// - Parameter path: of the file.
-  /// - Throws: what the system says.
-  init(_ path: String) throws(POSIXError) {
-    let descriptor = open(path, O_RDONLY | O_CLOEXEC)
-    guard descriptor >= 0 else { throw Self.failure() }
-    defer { close(descriptor) }
-    var status = stat()
-    guard fstat(descriptor, &status) == 0 else { throw Self.failure() }
-    length = max(1, Int(status.st_size))
+  /// - Parameters:
+  ///   - path: of the file.
+  ///   - limit: the most bytes there may be.
+  /// - Throws: `InputFileError` where it is no regular file, too large or cannot be opened; else what the system says.
+  init(_ path: String, atMost limit: Int = .max) throws {
+    let file = try InputFile(path)
+    try file.checkSize(atMost: limit)
+    length = max(1, file.size)
     let flags = MAP_PRIVATE | Int32(MAP_ANONYMOUS)
     guard let memory = mmap(nil, length, PROT_READ | PROT_WRITE, flags, -1, 0), memory != MAP_FAILED else {
       throw Self.failure()
@@ -30,7 +30,7 @@ final class ConsumedFile: @unchecked Sendable {
       madvise(memory, length, MADV_HUGEPAGE)
     #endif
     do throws(POSIXError) {
-      let count = try Self.fill(memory, from: descriptor, length: Int(status.st_size))
+      let count = try Self.fill(memory, from: file.descriptor, length: file.size)
       self.memory = memory
       bytes = UnsafeRawBufferPointer(start: memory, count: count)
     } catch {

@@ -1,14 +1,14 @@
 import Foundation
 
 #if canImport(Darwin)
-  import Darwin
+  package import Darwin
 #else
-  import Glibc
+  package import Glibc
 #endif
 
 /// The few calls by which recordings reach the disk; each failure names the file and what the system said.
-enum FileWriting {
-  /// Opens a file, close-on-exec.
+package enum FileWriting {
+  /// Opens a file, close-on-exec. With `O_CREAT`, its mode is never more open than `mode`, not even if it was there before.
   static func open(
     _ path: String, _ flags: Int32, mode: mode_t = 0o644, isRecording: Bool = true
   ) throws(EnvironmentError) -> Int32 {
@@ -18,7 +18,28 @@ enum FileWriting {
       let descriptor = Glibc.open(path, flags | O_CLOEXEC, mode)
     #endif
     guard descriptor >= 0 else { throw failure("write", path, isRecording: isRecording) }
+    if flags & O_CREAT != 0 { restrict(descriptor, to: mode) }
     return descriptor
+  }
+
+  /// Takes bits of a regular file's mode away that are not in another one.
+  ///
+  /// A file of another user stays as it is: its mode is that user's choice.
+  ///
+  /// - Parameters:
+  ///   - descriptor: of the open file.
+  ///   - mode: the bits that may stay.
+  package static func restrict(_ descriptor: Int32, to mode: mode_t) {
+    var status = stat()
+    guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG, status.st_mode & 0o777 & ~mode != 0
+    else { return }
+    fchmod(descriptor, status.st_mode & mode)
+  }
+
+  /// Makes a file in the place of one that is there. What a link leads to is not written to.
+  static func create(_ path: String) throws(EnvironmentError) -> Int32 {
+    unlink(path)
+    return try open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW)
   }
 
   /// Writes all of it.
@@ -84,11 +105,17 @@ enum FileWriting {
     guard fsync(descriptor) == 0 || errno == EINVAL else { throw failure("write", path) }
   }
 
-  /// Creates a folder with those above it, where it is missing.
+  /// Creates a folder with those above it, where it is missing; only its owner may write in it, whatever the umask is.
   static func createFolder(_ path: String, for file: String) throws(EnvironmentError) {
-    do {
-      try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
-    } catch {
+    func isFolder() -> Bool {
+      var status = stat()
+      return stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFDIR
+    }
+    guard !isFolder() else { return }
+    let parent = (path as NSString).deletingLastPathComponent
+    if !parent.isEmpty, parent != path { try createFolder(parent, for: file) }
+    // Somebody else may just have made it.
+    guard mkdir(path, 0o755) == 0 || isFolder() else {
       throw EnvironmentError(
         .cannotWrite, "cannot write \(file): its folder cannot be made; check the path, or choose one you may write")
     }

@@ -76,11 +76,11 @@ struct PartialFile {
   /// - Returns: nil when there is none, or when nothing in it was acknowledged, not even its header.
   /// - Throws: an ``EnvironmentError`` when it is there and cannot be read.
   init?(of location: CassetteLocation) throws(EnvironmentError) {
-    guard FileManager.default.fileExists(atPath: location.partial) else { return nil }
-    do {
-      bytes = try Data(contentsOf: URL(fileURLWithPath: location.partial), options: .mappedIfSafe)
+    do throws(InputFileError) {
+      bytes = try InputFile(location.partial, followsLinks: false).map(atMost: 16 << 30)
     } catch {
-      throw EnvironmentError(.inputOutput, "cannot read \(location.partial): \(error.systemReason)")
+      if error.isMissing { return nil }
+      throw EnvironmentError(.inputOutput, "cannot read \(location.partial): \(error); fix that, or remove it")
     }
     var purpose: PartialLine.Purpose?
     var header: CassetteHeader?
@@ -92,7 +92,7 @@ struct PartialFile {
       try bytes.withUnsafeBytes { all in
         var start = 0
         var line = 1
-        while let end = all[start...].firstIndex(of: 0x0A) {
+        while let end = Self.endOfLine(in: all, from: start) {
           let text = UnsafeRawBufferPointer(rebasing: all[start..<end])
           if let range = Self.payload(of: text, after: "{\"number\":", member: ",\"entry\":") {
             places.append(
@@ -124,6 +124,17 @@ struct PartialFile {
     self.strings = strings
     self.sealing = sealing
     self.wholeLength = wholeLength
+  }
+
+  /// The most bytes of the first line, which has the header: what begins with a longer one is no recording, and need not be
+  /// looked through.
+  private static let headerLimit = 16 << 20
+
+  /// Where a line ends; nil for one that does not.
+  private static func endOfLine(in all: UnsafeRawBufferPointer, from start: Int) -> Int? {
+    let count = min(all.count, start == 0 ? headerLimit : .max) - start
+    guard count > 0, let base = all.baseAddress, let end = memchr(base + start, 0x0A, count) else { return nil }
+    return UnsafeRawPointer(end) - base
   }
 
   /// How many strings were acknowledged.

@@ -49,20 +49,24 @@ final class PartialLock: Sendable {
     let path = location.partial
     let descriptor: Int32
     do throws(EnvironmentError) {
-      descriptor = try FileWriting.open(path, O_RDWR | O_APPEND | (creating ? O_CREAT : 0))
+      descriptor = try FileWriting.open(
+        path, O_RDWR | O_APPEND | O_NOFOLLOW | O_NONBLOCK | (creating ? O_CREAT : 0), mode: 0o600)
     } catch {
       if !creating, access(path, F_OK) != 0 { return nil }
       throw error
     }
     let lock = PartialLock(location: location, descriptor: descriptor)
+    var opened = stat()
+    guard fstat(descriptor, &opened) == 0, opened.st_mode & S_IFMT == S_IFREG else {
+      throw EnvironmentError(.broken, "\(path) is not a regular file; remove it")
+    }
     guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
       throw EnvironmentError(
         .cannotWrite, "\(location.har) is being recorded by another process; wait for it or record another cassette")
     }
     // What has been locked must still be what the name stands for.
-    var opened = stat()
     var named = stat()
-    guard fstat(descriptor, &opened) == 0, stat(path, &named) == 0, opened.st_ino == named.st_ino,
+    guard stat(path, &named) == 0, opened.st_ino == named.st_ino,
       opened.st_dev == named.st_dev
     else { return nil }
     return lock

@@ -26,7 +26,7 @@ enum UnfinishedRecording {
     let count = partial.places.count
     if partial.purpose == .extend || (purpose == .extend && !location.exists) {
       guard try CassetteSealer.seal(lock)?.isWritten == true else { return nil }
-      return "took up an unfinished recording: \(count) interactions are in \(location.har) now"
+      return "recovered an unfinished recording: \(count) interactions are in \(location.har) now"
     }
     let aside = location.beside("unfinished")
     guard try CassetteSealer.seal(lock, as: aside)?.isWritten == true else { return nil }

@@ -1,4 +1,5 @@
 import Foundation
+import LaunchContract
 
 #if canImport(Darwin)
   import Darwin
@@ -8,26 +9,25 @@ import Foundation
 
 /// Files that are there whole or not at all: each is written beside its place, and takes it by one rename.
 package enum WholeFiles {
-  /// Reads a file.
-  ///
-  /// - Throws: an ``EnvironmentError``: `noCassette` when there is none, `inputOutput` when reading fails.
-  package static func read(_ path: String) throws(EnvironmentError) -> [UInt8] {
-    guard FileManager.default.fileExists(atPath: path) else {
-      throw EnvironmentError(.noCassette, "there is no file \(path); check the name")
-    }
-    do {
-      return [UInt8](try contents(of: path))
-    } catch {
-      throw EnvironmentError(
-        .inputOutput, "cannot read \(path): \(error.systemReason); mend that, or name another file")
-    }
-  }
+  /// The most bytes of a file of rules, certificates or keys.
+  package static let smallLimit = 16 << 20
+  /// The most bytes of any other file that a person names.
+  package static let limit = 1 << 30
 
-  /// All that a file, or a pipe, has. Read, not mapped: a file that shrinks under a map would end the process.
-  static func contents(of path: String) throws -> Data {
-    let file = try FileHandle(forReadingFrom: URL(fileURLWithPath: path))
-    defer { try? file.close() }
-    return try file.readToEnd() ?? Data()
+  /// Reads a file that a person names.
+  ///
+  /// - Parameters:
+  ///   - path: of the file.
+  ///   - acceptsPipes: whether it may be a pipe.
+  /// - Returns: its bytes.
+  /// - Throws: an ``EnvironmentError``: `noCassette` when there is none, `inputOutput` when reading fails.
+  package static func read(_ path: String, acceptsPipes: Bool = false) throws(EnvironmentError) -> [UInt8] {
+    do throws(InputFileError) {
+      return [UInt8](try InputFile(path, acceptsPipes: acceptsPipes).read(atMost: limit))
+    } catch {
+      if error.isMissing { throw EnvironmentError(.noCassette, "there is no file \(path); check the name") }
+      throw EnvironmentError(.inputOutput, "cannot read \(path): \(error); fix that, or name another file")
+    }
   }
 
   /// Writes files, and the folders that they need.

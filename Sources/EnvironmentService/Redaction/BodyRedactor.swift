@@ -32,12 +32,18 @@ package struct BodyRedactor {
     self.redactor = redactor
     self.contentType = contentType
     kind = BodyKind(contentType: contentType)
-    if let codings, !codings.isIdentity { decoder = try? codings.tolerantDecoder() }
+    if let codings, !codings.isIdentity { decoder = try? codings.tolerantDecoder(limit: redactor.decodedLimit) }
     secrets = SecretStream(redactor.secrets, .plain)
     patterns = PatternStream(redactor.rules.patterns, .plain)
     if case .unsaid = kind { return }
     settle(kind)
   }
+
+  /// Whether it comes under codings that are undone.
+  var isCoded: Bool { decoder != nil }
+
+  /// Whether it decodes to too much to be looked into: what has come out of it is only its beginning.
+  var isTooLarge: Bool { decoder?.isTooLarge ?? false }
 
   /// Whether anything went.
   var hasFound: Bool {

@@ -18,10 +18,14 @@ package enum RedactionFiles {
 
   /// The rules in a file.
   ///
+  /// - Parameters:
+  ///   - path: of the file.
+  ///   - acceptsPipes: whether it may be a pipe, as a person may name one.
+  /// - Returns: the rules.
   /// - Throws: an ``EnvironmentError``: `inputOutput` where it cannot be read, `usage` for what cannot be used, with its
   ///   JSON path and what is allowed there.
-  package static func read(_ path: String) throws(EnvironmentError) -> RedactionRules {
-    let rules = try RedactionRules(file: path, "redaction rules")
+  package static func read(_ path: String, acceptsPipes: Bool = false) throws(EnvironmentError) -> RedactionRules {
+    let rules = try RedactionRules(file: path, "redaction rules", acceptsPipes: acceptsPipes)
     _ = try rules.compiled(from: path)
     return rules
   }

@@ -16,12 +16,22 @@ package struct Redactor: Sendable {
   let changesRequests: Bool
   /// Credentials that are too short to be found in a text.
   let unseen: [String]
+  /// The most bytes to which a body is decoded to be looked into.
+  let decodedLimit: Int
+  /// ``decodedLimit`` where nothing else is asked for: more than any answer that a test needs has.
+  package static let usualDecodedLimit = 1 << 30
 
   /// - Parameters:
   ///   - credentials: the environment's.
   ///   - token: the environment's own.
   ///   - rules: the user's.
-  package init(_ credentials: [EnvironmentSpecification.Credential], token: String, rules: CompiledRules = .none) {
+  ///   - decodedLimit: the most bytes to which a body is decoded to be looked into; one that has more is kept as it was
+  ///     sent.
+  package init(
+    _ credentials: [EnvironmentSpecification.Credential], token: String, rules: CompiledRules = .none,
+    decodedLimit: Int = usualDecodedLimit
+  ) {
+    self.decodedLimit = decodedLimit
     let known = credentials.map { (name: "\($0.service)/\($0.account)", secret: $0.secret) }
       .filter { !rules.keptCredentials.contains($0.name) }
     secrets = SecretScanner(known.map { ($0.secret, RedactionMark($0.name)) } + [(Array(token.utf8), .plain)])
@@ -111,11 +121,14 @@ package struct Redactor: Sendable {
       self, contentType: headers["Content-Type"], codings: isDecoded ? nil : ContentCodings(of: headers))
   }
 
+  /// The most bytes to which a body is decoded that is held as a whole.
+  var wholeLimit: Int { min(Exchange.matchLimit, decodedLimit) }
+
   /// A recorded request's body as it is matched: decoded, and without what is secret.
   func redact(recorded body: [UInt8], of headers: Headers) -> [UInt8] {
     guard !body.isEmpty else { return body }
     // Whole or not at all: what we have recorded is decoded already.
-    let decoded = ContentCodings(of: headers).flatMap { try? $0.decode(body, limit: Exchange.matchLimit) } ?? body
+    let decoded = ContentCodings(of: headers).flatMap { try? $0.decode(body, limit: wholeLimit) } ?? body
     return redact(decoded: decoded, of: headers)
   }
 
@@ -128,7 +141,7 @@ package struct Redactor: Sendable {
 
   /// A body as it comes, as it is kept: what of it can be decoded is, and what is secret goes.
   func redact(sent body: [UInt8], of headers: Headers) -> [UInt8] {
-    let decoded = ContentCodings(of: headers)?.salvage(body, limit: Exchange.matchLimit)
+    let decoded = ContentCodings(of: headers)?.salvage(body, limit: wholeLimit)
     return redact(decoded: decoded ?? body, of: headers)
   }
 

@@ -30,6 +30,19 @@ extension EnvironmentSpecification {
       }
       streams = pace
     }
+    if let hosts = request.allowedHosts {
+      try RequestLimits.check(count: hosts.count, "allowedHosts", limit: RequestLimits.upstreams)
+      for host in hosts {
+        if let problem = EndpointAccess.problem(withHost: host) { throw RequestLimits.usage("allowedHosts", problem) }
+      }
+      allowedHosts = hosts
+    }
+    if let limit = request.decodedLimit {
+      guard Self.decodedLimits.contains(limit) else {
+        throw RequestLimits.usage("decodedLimit", "it is \(limit), not between 1 and \(Self.decodedLimits.upperBound)")
+      }
+      decodedLimit = limit
+    }
     if let path = request.cassette { cassette = try Self.location(path) }
     if name.isEmpty { name = cassette?.name ?? "environment" }
     if let seed = request.seed {

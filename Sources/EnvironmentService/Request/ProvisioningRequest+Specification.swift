@@ -50,6 +50,8 @@ extension ProvisioningRequest {
     order = specification.order?.rawValue
     policies = specification.policies.flatMap { PolicySettings($0) }
     streams = specification.streams?.rawValue
+    allowedHosts = specification.allowedHosts.isEmpty ? nil : specification.allowedHosts
+    decodedLimit = specification.decodedLimit
     command = specification.command
     caller = specification.caller == .test ? "test" : "command"
   }

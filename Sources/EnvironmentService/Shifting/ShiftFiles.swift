@@ -15,11 +15,14 @@ package enum ShiftFiles {
   /// - Parameters:
   ///   - path: of the file; a key's `file:PATH` counts from its folder.
   ///   - variables: the process's, for keys given as `env:VAR`.
+  ///   - acceptsPipes: whether it may be a pipe, as a person may name one.
   /// - Returns: the rules, keys as texts.
   /// - Throws: an ``EnvironmentError``: `inputOutput` where it, or a key's file, cannot be read, `usage` for what cannot be
   ///   used, with its JSON path and what is allowed there.
-  package static func read(_ path: String, variables: [String: String]) throws(EnvironmentError) -> ShiftRules {
-    var rules = try ShiftRules(file: path, "rules")
+  package static func read(
+    _ path: String, variables: [String: String], acceptsPipes: Bool = false
+  ) throws(EnvironmentError) -> ShiftRules {
+    var rules = try ShiftRules(file: path, "rules", acceptsPipes: acceptsPipes)
     for (number, key) in rules.jwt.enumerated() {
       guard let source = key.key else { continue }
       let place = "\(path): $.jwt[\(number)].key"
@@ -35,7 +38,7 @@ package enum ShiftFiles {
   /// - Parameter path: of the file.
   /// - Throws: an ``EnvironmentError`` as ``read(_:variables:)`` does.
   package static func check(_ path: String) throws(EnvironmentError) {
-    var rules = try ShiftRules(file: path, "rules")
+    var rules = try ShiftRules(file: path, "rules", acceptsPipes: false)
     for (number, key) in rules.jwt.enumerated() {
       guard let source = key.key else { continue }
       guard source.hasPrefix("env:") || source.hasPrefix("file:") else {
@@ -65,8 +68,14 @@ package enum ShiftFiles {
     guard source.hasPrefix("file:") else { throw noSource(source, at: place) }
     let name = String(source.dropFirst(5))
     let file = name.hasPrefix("/") ? name : (path as NSString).deletingLastPathComponent + "/" + name
-    guard let data = FileManager.default.contents(atPath: file), let text = String(data: data, encoding: .utf8) else {
-      throw EnvironmentError(.inputOutput, "\(place): cannot read \(file); check that it is there and a text")
+    let data: Data
+    do throws(InputFileError) {
+      data = try InputFile(file).read(atMost: WholeFiles.smallLimit)
+    } catch {
+      throw EnvironmentError(.inputOutput, "\(place): cannot read \(file): \(error); name a file with the key")
+    }
+    guard let text = String(data: data, encoding: .utf8) else {
+      throw EnvironmentError(.inputOutput, "\(place): cannot read \(file): it is not text; name a file with the key")
     }
     return text
   }

@@ -67,7 +67,7 @@ extension Environment {
     switch recorded.end {
     case .whole: try await pipe.write(try transform.finish())
     case .cut: throw StreamCut()
-    case .open: try await streams.wait { while true { try await Task.sleep(for: .seconds(86_400)) } }
+    case .open: try await streams.wait { try await Delay.sleep(until: .now + .seconds(1e9)) }
     }
   }
 }

@@ -35,6 +35,6 @@ struct StreamWait: Sendable {
   private func sleep(_ milliseconds: Double) async throws {
     let time = start + .seconds(min(milliseconds / 1000, 1e9))
     guard time > .now else { return }
-    try await Task.sleep(until: time, clock: .continuous)
+    try await Delay.sleep(until: time)
   }
 }

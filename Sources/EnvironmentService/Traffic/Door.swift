@@ -80,6 +80,7 @@ final class Door: RequestHandler {
 
   func answer(_ request: borrowing RequestView) -> PreparedResponse? {
     guard let upstream, let environment = environment.load(), let replay = environment.replay else { return nil }
+    guard environment.endpointAccess.admitsAtOnce(request, at: environment.upstreams[upstream].port) else { return nil }
     // By rules more may count than is at hand here.
     guard replay.maker.book == nil else { return nil }
     let target = request.target
@@ -115,7 +116,7 @@ final class Door: RequestHandler {
   }
 
   func pass(_ request: borrowing RequestView, to answer: LateAnswer) -> (any Passage)? {
-    guard let way = way.load() else { return nil }
+    guard let way = way.load(), way.environment.endpointAccess.admitsAtOnce(request, at: way.port) else { return nil }
     return PlainPassage.begin(request, way, answer)
   }
 

@@ -24,13 +24,16 @@ struct Exchange: Sendable {
       case .control(let path):
         return try await Control(environment: environment).respond(to: request, path: path)
       case .upstream(let index, let target, let form):
+        try checkAccess(request, at: port)
         return try await exchange(request, upstream: index, target: target, form: form)
       case .undeclared(let host, let url):
+        try checkAccess(request, at: port)
         throw refusal(
           request, title: "The host is not declared",
           detail: "no upstream of this environment is \(host); add "
             + environment.specification.upstreamAdvice("NAME", url))
       case .refused(let reason):
+        try checkAccess(request, at: port)
         throw refusal(request, title: "An endpoint cannot serve this", detail: reason)
       }
     } catch {
@@ -38,13 +41,18 @@ struct Exchange: Sendable {
     }
   }
 
+  private func checkAccess(_ request: Request, at upstream: Int?) throws(Problem) {
+    let port = upstream.map { environment.upstreams[$0].port } ?? environment.mainPort
+    try environment.endpointAccess.check(request, at: port)
+  }
+
   /// Goes on with what an upstream has answered to a request that ``PlainPassage`` has sent.
   func respond(to request: Request, at port: Int, given: Forwarding.Given) async -> Response {
     guard let client else { return environment.response(to: CancellationError()) }
     let addresses = environment.addresses
-    let outgoing = Request(
-      method: request.method, target: addresses.requestTarget(request.target),
-      headers: addresses.requestHeaders(request.headers, upstream: port, form: .ownPort), body: request.body)
+    var outgoing = request
+    outgoing.target = addresses.requestTarget(request.target)
+    outgoing.headers = addresses.requestHeaders(request.headers, upstream: port, form: .ownPort)
     do {
       return try await Forwarding(
         environment: environment, client: client, upstream: environment.upstreams[port], index: port, form: .ownPort,
@@ -73,10 +81,9 @@ struct Exchange: Sendable {
       return state.requests
     }
     let addresses = environment.addresses
-    var outgoing = Request(
-      method: request.method, target: addresses.requestTarget(target, form: form),
-      headers: addresses.requestHeaders(request.headers, upstream: index, form: form), body: request.body)
-
+    var outgoing = request
+    outgoing.target = addresses.requestTarget(target, form: form)
+    outgoing.headers = addresses.requestHeaders(request.headers, upstream: index, form: form)
     outgoing.headers = environment.cookies(outgoing, upstream: index, form: form)
 
     let isWebSocket = WebSocketHandshake.isAsked(by: request)
@@ -233,6 +240,19 @@ extension Environment {
       return Problem(status: 500, title: title, detail: error.message).response
     default: return Problem(status: 500, title: "Diorama failed", detail: "\(error)").response
     }
+  }
+}
+
+extension Environment {
+  /// What the app gets where an upstream gave no response.
+  ///
+  /// Where that is for want of descriptors the environment itself has failed.
+  func problem(of error: any Error, method: String, url: String) -> Problem {
+    let kind = (error as? UpstreamError)?.kind
+    if kind == .outOfDescriptors { fail("\(error)") }
+    return Problem(
+      status: kind == .timedOut ? 504 : 502, title: "The upstream did not answer", detail: "\(error)",
+      extra: ["request": .request(method: method, url: url)])
   }
 }
 

@@ -8,7 +8,7 @@ import LaunchContract
 extension Forwarding {
   /// Writes the interaction and the journal. Nothing of the answer's end may leave before.
   func record(
-    _ exchanged: Exchanged, responseBody: BodySpool?, isAsSent: Bool, end: BodyEnd = .whole
+    _ exchanged: Exchanged, responseBody: BodySpool?, isAsSent: Bool, end: BodyEnd = .whole, isCut: Bool = false
   ) async throws {
     let request = exchanged.request
     let response = exchanged.response
@@ -39,14 +39,37 @@ extension Forwarding {
       response: RecordedResponse(
         status: response.status, reason: redactor.redact(response.reason),
         headers: redactor.redact(responseHeaders, ofChanged: responseBody.hasRedacted, length: content.length),
-        body: content, isBodyAsSent: isAsSent, parts: responseBody.parts, end: end,
+        body: content, isBodyAsSent: isAsSent || responseBody.isTooLarge, parts: responseBody.parts, end: end,
         trailers: redactor.redact(response.trailers?.headers ?? [:])))
     try recorder.append(interaction, number: number)
-    note(.recorded, status: response.status, request)
+    note(
+      .recorded, status: response.status, request,
+      text: noteTooLarge(requestBody, responseBody, of: exchanged, isCut: isCut))
+  }
+
+  func requestSpool(_ request: Request) -> BodySpool? {
+    let redactor = environment.redactor.body(request.headers, isDecoded: false)
+    return environment.recorder?.spool(redactor, isCoded: redactor.isCoded)
   }
 
   func responseSpool(_ response: Response) -> BodySpool? {
-    environment.recorder?.spool(environment.redactor.body(response.headers, isDecoded: true))
+    environment.recorder?.spool(
+      environment.redactor.body(response.headers, isDecoded: true), isCoded: ContentCodings(of: response.headers) != nil
+    )
+  }
+
+  /// Says of bodies that decode to too much that they are kept as they were sent.
+  private func noteTooLarge(
+    _ request: BodySpool, _ response: BodySpool, of exchanged: Exchanged, isCut: Bool
+  ) -> String? {
+    let bodies = [(request, "request"), (response, "response")].filter(\.0.isTooLarge).map(\.1)
+    guard !bodies.isEmpty else { return nil }
+    let text =
+      "the \(bodies.joined(separator: " and ")) body decodes to more than \(environment.redactor.decodedLimit) bytes or "
+      + "\(ContentDecoder.ratioLimit) times its size: recorded as it was sent, secrets in it are not redacted"
+      + (isCut ? "; the app received only the beginning, since URLs in the rest could not be rewritten" : "")
+    environment.keepAsSent("\(exchanged.request.method) \(url(exchanged.request)): \(text)")
+    return text
   }
 
   /// Keeps a copy of a body for the recording while it is sent.

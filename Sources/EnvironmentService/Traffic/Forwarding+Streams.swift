@@ -17,6 +17,8 @@ extension Forwarding {
     // What has a length is a whole, however slowly it came.
     if stream != nil || exchanged.response.body.length == nil { spool?.measure(stream) }
     var broken: (any Error)?
+    // What can no longer be decoded can no longer be rewritten for the app; the recording has it as it was sent.
+    var isCut = false
     // A stream may have no end of its own: what came of it until somebody left is worth keeping.
     let running = stream.map { _ in environment.streams.begin { source.abandon() } }
     defer { if let running { environment.streams.forget(running) } }
@@ -26,7 +28,13 @@ extension Forwarding {
       while let chunk = try await Self.next(of: source, brokenOff: &broken, if: stream != nil) {
         received += chunk.count
         let decoded = decoder?.push(chunk) ?? chunk
-        try spool?.append(decoded)
+        let isTooLarge = decoder?.isTooLarge ?? false
+        try spool?.append(decoded, sent: chunk, isTooLarge: isTooLarge)
+        if isTooLarge, !transform.isIdentity, decoder?.isAsSent == false {
+          guard environment.recorder != nil else { throw TooLargeToRewrite() }
+          isCut = true
+          continue
+        }
         var passed = chunk
         if !transform.isIdentity {
           let isAsSent = decoder?.isAsSent ?? false
@@ -46,12 +54,13 @@ extension Forwarding {
       guard stream != nil || !target.isAbandoned else { throw BytePipe.ReaderGone() }
       let rest = end == .whole ? decoder?.finish() ?? [] : []
       let isAsSent = decoder?.isAsSent ?? false
-      try spool?.append(rest)
-      if !transform.isIdentity, end == .whole {
+      try spool?.append(rest, sent: [], isTooLarge: decoder?.isTooLarge ?? false)
+      if !isCut, !transform.isIdentity, end == .whole {
         held += isAsSent ? rest : try transform.pass(rest) + transform.finish()
       }
-      try await record(exchanged, responseBody: spool, isAsSent: isAsSent, end: end)
+      try await record(exchanged, responseBody: spool, isAsSent: isAsSent, end: end, isCut: isCut)
       guard end == .whole else { return target.fail(broken ?? StreamCut()) }
+      guard !isCut else { return target.fail(TooLargeToRewrite()) }
       try await target.write(held)
       passTrailers(of: exchanged.response, to: trailers)
       target.finish()
@@ -67,6 +76,11 @@ extension Forwarding {
         environment.failRecording(error)
       }
     }
+  }
+
+  /// An answer that an app cannot get whole.
+  private struct TooLargeToRewrite: Error, CustomStringConvertible {
+    var description: String { "it is too large to decode and rewrite its URLs for the app" }
   }
 
   /// The next piece of a body. Where a stream is broken off by its upstream, that is its end, and is told apart.

@@ -68,7 +68,7 @@ struct Forwarding: Sendable {
   private func send(_ request: Request, given: Given?) async throws -> Exchanged {
     let startedAt = given?.startedAt ?? Date()
     let clock = given?.clock ?? ContinuousClock.now
-    let spool = environment.recorder?.spool(environment.redactor.body(request.headers, isDecoded: false))
+    let spool = requestSpool(request)
     var sent = request
     var upload: Task<Void, any Error>?
     switch request.body {
@@ -89,20 +89,43 @@ struct Forwarding: Sendable {
         } else {
           try await client.send(sent, to: upstream.origin, by: environment.access[index])
         }
-      if let field = response.headers.fields.first(where: { !$0.hasSendableName }) {
+      if let fault = fault(in: response, to: request) {
         if case .stream(let pipe, _) = response.body { pipe.abandon() }
-        throw UpstreamError(
-          kind: .other,
-          message: "\(upstream.origin) answers with the header field '\(field.name)', whose name no message may have: "
-            + "correct it there")
+        throw UpstreamError(kind: .other, message: "\(upstream.origin) \(fault)")
       }
       return Exchanged(
         request: request, requestBody: spool, upload: upload, response: response, startedAt: startedAt, clock: clock)
     } catch let error as UpstreamError {
-      throw Problem(
-        status: error.kind == .timedOut ? 504 : 502, title: "The upstream did not answer", detail: "\(error)",
-        extra: ["request": .request(method: request.method, url: url(request))])
+      throw environment.problem(of: error, method: request.method, url: url(request))
     }
+  }
+
+  /// Why a response is neither passed on nor recorded; nil where nothing is wrong with its head.
+  private func fault(in response: Response, to request: Request) -> String? {
+    if let field = response.headers.fields.first(where: { !$0.isSendable }) {
+      return "answers with an invalid header field '\(field.name)' (RFC 9110, 5.5): fix the upstream"
+    }
+    if response.reason.utf8.contains(0x0D) {
+      return "answers with a CR within the status line (RFC 9112, 2.2): fix the upstream"
+    }
+    // RFC 9112, 6.3: repeated, but equal, lengths are one; a transfer coding outranks them.
+    let lengths = response.headers.all("Content-Length").flatMap { $0.split(separator: ",") }.map {
+      $0.trimmingCharacters(in: .whitespaces)
+    }
+    let isLength =
+      Set(lengths).count <= 1
+      && lengths.allSatisfy { length in
+        length.utf8.allSatisfy { 0x30...0x39 ~= $0 } && Int(length) != nil
+      }
+    guard isLength || response.headers["Transfer-Encoding"] != nil else {
+      return "answers with a Content-Length of '\(lengths.joined(separator: ", "))' (RFC 9112, 6.3): fix the upstream"
+    }
+    let size = environment.addresses.responseHeaders(response.headers, upstream: index, form: form).responseHeadSize
+    guard size <= request.responseHeadLimit else {
+      return "answers with a head of \(size) bytes, more than the \(request.responseHeadLimit) that can be passed on: "
+        + "shorten its header fields"
+    }
+    return nil
   }
 
   private func deliver(_ exchanged: Exchanged) async throws -> Response {
@@ -129,7 +152,8 @@ struct Forwarding: Sendable {
     // A stream passes as it comes, however short it may say it is.
     if let whole = try await whole(response.body, isText: rewriter != nil && stream == nil) {
       // What is not coded as it says is passed on, and kept, as it came.
-      let plain = codings.flatMap { decode(whole, $0, of: response, rewriter) }
+      var isTooLarge = false
+      let plain = codings.flatMap { decode(whole, $0, of: response, rewriter, &isTooLarge) }
       let isAsSent = codings != nil && plain == nil
       let decoded = plain ?? whole
       var body = whole
@@ -141,7 +165,7 @@ struct Forwarding: Sendable {
       let spool = responseSpool(response)
       // One that has come whole already is a row of messages all the same.
       if stream != nil { spool?.measure(stream) }
-      try spool?.append(decoded)
+      try spool?.append(decoded, sent: whole, isTooLarge: isTooLarge)
       try await record(exchanged, responseBody: spool, isAsSent: isAsSent)
       passTrailers(of: response, to: answer.trailers)
       answer.body = isChunked ? .stream(BytePipe(holding: body), length: nil) : .bytes(body)
@@ -150,7 +174,9 @@ struct Forwarding: Sendable {
     guard case .stream(let source, let length) = response.body else { return answer }
     let isRewritten = rewriter != nil
     // Decoded only for somebody who looks at it.
-    let decoder = isRewritten || environment.recorder != nil ? try codings?.tolerantDecoder() : nil
+    let decoder =
+      isRewritten || environment.recorder != nil
+      ? try codings?.tolerantDecoder(limit: environment.redactor.decodedLimit) : nil
     let transform = BodyTransform(
       decoder: nil, rewriter: rewriter, encoder: isRewritten ? try codings?.encoder() : nil)
     let target = BytePipe(keepsChunks: stream != nil)
@@ -171,11 +197,17 @@ struct Forwarding: Sendable {
   /// Of one that is cut short or corrupt it is what can be decoded, but only where that holds what must not be passed on or
   /// kept: an upstream's address, a secret.
   private func decode(
-    _ whole: [UInt8], _ codings: ContentCodings, of response: Response, _ rewriter: BodyRewriter?
+    _ whole: [UInt8], _ codings: ContentCodings, of response: Response, _ rewriter: BodyRewriter?,
+    _ isTooLarge: inout Bool
   ) -> [UInt8]? {
     guard !whole.isEmpty else { return nil }
-    if let plain = try? codings.decode(whole, limit: Exchange.matchLimit) { return plain }
-    guard let part = codings.salvage(whole, limit: Exchange.matchLimit) else { return nil }
+    let limit = environment.redactor.wholeLimit
+    do {
+      return try codings.decode(whole, limit: limit)
+    } catch {
+      isTooLarge = error is BodyTooLarge
+    }
+    guard !isTooLarge, let part = codings.salvage(whole, limit: limit) else { return nil }
     if var rewriter, rewriter.push(part) + rewriter.finish() != part { return part }
     guard environment.recorder != nil else { return nil }
     return environment.redactor.redact(decoded: part, of: response.headers) == part ? nil : part

@@ -17,6 +17,9 @@ final class PlainPassage: Passage {
   /// Until it has an answer, which lets go of this.
   private var transfer: RawTransfer?
 
+  /// Bytes that any request leaves for the head of its answer.
+  private static let plainHeadSize = 2048
+
   private init(_ way: PlainWay, _ answer: LateAnswer, method: String, target: String) {
     self.way = way
     self.answer = answer
@@ -120,7 +123,9 @@ extension PlainPassage: RawReceiver {
   /// Whether nothing in it can have to be translated.
   private func isPlain(_ response: RawResponse) -> Bool {
     // The last two have no body, whatever their fields say.
-    guard !response.isOdd, 200...599 ~= response.status, response.status != 204, response.status != 304 else {
+    guard !response.isOdd, response.headSize <= Self.plainHeadSize, 200...599 ~= response.status,
+      response.status != 204, response.status != 304
+    else {
       return false
     }
     let matcher = way.matcher

@@ -10,6 +10,8 @@ final class PlainWay: Sendable {
   let matcher: UpstreamURLMatcher
   let origin: Origin
   let authority: String
+  /// The endpoint's own.
+  let port: UInt16
   let url: String
   let access: ReadyAccess
 
@@ -26,6 +28,7 @@ final class PlainWay: Sendable {
     addresses = environment.addresses
     matcher = addresses.matcher(upstream: upstream, form: .ownPort)
     origin = addresses.upstreams[upstream].origin
+    port = addresses.upstreams[upstream].port
     authority = addresses.upstreams[upstream].authority
     url = addresses.upstreams[upstream].url
     access = environment.access[upstream]

@@ -48,6 +48,8 @@ struct SoughtUpload {
   private let upstream: Int
   private var redactor: BodyRedactor
   private var sent: Sought
+  /// The same as it comes, for a body that turns out to decode to too much; nil for one that is not coded.
+  private var coded: Sought?
   /// The same in the recording's time, for a body that is compared as it streams by; nil where no dates are moved.
   private var moved: Sought?
   private var shifter: BodyShifter?
@@ -66,12 +68,16 @@ struct SoughtUpload {
     self.upstream = upstream
     redactor = environment.redactor.body(request.headers, isDecoded: false)
     sent = try Sought(head, upstream: upstream, in: environment)
+    if redactor.isCoded { coded = sent }
     if let back = environment.replay?.shifter?.requestBack(head) {
       moved = try Sought(back, upstream: upstream, in: environment)
     }
   }
 
-  mutating func push(_ chunk: [UInt8]) { take(redactor.push(chunk)) }
+  mutating func push(_ chunk: [UInt8]) {
+    coded?.push(chunk)
+    take(redactor.push(chunk))
+  }
 
   private mutating func take(_ clean: [UInt8]) {
     guard !clean.isEmpty else { return }
@@ -100,6 +106,8 @@ struct SoughtUpload {
   /// - Throws: an ``EnvironmentError`` where a rule cannot be applied to it.
   mutating func finish() throws(EnvironmentError) -> Found {
     take(redactor.finish())
+    // It is recorded as it was sent, then.
+    if redactor.isTooLarge, var coded { return try coded.finish(environment.replay, upstream: upstream) }
     let held = sent.key.heldBody
     var found = try sent.finish(environment.replay, upstream: upstream)
     guard let dates = environment.replay?.shifter else { return found }

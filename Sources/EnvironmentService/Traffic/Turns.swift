@@ -85,7 +85,7 @@ extension Environment {
         return nil
       }
       group.addTask {
-        try? await Task.sleep(for: .seconds(seconds))
+        try? await Delay.sleep(until: .now + .seconds(seconds))
         return nil
       }
       // Either may be first; what was played in the very moment of the other's end counts all the same.

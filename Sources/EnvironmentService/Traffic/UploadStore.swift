@@ -7,7 +7,7 @@ import HTTPMessages
   import Glibc
 #endif
 
-/// Keeps a request's body until it can be sent with its length: in memory while it is short, else in a file that nobody else
+/// Keeps a body until it has come whole: in memory while it is short, else in a file that nobody else
 /// can find.
 ///
 /// The file is for its owner alone, has no name from the moment at which it was made, and is gone with the process, however
@@ -49,8 +49,8 @@ final class UploadStore {
       try write(chunk)
     } catch {
       throw Problem(
-        status: 507, title: "The request body cannot be kept",
-        detail: "\(error.message); a body of more than \(Self.memoryLimit) bytes waits in \(folder) to be sent: "
+        status: 507, title: "The body cannot be kept",
+        detail: "\(error.message); a body of more than \(Self.memoryLimit) bytes waits in \(folder) until it is whole: "
           + "set TMPDIR to a folder with room for it")
     }
   }

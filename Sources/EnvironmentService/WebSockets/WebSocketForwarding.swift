@@ -29,11 +29,9 @@ struct WebSocketForwarding: Sendable {
       (response, connection) = try await client.upgrade(
         asked, to: "websocket", at: upstream.origin, by: environment.access[index])
     } catch {
-      let isLate = (error as? UpstreamError)?.kind == .timedOut
-      note(.failed, status: isLate ? 504 : 502, request, text: "\(error)")
-      throw Problem(
-        status: isLate ? 504 : 502, title: "The upstream did not answer", detail: "\(error)",
-        extra: ["request": .request(method: request.method, url: url(request))])
+      let problem = environment.problem(of: error, method: request.method, url: url(request))
+      note(.failed, status: problem.status, request, text: problem.detail)
+      throw problem
     }
     guard let connection else {
       return try await Forwarding(

@@ -11,25 +11,23 @@ import Synchronization
 /// The thread that accepts connections, learns that clients have left, and ends those who send too slowly.
 final class AcceptLoop {
   private static let sweepInterval = 500
-  /// Refused clients whose last bytes are awaited, so that they get to read their 503.
-  private static let mostRefused = 128
-  private static let refusedMilliseconds = 2000
+  /// Milliseconds after its last answer at which a connection may be ended to make room for others.
+  private static let idleMilliseconds = 1000
+
+  private static let fewConnections = 4
 
   private let core: ServerCore
   private var lastSweep = Clock.milliseconds()
-  /// By descriptor, since when.
-  private var refused: [Int32: Int] = [:]
   private var partialHeads: PartialHeads
-  /// Held so that there is a descriptor left to refuse a client with when there are no more.
-  private var reserve = open("/dev/null", O_RDONLY | O_CLOEXEC)
+  /// The lowest descriptor above those that were open at the start.
+  private let firstDescriptor: Int
+  /// Whether the last connection took the last room, so that there has to be some before the next one.
+  private var isTight = false
 
   init(core: ServerCore) {
     self.core = core
     partialHeads = PartialHeads(epoll: core.epoll)
-  }
-
-  deinit {
-    if reserve >= 0 { close(reserve) }
+    firstDescriptor = Int(core.epoll)
   }
 
   func run() {
@@ -46,7 +44,6 @@ final class AcceptLoop {
       if now - lastSweep >= Self.sweepInterval { sweep(now) }
       tellDeadline(now)
     }
-    for descriptor in refused.keys { close(descriptor) }
   }
 
   private func timeout() -> Int {
@@ -54,7 +51,7 @@ final class AcceptLoop {
     let (isIdle, deadline) = core.registry.withLock { registry in
       (registry.connections.isEmpty, registry.onEmpty == nil ? nil : registry.onEmptyDeadline)
     }
-    var timeout = isIdle && refused.isEmpty ? -1 : max(0, lastSweep + Self.sweepInterval - now)
+    var timeout = isIdle && !core.isCrowded.load(ordering: .relaxed) ? -1 : max(0, lastSweep + Self.sweepInterval - now)
     if let deadline {
       let left = max(0, deadline - now)
       timeout = timeout < 0 ? left : min(timeout, left)
@@ -64,7 +61,9 @@ final class AcceptLoop {
 
   private func handle(_ token: Token, _ events: UInt32) {
     switch token {
-    case .wake: core.clearWake()
+    case .wake:
+      core.clearWake()
+      acceptAgain()
     case .listener(let id): accept(id)
     case .connection(_, let descriptor):
       guard let connection = core.connection(at: descriptor), connection.token == token.rawValue else { return }
@@ -73,8 +72,6 @@ final class AcceptLoop {
         guard registry.connections[descriptor] === connection else { return }
         partialHeads.bytesArrived(on: connection)
       }
-    case .refused(let descriptor):
-      if !Socket.drop(descriptor) { forget(descriptor) }
     }
   }
 
@@ -83,25 +80,23 @@ final class AcceptLoop {
   private func accept(_ id: UInt32) {
     // A bound, so that one busy listener does not starve the others.
     for _ in 0..<64 {
+      guard !isTight || hasRoom else { return acceptLater() }
       var address = SocketAddress()
       guard let (descriptor, handler) = acceptOne(id, &address) else { return }
       let peer = address.isUnix ? Socket.peer(of: descriptor) : nil
-      let connection = core.registry.withLock { registry -> Connection? in
-        guard registry.phase == .running, registry.connections.count < core.configuration.maximumConnections else {
-          return nil
-        }
+      let (connection, isFull) = core.registry.withLock { registry -> (Connection?, Bool) in
+        guard registry.phase == .running else { return (nil, false) }
         let token = Token.connection(number: registry.nextConnection(), descriptor: descriptor)
         let connection = Connection(
           descriptor: descriptor, token: token.rawValue, worker: registry.idlestWorker, peer: peer, handler: handler,
           core: core)
         registry.add(connection)
-        return connection
+        return (connection, registry.connections.count >= core.configuration.maximumConnections)
       }
-      if let connection {
-        core.adopt(connection, address)
-      } else {
-        refuse(descriptor)
-      }
+      guard let connection else { return Socket.close(descriptor) }
+      core.adopt(connection, address)
+      // The system gives the lowest number that is free.
+      isTight = isFull || Int(descriptor) >= descriptorCeiling
     }
   }
 
@@ -110,10 +105,10 @@ final class AcceptLoop {
     let accepted = core.registry.withLock { registry -> (Int32, any RequestHandler)? in
       guard let listener = registry.listeners[id] else { return nil }
       let descriptor = Self.accept(listener.socket.descriptor, &address)
-      if descriptor < 0 { isOutOfDescriptors = errno == EMFILE || errno == ENFILE }
+      if descriptor < 0 { isOutOfDescriptors = [EMFILE, ENFILE, ENOBUFS, ENOMEM].contains(errno) }
       return descriptor < 0 ? nil : (descriptor, listener.handler)
     }
-    if isOutOfDescriptors { refuseWithReserve(id) }
+    if isOutOfDescriptors { acceptLater() }
     return accepted
   }
 
@@ -121,35 +116,58 @@ final class AcceptLoop {
     address.withPointer { accept4(listener, $0, &$1, Int32(SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue)) }
   }
 
-  private func refuse(_ descriptor: Int32) {
-    Refusal.tooManyConnections.send(to: descriptor)
-    if refused.count >= Self.mostRefused, let oldest = refused.min(by: { $0.value < $1.value }) { forget(oldest.key) }
-    let token = Token.refused(descriptor: descriptor)
-    guard diorama_epoll_add(core.epoll, descriptor, diorama_epoll_in, token.rawValue) == 0 else {
-      close(descriptor)
-      return
-    }
-    refused[descriptor] = Clock.milliseconds()
+  // MARK: Making room
+
+  /// There is no room for another connection: clients wait in the listeners' backlogs until there is.
+  ///
+  /// Until then each answer ends its connection.
+  private func acceptLater() {
+    core.isCrowded.store(true, ordering: .relaxed)
+    watchListeners(for: 0)
+    endIdleConnections()
   }
 
-  private func forget(_ descriptor: Int32) {
-    guard refused.removeValue(forKey: descriptor) != nil else { return }
-    _ = diorama_epoll_remove(core.epoll, descriptor)
-    close(descriptor)
+  private func acceptAgain() {
+    guard core.isCrowded.load(ordering: .relaxed), hasRoom else { return }
+    core.isCrowded.store(false, ordering: .relaxed)
+    watchListeners(for: diorama_epoll_in)
   }
 
-  /// Without this the listener would be ready, and this thread busy, until somebody closes a descriptor.
-  private func refuseWithReserve(_ id: UInt32) {
-    if reserve >= 0 { close(reserve) }
+  private var hasRoom: Bool {
+    let count = core.registry.withLock { $0.connections.count }
+    guard count < core.configuration.maximumConnections else { return false }
+    // The lowest number that is free.
+    let free = fcntl(core.epoll, F_DUPFD_CLOEXEC, 0)
+    guard free >= 0 else { return false }
+    close(free)
+    // A few are served in any case: the rest of the process may have the descriptors.
+    return count < Self.fewConnections || Int(free) < descriptorCeiling
+  }
+
+  /// The first descriptor that connections leave to upstreams and files.
+  private var descriptorCeiling: Int {
+    let limit = Socket.descriptorLimit
+    // Each connection may lead to an upstream's, and some more are kept for the next requests.
+    return limit - min(256, max(0, limit - firstDescriptor) * 3 / 4)
+  }
+
+  private func watchListeners(for events: UInt32) {
     core.registry.withLock { registry in
-      guard let listener = registry.listeners[id] else { return }
-      var address = SocketAddress()
-      let descriptor = Self.accept(listener.socket.descriptor, &address)
-      guard descriptor >= 0 else { return }
-      Refusal.tooManyConnections.send(to: descriptor)
-      close(descriptor)
+      for (id, listener) in registry.listeners {
+        _ = diorama_epoll_change(core.epoll, listener.socket.descriptor, events, Token.listener(id).rawValue)
+      }
     }
-    reserve = open("/dev/null", O_RDONLY | O_CLOEXEC)
+  }
+
+  /// Ends connections that have been answered and have said nothing since.
+  private func endIdleConnections() {
+    let now = Clock.milliseconds()
+    core.registry.withLock { registry in
+      for (descriptor, connection) in registry.connections {
+        let waiting = connection.waitingSince.load(ordering: .relaxed)
+        if waiting < 0, now + waiting > Self.idleMilliseconds { Socket.endReading(descriptor) }
+      }
+    }
   }
 
   // MARK: Time
@@ -157,7 +175,10 @@ final class AcceptLoop {
   private func sweep(_ now: Int) {
     lastSweep = now
     let limit = core.configuration.headSeconds * 1000
-    for (descriptor, since) in refused where now - since > Self.refusedMilliseconds { forget(descriptor) }
+    if core.isCrowded.load(ordering: .relaxed) {
+      endIdleConnections()
+      acceptAgain()
+    }
     core.registry.withLock { registry in
       partialHeads.forgetGone { registry.connections[$0]?.token }
       for (descriptor, connection) in registry.connections {

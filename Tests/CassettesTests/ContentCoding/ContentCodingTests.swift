@@ -205,6 +205,30 @@ struct ContentCodingTests {
     #expect(try codings(header).decode([], limit: 10) == [])
   }
 
+  @Test("what is far longer than it came does not come out, beyond 64 MiB", arguments: ["gzip", "deflate", "br"])
+  func ratio(_ header: String) throws {
+    let encoder = try codings(header).encoder()
+    let zeros = [UInt8](repeating: 0, count: 8 << 20)
+    var encoded: [UInt8] = []
+    for _ in 0..<8 { encoded += try encoder.push(zeros, flush: false) }
+    let usual = try encoded + encoder.finish()
+    #expect(try codings(header).decode(usual, limit: .max).count == 64 << 20)
+
+    let larger = try codings(header).encoder()
+    var bomb: [UInt8] = []
+    for _ in 0..<9 { bomb += try larger.push(zeros, flush: false) }
+    bomb += try larger.finish()
+    #expect(throws: BodyTooLarge.self) { try codings(header).decode(bomb, limit: .max) }
+    #expect(try codings(header).salvage(bomb, limit: .max) == nil)
+    var decoder = try codings(header).tolerantDecoder()
+    var length = 0
+    for start in stride(from: 0, to: bomb.count, by: 1000) {
+      length += decoder.push(Array(bomb[start..<min(start + 1000, bomb.count)])).count
+    }
+    length += decoder.finish().count
+    #expect(decoder.isTooLarge && length <= 64 << 20 || decoder.isAsSent && length == bomb.count)
+  }
+
   @Test("more than the limit does not come out", arguments: ["gzip", "deflate", "br", "gzip, gzip"])
   func limit(_ header: String) throws {
     let encoded = try codings(header).encode([UInt8](repeating: 0, count: 10_000_000))

@@ -91,6 +91,30 @@ struct VCRImportTests {
     #expect(foreign.losses == [])
   }
 
+  @Test("keeps bodies as they were sent that decode to too much, one by one or all together")
+  func decodedLimit() throws {
+    func coded(_ count: Int) throws -> String {
+      let encoder = try #require(ContentCodings(header: "gzip")).encoder()
+      var bytes: [UInt8] = []
+      for _ in 0..<count { bytes += try encoder.push([UInt8](repeating: 0, count: 1 << 20), flush: false) }
+      return HAR.Base64.encode(try bytes + encoder.finish())
+    }
+    func entry(_ path: String, _ body: String) -> String {
+      """
+      - request: {method: get, uri: http://h/\(path), headers: {}}
+        response: {status: {code: 200, message: OK}, headers: {Content-Encoding: gzip}, body: {base64_string: \(body)}}
+
+      """
+    }
+    let usual = try coded(60)
+    let entries = try entry("bomb", coded(70)) + (0..<5).map { entry("\($0)", usual) }.joined()
+    let foreign = try read("http_interactions:\n" + entries)
+    #expect(foreign.interactions.map(\.response.isBodyAsSent) == [true, false, false, false, false, true])
+    #expect(foreign.interactions.allSatisfy { $0.response.headers["Content-Encoding"] == "gzip" })
+    let loss = "the body is too large once decoded: it is replayed as it is, and secrets in it are not redacted"
+    #expect(foreign.losses.first { $0.text == loss }?.places == [1, 6])
+  }
+
   @Test("reads aliases, which PyYAML writes for what occurs twice")
   func aliases() throws {
     let foreign = try read(

@@ -51,7 +51,7 @@ struct SQLiteStoreTests {
       let store = try SQLiteStore(in: StateFolder(state))
       try store.save(environment: "a", document: Data("document"))
       let names = try FileManager.default.contentsOfDirectory(atPath: state)
-      guard names.sorted() == ["lock", "state.sqlite", "state.sqlite-wal"] else { exit(1) }
+      guard names.sorted() == ["lock", "state.count", "state.sqlite", "state.sqlite-wal"] else { exit(1) }
       for name in names {
         var status = stat()
         guard lstat("\(state)/\(name)", &status) == 0, status.st_mode & 0o777 == 0o600 else { exit(2) }

@@ -81,6 +81,6 @@ struct StoreVersionTests {
       _ = try store.load()
     }
     #expect(error?.kind == .corrupt)
-    #expect(error?.description.contains("mv \(folder.database)") == true)
+    #expect(error?.description.contains("mv '\(folder.state)'") == true)
   }
 }

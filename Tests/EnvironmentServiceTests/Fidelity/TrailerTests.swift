@@ -11,7 +11,7 @@ struct TrailerTests {
   private static func raw(_ environment: Environment, _ target: String) async throws -> String {
     try await onThread {
       let client = try RawClient(port: environment.upstreams[0].port)
-      try client.send("GET \(target) HTTP/1.1\r\nHost: a\r\nTE: trailers\r\nConnection: TE, close\r\n\r\n")
+      try client.send("GET \(target) HTTP/1.1\r\nHost: localhost\r\nTE: trailers\r\nConnection: TE, close\r\n\r\n")
       var all: [UInt8] = []
       while true {
         let part = try client.receive()

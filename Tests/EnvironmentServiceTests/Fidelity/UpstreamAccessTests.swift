@@ -111,6 +111,70 @@ struct UpstreamAccessTests {
     }
   }
 
+  @Test("no secret goes to a URL that only the cassette names; in replay, where none is sent, it does not matter")
+  func onlyInCassette() async throws {
+    let upstream = try TestUpstream { text($0.headers["X-Api-Key"] ?? "none") }
+    try await withWorld(upstream) { world in
+      try await world.record(["api": upstream.origin]) { environment async throws in
+        #expect(try await environment.get("/a").text == "none")
+      }
+      let access = ["api": UpstreamAccess(headers: ["X-Api-Key": Secret("key-of-api")])]
+      let error = #expect(throws: EnvironmentError.self) { try world.provision(.extend) { $0.access = access } }
+      #expect(error?.kind == .usage)
+      #expect(
+        error?.message == "the header X-Api-Key would go to \(upstream.origin), which only the cassette names; "
+          + "name the upstream yourself: --upstream api=\(upstream.origin)")
+      try await world.run(.replay, with: { $0.access = access }) { environment async throws in
+        #expect(try await environment.get("/a").text == "none")
+      }
+      try await world.run(.extend, with: { $0.access = ["api": UpstreamAccess(insecure: true)] }) {
+        environment async throws in
+        #expect(try await environment.get("/b").text == "none")
+      }
+      try await world.run(.extend, ["api": upstream.origin], with: { $0.access = access }) {
+        environment async throws in
+        #expect(try await environment.get("/c").text == "key-of-api")
+      }
+    }
+  }
+
+  @Test("advice that is copied into a shell quotes what a cassette calls its upstreams")
+  func quoted() {
+    let specification = EnvironmentSpecification(name: "t", mode: .extend)
+    #expect(specification.upstreamAdvice("api", "http://a.test") == "--upstream api=http://a.test")
+    #expect(specification.upstreamAdvice("a;id #", "http://a.test") == "--upstream 'a;id #=http://a.test'")
+    #expect(
+      specification.recordAdvice(.extend, upstreams: [("$(id)", "http://a.test")])
+        .contains(" --upstream '$(id)=http://a.test' "))
+  }
+
+  @Test("a restart keeps which URLs the caller named, and checks that secrets go to no others")
+  func restored() async throws {
+    let upstream = try TestUpstream { text($0.headers["X-Api-Key"] ?? "none") }
+    try await withWorld(upstream) { world in
+      let access = ["api": UpstreamAccess(headers: ["X-Api-Key": Secret("key-of-api")])]
+      let snapshot = Guarded<EnvironmentSnapshot?>(nil)
+      try await world.twoLives(.extend, ["api": upstream.origin], { $0.access = access }) { environment async throws in
+        _ = try await environment.get("/a")
+        let taken = environment.snapshot()
+        snapshot.withLock { $0 = taken }
+      } after: { environment async throws in
+        #expect(try await environment.get("/b").text == "key-of-api")
+      }
+      // As an earlier version stored it.
+      let stored = try #require(snapshot.withLock { $0 })
+      var object = try #require(JSONSerialization.jsonObject(with: stored.encoded()) as? [String: Any])
+      var specification = try #require(object["specification"] as? [String: Any])
+      specification["upstreams"] = [Any]()
+      object["specification"] = specification
+      let changed = try EnvironmentSnapshot(decoding: JSONSerialization.data(withJSONObject: object))
+      let error = #expect(throws: EnvironmentError.self) {
+        try world.service.provision(changed.specification, restoring: changed)
+      }
+      #expect(error?.message.contains("which only the cassette names") == true)
+    }
+  }
+
   @Test("goes by the control API and back, and is checked there")
   func request() throws {
     let access = [

@@ -29,4 +29,27 @@ struct ReportTextTests {
       #expect(ReportText(report).lines().contains("    query item `page`: recorded `1`, got `2`"))
     }
   }
+
+  @Test("has nothing in it that steers a terminal but its styles; nor has an error")
+  func terminals() async throws {
+    let upstream = try numbered()
+    try await withWorld(upstream) { world in
+      let text = "\u{1B}[31m\u{9B}\u{202E}"
+      try world.writeCassette(url: "\(upstream.origin)/\\u001b\\r\\n\\u009b\\u202e\\u2028", text: "x")
+      let report = try await world.run(.replay) { environment async throws in
+        #expect(try await environment.get("/a?\u{9B}\u{202E}=%1B").status == 501)
+        environment.fail("failed\r\n\(text)")
+      }
+      let lines = ReportText(report).lines { "<\($1) \($0)>" }
+      let all = lines.joined(separator: "\n")
+      #expect(lines.contains("<bad failed\\r\\n\\u{1b}[31m\\u{9b}\\u{202e}>"), "\(all)")
+      #expect(
+        lines.contains(#"<doubtful unused: interaction 0, GET \#(upstream.origin)/\u{1b}\r\n\u{9b}\u{202e}\u{2028}>"#),
+        "\(all)")
+      #expect(lines.contains(#"<bad not recorded: GET \#(upstream.origin)/a?\u{9b}\u{202e}=%1B>"#), "\(all)")
+      #expect(!all.unicodeScalars.contains { $0 == "\u{1B}" || $0 == "\r" || $0 == "\u{9B}" || $0 == "\u{202E}" })
+      let error = EnvironmentError(.broken, "no\r\n\(text)")
+      #expect(error.message == #"no\r\n\u{1b}[31m\u{9b}\u{202e}"#)
+    }
+  }
 }

@@ -36,6 +36,20 @@ struct FlagTests {
   }
 
   @Test(
+    "are not evaluated for what a page can send without asking first",
+    arguments: ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=a", nil])
+  func types(type: String?) async throws {
+    try await withFlags { environment in
+      var headers: Headers = ["Host": "127.0.0.1:\(environment.mainPort)"]
+      if let type { headers.append("Content-Type", type) }
+      let target = "/__diorama/ofrep/v1/evaluate/flags/on"
+      let answer = try await ask(environment.mainPort, request("POST", target, headers, "{}"))
+      #expect(answer.status == 415)
+      #expect(environment.report().toggles.read.isEmpty)
+    }
+  }
+
+  @Test(
     "are found by keys percent-encoded or not",
     arguments: [
       ("a%20key%2Fwith%20%2520", "a key/with %20"), ("a%20key/with%20%2520", "a key/with %20"),

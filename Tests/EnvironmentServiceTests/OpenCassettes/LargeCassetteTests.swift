@@ -1,5 +1,6 @@
 import Cassettes
 import Foundation
+import LaunchContract
 import TestSupport
 import Testing
 
@@ -62,6 +63,7 @@ struct LargeCassetteTests {
 
   @Test("is refused where it cannot be read, with the system's words")
   func unreadable() {
-    #expect(throws: POSIXError(.ENOENT)) { _ = try ConsumedFile("/nowhere/c.har") }
+    let error = #expect(throws: InputFileError.self) { _ = try ConsumedFile("/nowhere/c.har") }
+    #expect(error?.isMissing == true && error?.systemReason == "No such file or directory")
   }
 }

@@ -92,7 +92,7 @@ struct UnfinishedTests {
     try await withWorld(upstream) { world in
       try await Self.kill(world, upstream, ["/one", "/two"])
       let report = try await world.run(.extend, ["api": upstream.origin]) { environment async throws in
-        #expect(environment.notes.first?.contains("took up") == true)
+        #expect(environment.notes.first?.contains("recovered") == true)
         #expect(try await environment.get("/one").text == "/one: 0")
         _ = try await environment.get("/three")
       }
@@ -110,7 +110,7 @@ struct UnfinishedTests {
       try await world.record(["api": upstream.origin]) { _ = try await $0.get("/old") }
       try await Self.kill(world, upstream, mode: .extend, ["/new"])
       let environment = try world.provision(mode, ["api": upstream.origin])
-      #expect(environment.notes.first?.contains("took up") == true)
+      #expect(environment.notes.first?.contains("recovered") == true)
       #expect(try Self.targets(world) == ["/old", "/new"])
       #expect(try Self.keys(world) == ["new"])
       _ = await environment.end()

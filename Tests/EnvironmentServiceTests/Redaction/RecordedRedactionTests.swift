@@ -153,7 +153,7 @@ struct RecordedRedactionTests {
     try await withWorld(upstream) { world in
       func send(_ environment: Environment, _ body: [UInt8]) async throws -> RawClient.Answer {
         let head =
-          "POST /x HTTP/1.1\r\nHost: a.test\r\nContent-Type: application/json\r\nContent-Encoding: \(coding)\r\n"
+          "POST /x HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Encoding: \(coding)\r\n"
           + "Accept-Encoding: \(coding)\r\nContent-Length: \(body.count)\r\n\r\n"
         let port = environment.upstreams[0].port
         return try await onThread {

@@ -37,6 +37,7 @@ struct RequestRoundTripTests {
     policies.unused = .fail
     world.policies = policies
     world.streams = .scaled(2.5)
+    world.decodedLimit = 5_000_000
     world.command = "Tests.Booking/books"
     world.caller = .test
     let sent = try JSONEncoder().encode(try ProvisioningRequest(world, ports: ["debug"]))
@@ -53,7 +54,7 @@ struct RequestRoundTripTests {
     #expect(there.rules == world.rules && there.order == .state)
     #expect(there.redaction == world.redaction)
     #expect(there.policies == policies)
-    #expect(there.streams == .scaled(2.5))
+    #expect(there.streams == .scaled(2.5) && there.decodedLimit == 5_000_000)
     #expect(there.playsUniquely && there.command == world.command)
     #expect(there.caller == EnvironmentSpecification.Caller.test)
   }

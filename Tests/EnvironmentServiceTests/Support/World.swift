@@ -133,7 +133,7 @@ func ask(_ port: UInt16, _ request: String) async throws -> RawClient.Answer {
 /// The text of a request.
 func request(_ method: String, _ target: String, _ headers: Headers = [:], _ body: String? = nil) -> String {
   var text = "\(method) \(target) HTTP/1.1\r\n"
-  if headers["Host"] == nil { text += "Host: app.test\r\n" }
+  if headers["Host"] == nil { text += "Host: localhost\r\n" }
   for field in headers.fields { text += "\(field.name): \(field.value)\r\n" }
   if let body { text += "Content-Length: \(body.utf8.count)\r\n\r\n\(body)" } else { text += "\r\n" }
   return text

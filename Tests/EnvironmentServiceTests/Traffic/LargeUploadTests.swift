@@ -33,7 +33,7 @@ struct LargeUploadTests {
     return try await onThread {
       let client = try RawClient(port: port)
       let framing = isChunked ? "Transfer-Encoding: chunked" : "Content-Length: \(body.count)"
-      try client.send("POST /up HTTP/1.1\r\nHost: a\r\nContent-Type: \(type)\r\n\(framing)\r\n\r\n")
+      try client.send("POST /up HTTP/1.1\r\nHost: localhost\r\nContent-Type: \(type)\r\n\(framing)\r\n\r\n")
       if !isChunked {
         try client.send(body)
       } else {

@@ -65,30 +65,31 @@ struct PlainPassageTests {
   /// Requests, each by its name; PORT is the endpoint's own.
   private static let requests: [String: String] = [
     "plain": "GET /a?b=c HTTP/1.1\r\nHost: 127.0.0.1:PORT\r\nX-B: 1\r\nx-a:  two words \r\nX-B: 2\r\n\r\n",
-    "empty field": "GET /a HTTP/1.1\r\nHost: x\r\nX-Empty:\r\n\r\n",
+    "empty field": "GET /a HTTP/1.1\r\nHost: localhost\r\nX-Empty:\r\n\r\n",
     "no host": "GET /a HTTP/1.0\r\n\r\n",
-    "accepts": "GET /a HTTP/1.1\r\nHost: x\r\nAccept: text/html\r\nUser-Agent: test\r\n\r\n",
-    "post": "POST /a HTTP/1.1\r\nHost: x\r\nContent-Type: text/plain\r\nContent-Length: 5\r\n\r\nhello",
-    "post nothing": "POST /a HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n",
-    "delete": "DELETE /a HTTP/1.1\r\nHost: x\r\n\r\n",
-    "own method": "PURGE /a HTTP/1.1\r\nHost: x\r\n\r\n",
-    "chunked": "PUT /a HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n",
+    "accepts": "GET /a HTTP/1.1\r\nHost: localhost\r\nAccept: text/html\r\nUser-Agent: test\r\n\r\n",
+    "post": "POST /a HTTP/1.1\r\nHost: localhost\r\nContent-Type: text/plain\r\nContent-Length: 5\r\n\r\nhello",
+    "post nothing": "POST /a HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n",
+    "delete": "DELETE /a HTTP/1.1\r\nHost: localhost\r\n\r\n",
+    "own method": "PURGE /a HTTP/1.1\r\nHost: localhost\r\n\r\n",
+    "chunked": "PUT /a HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n",
     "address":
-      "GET /a?next=http%3A%2F%2F127.0.0.1%3APORT%2Fb HTTP/1.1\r\nHost: x\r\nReferer: http://127.0.0.1:PORT/\r\n\r\n",
+      "GET /a?next=http%3A%2F%2F127.0.0.1%3APORT%2Fb HTTP/1.1\r\nHost: localhost\r\nReferer: http://127.0.0.1:PORT/\r\n\r\n",
     "address in body":
-      "POST /a HTTP/1.1\r\nHost: x\r\nContent-Type: text/plain\r\nContent-Length: 23\r\n\r\nhttp://127.0.0.1:PORT/b",
-    "hop by hop": "GET /a HTTP/1.1\r\nHost: x\r\nConnection: keep-alive, X-Own\r\nX-Own: 1\r\nKeep-Alive: 5\r\n\r\n",
+      "POST /a HTTP/1.1\r\nHost: localhost\r\nContent-Type: text/plain\r\nContent-Length: 23\r\n\r\nhttp://127.0.0.1:PORT/b",
+    "hop by hop":
+      "GET /a HTTP/1.1\r\nHost: localhost\r\nConnection: keep-alive, X-Own\r\nX-Own: 1\r\nKeep-Alive: 5\r\n\r\n",
     "of the connection":
-      "GET /a HTTP/1.1\r\nHost: x\r\nConnection: keep-alive\r\nKeep-Alive: 5\r\nProxy-Connection: close\r\nProxy-Authorization: x\r\nproxy-authenticate: y\r\nX-A: b\r\n\r\n",
-    "close by name": "GET /a HTTP/1.1\r\nHost: x\r\nConnection: close\r\nClose: 1\r\n\r\n",
-    "closes": "GET /a HTTP/1.1\r\nHost: x\r\nConnection: close\r\nTE: trailers\r\n\r\n",
+      "GET /a HTTP/1.1\r\nHost: localhost\r\nConnection: keep-alive\r\nKeep-Alive: 5\r\nProxy-Connection: close\r\nProxy-Authorization: x\r\nproxy-authenticate: y\r\nX-A: b\r\n\r\n",
+    "close by name": "GET /a HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nClose: 1\r\n\r\n",
+    "closes": "GET /a HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nTE: trailers\r\n\r\n",
     "forwarded":
-      "GET /a HTTP/1.1\r\nHost: x\r\nX-Forwarded-Host: 127.0.0.1:PORT\r\nX-Forwarded-Port: PORT\r\nX-Forwarded-Proto: http\r\n\r\n",
-    "forwarded port": "GET /a HTTP/1.1\r\nHost: x\r\nX-Forwarded-Port: PORT\r\n\r\n",
-    "cookie": "GET /a HTTP/1.1\r\nHost: x\r\nCookie: a=b; c=d\r\n\r\n",
-    "umlaut": "GET /a HTTP/1.1\r\nHost: x\r\nX-Name: \u{E4}\r\n\r\n",
-    "head": "HEAD /a HTTP/1.1\r\nHost: x\r\n\r\n",
-    "options": "OPTIONS /a HTTP/1.1\r\nHost: x\r\n\r\n",
+      "GET /a HTTP/1.1\r\nHost: localhost\r\nX-Forwarded-Host: 127.0.0.1:PORT\r\nX-Forwarded-Port: PORT\r\nX-Forwarded-Proto: http\r\n\r\n",
+    "forwarded port": "GET /a HTTP/1.1\r\nHost: localhost\r\nX-Forwarded-Port: PORT\r\n\r\n",
+    "cookie": "GET /a HTTP/1.1\r\nHost: localhost\r\nCookie: a=b; c=d\r\n\r\n",
+    "umlaut": "GET /a HTTP/1.1\r\nHost: localhost\r\nX-Name: \u{E4}\r\n\r\n",
+    "head": "HEAD /a HTTP/1.1\r\nHost: localhost\r\n\r\n",
+    "options": "OPTIONS /a HTTP/1.1\r\nHost: localhost\r\n\r\n",
   ]
 
   @Test("reaches the upstream as by the way that translates, whatever is asked", arguments: requests.keys.sorted())

@@ -25,14 +25,20 @@ struct VCRImport {
     }
     unknown(in: file, but: [key, "version"], "", at: nil)
     var interactions: [Interaction] = []
+    var decodable = Self.decodedLimit
     for (index, node) in list.enumerated() {
       let place = index + 1
-      if let interaction = try exchange(node, at: place).interaction(at: place, &losses) {
-        interactions.append(interaction)
-      }
+      var exchange = try exchange(node, at: place)
+      exchange.decodedLimit = exchange.responseBody.count + decodable
+      guard let interaction = exchange.interaction(at: place, &losses) else { continue }
+      decodable -= max(0, interaction.response.body.length - exchange.responseBody.count)
+      interactions.append(interaction)
     }
     return ForeignCassette(format: format, header: CassetteHeader(), interactions: interactions, losses: losses.all)
   }
+
+  /// The most bytes that all bodies together may gain by being decoded: they are held in memory.
+  private static let decodedLimit = 256 << 20
 
   private mutating func exchange(_ node: YAMLNode, at place: Int) throws(CassetteError) -> ForeignExchange {
     let request = try mapping("request", of: node, "", at: place)

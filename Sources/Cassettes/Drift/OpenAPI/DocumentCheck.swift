@@ -267,7 +267,8 @@ package struct DocumentCheck {
     } else {
       findings.append(
         Finding(
-          interaction: index, part: part, place: place, rule: rule, text: Preview.oneLine(text), isUnknown: isUnknown))
+          interaction: index, part: part, place: place, rule: rule, text: text.escapedForTerminal, isUnknown: isUnknown)
+      )
     }
   }
 

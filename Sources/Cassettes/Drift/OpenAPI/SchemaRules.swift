@@ -17,8 +17,8 @@ struct SchemaRules {
     func add(_ word: String, _ text: String) {
       findings.append(.init(place: place, rule: "\(node.pointer)/\(word)", text: text))
     }
-    let shown = Preview.oneLine(
-      Preview.shortened(String(decoding: value.encoded(), as: UTF8.self), to: Preview.usual))
+    let shown = Preview.shortened(String(decoding: value.encoded(), as: UTF8.self), to: Preview.usual)
+      .escapedForTerminal
     if let allowed = node.json["enum"]?.array, !allowed.contains(where: { CanonicalJSON.areSame($0, value) }) {
       let words = allowed.prefix(8).map { String(decoding: $0.encoded(), as: UTF8.self) }
       add("enum", "is \(shown), not one of \(words.joined(separator: ", "))\(allowed.count > 8 ? ", …" : "")")

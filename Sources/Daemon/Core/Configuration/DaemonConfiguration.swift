@@ -30,11 +30,10 @@ package struct DaemonConfiguration: Codable, Sendable, Equatable {
   /// - Throws: a ``ConfigurationError`` for a file that cannot be read, is no JSON, or says what cannot be.
   package init(path: String) throws(ConfigurationError) {
     let data: Data
-    do {
-      data = try Data(contentsOf: URL(fileURLWithPath: path))
+    do throws(InputFileError) {
+      data = try InputFile(path, acceptsPipes: true).read(atMost: 16 << 20)
     } catch {
-      let reason = access(path, R_OK) == 0 ? "it is no file" : String(cString: strerror(errno))
-      throw ConfigurationError("\(path): cannot be read: \(reason); name another with --config")
+      throw ConfigurationError("\(path): cannot be read: \(error); name another with --config")
     }
     do throws(ContractError) {
       self = try ContractJSON.decode(Self.self, from: data, source: path)

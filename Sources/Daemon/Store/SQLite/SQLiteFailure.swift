@@ -1,4 +1,5 @@
 import CSQLite
+import Foundation
 
 #if canImport(Darwin)
   import Darwin
@@ -20,6 +21,26 @@ struct SQLiteFailure {
     systemCode = database.map(sqlite3_system_errno) ?? 0
   }
 
+  /// The error for a database whose tables do not hold together.
+  ///
+  /// - Parameters:
+  ///   - path: of the database.
+  ///   - finding: what SQLite's check says, on one or more lines.
+  /// - Returns: the error, of kind `corrupt`.
+  static func damage(path: String, _ finding: String) -> StoreError {
+    let line = finding.split(whereSeparator: \.isNewline).joined(separator: " ").prefix(200)
+    return StoreError("the daemon's state '\(path)' is damaged (\(line)); \(recovery(path))", kind: .corrupt)
+  }
+
+  /// How to go on without what a damaged database holds.
+  ///
+  /// - Parameter path: of the database.
+  /// - Returns: the end of a message.
+  static func recovery(_ path: String) -> String {
+    let folder = (path as NSString).deletingLastPathComponent
+    return "restore that folder from a backup, or start empty after: mv '\(folder)' '\(folder).damaged'"
+  }
+
   var error: StoreError { StoreError("the daemon's state '\(path)' \(what)", kind: kind) }
 
   private var kind: StoreError.Kind {
@@ -37,8 +58,7 @@ struct SQLiteFailure {
   private var what: String {
     switch kind {
     case .corrupt:
-      "is damaged (\(message)); move it away with 'mv \(path) \(path).damaged' and start the daemon again: environments "
-        + "and leases in it are lost, cassettes are not touched"
+      "is damaged (\(message)); \(Self.recovery(path))"
     case .full: "cannot be written, the disk is full; make room on it and try again"
     case .inUse: "is open in another process ('fuser \(path)' names it); end that one"
     case .notPermitted:

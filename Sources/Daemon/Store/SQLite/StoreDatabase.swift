@@ -13,13 +13,19 @@ final class StoreDatabase {
   private let saveEntry: SQLiteStatement
   private let trimEntries: SQLiteStatement
   private let findEntries: SQLiteStatement
+  private let saveCount: SQLiteStatement
+  private let commits: CommitCount
 
   /// - Parameters:
-  ///   - path: made where there is none.
+  ///   - folder: where it is; created if needed.
   ///   - schema: which tables to have.
-  /// - Throws: ``StoreError``; what a newer version has written stays as it is, to the byte.
-  init(_ path: String, schema: StoreSchema) throws(StoreError) {
+  /// - Throws: ``StoreError``; what a newer version has written, or what is damaged, stays as it is, to the byte.
+  init(in folder: StateFolder, schema: StoreSchema) throws(StoreError) {
+    let path = folder.path(of: "state.sqlite")
     let file = StoreFile(path: path)
+    let commits = try CommitCount(in: folder)
+    // Before SQLite has it, which removes the log of an empty database.
+    try commits.checkEmptiness(of: file)
     try file.makePrivate()
     if let version = file.version { try schema.check(version, of: path) }
     connection = try SQLiteConnection(path)
@@ -29,6 +35,14 @@ final class StoreDatabase {
     // Written to the system when a transaction ends, which outlives this process; nobody waits for the disk.
     try connection.execute("PRAGMA synchronous = OFF; PRAGMA temp_store = MEMORY; PRAGMA trusted_schema = OFF")
     let version = try schema.check(connection)
+    let found = version < StoreSchema.counting ? nil : try connection.text("SELECT count FROM commits")
+    let count = found.flatMap { Int($0) } ?? 0
+    try commits.check(count, in: path)
+    // The first version had no traffic.
+    for table in ["environments", "leases", "traffic"].prefix(version < 2 ? 2 : 3) where version > 0 {
+      let finding = try connection.text("PRAGMA integrity_check('\(table)')") ?? "ok"
+      guard finding == "ok" else { throw SQLiteFailure.damage(path: path, finding) }
+    }
     try connection.execute("PRAGMA secure_delete = ON; PRAGMA journal_mode = WAL")
     try schema.migrate(connection, from: version)
     for table in ["journal", "traffic"] {
@@ -50,22 +64,25 @@ final class StoreDatabase {
     trimEntries = try connection.prepare("DELETE FROM journal WHERE environment = ? AND number <= ?")
     findEntries = try connection.prepare(
       "SELECT number, document FROM journal WHERE environment = ? AND number > ? ORDER BY number LIMIT ?")
+    saveCount = try connection.prepare("UPDATE commits SET count = ?")
     // A daemon that was killed between a removal and its checkpoint has left it to this one.
+    self.commits = commits
     try emptyLog()
+    try commits.begin(at: count)
     connection.setCheckpointOnClose(true)
   }
 
   /// Makes changes as one transaction.
   func make(_ changes: [StoreChange]) throws(StoreError) {
-    // Nobody shares the file, so that nothing can come between what the statement reads and what it writes.
-    if changes.count == 1, changes[0].isOneStatement { return try make(changes[0]) }
     var removesSecrets = false
     try connection.transaction { () throws(StoreError) in
       for change in changes {
         try make(change)
         removesSecrets = removesSecrets || change.removesSecrets
       }
+      try saveCount.run(.integer(commits.count + 1))
     }
+    commits.increment()
     // Deleted content is overwritten in the database; but the log still has the pages as they were.
     if removesSecrets { try emptyLog() }
   }

@@ -8,6 +8,12 @@
 struct StoreFile {
   let path: String
 
+  /// Whether it is missing or empty.
+  var isEmpty: Bool {
+    var status = stat()
+    return stat(path, &status) != 0 || status.st_size == 0
+  }
+
   /// Makes it where there is none; only its owner can read it, and SQLite gives its other files the same mode.
   func makePrivate() throws(StoreError) {
     let descriptor = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
@@ -15,7 +21,7 @@ struct StoreFile {
       let code = errno
       if descriptor >= 0 { close(descriptor) }
       throw StoreError(
-        "the daemon's state '\(path)' cannot be opened: \(String(cString: strerror(code))); look at its rights",
+        "the daemon's state '\(path)' cannot be opened: \(String(cString: strerror(code))); check its permissions",
         kind: code == ENOSPC || code == EDQUOT ? .full : .notPermitted)
     }
     close(descriptor)

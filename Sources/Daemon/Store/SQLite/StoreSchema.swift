@@ -14,7 +14,11 @@ struct StoreSchema: Sendable {
     ) WITHOUT ROWID;
     """,
     "CREATE TABLE traffic (environment TEXT PRIMARY KEY NOT NULL, document BLOB NOT NULL) WITHOUT ROWID;",
+    "CREATE TABLE commits (count INTEGER NOT NULL); INSERT INTO commits VALUES (0);",
   ])
+
+  /// The first version that counts its commits.
+  static let counting = 3
 
   var version: Int { steps.count }
 

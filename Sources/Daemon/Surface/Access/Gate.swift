@@ -35,41 +35,23 @@ package struct Gate: Sendable {
 
   /// Why nothing of a request is even looked at; nil where there is no reason.
   func refusal(of request: Request) -> Problem? {
+    var ownPort: UInt16?
     switch way {
     case .loopback(let port):
-      let hosts = ["127.0.0.1", "localhost", "[::1]"]
-      guard isOurs(host: request.headers.all("Host"), among: hosts, port: port) else {
+      guard request.headers.isAddressedToLoopback(port: port) else {
         return Problem(
-          403, "This is no name of the daemon",
-          "the Host of a request has to be 127.0.0.1:\(port) or localhost:\(port); ask at the URL in control.json")
+          403, "Host header not allowed",
+          "the Host header must be 127.0.0.1:\(port) or localhost:\(port); use the URL in control.json")
       }
+      ownPort = port
     case .unixSocket(let owner):
       guard let peer = request.peer, peer.uid == owner || peer.uid == 0 else {
         return Problem(
           403, "This is another user's daemon", "start one of your own: diorama serve, with a state folder of yours")
       }
     }
-    return pageRefusal(request.headers)
-  }
-
-  private func isOurs(host values: [String], among hosts: [String], port: UInt16) -> Bool {
-    guard values.count == 1, let (host, given) = Origin.split(authority: values[0]) else { return false }
-    return hosts.contains(host) && given ?? 80 == Int(port)
-  }
-
-  /// A browser names the page that a request comes from; where it leaves out `Origin`, it has `Sec-Fetch-Site`.
-  private func pageRefusal(_ headers: Headers) -> Problem? {
-    let isForeign = headers.all("Origin").contains { !isSame(origin: $0) }
-    let isAcrossSites = headers.all("Sec-Fetch-Site").contains { !["same-origin", "none"].contains($0.lowercased()) }
-    guard isForeign || isAcrossSites else { return nil }
-    return Problem(
-      403, "Web pages have no business here", "requests from another origin are refused; use a program, not a page")
-  }
-
-  private func isSame(origin text: String) -> Bool {
-    guard case .loopback(let port) = way, let origin = try? Origin(parsing: text) else { return false }
-    return origin.scheme == "http" && origin.port == Int(port)
-      && ["127.0.0.1", "localhost", "[::1]"].contains(origin.host)
+    guard request.headers.isFromForeignPage(port: ownPort) else { return nil }
+    return Problem(403, "Cross-origin request refused", "web pages cannot use this API; send requests from a program")
   }
 
   // MARK: The token

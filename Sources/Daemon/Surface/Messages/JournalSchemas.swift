@@ -53,6 +53,9 @@ extension Schemas {
       .required("durationSeconds", .number(0...1e12)),
       .required("failures", .list(of: .words), "What failed beside requests."),
       .optional(
+        "keptAsSent", .list(of: .words),
+        "Bodies that are too large to decode: they are kept as sent, and secrets in them are not redacted."),
+      .optional(
         "recording",
         .record([
           .required("outcome", .word("written", "unchanged", "nothing", "unsealed")), .required("interactions", .count),

@@ -46,6 +46,14 @@ extension Schemas {
         "streams", .line(1...100),
         "When the parts of recorded streams leave: instant (where it is left out), recorded, scaled:FACTOR or timeline."
       ),
+      .optional(
+        "allowedHosts", .array(of: .line(1...253), atMost: 64),
+        "Additional host names that clients may use for endpoints. Web pages from these hosts may also "
+          + "use endpoints while the environment records or adds secrets to requests; * allows any host."),
+      .optional(
+        "decodedLimit", .integer(1...1 << 40),
+        "The maximum size in bytes of a decoded body (default: 1 GiB). A larger body is kept as sent."
+      ),
       .optional("command", .line(1...4096), "What a person types to run the same again, for messages."),
       .optional("caller", .word("command", "test", "api"), "Who asks: messages give advice in his words."),
     ])

@@ -91,6 +91,32 @@ struct ProvisioningTests {
     await test.stop()
   }
 
+  @Test("is refused a header for a URL that only the cassette names, in the words of the API")
+  func secretOfCassette() async throws {
+    let test = try TestHost()
+    let cassettes = try ScratchFolder()
+    try Data(
+      """
+      {"log": {"version": "1.2", "creator": {"name": "diorama", "version": "1"}, "_diorama": {"format": 1,
+      "recordedAt": "2018-10-08T09:00:00Z", "upstreams": {"api": "http://127.0.0.1:1"}}, "entries": []}}
+      """.utf8
+    ).write(to: URL(fileURLWithPath: cassettes.path + "/one.har"))
+    var request = ProvisioningRequest()
+    request.mode = "extend"
+    request.cassette = cassettes.path + "/one"
+    request.access = ["api": UpstreamAccess(headers: ["X-Api-Key": Secret("hush")])]
+    let refusal = await Self.error { _ = try await test.host.provision(request) }
+    #expect(refusal?.status == 422)
+    #expect(
+      refusal?.detail == "the header X-Api-Key would go to http://127.0.0.1:1, which only the cassette names; "
+        + #"name the upstream yourself: "upstreams": {"api": "http://127.0.0.1:1"}"#)
+    #expect(try test.isEmpty)
+    request.upstreams = ["api": "http://127.0.0.1:1"]
+    _ = try await test.host.provision(request)
+    #expect(test.log.withLock { !$0.joined().contains("hush") })
+    await test.stop()
+  }
+
   @Test("is refused without a word in the log of what was written, which may be a secret")
   func silentRefusal() async throws {
     let test = try TestHost()

@@ -257,6 +257,23 @@ struct RestoringTests {
     await second.stop()
   }
 
+  @Test("refuses a state in which something is no JSON, and changes nothing of it")
+  func damaged() async throws {
+    let first = try TestHost()
+    let id = try await first.host.provision(.mock).id
+    _ = try await first.host.provision(.mock)
+    let store = try await first.die()
+    try store.save(environment: id, document: Data(repeating: 0xA5, count: 500))
+    let before = try store.load()
+    let second = try TestHost(store: store, folder: first.folder)
+    let error = await #expect(throws: StoreError.self) { try await second.host.restore() }
+    #expect(error?.kind == .corrupt)
+    #expect(error?.description.contains("environment \(id) is not JSON") == true)
+    #expect(try store.load() == before)
+    #expect(second.contracts.count == 2)
+    await second.stop()
+  }
+
   @Test("writes a contract again that is gone, and removes one that nobody was told of")
   func contracts() async throws {
     let first = try TestHost()

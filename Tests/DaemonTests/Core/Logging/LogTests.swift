@@ -32,6 +32,16 @@ struct LogTests {
     #expect(lines[1]["level"] == "error")
   }
 
+  @Test("has nothing in it that steers a terminal")
+  func terminals() throws {
+    let written = Guarded<[UInt8]>([])
+    let text = "a\u{1B}\r\n\u{9B}\u{7F}\u{202E}\u{2028}"
+    Log { line in written.withLock { $0 += line } }.info("\(text)", ["\(text)": "\(text)"])
+    let line = String(decoding: written.withLock { $0 }, as: UTF8.self)
+    let quoted = #""a\u001b\r\n\u009b\u007f\u202e\u2028""#
+    #expect(line.hasSuffix("\"message\":\(quoted),\(quoted):\(quoted)}\n"), "\(line)")
+  }
+
   @Test("leaves out what is below its level")
   func levels() throws {
     let lines = try Self.lines(level: .warning) { log in

@@ -1,7 +1,7 @@
 /// Words as a shell reads them back.
-enum ShellWord {
+package enum ShellWord {
   /// A word, in quotes where it needs them: nothing in it means anything to a shell then.
-  static func quoted(_ word: String) -> String {
+  package static func quoted(_ word: String) -> String {
     let plain = word.unicodeScalars.allSatisfy {
       ("a"..."z").contains($0) || ("A"..."Z").contains($0) || ("0"..."9").contains($0)
         || "_-./:=@%+,".unicodeScalars.contains($0)
@@ -16,7 +16,7 @@ enum ShellWord {
   }
 
   /// A line that sets a variable for a shell and the programs that it starts; nil for a name that no shell takes.
-  static func export(_ name: String, _ value: String) -> String? {
+  package static func export(_ name: String, _ value: String) -> String? {
     let bytes = Array(name.utf8)
     let isName = bytes.enumerated().allSatisfy { index, byte in
       switch byte {

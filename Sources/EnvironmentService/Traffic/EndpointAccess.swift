@@ -1,0 +1,101 @@
+import HTTPMessages
+import HTTPServer
+
+/// Which requests an endpoint serves, by what a browser says of the page that they come from.
+///
+/// Endpoints listen on a loopback address and ask for no token, so any page in the user's browser can send requests to
+/// them. No page can change what the browser itself says: a name that a page has rebound to 127.0.0.1 stands in `Host`,
+/// and a request from another site has `Sec-Fetch-Site: cross-site` (W3C Fetch Metadata).
+package struct EndpointAccess: Sendable {
+  private let upstreams: [Origin]
+  /// What the environment allows beside them; lower-case.
+  private let allowedHosts: Set<String>
+  /// Whether every host and every page is welcome.
+  private let isOpen: Bool
+  /// Whether pages of other sites could do harm: spend secrets, or add to a recording.
+  private let hasStakes: Bool
+
+  /// - Parameters:
+  ///   - upstreams: their origins.
+  ///   - allowedHosts: as in ``EnvironmentSpecification/allowedHosts``.
+  ///   - hasStakes: whether the environment records, or adds secrets to requests.
+  init(upstreams: [Origin], allowedHosts: [String], hasStakes: Bool) {
+    self.upstreams = upstreams
+    self.allowedHosts = Set(allowedHosts.map { $0.lowercased() })
+    isOpen = allowedHosts.contains("*")
+    self.hasStakes = hasStakes
+  }
+
+  /// Why a text cannot be an allowed host; nil where it can.
+  package static func problem(withHost text: String) -> String? {
+    guard text != "*" else { return nil }
+    guard let (_, port) = Origin.split(authority: text), port == nil else {
+      return "'\(text.prefix(100))' is not a host name; give one without scheme and port, or * for all"
+    }
+    return nil
+  }
+
+  /// Whether a request at an endpoint needs no closer look; without an allocation.
+  func admitsAtOnce(_ request: borrowing RequestView, at port: UInt16) -> Bool {
+    if isOpen { return true }
+    guard !hasStakes || (request.header("Sec-Fetch-Site") == nil && request.header("Upgrade") == nil),
+      let host = request.header("Host")
+    else { return false }
+    let name = host.prefix { $0 != UInt8(ascii: ":") }
+    guard name.elementsEqual("127.0.0.1".utf8) || name.elementsEqual("localhost".utf8) else { return false }
+    return name.count == host.count || Self.number(host[(name.count + 1)...]) == Int(port)
+  }
+
+  private static func number(_ digits: Slice<UnsafeRawBufferPointer>) -> Int? {
+    digits.reduce(0 as Int?) { number, byte in
+      number.flatMap { 0x30...0x39 ~= byte && $0 < 100_000 ? $0 * 10 + Int(byte - 0x30) : nil }
+    }
+  }
+
+  /// - Parameters:
+  ///   - request: as it has come.
+  ///   - port: on which it came.
+  /// - Throws: a ``Problem`` for a host that is not an endpoint's, and for a page of another site.
+  func check(_ request: Request, at port: UInt16) throws(Problem) {
+    guard !isOpen else { return }
+    let headers = request.headers
+    // In an absolute target the host stands in there, and `Host` does not count (RFC 9112, 3.2.2).
+    if request.target.utf8.first == UInt8(ascii: "/"), let host = headers["Host"] {
+      guard let (name, given) = Origin.split(authority: host),
+        isAllowed(name, port: given) || (isLoopback(name) && given ?? Int(port) == Int(port))
+      else {
+        throw Problem(
+          status: 403, title: "Host header not allowed",
+          detail: "'\(host)' is neither an endpoint's address nor an upstream's; "
+            + "use the endpoint's URL, or allow the name (--allowed-host, allowedHosts)")
+      }
+    }
+    let isCrossSite = headers.all("Sec-Fetch-Site").contains { $0.equalsIgnoringASCIICase("cross-site") }
+    // A handshake for a WebSocket may come from a page without it, and always with an Origin (RFC 6455, 10.2).
+    let isHandshake = headers["Upgrade"] != nil && headers["Origin"] != nil
+    let page = headers["Origin"] ?? headers["Referer"]
+    guard hasStakes, isCrossSite || isHandshake, !isKnown(page: page) else { return }
+    throw Problem(
+      status: 403, title: "Cross-origin request refused",
+      detail: "a page of another site (\(page ?? "unnamed")) sent this request while the environment records or adds "
+        + "secrets to requests; allow the page's host (--allowed-host, allowedHosts)")
+  }
+
+  private func isKnown(page: String?) -> Bool {
+    guard let page, let scheme = page.firstRange(of: "://") else { return false }
+    let authority = page[scheme.upperBound...].prefix { $0 != "/" && $0 != "?" && $0 != "#" }
+    guard let (host, port) = Origin.split(authority: String(authority)) else { return false }
+    return isLoopback(host) || isAllowed(host, port: port)
+  }
+
+  private func isAllowed(_ host: String, port: Int?) -> Bool {
+    let host = host.hasSuffix(".") ? String(host.dropLast()) : host
+    return allowedHosts.contains(host)
+      || upstreams.contains { $0.host == host && $0.port == port ?? Origin.defaultPort(of: $0.scheme) }
+  }
+
+  /// Whether a name is always this machine's (RFC 6761, 6.3), so that nobody can rebind it.
+  private func isLoopback(_ host: String) -> Bool {
+    Origin.loopbackNames.contains(host) || host.hasSuffix(".localhost")
+  }
+}

@@ -1,0 +1,122 @@
+import Foundation
+import TestSupport
+import Testing
+
+@Suite("A file that is no regular one")
+struct InputFileTests {
+  private let folder: Folder
+
+  init() throws { folder = try Folder() }
+
+  private static let har = #"""
+    {"log": {"version": "1.2", "creator": {"name": "t", "version": "1"}, "entries": [
+    {"startedDateTime": "2018-10-08T09:00:00Z", "time": 1, "request": {"method": "GET", "url": "http://h.test/a"},
+    "response": {"status": 200, "content": {"size": 1, "mimeType": "text/plain", "text": "a"}}}]}}
+    """#
+
+  /// Puts something in the place of a file: a FIFO that nobody writes, an endless device, a folder.
+  private func put(_ kind: String, at name: String) throws {
+    switch kind {
+    case "pipe": try #require(mkfifo(folder.file(name), 0o600) == 0)
+    case "device": try #require(symlink("/dev/zero", folder.file(name)) == 0)
+    default: try FileManager.default.createDirectory(atPath: folder.file(name), withIntermediateDirectories: false)
+    }
+  }
+
+  @Test("is refused as a cassette at once", arguments: ["pipe", "device", "folder"])
+  func cassette(kind: String) async throws {
+    try put(kind, at: "c.har")
+    try folder.write(Self.har, to: "good.har")
+    let cassette = folder.file("c")
+    for words in [
+      ["run", "--mode", "replay", "--cassette", cassette, "--", "true"],
+      ["run", "--mode", "extend", "--cassette", cassette, "--upstream", "h=http://127.0.0.1:1", "--", "true"],
+      ["cassette", "check", cassette], ["cassette", "show", cassette],
+      ["cassette", "diff", cassette, folder.file("good")],
+      ["cassette", "export", cassette, "--as", "har", "--to", folder.file("out.har")],
+    ] {
+      let outcome = try await Diorama.run(words)
+      #expect(outcome.status == 65, "\(words): \(outcome.words)")
+      #expect(outcome.words.contains("is a \(kind), not a HAR"), "\(words): \(outcome.words)")
+    }
+  }
+
+  @Test(
+    "is refused beside a cassette", arguments: ["pipe", "device"],
+    ["c.strings.json", "c.rules.json", "rules.json", "c.redact.json", "redact.json", "c.shift.json", "c.har.partial"])
+  func beside(kind: String, name: String) async throws {
+    try folder.write(Self.har, to: "c.har")
+    try put(kind, at: name)
+    // Dates are moved in replay alone.
+    let mode = name == "c.shift.json" ? ["replay"] : ["extend", "--upstream", "h=http://127.0.0.1:1"]
+    let outcome = try await Diorama.run(
+      ["run", "--cassette", folder.file("c"), "--mode"] + mode + ["--", "true"])
+    #expect(outcome.status != 0 && outcome.lines.count == 1, "\(outcome.words)")
+    #expect(outcome.words.contains(name), "\(outcome.words)")
+  }
+
+  @Test(
+    "that has terabytes of nothing is refused", arguments: ["c.har", "c.strings.json", "c.rules.json", "c.har.partial"])
+  func sparse(name: String) async throws {
+    try folder.write(Self.har, to: "c.har")
+    try folder.write("", to: name)
+    try #require(truncate(folder.file(name), 1 << 43) == 0)
+    let outcome = try await Diorama.run(
+      "run", "--cassette", folder.file("c"), "--mode", "extend", "--upstream", "h=http://127.0.0.1:1", "--", "true")
+    #expect(outcome.status != 0 && outcome.lines.count == 1, "\(outcome.words)")
+    #expect(outcome.words.contains(name) && outcome.words.contains("it is larger than"), "\(outcome.words)")
+  }
+
+  @Test("is refused where a person names it", arguments: ["device", "folder"])
+  func named(kind: String) async throws {
+    try folder.write(Self.har, to: "c.har")
+    try put(kind, at: "x")
+    let file = folder.file("x")
+    let run = ["run", "--mode", "replay", "--cassette", folder.file("c")]
+    for words in [
+      ["cassette", "import", file, "--to", folder.file("out")],
+      run + ["--rules", file, "--", "true"], run + ["--redact", file, "--", "true"],
+      run + ["--shift", file, "--", "true"], run + ["--credential", "s/a=file:\(file)", "--", "true"],
+      ["run", "--mode", "proxy", "--upstream", "h=https://h.test", "--ca", "h=\(file)", "--", "true"],
+      ["cassette", "prune", folder.file("c"), "--report", file],
+      ["cassette", "check", folder.file("c"), "--openapi", file],
+      ["contract", "show", file], ["serve", "--config", file],
+    ] {
+      let outcome = try await Diorama.run(words)
+      #expect(outcome.status != 0 && outcome.lines.count == 1, "\(words): \(outcome.words)")
+      #expect(outcome.words.contains("it is a \(kind), not a regular file"), "\(words): \(outcome.words)")
+    }
+  }
+
+  @Test("is read where it is a pipe that a person names")
+  func pipes() async throws {
+    try folder.write(Self.har, to: "c.har")
+    try folder.write(#"{"rules": [{"ignore": {"query": ["x"]}}]}"#, to: "rules")
+    let diorama = String(decoding: try Diorama.words([])[0], as: UTF8.self)
+    let script = """
+      set -e; cat "$1/c.har" | "$0" cassette import /dev/stdin --to "$1/out"
+      mkfifo "$1/fifo"; cat "$1/rules" >"$1/fifo" & "$0" run --mode replay --cassette "$1/out" --rules "$1/fifo" -- true || test $? = 3
+      """
+    let outcome = try await onThread {
+      try Child(
+        ["sh", "-c", script, diorama, folder.path].map { Array($0.utf8) }, environment: Diorama.environment()
+      ).finish()
+    }
+    #expect(outcome.status == 0, "\(outcome.words)")
+    #expect(folder.has("out.har"))
+  }
+
+  @Test("that is imported and never ends is let go of by SIGTERM")
+  func terminated() async throws {
+    try put("pipe", at: "x")
+    try await onThread {
+      let child = try Diorama.start(["cassette", "import", folder.file("x"), "--to", folder.file("out")])
+      // Succeeds once the import has opened it, and keeps it waiting for bytes.
+      let writer = open(folder.file("x"), O_WRONLY | O_CLOEXEC)
+      #expect(writer >= 0)
+      child.send(SIGTERM)
+      #expect(child.finish().status == 128 + SIGTERM)
+      close(writer)
+    }
+  }
+}

@@ -1,0 +1,201 @@
+import Cassettes
+import Foundation
+import HTTPMessages
+import TestSupport
+import Testing
+
+@testable import EnvironmentService
+
+@Suite("A body in a file beside a cassette that is not trusted")
+struct SideFileTests {
+  /// What nobody who replays the cassette may get to see.
+  private static let secret = "canary 5f0c"
+  /// A SHA-1, as Playwright names files.
+  private static let digest = "aaf4c61ddcc5e8a2dabede0f3b482cd9aea9434d"
+
+  /// A cassette whose only answer is in `file`, beside a folder with the canary that `prepare` may point at.
+  private static func withCassette(
+    _ file: String, _ prepare: (_ folder: String, _ canary: String) throws -> Void,
+    _ body: (World) async throws -> Void
+  ) async throws {
+    try await withWorld { world in
+      let inner = World(service: world.service, folder: world.folder + "/tests")
+      try FileManager.default.createDirectory(atPath: inner.folder, withIntermediateDirectories: false)
+      try FileManager.default.createDirectory(atPath: world.folder + "/outside", withIntermediateDirectories: false)
+      try world.write(secret, to: "outside/canary")
+      try prepare(inner.folder, world.folder + "/outside/canary")
+      try inner.writeCassette(url: "http://a.test/a", file: file)
+      try await body(inner)
+    }
+  }
+
+  private static func makeBodies(_ folder: String) throws {
+    try FileManager.default.createDirectory(atPath: folder + "/c.bodies", withIntermediateDirectories: false)
+  }
+
+  /// How a cassette may try to have another file read.
+  enum Attack: String, CaseIterable {
+    case link, chain, folderLink, neighbour, dotFile, deeper, joined, otherFolder, shaLink, pipe, folder, missing
+
+    var file: String {
+      switch self {
+      case .neighbour: "secret.txt"
+      case .dotFile: ".env"
+      case .deeper: "c.bodies/deep/canary"
+      // The slash is one character with the mark before it, and still a slash for the system.
+      case .joined: "c.bodies/deep\u{600}/canary"
+      case .otherFolder: "d.bodies/canary"
+      case .shaLink: SideFileTests.digest + ".txt"
+      default: "c.bodies/canary"
+      }
+    }
+
+    func prepare(_ folder: String, _ canary: String) throws {
+      let files = FileManager.default
+      func link(_ name: String, to target: String) throws {
+        try files.createSymbolicLink(atPath: "\(folder)/\(name)", withDestinationPath: target)
+      }
+      switch self {
+      case .link, .chain:
+        try SideFileTests.makeBodies(folder)
+        try link("c.bodies/canary", to: self == .chain ? "again" : canary)
+        if self == .chain { try link("c.bodies/again", to: canary) }
+      case .folderLink: try link("c.bodies", to: (canary as NSString).deletingLastPathComponent)
+      case .neighbour, .dotFile: try files.copyItem(atPath: canary, toPath: "\(folder)/\(file)")
+      case .deeper:
+        try SideFileTests.makeBodies(folder)
+        try link("c.bodies/deep", to: (canary as NSString).deletingLastPathComponent)
+      case .joined:
+        try SideFileTests.makeBodies(folder)
+        try link("c.bodies/deep\u{600}", to: (canary as NSString).deletingLastPathComponent)
+      case .otherFolder:
+        try files.createDirectory(atPath: folder + "/d.bodies", withIntermediateDirectories: false)
+        try files.copyItem(atPath: canary, toPath: "\(folder)/\(file)")
+      case .shaLink: try link(file, to: canary)
+      case .pipe:
+        try SideFileTests.makeBodies(folder)
+        try #require(mkfifo("\(folder)/\(file)", 0o600) == 0)
+      case .folder:
+        try files.createDirectory(atPath: "\(folder)/\(file)", withIntermediateDirectories: true)
+      case .missing: try SideFileTests.makeBodies(folder)
+      }
+    }
+  }
+
+  @Test("is refused where it is a link, lies elsewhere or is no regular file", arguments: Attack.allCases)
+  func refused(attack: Attack) async throws {
+    try await Self.withCassette(attack.file, attack.prepare) { world in
+      let error = #expect(throws: EnvironmentError.self) { try world.provision(.replay) }
+      #expect(error?.kind == .broken)
+      let message = error?.message ?? ""
+      #expect(message.contains(attack.file) && message.contains("c.har"), "\(message)")
+      // Neither its content nor its size.
+      #expect(!message.contains("canary 5f0c") && !message.contains("\(Self.secret.utf8.count) bytes"), "\(message)")
+      #expect(throws: EnvironmentError.self) { try CassetteVerifier.verify(world.location()) }
+      let stored = try CassetteReader.read(world.location())
+      let body = stored.cassette.interactions[0].response.body
+      #expect(throws: EnvironmentError.self) { try CassetteReader.bytes(of: body, in: world.location()) }
+    }
+  }
+
+  @Test("is served from the cassette's own folder, also by a hard link, and as Playwright names it")
+  func served() async throws {
+    for file in ["c.bodies/a.txt", "c.bodies/.hidden", Self.digest + ".txt"] {
+      let prepare = { (folder: String, canary: String) in
+        try Self.makeBodies(folder)
+        try #require(link(canary, "\(folder)/\(file)") == 0)
+      }
+      try await Self.withCassette(file, prepare) { world in
+        let report = try await world.run(.replay) { environment async throws in
+          #expect(try await environment.get("/a").text == Self.secret)
+        }
+        #expect(report.ok)
+        #expect(try CassetteVerifier.verify(world.location()).interactions == 1)
+      }
+    }
+  }
+
+  @Test("is served by a cassette that is itself a link, from the folder of the link")
+  func linkedCassette() async throws {
+    let prepare = { (folder: String, canary: String) in
+      try Self.makeBodies(folder)
+      try #require(link(canary, "\(folder)/c.bodies/a.txt") == 0)
+    }
+    try await Self.withCassette("c.bodies/a.txt", prepare) { world in
+      try #require(rename("\(world.folder)/c.har", "\(world.folder)/other.har") == 0)
+      try #require(symlink("other.har", "\(world.folder)/c.har") == 0)
+      try await world.run(.replay) { environment async throws in
+        #expect(try await environment.get("/a").text == Self.secret)
+      }
+    }
+  }
+
+  @Test("is refused when a link takes its place while the cassette is being replayed")
+  func replaced() async throws {
+    let prepare = { (folder: String, _: String) in
+      try Self.makeBodies(folder)
+      // As long as the canary, and too long to be kept in memory once it was served.
+      try Data(Self.secret.utf8).write(to: URL(fileURLWithPath: folder + "/c.bodies/a.txt"))
+    }
+    try await Self.withCassette("c.bodies/a.txt", prepare) { world in
+      let environment = try world.provision(.replay)
+      try #require(unlink("\(world.folder)/c.bodies/a.txt") == 0)
+      try #require(symlink("../../outside/canary", "\(world.folder)/c.bodies/a.txt") == 0)
+      let answer = try await environment.get("/a")
+      #expect(answer.status == 500 && !answer.text.contains(Self.secret))
+      _ = await environment.end()
+    }
+  }
+
+  @Test("is no string store that a link leads to, unless the HAR is a link too")
+  func strings() async throws {
+    try await withWorld { world in
+      try world.writeCassette(url: "http://a.test/a", text: "a")
+      try world.write(#"{"format":1,"algorithm":"uuid5-v1","seed":"s","strings":{}}"#, to: "other.json")
+      try #require(symlink("other.json", "\(world.folder)/c.strings.json") == 0)
+      let error = #expect(throws: EnvironmentError.self) { try world.provision(.replay) }
+      #expect(error?.message.contains("it is a symbolic link") == true)
+      try #require(rename("\(world.folder)/c.har", "\(world.folder)/other.har") == 0)
+      try #require(symlink("other.har", "\(world.folder)/c.har") == 0)
+      #expect(try CassetteReader.read(world.location()).strings.seed == "s")
+    }
+  }
+
+  /// What could be a link to somewhere else when something is recorded.
+  enum Written: String, CaseIterable {
+    case bodies = "c.bodies"
+    case partial = "c.har.partial"
+    case newHAR = "c.har.new"
+    case newStrings = "c.strings.json.new"
+    case before = "c.strings.json.before"
+  }
+
+  @Test("and no other file of it is written through a link, nor anything removed", arguments: Written.allCases)
+  func written(place: Written) async throws {
+    let upstream = try TestUpstream { _ in
+      Response(status: 200, headers: ["Content-Type": "image/png"], body: .bytes([UInt8](repeating: 7, count: 400_000)))
+    }
+    try await withWorld(upstream) { world in
+      try await world.record(["api": upstream.origin]) { _ = try await $0.get("/a") }
+      let files = FileManager.default
+      let outside = world.folder + "/outside"
+      // As a body of ours is named, so that it could be taken for one that is no longer used.
+      let names = [String(repeating: "0", count: 64) + ".bin", ".incoming-1-1", "canary"]
+      try files.createDirectory(atPath: outside, withIntermediateDirectories: false)
+      for name in names { try world.write(Self.secret, to: "outside/\(name)") }
+      if place == .bodies { try files.moveItem(atPath: world.folder + "/c.bodies", toPath: world.folder + "/moved") }
+      try files.createSymbolicLink(
+        atPath: "\(world.folder)/\(place.rawValue)",
+        withDestinationPath: place == .bodies ? outside : outside + "/canary")
+      for mode in [Mode.extend, .record] {
+        guard let environment = try? world.provision(mode, ["api": upstream.origin]) else { continue }
+        _ = try? await environment.get("/b")
+        _ = await environment.end()
+      }
+      _ = try? CassetteRecovery.recover(world.location())
+      _ = try? CassettePruner.remove([0], from: world.location())
+      #expect(try files.contentsOfDirectory(atPath: outside).sorted() == names.sorted())
+      for name in names { #expect(try world.read("outside/\(name)") == Self.secret) }
+    }
+  }
+}
