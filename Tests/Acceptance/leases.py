@@ -20,6 +20,8 @@ import support
 
 BINDERS = 8
 HELD = 40  # ports that each of them has at one time
+# In the middle of what the system hands out by itself, so that whoever binds any port comes by all the time.
+AREA = range(33_000, 60_900)
 
 
 def reusing(port):
@@ -29,6 +31,15 @@ def reusing(port):
     server.bind(("127.0.0.1", port))
     server.listen(8)
     return server
+
+
+def can_bind(port):
+    """Whether a server could have the port now. Connections that other programs closed keep theirs for a minute."""
+    try:
+        reusing(port).close()
+    except OSError:
+        return False
+    return True
 
 
 def by_portserver(address):
@@ -138,9 +149,9 @@ def main():
     total = options.processes * options.leases
     # A little more than all leases together: from the second generation on the pool is empty time and again. What the
     # binders have of it, and connections of former owners, are room that is needed besides.
-    count = total + total // 20 + BINDERS * HELD
-    # In the middle of what the system hands out by itself, so that whoever binds any port comes by all the time.
-    ports = daemon.own_ports(count, 33_000, 60_900)
+    free = sum(map(can_bind, AREA)) / len(AREA)
+    count = int((total + total // 20 + BINDERS * HELD) / free)
+    ports = daemon.own_ports(count, AREA.start, AREA.stop)
     address = f"@diorama-leases-{os.getpid()}"
     owners, binders = {}, []
 
