@@ -25,7 +25,7 @@ struct Settings {
     case traffic
     /// What an app pays for its controls.
     case app
-    /// What a change of an app's world costs while it runs.
+    /// What a change of an app's environment costs while it runs.
     case link
     /// What environments cost on a daemon.
     case daemon

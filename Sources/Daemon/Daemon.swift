@@ -8,7 +8,7 @@ import HTTPServer
 import LaunchContract
 import PortLeases
 
-/// The daemon: a host of environments and leases for every process on the machine, with its doors and its store.
+/// The daemon: a manager of environments and leases for every process on the machine, with its listeners and its store.
 ///
 /// ```swift
 /// let daemon = try await Daemon.start(options, log: log)
@@ -41,12 +41,12 @@ package final class Daemon: Sendable {
   /// Where it is reached.
   package let ready: ReadyLine
   /// What it hosts.
-  package let host: Host
+  package let manager: EnvironmentManager
   private let folder: StateFolder
   private let store: SQLiteStore
   private let server: HTTPServer
-  private let doors: ControlDoors
-  private let surface: ControlSurface
+  private let listeners: ControlListeners
+  private let control: ControlServer
   private let portserver: PortserverServer?
   private let files: ControlFiles
   private let heartbeat: Heartbeat
@@ -58,9 +58,9 @@ package final class Daemon: Sendable {
     var folder: StateFolder
     var store: SQLiteStore
     var files: ControlFiles
-    var doors: ControlDoors
+    var listeners: ControlListeners
     var server: HTTPServer
-    var host: Host
+    var manager: EnvironmentManager
   }
 
   /// Brings back what a killed daemon has left, and answers from then on.
@@ -78,23 +78,24 @@ package final class Daemon: Sendable {
     let store = try SQLiteStore(in: folder)
     let files = ControlFiles(folder: folder.path)
     try files.makeContracts()
-    let doors = try ControlDoors(options, files: files, log: log)
+    let listeners = try ControlListeners(options, files: files, log: log)
     do {
       var configuration = HTTPServer.Configuration()
       configuration.maximumConnections = OpenFiles.environmentConnections
       let server = try HTTPServer(configuration)
-      let host = try Host(
+      let manager = try EnvironmentManager(
         options.configuration, store: store, contracts: files.contracts, server: server, log: log)
-      let parts = Parts(folder: folder, store: store, files: files, doors: doors, server: server, host: host)
+      let parts = Parts(
+        folder: folder, store: store, files: files, listeners: listeners, server: server, manager: manager)
       do {
-        try await host.restore()
+        try await manager.restore()
         return try Daemon(parts, options, log: log)
       } catch {
         await server.stop(grace: .zero)
         throw error
       }
     } catch {
-      await doors.close(grace: .zero)
+      await listeners.close(grace: .zero)
       store.close()
       throw error
     }
@@ -104,25 +105,25 @@ package final class Daemon: Sendable {
     folder = parts.folder
     store = parts.store
     files = parts.files
-    doors = parts.doors
+    listeners = parts.listeners
     server = parts.server
-    host = parts.host
+    manager = parts.manager
     self.log = log
     isActivated = options.sockets.socket != nil
     // Those who know the token of a daemon that was killed go on with it.
     let token = parts.files.left()?.token ?? Secret(Self.randomToken())
-    surface = ControlSurface(
-      host, token: token, version: options.version, bodyLimit: options.configuration.limits.bodyBytes
+    control = ControlServer(
+      manager, token: token, version: options.version, bodyLimit: options.configuration.limits.bodyBytes
     ) { reason in
       log.error("a request could not be answered", ["reason": "\(reason)"])
     }
-    let control = "http://127.0.0.1:\(doors.port)"
-    ready = ReadyLine(control: control, socket: doors.socket, tokenFile: files.control, pid: getpid())
-    portserver = try Self.portserver(options.configuration.portserverAddress, host, log)
-    try doors.open(surface)
+    let control = "http://127.0.0.1:\(listeners.port)"
+    ready = ReadyLine(control: control, socket: listeners.socket, tokenFile: files.control, pid: getpid())
+    portserver = try Self.portserver(options.configuration.portserverAddress, manager, log)
+    try listeners.open(self.control)
     try files.write(
-      ControlFile(control: control, socket: doors.socket, token: token, pid: getpid()), port: doors.port)
-    let host = parts.host
+      ControlFile(control: control, socket: listeners.socket, token: token, pid: getpid()), port: listeners.port)
+    let manager = parts.manager
     let idleSeconds = options.configuration.idleSeconds
     heartbeat = Heartbeat { [idle = options.idle, lost = options.lost, folder = parts.folder] in
       guard folder.isThere else {
@@ -131,8 +132,8 @@ package final class Daemon: Sendable {
         lost()
         return false
       }
-      host.tick()
-      if let idle, host.isIdle(for: idleSeconds) {
+      manager.tick()
+      if let idle, manager.isIdle(for: idleSeconds) {
         log.info("nothing to do, the daemon leaves", ["seconds": .int(Int(idleSeconds))])
         idle()
         return false
@@ -140,7 +141,7 @@ package final class Daemon: Sendable {
       return true
     }
     log.notice(
-      "the daemon is ready", ["control": "\(control)", "socket": "\(doors.socket)", "state": "\(folder.path)"])
+      "the daemon is ready", ["control": "\(control)", "socket": "\(listeners.socket)", "state": "\(folder.path)"])
   }
 
   /// Whether the state folder is still its own; if not, nothing that it promised outlives it.
@@ -151,12 +152,12 @@ package final class Daemon: Sendable {
   package func stop() async {
     log.notice("the daemon ends")
     await heartbeat.stop()
-    surface.refuse()
+    control.refuse()
     await portserver?.stop()
-    await host.stop()
+    await manager.stop()
     // All journals have come to their end, and who follows one is given the time to read it.
-    await doors.close()
-    surface.close()
+    await listeners.close()
+    control.close()
     await server.stop()
     store.close()
     // A Unix socket that somebody else holds, such as systemd, stays a way to the next daemon, which is started by the
@@ -169,7 +170,7 @@ package final class Daemon: Sendable {
 
   /// Says in the log what it has and has done, and what the portserver has.
   package func logStatistics() {
-    let counters = host.counters()
+    let counters = manager.counters()
     log.notice(
       "statistics",
       [
@@ -185,11 +186,13 @@ package final class Daemon: Sendable {
 
   /// - Throws: when the address cannot be listened on; where it is the one that everybody has by default, another
   ///   user's daemon may have it, which is no reason not to start.
-  private static func portserver(_ address: String, _ host: Host, _ log: Log) throws -> PortserverServer? {
+  private static func portserver(_ address: String, _ manager: EnvironmentManager, _ log: Log) throws
+    -> PortserverServer?
+  {
     guard !address.isEmpty else { return nil }
     do throws(PortserverError) {
-      return try PortserverServer(address: address, pool: host.pool) { event in
-        host.noteUse()
+      return try PortserverServer(address: address, pool: manager.pool) { event in
+        manager.noteUse()
         switch event {
         case .leased(let port, let pid):
           log.debug("the portserver leased a port", ["port": .int(Int(port)), "pid": .int(Int(pid))])

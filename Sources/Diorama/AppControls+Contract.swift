@@ -8,15 +8,15 @@
     /// - Parameters:
     ///   - arguments: the app's arguments.
     ///   - environment: the app's environment.
-    ///   - catalogue: what the app declares; nil where it does not.
+    ///   - registry: what the app declares; nil where it does not.
     ///   - defaults: where the contract's user defaults go, asked for only if there are some; nil: nowhere.
-    ///   - credentials: the store of the live world; nil for the platform's.
+    ///   - credentials: the store of the live environment; nil for the platform's.
     ///   - patience: with an environment that does not answer.
     ///   - warn: takes one line for standard error.
-    /// - Returns: the live world where there is no contract.
+    /// - Returns: the live environment where there is no contract.
     /// - Throws: ``DioramaError``.
     package static func launch(
-      arguments: [String], environment: [String: String], declaring catalogue: Catalogue? = nil,
+      arguments: [String], environment: [String: String], declaring registry: ControlRegistry? = nil,
       defaults: (() -> UserDefaults)? = nil, credentials: @autoclosure () -> (any CredentialStore)? = nil,
       patience: Patience = Patience(), warn: @escaping @Sendable (String) -> Void
     ) throws(DioramaError) -> AppControls {
@@ -30,7 +30,7 @@
       if !contract.unknownFields.isEmpty {
         warn("members of the launch contract are not known here: \(contract.unknownFields.joined(separator: ", "))")
       }
-      let controls = try AppControls(contract, declaring: catalogue, patience: patience, warn: warn)
+      let controls = try AppControls(contract, declaring: registry, patience: patience, warn: warn)
       do {
         if let defaults { try contract.applyDefaults(to: defaults) }
       } catch {
@@ -40,12 +40,12 @@
       return controls
     }
 
-    /// The world of a contract; nothing is sent before the app asks for something.
+    /// The environment of a contract; nothing is sent before the app asks for something.
     package init(
-      _ contract: LaunchContract, declaring catalogue: Catalogue? = nil, patience: Patience = Patience(),
+      _ contract: LaunchContract, declaring registry: ControlRegistry? = nil, patience: Patience = Patience(),
       warn: @escaping @Sendable (String) -> Void
     ) throws(DioramaError) {
-      try catalogue?.check(contract)
+      try registry?.check(contract)
       environment = try contract.control.map { control throws(DioramaError) in
         try ControlAddress(control, patience: patience)
       }
@@ -68,23 +68,23 @@
             try ContractStrings(policy, seed: contract.seed, connection: connection, reporter: reporter)))
       }
       toggles = Toggles(
-        contract.toggles, known: catalogue?.names(.toggle),
+        contract.toggles, known: registry?.names(.toggle),
         report: { [reporter] name, value in reporter?.didRead(toggle: name, value: value) }, warn: warn)
-      values = Values(contract.values, known: catalogue?.names(.value), warn: warn)
+      values = Values(contract.values, known: registry?.names(.value), warn: warn)
       credentials = try InMemoryCredentialStore(contract.credentials)
       endpoints = try Endpoints(contract.endpoints, control: contract.control)
     }
 
-    /// Lets the environment change this world while the app runs, where the contract names one that does.
+    /// Lets the environment change this environment while the app runs, where the contract names one that does.
     ///
     /// The link lives as long as the environment, whatever the app keeps of its controls.
     package func follow(
       _ contract: LaunchContract, warn: @escaping @Sendable (String) -> Void
     ) throws(DioramaError) {
       guard let environment, let revision = contract.control?.revision, let timeline = clock.timeline else { return }
-      let world = EnvironmentLink.World(
+      let controls = EnvironmentLink.Controls(
         timeline: timeline, toggles: { [toggles] in toggles.update($0) }, values: { [values] in values.update($0) })
-      try EnvironmentLink(contract, environment, revision: revision, world: world, reporter: reporter, warn: warn)
+      try EnvironmentLink(contract, environment, revision: revision, controls: controls, reporter: reporter, warn: warn)
         .start()
     }
   }

@@ -51,11 +51,11 @@ public struct AppControls: Sendable {
   /// let controls = try AppControls.launch(declaring: [.toggle(.skipOnboarding), .value(.location)])
   /// ```
   ///
-  /// - Parameter catalogue: what a test can set in this app: a misspelt name ends the launch.
+  /// - Parameter registry: what a test can set in this app: a misspelt name ends the launch.
   /// - Returns: the live world where there is no contract.
   /// - Throws: ``DioramaError`` as ``launch()`` does, and when the contract sets what is not declared.
-  public static func launch(declaring catalogue: Catalogue) throws(DioramaError) -> AppControls {
-    try launch(declaring: catalogue, credentials: platformCredentialStore())
+  public static func launch(declaring registry: ControlRegistry) throws(DioramaError) -> AppControls {
+    try launch(declaring: registry, credentials: platformCredentialStore())
   }
 
   /// Does what ``launch()`` does, for an app that has a credential store of its own.
@@ -66,17 +66,17 @@ public struct AppControls: Sendable {
   /// ```
   ///
   /// - Parameters:
-  ///   - catalogue: what a test can set in this app; nil: nothing is checked.
+  ///   - registry: what a test can set in this app; nil: nothing is checked.
   ///   - credentials: the store of the live world. Under a contract it is not even made: the app gets one in memory,
   ///     with what the test has put in.
   /// - Returns: the live world where there is no contract.
   /// - Throws: ``DioramaError`` when the contract is broken or of a later version.
   public static func launch(
-    declaring catalogue: Catalogue? = nil, credentials: @autoclosure () -> any CredentialStore
+    declaring registry: ControlRegistry? = nil, credentials: @autoclosure () -> any CredentialStore
   ) throws(DioramaError) -> AppControls {
     #if DEBUG || Controlled
       return try launch(
-        arguments: CommandLine.arguments, environment: ProcessInfo.processInfo.environment, declaring: catalogue,
+        arguments: CommandLine.arguments, environment: ProcessInfo.processInfo.environment, declaring: registry,
         defaults: { .standard }, credentials: credentials(),
         warn: { FileHandle.standardError.write(Data("diorama: \($0.escapedForTerminal)\n".utf8)) })
     #else

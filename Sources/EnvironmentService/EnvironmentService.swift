@@ -10,7 +10,7 @@ package final class EnvironmentService: Sendable {
   /// Whether somebody else stops it.
   private let isServerShared: Bool
   private let client = UpstreamClient()
-  private let shelf: CassetteShelf
+  private let cache: CassetteCache
 
   /// - Parameter threads: server threads; nil for as many as there are processors, at most four.
   /// - Throws: an ``EnvironmentError`` when the system gives no threads or descriptors.
@@ -20,44 +20,44 @@ package final class EnvironmentService: Sendable {
     do {
       server = try HTTPServer(configuration)
       isServerShared = false
-      shelf = CassetteShelf()
+      cache = CassetteCache()
     } catch {
       throw EnvironmentError(.inputOutput, "\(error)")
     }
   }
 
   /// - Parameter server: where environments listen; whoever made it stops it.
-  package convenience init(server: HTTPServer) { self.init(server: server, shelf: CassetteShelf()) }
+  package convenience init(server: HTTPServer) { self.init(server: server, cache: CassetteCache()) }
 
-  init(server: HTTPServer, shelf: CassetteShelf) {
+  init(server: HTTPServer, cache: CassetteCache) {
     self.server = server
-    self.shelf = shelf
+    self.cache = cache
     isServerShared = true
   }
 
-  /// Makes a world: opens the cassette, leases the endpoints' ports, starts the timeline.
+  /// Makes an environment: opens the cassette, leases the endpoints' ports, starts the timeline.
   ///
   /// - Parameters:
   ///   - specification: what the test asks for.
-  ///   - hosting: what a daemon adds.
+  ///   - hooks: what a daemon adds.
   ///   - snapshot: an environment that is to go on after its process was killed, with the snapshot's own specification,
   ///     id and token.
   /// - Returns: the environment, which answers from now on.
   /// - Throws: an ``EnvironmentError``; nothing is left behind then, but for the recording of one that was to go on.
   package func provision(
-    _ specification: EnvironmentSpecification, hosting: Hosting = Hosting(),
+    _ specification: EnvironmentSpecification, hooks: EnvironmentHooks = EnvironmentHooks(),
     restoring snapshot: EnvironmentSnapshot? = nil
   ) throws(EnvironmentError) -> Environment {
-    if let snapshot { return try make(Provisioning.plan(restoring: snapshot, shelf: shelf), hosting) }
-    return try make(Provisioning.plan(specification, hosting: hosting, shelf: shelf), hosting)
+    if let snapshot { return try make(Provisioning.plan(restoring: snapshot, cache: cache), hooks) }
+    return try make(Provisioning.plan(specification, hooks: hooks, cache: cache), hooks)
   }
 
-  private func make(_ plan: Environment.Plan, _ hosting: Hosting) throws(EnvironmentError) -> Environment {
+  private func make(_ plan: Environment.Plan, _ hooks: EnvironmentHooks) throws(EnvironmentError) -> Environment {
     var plan = plan
     do throws(EnvironmentError) {
       if let path = plan.specification.journalFile { plan.state.journalFile = try JournalFile(path) }
       return try Environment(
-        plan, hosting: hosting, listen: hosting.listen ?? { [server] in try server.listen(handler: $0) },
+        plan, hooks: hooks, listen: hooks.listen ?? { [server] in try server.listen(handler: $0) },
         client: plan.mode.mayReachNetwork ? client : nil)
     } catch {
       if plan.isRestored { plan.recorder?.release() } else { plan.recorder?.discard() }

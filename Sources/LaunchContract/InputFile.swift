@@ -60,11 +60,12 @@ package struct InputFile: ~Copyable {
     return descriptor
   }
 
-  /// Reads all that follows. Read, not mapped: a file that shrinks under a map would end the process.
+  /// Reads a text file to its end. Read, not mapped: a file that shrinks under a map would end the process.
   ///
   /// - Parameter limit: the most bytes there may be.
   /// - Returns: the bytes.
-  /// - Throws: ``InputFileError`` when reading fails, or there is more.
+  /// - Throws: ``InputFileError`` when reading fails, there is more, or a large file begins with a zero byte. No text does, and
+  ///   a file that is all hole would be read into gigabytes of memory before a parser rejects its first byte.
   package func read(atMost limit: Int) throws(InputFileError) -> Data {
     try checkSize(atMost: limit)
     // A file with holes may say that it has more than there is memory for.
@@ -73,6 +74,9 @@ package struct InputFile: ~Copyable {
     while true {
       let count = buffer.withUnsafeMutableBytes { Foundation.read(descriptor, $0.baseAddress, $0.count) }
       if count > 0 {
+        guard size < 64 << 20 || !data.isEmpty || buffer[0] != 0 else {
+          throw InputFileError(code: EINVAL, reason: "it is not text: it begins with a zero byte")
+        }
         guard count <= limit - data.count else { throw InputFileError(tooLarge: limit) }
         data.append(contentsOf: buffer[..<count])
       } else if count == 0 {

@@ -67,6 +67,16 @@ struct InputFileTests {
     #expect(outcome.words.contains(name) && outcome.words.contains("it is larger than"), "\(outcome.words)")
   }
 
+  @Test("is refused by its first byte, before the rest is read", arguments: ["c.har", "c.strings.json"])
+  func allHole(name: String) async throws {
+    try folder.write(Self.har, to: "c.har")
+    try folder.write("", to: name)
+    try #require(truncate(folder.file(name), 1 << 30) == 0)
+    let outcome = try await Diorama.run(["run", "--mode", "replay", "--cassette", folder.file("c"), "--", "true"])
+    #expect(outcome.status == 74)
+    #expect(outcome.words.contains("it is not text: it begins with a zero byte"), "\(outcome.words)")
+  }
+
   @Test("is refused where a person names it", arguments: ["device", "folder"])
   func named(kind: String) async throws {
     try folder.write(Self.har, to: "c.har")

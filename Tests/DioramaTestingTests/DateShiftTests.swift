@@ -14,15 +14,15 @@ struct DateShiftTests {
       jwt: [.init("secret", kid: "k")])
     #expect(!"\(shift)".contains("\"secret\""))
     let identity = TestIdentity(outsideOfTestsIn: "/tmp/Tests/Some.swift")
-    let world = try Settings(mode: .mock).inside(Settings(shift: shift)).specification(for: identity, variables: [:])
+    let backend = try Settings(mode: .mock).inside(Settings(shift: shift)).specification(for: identity, variables: [:])
     #expect(
-      String(decoding: try ContractJSON.encode(world.shift), as: UTF8.self)
+      String(decoding: try ContractJSON.encode(backend.shift), as: UTF8.self)
         == #"{"dates":["$.day"],"epochMilliseconds":["$.ms"],"epochSeconds":["$.exp"],"jwt":[{"kid":"k","text":"secret"}],"keep":["$.born"]}"#
     )
     #expect(Settings(shift: .init()).inside(Settings(shift: shift)).shift == TestEnvironment.DateShift())
     #expect(try Settings(mode: .mock).specification(for: identity, variables: [:]).shift == nil)
     // A daemon is asked for the same.
-    #expect(try ProvisioningRequest(world).shift == shift.rules)
+    #expect(try ProvisioningRequest(backend).shift == shift.rules)
   }
 
   @Test("hold for the environment of a test")

@@ -38,9 +38,10 @@ struct MatchingRulesTests {
     let test = Settings(rules: [], order: .state).inside(suite)
     #expect(test.rules == [])
     let identity = TestIdentity(outsideOfTestsIn: "/tmp/Tests/Some.swift")
-    let world = try Settings(mode: .mock, rules: Self.rules, order: .state).specification(for: identity, variables: [:])
-    #expect(world.rules?.rules.count == 2)
-    #expect(world.order?.rawValue == "state")
+    let backend = try Settings(mode: .mock, rules: Self.rules, order: .state).specification(
+      for: identity, variables: [:])
+    #expect(backend.rules?.rules.count == 2)
+    #expect(backend.order?.rawValue == "state")
   }
 
   @Test("hold for the environment of a test")

@@ -4,7 +4,7 @@ import LaunchContract
 import Testing
 
 /// The contract that a program finds.
-func contract(of environment: TestApplication.Surroundings = .current) async throws -> LaunchContract {
+func contract(of environment: TestApplication.LaunchContext = .current) async throws -> LaunchContract {
   let app = shell(#"printf %s "$DIORAMA_CONTRACT""#, in: environment)
   app.passesArgumentPairs = false
   try await app.launch()

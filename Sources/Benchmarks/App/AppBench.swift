@@ -3,7 +3,7 @@ import Foundation
 
 /// What an app pays for its controls: each beside the plain thing that it replaces, in turn, in one run.
 ///
-/// The world under control is a real one: an environment in replay, whose contract the app finds as any app does.
+/// The replayed under control is a real one: an environment in replay, whose contract the app finds as any app does.
 enum AppBench {
   private static let draws = 20_000
 
@@ -12,10 +12,10 @@ enum AppBench {
     say(machine())
     say("\nmedians of seven rounds in turn, nanoseconds for one\n")
     let live = try AppControls.launch()
-    let small = try ReplayedWorld(strings: 100)
-    let large = try ReplayedWorld(strings: draws * Comparison.rounds)
+    let small = try ReplayedEnvironment(strings: 100)
+    let large = try ReplayedEnvironment(strings: draws * Comparison.rounds)
     let controlled = try small.launch()
-    guard controlled.clock.now == ReplayedWorld.start else {
+    guard controlled.clock.now == ReplayedEnvironment.start else {
       throw BenchError("this build reads no contract; build it with --traits Controlled")
     }
     var all = try launches(small)
@@ -30,7 +30,7 @@ enum AppBench {
     return all.allSatisfy(\.isKept)
   }
 
-  private static func launches(_ world: ReplayedWorld) throws -> [Comparison] {
+  private static func launches(_ replayed: ReplayedEnvironment) throws -> [Comparison] {
     let environment = { ProcessInfo.processInfo.environment.count }
     return [
       try Comparison(
@@ -38,7 +38,7 @@ enum AppBench {
         plain: environment, ours: { try AppControls.launch() }),
       try Comparison(
         "launch() with a contract", beside: "environment", count: 50, limit: .nanoseconds(5_000_000),
-        plain: environment, ours: world.launch),
+        plain: environment, ours: replayed.launch),
     ]
   }
 

@@ -3,7 +3,7 @@ import EnvironmentService
 import Foundation
 import LaunchContract
 
-/// What a test waits for when it changes the world of an app in another process, and what that app pays for listening.
+/// What a test waits for when it changes the environment of an app in another process, and what that app pays for listening.
 enum LinkBench {
   private static let rounds = 2_000
   private static let idleSeconds = 5.0

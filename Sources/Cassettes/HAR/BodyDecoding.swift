@@ -2,7 +2,7 @@ import LaunchContract
 
 extension HAR.EntryDecoder {
   /// The body in `response.content`.
-  func responseBody(_ content: JSONOutline.Value?) throws(CassetteError) -> RecordedBody {
+  func responseBody(_ content: JSONIndex.Value?) throws(CassetteError) -> RecordedBody {
     guard let content else { return .empty }
     let member = "response.content"
     if let file = try file(content, member) {
@@ -19,7 +19,7 @@ extension HAR.EntryDecoder {
   }
 
   /// The body in `request.postData`.
-  func requestBody(_ postData: JSONOutline.Value?, bodySize: Int?) throws(CassetteError) -> RecordedBody {
+  func requestBody(_ postData: JSONIndex.Value?, bodySize: Int?) throws(CassetteError) -> RecordedBody {
     guard let postData else { return .empty }
     let member = "request.postData"
     if let file = try file(postData, member) {
@@ -35,7 +35,7 @@ extension HAR.EntryDecoder {
   }
 
   private func bytes(
-    _ text: JSONOutline.Value, encoding: String, type: String?, length: Int?, _ member: String
+    _ text: JSONIndex.Value, encoding: String, type: String?, length: Int?, _ member: String
   ) throws(CassetteError) -> [UInt8] {
     switch encoding.lowercased() {
     case "base64":
@@ -97,7 +97,7 @@ extension HAR.EntryDecoder {
   }
 
   /// The name of a side file, which has to lie in the HAR's folder or below.
-  private func file(_ body: JSONOutline.Value, _ member: String) throws(CassetteError) -> String? {
+  private func file(_ body: JSONIndex.Value, _ member: String) throws(CassetteError) -> String? {
     guard let value = body["_file"], !value.isNull else { return nil }
     guard let name = value.string, !name.isEmpty else { throw failure("\(member)._file is not a file's name") }
     let parts = name.utf8.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
@@ -110,7 +110,7 @@ extension HAR.EntryDecoder {
   }
 
   /// The body of a form of which only the fields were saved.
-  private func rebuiltForm(_ params: [JSONOutline.Value], type: String) -> [UInt8] {
+  private func rebuiltForm(_ params: [JSONIndex.Value], type: String) -> [UInt8] {
     guard !params.isEmpty else { return [] }
     let boundary = type.utf8.firstRange(of: "boundary=".utf8).map { type[$0.upperBound...].prefix { $0 != ";" } }
     guard type.lowercased().hasPrefix("multipart/"), let boundary else {

@@ -29,7 +29,7 @@ extension HAR {
     /// Who wrote the file.
     var author: Author
 
-    func decode(_ entry: JSONOutline.Value) throws(CassetteError) -> Outcome {
+    func decode(_ entry: JSONIndex.Value) throws(CassetteError) -> Outcome {
       guard entry.isObject else { throw failure("it is not an object") }
       let request = try member("request", of: entry, "")
       let url = withoutFragment(try text("url", of: request, "request."))
@@ -70,15 +70,15 @@ extension HAR {
     }
 
     private func member(
-      _ key: StaticString, of value: JSONOutline.Value, _ path: String
-    ) throws(CassetteError) -> JSONOutline.Value {
+      _ key: StaticString, of value: JSONIndex.Value, _ path: String
+    ) throws(CassetteError) -> JSONIndex.Value {
       guard let member = value[key], !member.isNull else { throw failure("\(path)\(key) is missing") }
       guard member.isObject else { throw failure("\(path)\(key) is not an object") }
       return member
     }
 
     private func text(
-      _ key: StaticString, of value: JSONOutline.Value, _ path: String
+      _ key: StaticString, of value: JSONIndex.Value, _ path: String
     ) throws(CassetteError) -> String {
       guard let member = value[key], !member.isNull else { throw failure("\(path)\(key) is missing") }
       guard let text = member.string else { throw failure("\(path)\(key) is not a string") }
@@ -86,14 +86,14 @@ extension HAR {
       return text
     }
 
-    private func status(of response: JSONOutline.Value) throws(CassetteError) -> Int {
+    private func status(of response: JSONIndex.Value) throws(CassetteError) -> Int {
       guard let member = response["status"], !member.isNull else { throw failure("response.status is missing") }
       guard let status = member.int else { throw failure("response.status is not a whole number") }
       return status
     }
 
     /// Entries that were no exchange of HTTP messages with a server.
-    private func reasonToSkip(url: String, entry: JSONOutline.Value) -> String? {
+    private func reasonToSkip(url: String, entry: JSONIndex.Value) -> String? {
       // By bytes, where that will do: to find characters takes longer than all else that is done with a URL.
       let isPlain = url.utf8.starts(with: "http://".utf8) || url.utf8.starts(with: "https://".utf8)
       let scheme = isPlain ? "http" : url.prefix { $0 != ":" }.lowercased()
@@ -115,13 +115,13 @@ extension HAR {
     ///
     /// Where a tool has left them out altogether, the type
     /// of the body stands in for them.
-    private func headers(of message: JSONOutline.Value, typedBy body: JSONOutline.Value?) -> Headers {
+    private func headers(of message: JSONIndex.Value, typedBy body: JSONIndex.Value?) -> Headers {
       guard let elements = message["headers"]?.array else { return typed(Headers(), by: body) }
       let headers = fields(elements)
       return author == .diorama ? headers : typed(headers, by: body)
     }
 
-    private func fields(_ elements: JSONOutline.Value.Elements?) -> Headers {
+    private func fields(_ elements: JSONIndex.Value.Elements?) -> Headers {
       guard let elements else { return Headers() }
       var fields: [Headers.Field] = []
       fields.reserveCapacity(elements.count)
@@ -141,7 +141,7 @@ extension HAR {
     }
 
     /// A type that a tool knows but does not list among the fields.
-    private func typed(_ headers: Headers, by body: JSONOutline.Value?) -> Headers {
+    private func typed(_ headers: Headers, by body: JSONIndex.Value?) -> Headers {
       guard headers["Content-Type"] == nil, let type = body?["mimeType"]?.string, !type.isEmpty, type != unknownType
       else { return headers }
       return Headers(headers.fields + [Headers.Field("Content-Type", type)])

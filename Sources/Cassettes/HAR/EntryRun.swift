@@ -17,7 +17,7 @@ extension HAR {
     private(set) var losses: HARLosses?
 
     private var decoder: EntryDecoder
-    private var outline = JSONOutline()
+    private var outline = JSONIndex()
     private let author: EntryDecoder.Author
     private let isDone: @Sendable (Range<Int>) -> Void
     /// How far that has been told.

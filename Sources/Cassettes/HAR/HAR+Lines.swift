@@ -42,7 +42,7 @@ extension HAR {
     line: UnsafeRawBufferPointer, name: String = "the partial recording", number: Int? = nil
   ) throws(CassetteError) -> Interaction {
     let decoder = EntryDecoder(name: name, number: number, author: .diorama)
-    var outline = JSONOutline()
+    var outline = JSONIndex()
     do {
       var reader = JSONReader(line)
       try outline.read(&reader)

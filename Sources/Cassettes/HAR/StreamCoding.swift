@@ -19,7 +19,7 @@ extension HAR {
 
 extension HAR.EntryDecoder {
   /// When the parts of a body came: pairs of milliseconds and bytes.
-  func parts(_ content: JSONOutline.Value?) throws(CassetteError) -> [BodyPart] {
+  func parts(_ content: JSONIndex.Value?) throws(CassetteError) -> [BodyPart] {
     guard let value = content?["_diorama"]?["parts"], !value.isNull else { return [] }
     guard let pairs = value.array else { throw failure("response.content._diorama.parts is no array") }
     var parts: [BodyPart] = []
@@ -38,7 +38,7 @@ extension HAR.EntryDecoder {
   }
 
   /// How a body came to its end.
-  func end(_ content: JSONOutline.Value?) -> BodyEnd {
+  func end(_ content: JSONIndex.Value?) -> BodyEnd {
     guard let notes = content?["_diorama"], notes["cut"]?.bool == true else { return .whole }
     return notes["open"]?.bool == true ? .open : .cut
   }

@@ -45,7 +45,7 @@ extension HAR {
 
 extension HAR.EntryDecoder {
   /// The messages of an entry that we wrote; nil for one that is no WebSocket, or another tool's.
-  func webSocket(_ entry: JSONOutline.Value) throws(CassetteError) -> [WebSocketFrame]? {
+  func webSocket(_ entry: JSONIndex.Value) throws(CassetteError) -> [WebSocketFrame]? {
     guard case .diorama = author, let messages = entry["_webSocketMessages"]?.array else { return nil }
     var frames: [WebSocketFrame] = []
     for message in messages {
@@ -65,7 +65,7 @@ extension HAR.EntryDecoder {
   }
 
   private func content(
-    _ message: JSONOutline.Value, _ kind: WebSocketMessage.Kind, _ place: String
+    _ message: JSONIndex.Value, _ kind: WebSocketMessage.Kind, _ place: String
   ) throws(CassetteError) -> WebSocketMessage {
     let data = message["data"]?.string ?? ""
     switch kind {
@@ -80,7 +80,7 @@ extension HAR.EntryDecoder {
   }
 
   /// Whether an entry that we wrote asked for a WebSocket.
-  func asksForWebSocket(_ entry: JSONOutline.Value) -> Bool {
+  func asksForWebSocket(_ entry: JSONIndex.Value) -> Bool {
     guard case .diorama = author else { return false }
     return entry["_resourceType"]?.string == "websocket"
       || entry["_webSocketMessages"]?.array != nil

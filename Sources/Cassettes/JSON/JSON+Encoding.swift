@@ -20,7 +20,7 @@ extension JSON {
   /// - Parameters:
   ///   - output: What it is appended to.
   ///   - style: How it is laid out.
-  ///   - level: In `.pretty`, how deep the surroundings are already indented.
+  ///   - level: In `.pretty`, how deep the context are already indented.
   package func encode(into output: inout [UInt8], style: Style, level: Int = 0) {
     // Not recursive, as reading is not: see `JSONReader.value`.
     var open: [Container] = []

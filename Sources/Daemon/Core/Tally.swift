@@ -2,9 +2,9 @@ import HTTPMessages
 
 /// What has been counted since the daemon began.
 final class Tally: Sendable {
-  private let state = Guarded(HostCounters())
+  private let state = Guarded(EnvironmentCounters())
 
-  var counters: HostCounters { state.withLock { $0 } }
+  var counters: EnvironmentCounters { state.withLock { $0 } }
 
-  func change(_ body: (inout HostCounters) -> Void) { state.withLock { body(&$0) } }
+  func change(_ body: (inout EnvironmentCounters) -> Void) { state.withLock { body(&$0) } }
 }

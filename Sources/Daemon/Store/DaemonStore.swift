@@ -5,7 +5,7 @@ package import Foundation
 /// Documents are the callers' JSON; a store looks into none. Each call is one change: all of it or none. What a call has
 /// stored when it returns survives `kill -9` of this process (not a power cut), and calls may come from any thread that
 /// may wait: a save takes some ten microseconds, and those who come at the same time share a transaction. Nothing here
-/// is asynchronous, since the host has threads that may wait.
+/// is asynchronous, since the manager has threads that may wait.
 package protocol DaemonStore: Sendable {
   /// Everything but the journal.
   func load() throws(StoreError) -> StoredState

@@ -17,7 +17,7 @@
   /// One that is away is not lost for ``Patience/again``: the thread asks until it is back, and says nothing of it.
   final class EnvironmentLink: @unchecked Sendable {
     /// What the steps change.
-    struct World: Sendable {
+    struct Controls: Sendable {
       var timeline: Timeline
       var toggles: @Sendable ([String: ContractValue]) -> Void
       var values: @Sendable ([String: ContractValue]) -> Void
@@ -26,7 +26,7 @@
     /// Seconds that a question waits for something new.
     private static let wait = 25
 
-    private let world: World
+    private let controls: Controls
     private let acknowledgements: ControlConnection
     private let reports: SleeperReports
     private let reporter: UsageReporter?
@@ -41,17 +41,17 @@
     private var watch = 0
 
     /// - Parameters:
-    ///   - contract: what the world is at first.
+    ///   - contract: what the environment is at first.
     ///   - address: where the environment is.
     ///   - revision: the last step that the contract has in it.
-    ///   - world: what the steps change.
+    ///   - controls: what the steps change.
     ///   - reporter: tells what the app has read, before a step is acknowledged.
     ///   - warn: takes one line for standard error.
     init(
-      _ contract: LaunchContract, _ address: ControlAddress, revision: Int, world: World,
+      _ contract: LaunchContract, _ address: ControlAddress, revision: Int, controls: Controls,
       reporter: UsageReporter?, warn: @escaping @Sendable (String) -> Void
     ) {
-      self.world = world
+      self.controls = controls
       self.revision = revision
       self.reporter = reporter
       self.warn = warn
@@ -60,7 +60,7 @@
       follower = Self.name()
       questions = StateQuestions(address, follower: follower)
       acknowledgements = ControlConnection(address)
-      reports = SleeperReports(world.timeline, acknowledgements, reporter, follower: follower)
+      reports = SleeperReports(controls.timeline, acknowledgements, reporter, follower: follower)
     }
 
     /// Follows from here on.
@@ -95,7 +95,7 @@
 
     private func lose(_ error: DioramaError) {
       reports.begin(0)
-      world.timeline.fail(error)
+      controls.timeline.fail(error)
     }
 
     /// One question, and all that follows from its answer.
@@ -130,23 +130,23 @@
       var answer = Acknowledgement(follower: follower, revision: step.revision)
       if let patch = step.toggles {
         toggles.merge(patch: patch)
-        world.toggles(toggles)
+        controls.toggles(toggles)
       }
       if let patch = step.values {
         values.merge(patch: patch)
-        world.values(values)
+        controls.values(values)
       }
       do throws(DioramaError) {
-        if let clock = step.clock { try world.timeline.change(to: clock) }
-        if let advance = step.advance { answer.woken = try world.timeline.advance(by: advance.duration) }
+        if let clock = step.clock { try controls.timeline.change(to: clock) }
+        if let advance = step.advance { answer.woken = try controls.timeline.advance(by: advance.duration) }
         if let text = step.set {
           guard let date = RFC3339.parse(text) else { throw DioramaError(.control, "set: '\(text)' is no instant") }
-          answer.woken = try world.timeline.set(to: date)
+          answer.woken = try controls.timeline.set(to: date)
         }
       } catch {
         answer.error = error.description
       }
-      answer.now = RFC3339.formatExactly(world.timeline.now)
+      answer.now = RFC3339.formatExactly(controls.timeline.now)
       return answer
     }
 

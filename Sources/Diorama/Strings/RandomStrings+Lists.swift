@@ -28,7 +28,7 @@ extension RandomStrings {
   /// A list in random order.
   ///
   /// ```swift
-  /// let questions = try controls.strings.shuffle("questions", of: catalogue.questions)
+  /// let questions = try controls.strings.shuffle("questions", of: registry.questions)
   /// ```
   ///
   /// Under a contract the order is specified to the bit, unlike that of Swift's own `shuffled(using:)`, which may change

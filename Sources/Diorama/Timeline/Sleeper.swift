@@ -3,7 +3,7 @@ import Foundation
 /// Something that ends once, for one receiver, which may come before or after the end.
 ///
 /// Nobody is called from here: each step returns what is to be done after the lock.
-struct Ending {
+struct Completion {
   typealias Outcome = Result<Void, any Error>
   typealias Receiver = @Sendable (Outcome) -> Void
 
@@ -46,7 +46,7 @@ final class Sleeper: @unchecked Sendable {
   }
 
   let alarm: Alarm
-  var ending = Ending()
+  var ending = Completion()
   /// In its scale: since counting began, or since the reference date. Set by the registration.
   var deadline = Duration.zero
   /// The how-manieth; nil before.

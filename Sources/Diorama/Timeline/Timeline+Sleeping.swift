@@ -25,7 +25,7 @@ extension Timeline {
   /// - Parameters:
   ///   - sleeper: a fresh one, or one registered without a receiver.
   ///   - receiver: told of its end; called under no lock. A sleeper may be given one later.
-  func register(_ sleeper: Sleeper, _ receiver: Ending.Receiver? = nil) {
+  func register(_ sleeper: Sleeper, _ receiver: Completion.Receiver? = nil) {
     update { inside, moment in
       if sleeper.registration == nil, sleeper.ending.outcome == nil {
         inside.registrations += 1

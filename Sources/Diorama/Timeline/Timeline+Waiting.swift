@@ -5,7 +5,7 @@ final class SleeperWaiter: @unchecked Sendable {
   let isMet: @Sendable (Timeline.Inside) -> Bool
   /// Whether it is told when the timeline fails.
   let isEndedByFailure: Bool
-  var ending = Ending()
+  var ending = Completion()
 
   init(isEndedByFailure: Bool, _ isMet: @escaping @Sendable (Timeline.Inside) -> Bool) {
     self.isEndedByFailure = isEndedByFailure
@@ -72,7 +72,7 @@ extension Timeline {
     }
   }
 
-  private func add(_ waiter: SleeperWaiter, _ receiver: @escaping Ending.Receiver) {
+  private func add(_ waiter: SleeperWaiter, _ receiver: @escaping Completion.Receiver) {
     update { inside, _ in
       inside.then(waiter.ending.receive(receiver))
       guard waiter.ending.outcome == nil else { return }

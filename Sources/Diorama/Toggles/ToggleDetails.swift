@@ -58,7 +58,7 @@ extension Toggles {
         } else if let problem = resolution.problem {
           error = (.typeMismatch, problem)
         } else if let known = store.hooks.known, !known.contains(declared.name) {
-          error = (.flagNotFound, Catalogue.unknown("the toggle \(declared.name)", declared.name, among: known))
+          error = (.flagNotFound, ControlRegistry.unknown("the toggle \(declared.name)", declared.name, among: known))
         }
       }
     #endif

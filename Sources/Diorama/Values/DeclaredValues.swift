@@ -83,7 +83,7 @@
       }
       if let known = hooks.known {
         for name in values.keys.sorted() where !known.contains(name) {
-          complain(Catalogue.unknown("the \(hooks.noun) \(name), which the test has set,", name, among: known))
+          complain(ControlRegistry.unknown("the \(hooks.noun) \(name), which the test has set,", name, among: known))
         }
       }
       for observer in observers { observer.look() }
@@ -122,7 +122,8 @@
       }
       if let problem = resolution.problem { complain(problem + "; the app goes on with its default") }
       if let known = hooks.known, given == nil, !known.contains(declared.name) {
-        complain(Catalogue.unknown("the \(hooks.noun) \(declared.name), which was read,", declared.name, among: known))
+        complain(
+          ControlRegistry.unknown("the \(hooks.noun) \(declared.name), which was read,", declared.name, among: known))
       }
       if isNew { hooks.report(reading.name, reading.value) }
       return resolution

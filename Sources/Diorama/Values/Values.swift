@@ -4,7 +4,7 @@ import LaunchContract
 /// Whatever else a test has for the app, by name: a place, an account, a whole object.
 ///
 /// ```swift
-/// let here = controls.values[.location]     // declared: a ContractKey with a default
+/// let here = controls.values[.location]     // declared: a ValueKey with a default
 /// let note = controls.values["note"]        // by its name alone
 /// ```
 public struct Values: Sendable {
@@ -21,7 +21,7 @@ public struct Values: Sendable {
   ///
   /// A value of another type than the key's counts as none and is complained of on standard error, once.
   @inlinable
-  public subscript<Value>(_ key: ContractKey<Value>) -> Value {
+  public subscript<Value>(_ key: ValueKey<Value>) -> Value {
     reader.value(key.declared)
   }
 
@@ -63,7 +63,7 @@ public struct Values: Sendable {
   ///
   /// - Parameter key: the value to follow.
   /// - Returns: the values, for one loop.
-  public func changes<Value>(of key: ContractKey<Value>) -> AsyncStream<Value> {
+  public func changes<Value>(of key: ValueKey<Value>) -> AsyncStream<Value> {
     #if DEBUG || Controlled
       if let store = reader.store { return store.changes(of: key.declared) }
     #endif

@@ -42,28 +42,28 @@ enum RunCommand {
       try supervisor.run(spawn, timeout: options.timeout, watching: guardian)
     }
     guardian.dismiss()
-    let ending: Supervisor.Ending
+    let outcome: Supervisor.Outcome
     switch result {
     case .success(let success):
-      ending = success
+      outcome = success
     case .failure(let error):
       terminal.error(error.message)
-      ending = Supervisor.Ending(status: error.status, isTimedOut: false)
+      outcome = Supervisor.Outcome(status: error.status, isTimedOut: false)
     }
-    if ending.isTimedOut, let timeout = options.timeout {
+    if outcome.isTimedOut, let timeout = options.timeout {
       environment.fail("the command was ended after \(timeout) s")
     }
     var (report, sealed) = terminal.progress("sealing the recording") {
       blocking {
         await service.stop()
-        return await environment.end(keepingEmptyRecording: ending.status == 0)
+        return await environment.end(keepingEmptyRecording: outcome.status == 0)
       }
     }
-    report.commandStatus = ending.status
+    report.commandStatus = outcome.status
     withExtendedLifetime((ports, sockets)) {}
     terminal.report(
       ReportText(report, cassette: specification.cassette.map { "\($0).har" }, wholeIn: "--report FILE"))
-    let status = exitStatus(ending, report: report, sealed: sealed, environment: environment)
+    let status = exitStatus(outcome, report: report, sealed: sealed, environment: environment)
     do throws(EnvironmentError) {
       try reportFile?.write(report)
     } catch {
@@ -75,10 +75,10 @@ enum RunCommand {
 
   /// The command's own status, unless it succeeded in a world that did not hold.
   private static func exitStatus(
-    _ ending: Supervisor.Ending, report: Report, sealed: Result<CassetteSealer.Outcome?, EnvironmentError>,
+    _ outcome: Supervisor.Outcome, report: Report, sealed: Result<CassetteSealer.Outcome?, EnvironmentError>,
     environment: Environment
   ) -> Int32 {
-    guard ending.status == 0 else { return ending.status }
+    guard outcome.status == 0 else { return outcome.status }
     if case .failure(let error) = sealed { return error.kind.rawValue }
     if let failure = environment.recordingFailure { return failure.kind.rawValue }
     return report.ok ? 0 : 3

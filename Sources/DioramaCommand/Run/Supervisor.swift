@@ -13,7 +13,7 @@ import Foundation
 /// (``CommandTerminal``), the command's or ours, and what reaches us is passed on: once, either way.
 struct Supervisor {
   /// How the command ended.
-  struct Ending {
+  struct Outcome {
     /// Its exit status; 128 + the signal when it was killed by one.
     var status: Int32
     /// Whether we ended it because its time was up.
@@ -57,7 +57,7 @@ struct Supervisor {
   ///   - watching: the guard that is told its process group.
   /// - Returns: how it ended.
   /// - Throws: ``NotStarted`` when there is no such program or it cannot be run.
-  mutating func run(_ spawn: Spawn, timeout: Double?, watching: Guard) throws(NotStarted) -> Ending {
+  mutating func run(_ spawn: Spawn, timeout: Double?, watching: Guard) throws(NotStarted) -> Outcome {
     var spawn = spawn
     spawn.ownGroup = true
     spawn.blockedSignals = original
@@ -84,7 +84,7 @@ struct Supervisor {
         // process forgets what was to stop it.
         if let status = Self.change(of: pid, &terminal) {
           Self.alarm(in: 0)
-          return Ending(status: status.shellStatus, isTimedOut: isTimedOut)
+          return Outcome(status: status.shellStatus, isTimedOut: isTimedOut)
         }
         if signal == SIGTSTP { kill(-pid, signal) }
       case SIGALRM:

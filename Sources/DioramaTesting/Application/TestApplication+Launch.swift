@@ -18,7 +18,7 @@ extension TestApplication {
   public func launch() async throws {
     await terminate()
     let environment: TestEnvironment? =
-      switch surroundings {
+      switch context {
       case .current: try TestEnvironment.current
       case .environment(let environment): environment
       case .outside: nil

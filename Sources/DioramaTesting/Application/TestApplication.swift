@@ -20,12 +20,12 @@ import HTTPMessages
 /// ```
 public final class TestApplication: Sendable {
   /// Which environment a program is launched in.
-  public enum Surroundings: Sendable {
+  public enum LaunchContext: Sendable {
     /// The one of the running test; without one, launching is an error.
     case current
     /// This one, as provisioned by `TestEnvironment.provision`.
     case environment(TestEnvironment)
-    /// None: the program lives in the real world, such as a backend that a recording is made from.
+    /// None: the program lives in the real environment, such as a backend that a recording is made from.
     case outside
   }
 
@@ -38,7 +38,7 @@ public final class TestApplication: Sendable {
 
   /// The program, as it was named.
   public let executable: String
-  let surroundings: Surroundings
+  let context: LaunchContext
   let settings = Guarded(Settings())
 
   /// Names a program; nothing is started yet.
@@ -46,10 +46,10 @@ public final class TestApplication: Sendable {
   /// - Parameters:
   ///   - executable: a path, which is taken as it is, or a name, which is looked for beside the tests (where the
   ///     package's own executables are built), then in `PATH`.
-  ///   - surroundings: the environment to launch it in.
-  public init(executable: String, in surroundings: Surroundings = .current) {
+  ///   - context: the environment to launch it in.
+  public init(executable: String, in context: LaunchContext = .current) {
     self.executable = executable
-    self.surroundings = surroundings
+    self.context = context
   }
 
   /// The program's arguments. A change counts from the next launch.

@@ -51,7 +51,7 @@ public enum CredentialStoreConformance {
     }
     var violations: [Violation] = []
     for (index, scenario) in Scenario.all.enumerated() where violations.count < limit {
-      var trial = Trial(store, scenario.title, service: "\(name)-\(index)", groups: groups)
+      var trial = ConformanceRun(store, scenario.title, service: "\(name)-\(index)", groups: groups)
       scenario.play(&trial)
       trial.cleanUp()
       violations += trial.violations
@@ -63,9 +63,9 @@ public enum CredentialStoreConformance {
 /// A few calls in a row, and what they try.
 struct Scenario: Sendable {
   let title: String
-  let play: @Sendable (inout Trial) -> Void
+  let play: @Sendable (inout ConformanceRun) -> Void
 
-  init(_ title: String, _ play: @escaping @Sendable (inout Trial) -> Void) {
+  init(_ title: String, _ play: @escaping @Sendable (inout ConformanceRun) -> Void) {
     self.title = title
     self.play = play
   }

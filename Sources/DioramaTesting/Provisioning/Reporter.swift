@@ -3,7 +3,7 @@ import LaunchContract
 import Testing
 import XCTest
 
-/// How a test learns that its world did not hold: at its own line, in the way of its library.
+/// How a test learns that its environment did not hold: at its own line, in the way of its library.
 ///
 /// Each library passes over the other's failures in silence, so that the right one must be told.
 enum Reporter: Sendable {
@@ -17,18 +17,18 @@ enum Reporter: Sendable {
     }
   }
 
-  func report(_ ending: Ending, attachingTo testCase: XCTestCase? = nil) {
-    if let note = ending.note { Self.say(note.escapedForTerminal) }
-    for attachment in ending.attachments { attach(attachment, to: testCase) }
-    if let failure = ending.failure {
+  func report(_ outcome: TestOutcome, attachingTo testCase: XCTestCase? = nil) {
+    if let note = outcome.note { Self.say(note.escapedForTerminal) }
+    for attachment in outcome.attachments { attach(attachment, to: testCase) }
+    if let failure = outcome.failure {
       fail(failure)
-    } else if !ending.tails.isEmpty {
+    } else if !outcome.tails.isEmpty {
       // The test failed by itself; why may stand in what its applications said.
-      Self.say("a test failed\(ending.tails)")
+      Self.say("a test failed\(outcome.tails)")
     }
   }
 
-  private func attach(_ attachment: Ending.Attachment, to testCase: XCTestCase?) {
+  private func attach(_ attachment: TestOutcome.Attachment, to testCase: XCTestCase?) {
     switch self {
     case .swiftTesting(let location):
       Attachment.record(attachment.bytes, named: attachment.name, sourceLocation: location)

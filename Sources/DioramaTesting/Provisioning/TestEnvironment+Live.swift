@@ -26,7 +26,7 @@ extension TestEnvironment {
     public var now: Date {
       get async throws(DioramaTestingError) {
         do throws(EnvironmentError) {
-          return try await environment.world.now
+          return try await environment.backend.now
         } catch {
           throw environment.failure(error)
         }
@@ -88,7 +88,7 @@ extension TestEnvironment {
       _ move: Environment.ClockMove, _ sleepers: Int?, _ timeout: Duration
     ) async throws(DioramaTestingError) -> Move {
       do throws(EnvironmentError) {
-        let moved = try await environment.world.move(move, afterSleepers: sleepers, timeout: timeout)
+        let moved = try await environment.backend.move(move, afterSleepers: sleepers, timeout: timeout)
         return Move(now: moved.now, woken: moved.woken)
       } catch {
         throw environment.failure(error)
@@ -118,11 +118,11 @@ extension TestEnvironment {
     mode: Mode? = nil,
     timeout: Duration = .seconds(30)
   ) async throws {
-    let change = WorldChange(
+    let change = EnvironmentChange(
       toggles: try toggles.contractPatch("toggle"), values: try values.contractPatch("value"),
       clock: try clock?.patch(), mode: mode.map { .init($0) })
     do throws(EnvironmentError) {
-      try await world.update(change, timeout: timeout)
+      try await backend.update(change, timeout: timeout)
     } catch {
       throw failure(error)
     }

@@ -82,7 +82,7 @@ extension TestEnvironment {
 
   /// Provisions an environment inside a test; the test ends it with `await environment.end()`.
   ///
-  /// For tests that need a part of the world first (a backend of their own to record from), more than one environment, or a
+  /// For tests that need a part of the environment first (a backend of their own to record from), more than one environment, or a
   /// name of their own for a case.
   ///
   /// ```swift

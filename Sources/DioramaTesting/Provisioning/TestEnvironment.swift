@@ -3,10 +3,10 @@ public import Foundation
 import HTTPMessages
 import LaunchContract
 
-/// One isolated world for one test: a cassette of recorded HTTP, a date, a seed, toggles, credentials, endpoints.
+/// One isolated environment for one test: a cassette of recorded HTTP, a date, a seed, toggles, credentials, endpoints.
 ///
 /// In Swift Testing a trait provisions it; in XCTest `setUp` does. Either way it ends with the test, and its report fails
-/// the test when the world did not hold: a request that was not recorded, a missing random value, a recording that
+/// the test when the environment did not hold: a request that was not recorded, a missing random value, a recording that
 /// could not be written.
 ///
 /// ```swift
@@ -35,7 +35,7 @@ public final class TestEnvironment: Sendable {
     var hasEnded = false
   }
 
-  let world: any World
+  let backend: any EnvironmentBackend
   let identity: TestIdentity
   let reporter: Reporter
   private let state = Guarded(State())
@@ -45,8 +45,8 @@ public final class TestEnvironment: Sendable {
   /// The one of the test case that runs, in XCTest, which runs one at a time and shares no task with `setUp`.
   static let ofTestCase = Guarded<TestEnvironment?>(nil)
 
-  private init(_ world: any World, for identity: TestIdentity, reporter: Reporter) {
-    self.world = world
+  private init(_ backend: any EnvironmentBackend, for identity: TestIdentity, reporter: Reporter) {
+    self.backend = backend
     self.identity = identity
     self.reporter = reporter
   }
@@ -58,25 +58,25 @@ public final class TestEnvironment: Sendable {
     let variables = ProcessInfo.processInfo.environment
     let specification = try settings.specification(for: identity, variables: variables)
     let home = try RequestedHost.resolve(settings.host, variables: variables)
-    let world: any World
+    let backend: any EnvironmentBackend
     do throws(EnvironmentError) {
-      world =
+      backend =
         if let home {
-          try await DaemonWorld(specification, ports: settings.ports, home: home)
+          try await DaemonBackend(specification, ports: settings.ports, home: home)
         } else {
-          try EmbeddedWorld(specification, ports: settings.ports)
+          try EmbeddedBackend(specification, ports: settings.ports)
         }
     } catch {
       throw DioramaTestingError(error.kind == .usage ? .usage : .environment, error.message)
     }
-    for note in world.notes { Reporter.say("\(identity.name): \(note)") }
-    return TestEnvironment(world, for: identity, reporter: reporter)
+    for note in backend.notes { Reporter.say("\(identity.name): \(note)") }
+    return TestEnvironment(backend, for: identity, reporter: reporter)
   }
 
   deinit {
     guard !state.withLock({ $0.hasEnded }) else { return }
     reporter.fail("the environment was never ended; call 'await environment.end()' when the test is through with it")
-    Task.detached { [world] in try? await world.end(keepingEmptyRecording: true) }
+    Task.detached { [backend] in try? await backend.end(keepingEmptyRecording: true) }
   }
 
   /// The environment of the running test: of the trait `.environment` in Swift Testing, or what
@@ -111,13 +111,13 @@ public final class TestEnvironment: Sendable {
   public var name: String { identity.name }
 
   /// The mode in force; never ``Mode/once``, which is `record` or `replay` by now.
-  public var mode: Mode { Mode(rawValue: world.mode.rawValue) ?? .once }
+  public var mode: Mode { Mode(rawValue: backend.mode.rawValue) ?? .once }
 
   /// The cassette's HAR file; nil in `proxy` and `mock`.
-  public var cassette: URL? { world.cassette.map { URL(fileURLWithPath: $0) } }
+  public var cassette: URL? { backend.cassette.map { URL(fileURLWithPath: $0) } }
 
   /// What random values are derived from.
-  public var seed: String { world.seed }
+  public var seed: String { backend.seed }
 
   /// The local URL at which the app reaches an upstream.
   ///
@@ -125,7 +125,7 @@ public final class TestEnvironment: Sendable {
   /// - Returns: such as `http://127.0.0.1:20013`.
   /// - Throws: ``DioramaTestingError`` when no such upstream is declared.
   public func endpoint(_ upstream: String) throws(DioramaTestingError) -> URL {
-    let endpoints = world.endpoints
+    let endpoints = backend.endpoints
     guard let url = endpoints[upstream].flatMap(URL.init(string:)) else {
       throw unknown("upstream", upstream, endpoints.keys.sorted(), "upstreams:")
     }
@@ -138,7 +138,7 @@ public final class TestEnvironment: Sendable {
   /// - Returns: the port.
   /// - Throws: ``DioramaTestingError`` when no port has this name.
   public func port(_ name: String) throws(DioramaTestingError) -> Int {
-    let ports = world.ports
+    let ports = backend.ports
     guard let port = ports[name] else { throw unknown("port", name, ports.keys.sorted(), "ports:") }
     return port
   }
@@ -176,7 +176,7 @@ public final class TestEnvironment: Sendable {
   func handover(in folder: String? = nil) throws(DioramaTestingError) -> Handover {
     try checkIsAlive()
     do {
-      return try world.handover { () throws(EnvironmentError) in if let folder { folder } else { try ownFolder() } }
+      return try backend.handover { () throws(EnvironmentError) in if let folder { folder } else { try ownFolder() } }
     } catch {
       throw DioramaTestingError(.environment, "\(error)")
     }
@@ -186,7 +186,7 @@ public final class TestEnvironment: Sendable {
   func freshHandover(in folder: String) async throws(DioramaTestingError) -> Handover {
     try checkIsAlive()
     do throws(EnvironmentError) {
-      try await world.refresh()
+      try await backend.refresh()
     } catch {
       throw DioramaTestingError(.environment, error.message)
     }
@@ -218,18 +218,18 @@ public final class TestEnvironment: Sendable {
   }
 
   /// Ends the environment: its applications are terminated, its ports close, the recording is sealed, and the report fails
-  /// the test if the world did not hold.
+  /// the test if the environment did not hold.
   ///
   /// The trait and `provision(for:)` do it by themselves; whoever provisioned by `provision(case:)` calls it at the end of
   /// the test. A second call does nothing.
   public func end() async {
-    guard let ending = await finish(hasFailed: false) else { return }
-    reporter.report(ending)
+    guard let outcome = await finish(hasFailed: false) else { return }
+    reporter.report(outcome)
   }
 
   /// - Parameter hasFailed: whether the test failed already.
   /// - Returns: nil when it had ended before.
-  func finish(hasFailed: Bool) async -> Ending? {
+  func finish(hasFailed: Bool) async -> TestOutcome? {
     let claimed = state.withLock { state -> State? in
       guard !state.hasEnded else { return nil }
       state.hasEnded = true
@@ -239,11 +239,11 @@ public final class TestEnvironment: Sendable {
     for application in claimed.applications { await application.terminate() }
     let report: Result<Report, EnvironmentError>
     do throws(EnvironmentError) {
-      report = .success(try await world.end(keepingEmptyRecording: !hasFailed))
+      report = .success(try await backend.end(keepingEmptyRecording: !hasFailed))
     } catch {
       report = .failure(error)
     }
     if let folder = claimed.folder { try? FileManager.default.removeItem(atPath: folder) }
-    return Ending(report, claimed.applications, name: name, hasFailed: hasFailed)
+    return TestOutcome(report, claimed.applications, name: name, hasFailed: hasFailed)
   }
 }

@@ -4,7 +4,7 @@ extension TestEnvironment {
   /// What is to become of a recording that has grown old, and of interactions that a replay leaves unused.
   ///
   /// Say it once, on a suite; a test's own policies take the place of the suite's. Age is counted from the recording
-  /// date to now, both of the real world, in days.
+  /// date to now, both of the real environment, in days.
   ///
   /// ```swift
   /// @Suite(.environment(policies: .init(expiresAfterDays: 30, expired: .warn, unused: .fail)))

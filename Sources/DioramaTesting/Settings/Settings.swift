@@ -56,7 +56,7 @@ struct Settings: Sendable {
     return all
   }
 
-  /// The world that this comes to for a test, before it has ports.
+  /// The environment that this comes to for a test, before it has ports.
   ///
   /// - Parameters:
   ///   - identity: which test asks.

@@ -4,7 +4,7 @@ import LaunchContract
 
 // The live link: apps, and programs in any language, follow their environment by asking for its state again and again.
 extension Control {
-  /// The longest that a question waits.
+  /// The longest that a poll waits.
   private static let longestWait = 60.0
   /// The most sleepers that one app can have: those of all apps are added up.
   private static let mostSleepers = 1_000_000_000
@@ -17,7 +17,7 @@ extension Control {
     let follower = try items.name("follower")
     let watch = try items.number("watch")
     let isWhole = items["only"] != "steps"
-    let revision = environment.live { live, _ in live.world.revision }
+    let revision = environment.live { live, _ in live.state.revision }
     if let after, after > revision {
       throw Problem(
         status: 400, title: "There is no such revision yet",
@@ -56,8 +56,8 @@ extension Control {
   /// `POST /acknowledge`: an app has applied a step, or says how many sleepers it has.
   func acknowledge(_ message: Acknowledgement) throws -> Response {
     let problem = environment.live { live, _ -> String? in
-      if let revision = message.revision, !(0...live.world.revision ~= revision) {
-        return "revision \(revision) is none; the last is \(live.world.revision)"
+      if let revision = message.revision, !(0...live.state.revision ~= revision) {
+        return "revision \(revision) is none; the last is \(live.state.revision)"
       }
       if let now = message.now, RFC3339.parse(now) == nil { return "now: '\(now)' is no RFC 3339 instant" }
       for (name, count) in [("woken", message.woken ?? 0), ("sleepers", message.sleepers ?? 0)] {
@@ -73,11 +73,11 @@ extension Control {
 }
 
 extension Environment {
-  /// Waits until a question is to be answered.
+  /// Waits until a poll is to be answered.
   ///
   /// - Throws: `CancellationError` when the client has left.
-  fileprivate func answer(_ question: Live.Question, state: (Live) -> LiveState?) async throws -> LiveState? {
-    let number = live { live, _ in live.open(question) }
+  fileprivate func answer(_ poll: AppSync.LongPoll, state: (AppSync) -> LiveState?) async throws -> LiveState? {
+    let number = live { live, _ in live.open(poll) }
     await withTaskCancellationHandler {
       await withCheckedContinuation { continuation in
         live { live, _ in live.await(number) { continuation.resume() } }

@@ -3,11 +3,11 @@ import LaunchContract
 
 /// What is to become of a recording that has grown old, and of interactions that a replay leaves unused.
 ///
-/// Age is counted from the recording date to now, both of the real world: a frozen clock does not keep a recording young.
+/// Age is counted from the recording date to now, both of the real environment: a frozen clock does not keep a recording young.
 package struct CassettePolicies: Sendable, Codable, Equatable {
   /// What to do about something that need not be wrong.
   package enum Severity: String, Sendable, Codable, CaseIterable {
-    /// Say so; the world holds nevertheless.
+    /// Say so; the environment holds nevertheless.
     case warn
     /// The environment is not provisioned, or its report is not ok.
     case fail

@@ -7,16 +7,16 @@ extension Environment {
   /// What the app is handed at launch.
   package var contract: LaunchContract {
     // With all that has changed so far, and the number of the last change: what follows the app is told.
-    let (world, clock) = state.withLock { ($0.live.world, $0.live.world.clock) }
+    let (state, clock) = state.withLock { ($0.live.state, $0.live.state.clock) }
     changes.keepIfPossible()
     var contract = LaunchContract(
-      environment: .init(id: id, name: specification.name), mode: world.mode.rawValue, clock: clock, seed: seed,
-      toggles: world.toggles, defaults: specification.defaults, values: world.values)
+      environment: .init(id: id, name: specification.name), mode: state.mode.rawValue, clock: clock, seed: seed,
+      toggles: state.toggles, defaults: specification.defaults, values: state.values)
     for upstream in upstreams { contract.endpoints[upstream.name] = "http://127.0.0.1:\(upstream.port)" }
     contract.ports = specification.ports.mapValues(Int.init)
     contract.credentials = specification.contractCredentials
-    contract.control = .init(url: controlURL, token: token, revision: world.revision)
-    contract.strings = strings(world.mode)
+    contract.control = .init(url: controlURL, token: token, revision: state.revision)
+    contract.strings = strings(state.mode)
     return contract
   }
 

@@ -157,14 +157,14 @@ extension Environment {
 
   /// Does something with the live link's state, and then all that follows from it.
   @discardableResult
-  func live<Output>(_ body: (inout Live, ContinuousClock.Instant) -> Output) -> Output {
+  func live<Output>(_ body: (inout AppSync, ContinuousClock.Instant) -> Output) -> Output {
     let now = ContinuousClock.now
     let (output, actions, alarm) = state.withLock { state in
-      let revision = state.live.world.revision
+      let revision = state.live.state.revision
       let output = body(&state.live, now)
       state.live.settle(at: now)
-      state.ledger.mode = state.live.world.mode
-      if state.live.world.revision != revision { changes.note() }
+      state.ledger.mode = state.live.state.mode
+      if state.live.state.revision != revision { changes.note() }
       return (output, state.live.takeOutbox(), state.live.takeAlarm())
     }
     // Also what another thread has changed: this one may have seen it.

@@ -11,7 +11,7 @@ extension Environment {
       let traffic = state.traffic(replay)
       return (
         EnvironmentSnapshot.Progress(
-          live: state.live.world.snapshot, strings: state.ledger.progress, playback: traffic.playback,
+          live: state.live.state.snapshot, strings: state.ledger.progress, playback: traffic.playback,
           counts: traffic.counts, requests: traffic.requests, togglesRead: state.togglesRead,
           unmatched: state.unmatched, failures: state.failures, keptAsSent: state.keptAsSent),
         state.journal.last, state.version

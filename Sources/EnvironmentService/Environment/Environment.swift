@@ -6,7 +6,7 @@ import HTTPMessages
 import HTTPServer
 package import LaunchContract
 
-/// One isolated world for one test: its endpoints listen, its cassette is open, its time stands or runs.
+/// One isolated environment for one test: its endpoints listen, its cassette is open, its time stands or runs.
 ///
 /// ```swift
 /// let service = try EnvironmentService()
@@ -60,12 +60,12 @@ package final class Environment: Sendable {
   /// Who wants to know of new journal entries.
   let news: JournalNews
   /// What a restart must know is stored before anybody is told.
-  let changes: ChangeKeeper
+  let changes: SnapshotPersister
   /// How many questions for the state may wait; nil: any number.
   let stateWaits: WaitLimit?
   private let listeners: Guarded<[Listener]>
   let started: ContinuousClock.Instant
-  let ending = Guarded(Ending())
+  let shutdown = Guarded(Shutdown())
 
   /// All that changes while the environment lives, under one lock.
   struct State: Sendable {
@@ -75,7 +75,7 @@ package final class Environment: Sendable {
     var prepared = PreparedResponses()
     var ledger: StringLedger
     /// What changes while apps run, and which follow.
-    var live: Live
+    var live: AppSync
     var togglesRead: [String: ContractValue] = [:]
     var unmatched: [Report.Unmatched] = []
     var unmatchedSize = 0
@@ -92,7 +92,7 @@ package final class Environment: Sendable {
   }
 
   /// How far the end has come.
-  struct Ending {
+  struct Shutdown {
     var hasBegun = false
     var outcome: Result<CassetteSealer.Outcome?, EnvironmentError>?
     var waiting: [CheckedContinuation<Void, Never>] = []
@@ -118,17 +118,17 @@ package final class Environment: Sendable {
   }
 
   init(
-    _ plan: Plan, hosting: Hosting, listen: (any RequestHandler) throws -> Listener, client: UpstreamClient?
+    _ plan: Plan, hooks: EnvironmentHooks, listen: (any RequestHandler) throws -> Listener, client: UpstreamClient?
   ) throws(EnvironmentError) {
     // The listeners' handler needs the environment, which needs their ports: it is told once all stand.
-    let doors = (0...plan.upstreams.count).map { Door(upstream: $0 == 0 ? nil : $0 - 1, client: client) }
+    let handlers = (0...plan.upstreams.count).map { EndpointHandler(upstream: $0 == 0 ? nil : $0 - 1, client: client) }
     var listeners: [Listener] = []
     do {
-      for door in doors { listeners.append(try listen(door)) }
+      for handler in handlers { listeners.append(try listen(handler)) }
     } catch {
       // Nothing is left behind.
       for listener in listeners { listener.close() }
-      for door in doors { door.abandon() }
+      for handler in handlers { handler.abandon() }
       throw error as? EnvironmentError ?? EnvironmentError(.inputOutput, "\(error)")
     }
     mainPort = listeners[0].port
@@ -158,12 +158,12 @@ package final class Environment: Sendable {
     createdAt = plan.createdAt
     let age = max(0, Date().timeIntervalSince(plan.createdAt))
     started = .now - .seconds(plan.isRestored ? age : 0)
-    news = JournalNews(hosting.noted, after: plan.state.journal.last)
-    changes = ChangeKeeper(hosting.changed)
-    stateWaits = hosting.stateWaits
+    news = JournalNews(hooks.noted, after: plan.state.journal.last)
+    changes = SnapshotPersister(hooks.changed)
+    stateWaits = hooks.stateWaits
     state = Guarded(plan.state)
     self.listeners = Guarded(listeners)
-    for door in doors { door.open(to: self) }
+    for handler in handlers { handler.open(to: self) }
   }
 
   /// The local URL at which the app reaches an upstream.
@@ -175,10 +175,10 @@ package final class Environment: Sendable {
   package var controlURL: String { "http://127.0.0.1:\(mainPort)/__diorama" }
 
   /// The mode in force: never `once`, which is `record` or `replay` by the time the environment exists.
-  package var mode: Mode { state.withLock { $0.live.world.mode } }
+  package var mode: Mode { state.withLock { $0.live.state.mode } }
 
   /// What the environment's clock shows.
-  package var now: Date { state.withLock { $0.live.world.timeline }.now }
+  package var now: Date { state.withLock { $0.live.state.timeline }.now }
 
   /// Something went wrong beside the requests; the environment has failed.
   package func fail(_ reason: String) {
@@ -218,9 +218,9 @@ package final class Environment: Sendable {
   package func end(grace: Duration = .seconds(5), keepingEmptyRecording: Bool = true) async -> (
     report: Report, sealed: Result<CassetteSealer.Outcome?, EnvironmentError>
   ) {
-    let isFirst = ending.withLock { ending in
-      defer { ending.hasBegun = true }
-      return !ending.hasBegun
+    let isFirst = shutdown.withLock { shutdown in
+      defer { shutdown.hasBegun = true }
+      return !shutdown.hasBegun
     }
     guard isFirst else {
       let sealed = await outcome()
@@ -244,10 +244,10 @@ package final class Environment: Sendable {
     }
     if let lost { fail("the journal is not whole: \(lost.message)") }
     news.finish(self)
-    let waiting = ending.withLock { ending in
-      ending.outcome = sealed
-      defer { ending.waiting = [] }
-      return ending.waiting
+    let waiting = shutdown.withLock { shutdown in
+      shutdown.outcome = sealed
+      defer { shutdown.waiting = [] }
+      return shutdown.waiting
     }
     for continuation in waiting { continuation.resume() }
     return (report(), sealed)
@@ -256,13 +256,13 @@ package final class Environment: Sendable {
   /// What the end came to, once it is over.
   private func outcome() async -> Result<CassetteSealer.Outcome?, EnvironmentError> {
     await withCheckedContinuation { continuation in
-      let isOver = ending.withLock { ending in
-        if ending.outcome == nil { ending.waiting.append(continuation) }
-        return ending.outcome != nil
+      let isOver = shutdown.withLock { shutdown in
+        if shutdown.outcome == nil { shutdown.waiting.append(continuation) }
+        return shutdown.outcome != nil
       }
       if isOver { continuation.resume() }
     }
-    return ending.withLock { $0.outcome } ?? .success(nil)
+    return shutdown.withLock { $0.outcome } ?? .success(nil)
   }
 
   private func seal(keepingEmpty: Bool) -> Result<CassetteSealer.Outcome?, EnvironmentError> {

@@ -20,7 +20,7 @@ package struct EnvironmentSnapshot: Sendable, Codable {
   package let specification: EnvironmentSpecification
   /// The mode in which it was provisioned: never `once`.
   package let mode: Mode
-  /// The main port first, then that of each upstream, in the order in which ``Hosting/listen`` is called.
+  /// The main port first, then that of each upstream, in the order in which ``EnvironmentHooks/listen`` is called.
   package let ports: [UInt16]
   /// The backends, also where the cassette named them.
   package let upstreams: [CassetteHeader.Upstream]
@@ -36,7 +36,7 @@ package struct EnvironmentSnapshot: Sendable, Codable {
 
   /// How far it has come.
   struct Progress: Sendable, Codable {
-    var live: LiveWorldSnapshot
+    var live: MutableStateSnapshot
     var strings: StringLedger.Progress
     var playback: PlaybackPosition?
     var counts: [Int]
@@ -106,8 +106,8 @@ package struct EnvironmentSnapshot: Sendable, Codable {
   }
 }
 
-/// What changed in a ``LiveWorld``.
-struct LiveWorldSnapshot: Sendable, Codable {
+/// What changed in a ``MutableState``.
+struct MutableStateSnapshot: Sendable, Codable {
   /// The most steps that are kept for apps that were not told of them yet, and their size in bytes: an app that follows
   /// knows nearly all, and each change writes them down again.
   static let stepLimit = 256

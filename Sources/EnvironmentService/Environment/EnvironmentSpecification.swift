@@ -3,7 +3,7 @@ package import ControlAPI
 package import Foundation
 package import LaunchContract
 
-/// The world that a test asks for.
+/// The environment that a test asks for.
 package struct EnvironmentSpecification: Sendable, Codable {
   /// How time runs; what is nil follows from mode and cassette.
   package struct Clock: Sendable, Codable {

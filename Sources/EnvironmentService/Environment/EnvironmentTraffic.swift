@@ -41,7 +41,7 @@ extension Environment.State {
 
   var version: SnapshotVersion {
     SnapshotVersion(
-      revision: live.world.revision, strings: ledger.version, togglesRead: togglesRead.count,
+      revision: live.state.revision, strings: ledger.version, togglesRead: togglesRead.count,
       unmatched: unmatched.count, failures: failures.count)
   }
 }

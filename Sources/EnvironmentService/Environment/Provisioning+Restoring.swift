@@ -8,7 +8,7 @@ extension Provisioning {
   ///
   /// - Throws: an ``EnvironmentError``: its cassette is gone or broken, or its recording has been ended by another.
   static func plan(
-    restoring snapshot: EnvironmentSnapshot, shelf: CassetteShelf
+    restoring snapshot: EnvironmentSnapshot, cache: CassetteCache
   ) throws(EnvironmentError) -> Environment.Plan {
     let specification = snapshot.specification
     let progress = snapshot.progress
@@ -17,7 +17,7 @@ extension Provisioning {
     var stored: OpenCassette?
     if snapshot.mode.replays, let location = specification.cassette {
       guard location.exists || snapshot.mode == .extend else { throw specification.missing(location) }
-      if location.exists { stored = try shelf.open(location) }
+      if location.exists { stored = try cache.open(location) }
     }
     var strings = stored?.strings ?? StringStoreFile(seed: snapshot.seed, recording: nil, entries: [:])
     var requests = progress.requests
@@ -32,7 +32,7 @@ extension Provisioning {
       var state = Environment.State(
         ledger: StringLedger(
           stored: strings, mode: progress.live.mode, seed: snapshot.seed, progress: progress.strings),
-        live: Live(try LiveWorld(restoring: progress.live), isRestored: true),
+        live: AppSync(try MutableState(restoring: progress.live), isRestored: true),
         redactor: try specification.redactor(token: snapshot.token.revealed))
       state.journal = Journal(counts: progress.counts, last: snapshot.lastJournalNumber)
       state.requests = requests

@@ -6,10 +6,10 @@ import LaunchContract
 /// From what a test asks for to what stands fast: mode, cassette, backends, time, seed.
 package enum Provisioning {
   static func plan(
-    _ specification: EnvironmentSpecification, hosting: Hosting = Hosting(),
-    shelf: CassetteShelf = CassetteShelf()
+    _ specification: EnvironmentSpecification, hooks: EnvironmentHooks = EnvironmentHooks(),
+    cache: CassetteCache = CassetteCache()
   ) throws(EnvironmentError) -> Environment.Plan {
-    let token = hosting.token ?? randomToken()
+    let token = hooks.token ?? randomToken()
     var mode = try resolve(specification)
     try specification.checkValues()
     let rules = try specification.rulesInForce()
@@ -23,7 +23,7 @@ package enum Provisioning {
       if mode == .extend, let note = try UnfinishedRecording.takeUp(location, before: .extend) { notes.append(note) }
       if mode == .replay, !location.exists { throw specification.missing(location) }
       if mode.replays, location.exists {
-        let known = try shelf.open(location)
+        let known = try cache.open(location)
         let (recordsAnew, note) = try specification.verdict(
           in: mode, recordedAt: known.cassette.header.recordedAt, now: Date(),
           upstreams: known.cassette.knownUpstreams.map { ($0.name, $0.origin.description) })
@@ -50,8 +50,8 @@ package enum Provisioning {
     var state = Environment.State(
       ledger: StringLedger(
         stored: stored?.strings ?? StringStoreFile(seed: seed, recording: nil, entries: [:]), mode: mode, seed: seed),
-      live: Live(
-        try LiveWorld(mode: mode, clock: clock, toggles: specification.toggles, values: specification.values)),
+      live: AppSync(
+        try MutableState(mode: mode, clock: clock, toggles: specification.toggles, values: specification.values)),
       redactor: try specification.redactor(token: token))
     if let stored {
       let opened = try stored.replay(
@@ -76,7 +76,7 @@ package enum Provisioning {
         location: location, header: header, purpose: mode == .extend ? .extend : .record)
     }
     return Environment.Plan(
-      id: hosting.id ?? UUID().uuidString.lowercased(), specification: specification, mode: mode, token: token,
+      id: hooks.id ?? UUID().uuidString.lowercased(), specification: specification, mode: mode, token: token,
       clock: clock, seed: seed, recordedAt: recordedAt, notes: notes, upstreams: upstreams, replay: replay,
       recorder: recorder, state: state)
   }

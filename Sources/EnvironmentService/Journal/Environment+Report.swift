@@ -7,11 +7,11 @@ extension Environment {
   /// What the journal adds up to so far.
   package func report() -> Report {
     let seconds = (ContinuousClock.now - started) / .seconds(1)
-    let (journal, unmatched, ledger, togglesRead, failed, playback, world, redactor) = state.withLock {
-      ($0.journal, $0.unmatched, $0.ledger, $0.togglesRead, $0.failures, $0.playback, $0.live.world, $0.redactor)
+    let (journal, unmatched, ledger, togglesRead, failed, playback, current, redactor) = state.withLock {
+      ($0.journal, $0.unmatched, $0.ledger, $0.togglesRead, $0.failures, $0.playback, $0.live.state, $0.redactor)
     }
     let messages = state.withLock { $0.unmatchedMessages }
-    let mode = world.mode
+    let mode = current.mode
     var requests = Report.Requests()
     requests.replayed = journal.count(.replayed)
     requests.recorded = journal.count(.recorded)
@@ -36,15 +36,15 @@ extension Environment {
     return Report(
       environment: .init(id: id, name: specification.name), mode: mode.rawValue,
       cassette: specification.cassette.map(\.har), recordedAt: recordedAt,
-      clock: .init(kind: world.clock.kind.rawValue, start: clock.start, now: RFC3339.format(world.timeline.now)),
+      clock: .init(kind: current.clock.kind.rawValue, start: clock.start, now: RFC3339.format(current.timeline.now)),
       requests: requests, unmatched: unmatched, unused: unused,
-      interactions: replay?.interactions.count, ended: ending.withLock { $0.outcome } == nil ? nil : true,
+      interactions: replay?.interactions.count, ended: shutdown.withLock { $0.outcome } == nil ? nil : true,
       strings: .init(
         read: ledger.readCount, recorded: recorder?.stringCount ?? 0, missing: ledger.missing,
         unused: mode == .replay ? ledger.unused : []),
       toggles: .init(
         read: togglesRead.mapValues { $0.redacted(redactor) },
-        unread: world.toggleNames.filter { togglesRead[$0] == nil }.sorted()),
+        unread: current.toggleNames.filter { togglesRead[$0] == nil }.sorted()),
       durationSeconds: (seconds * 1000).rounded() / 1000, failures: failures,
       keptAsSent: state.withLock { $0.keptAsSent.isEmpty ? nil : $0.keptAsSent }, recording: recording(),
       advice: mode != .mock && unmatched.contains { $0.refusal == nil } ? redactor.redact(recordAdvice) : nil,
@@ -53,7 +53,7 @@ extension Environment {
 
   /// What became of the recording; nil until it is known, and where there is none.
   private func recording() -> Report.Recording? {
-    switch ending.withLock({ $0.outcome }) {
+    switch shutdown.withLock({ $0.outcome }) {
     case .success(let outcome?) where outcome.isWritten:
       Report.Recording(outcome: .written, interactions: outcome.interactions)
     case .success(.some):
@@ -77,7 +77,7 @@ extension Report {
       + "avoid repetitions inside of repetitions, as in (a+)+"
   }
 
-  /// Whether all of the world held, but for what was left unused.
+  /// Whether all of the environment held, but for what was left unused.
   var heldButForUnused: Bool {
     ok || (requests.unmatched == 0 && strings.missing.isEmpty && failures == [Self.unusedFailure(unused.count)])
   }

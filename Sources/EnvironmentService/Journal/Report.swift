@@ -127,6 +127,6 @@ package struct Report: Codable, Sendable {
   package var recording: Recording?
   /// What to run in order to record what is missing; nil where nothing is.
   package var advice: String?
-  /// Whether the world held: nothing unmatched in `replay` and `mock`, no string missing, nothing failed to be written.
+  /// Whether the environment held: nothing unmatched in `replay` and `mock`, no string missing, nothing failed to be written.
   package var ok: Bool
 }

@@ -61,7 +61,7 @@ struct OFREP: Sendable {
   private func one(_ key: String, asSent name: String) throws -> Response {
     let evaluation = read { state -> (String, ContractValue)? in
       for key in [key, name] {
-        guard let value = state.live.world.toggles[key], value != .null else { continue }
+        guard let value = state.live.state.toggles[key], value != .null else { continue }
         state.noteReading([key: value])
         return (key, value)
       }
@@ -77,7 +77,7 @@ struct OFREP: Sendable {
 
   /// All flags. Clients ask again and again: what has not changed is answered with a 304.
   private func all(ifNoneMatch: [String]) throws -> Response {
-    let toggles = read { $0.live.world.toggles.filter { $0.value != .null } }
+    let toggles = read { $0.live.state.toggles.filter { $0.value != .null } }
     let flags = toggles.sorted { $0.key < $1.key }.map { Self.evaluation($0.key, $0.value) }
     var response = try Self.json(200, .object(["flags": .array(flags)]))
     let digest = try ContentDigest()

@@ -5,7 +5,7 @@ import LaunchContract
 
 /// A cassette as it lies on the disk, read whole.
 package struct StoredCassette: Sendable {
-  /// Interactions and the world in which they were recorded.
+  /// Interactions and the environment in which they were recorded.
   package var cassette: Cassette
   /// The string store beside it; an empty one where there is none.
   package var strings: StringStoreFile

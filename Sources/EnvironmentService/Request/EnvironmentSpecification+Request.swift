@@ -5,7 +5,7 @@ import HTTPMessages
 import LaunchContract
 
 extension EnvironmentSpecification {
-  /// The world that a program asks for by the control API.
+  /// The environment that a program asks for by the control API.
   ///
   /// Whether the cassette may lie where it does, and whether the owner lives, is for the daemon to say. ``ports`` has to
   /// be filled in: the request has only their names.

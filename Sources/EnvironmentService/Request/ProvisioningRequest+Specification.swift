@@ -5,13 +5,13 @@ import HTTPMessages
 import LaunchContract
 
 extension ProvisioningRequest {
-  /// A world as the control API asks for it, from whoever would else provision it himself.
+  /// An environment as the control API asks for it, from whoever would else provision it himself.
   ///
   /// What depends on this process is settled here: the cassette's path becomes absolute, and `once` is `replay` where
   /// `CI` is set.
   ///
   /// - Parameters:
-  ///   - specification: the world.
+  ///   - specification: the environment.
   ///   - ports: names of ports that the daemon is to lease for it.
   /// - Throws: an ``EnvironmentError`` where two upstreams have one name, or no clock can run at the rate.
   package init(_ specification: EnvironmentSpecification, ports: [String] = []) throws(EnvironmentError) {

@@ -94,15 +94,15 @@ package struct AddressMap: Sendable {
     // Longest first, so that `host:8080` is found before `host`.
     self.authorities = authorities.sorted { $0.text.count > $1.text.count }
     // Ports in use before ports of the past, should they be the same.
-    var doors: [(port: Int, upstream: Int?)] = [(Int(mainPort), nil)]
-    doors += upstreams.enumerated().map { (Int($1.port), $0) }
+    var handlers: [(port: Int, upstream: Int?)] = [(Int(mainPort), nil)]
+    handlers += upstreams.enumerated().map { (Int($1.port), $0) }
     for (index, upstream) in upstreams.enumerated() {
       for former in upstream.formerOrigins where former.scheme == "http" && Self.loopback.contains(former.host) {
-        doors.append((former.port, index))
+        handlers.append((former.port, index))
       }
     }
-    ports = doors.map(\.port)
-    endpoints = doors.flatMap { port, upstream in
+    ports = handlers.map(\.port)
+    endpoints = handlers.flatMap { port, upstream in
       Self.loopback.map { Endpoint(authority: Array("\($0):\(port)".utf8), upstream: upstream) }
     }
   }

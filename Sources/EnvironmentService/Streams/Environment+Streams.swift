@@ -28,7 +28,7 @@ extension Environment {
       encoder: isCoded ? try replay.codings(of: index)?.encoder() : nil)
     let hasLength = transform.keepsLength && !recorded.isChunked && recorded.end == .whole
     let wait = StreamWait(
-      specification.streams ?? .instant, timeline: state.withLock { $0.live.world.timeline })
+      specification.streams ?? .instant, timeline: state.withLock { $0.live.state.timeline })
     let pipe = BytePipe(keepsChunks: true)
     let task = Task {
       do {

@@ -26,7 +26,7 @@ struct StreamWait: Sendable {
     case .recorded: try await sleep(Double(milliseconds))
     case .scaled(let factor): try await sleep(Double(milliseconds) / factor)
     case .timeline:
-      // By wall time: in a frozen world monotonic time goes on, and only wall time stands.
+      // By wall time: in a frozen environment monotonic time goes on, and only wall time stands.
       guard milliseconds > 0 else { return }
       try await clock.sleep(until: date.addingTimeInterval(Double(milliseconds) / 1000))
     }

@@ -13,7 +13,7 @@ struct UploadIntake {
     /// It is to be sent as it comes: nobody looks it up, and its length stays as it is or is unknown.
     case passing(Body)
     /// A long one, to be sent with its length: empty where nothing is sent. And what it was looked up by, if it was.
-    case long(Body, SoughtUpload.Found?)
+    case long(Body, UploadMatcher.Found?)
   }
 
   let environment: Environment
@@ -58,7 +58,7 @@ struct UploadIntake {
     _ request: Request, beginning: [UInt8], _ source: BytePipe, _ rewriter: EndpointRewriter?, isSought: Bool
   ) async throws -> Taken {
     var rewriter = rewriter
-    var sought = isSought ? try SoughtUpload(request, upstream: upstream, in: environment) : nil
+    var sought = isSought ? try UploadMatcher(request, upstream: upstream, in: environment) : nil
     let store = environment.mode.mayReachNetwork ? UploadStore() : nil
     var next: [UInt8]? = beginning
     while let chunk = next {

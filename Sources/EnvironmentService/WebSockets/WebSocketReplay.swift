@@ -106,7 +106,7 @@ struct WebSocketReplay: Sendable {
   private func batch(_ due: [WebSocketPlayback.Due], _ playback: WebSocketPlayback) -> Batch {
     Batch(
       wait: StreamWait(
-        pace, timeline: environment.state.withLock { $0.live.world.timeline }),
+        pace, timeline: environment.state.withLock { $0.live.state.timeline }),
       due: due, isLast: playback.isOver)
   }
 

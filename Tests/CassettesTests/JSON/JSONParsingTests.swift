@@ -112,7 +112,7 @@ struct JSONParsingTests {
   }
 
   @Test("allows a byte order mark and white space around the value")
-  func surroundings() throws {
+  func context() throws {
     #expect(try parse("\u{FEFF} \t\r\n{} \n") == .object([]))
     #expect(throws: JSONError.self) { try parse("\u{FEFF}\u{FEFF}{}") }
     #expect(throws: JSONError.self) { try parse("\u{A0}1") }

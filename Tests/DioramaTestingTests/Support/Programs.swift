@@ -2,10 +2,10 @@ import DioramaTesting
 import Foundation
 
 /// A shell that runs a script, with further words as its `$1` and so on.
-func shell(_ script: String, _ words: String..., in surroundings: TestApplication.Surroundings = .outside)
+func shell(_ script: String, _ words: String..., in context: TestApplication.LaunchContext = .outside)
   -> TestApplication
 {
-  let app = TestApplication(executable: "/bin/sh", in: surroundings)
+  let app = TestApplication(executable: "/bin/sh", in: context)
   app.launchArguments = ["-c", script, "sh"] + words
   return app
 }
@@ -24,8 +24,8 @@ struct Backend {
 }
 
 /// Launches the clinic app and waits until it has booked.
-func book(in surroundings: TestApplication.Surroundings = .current) async throws -> TestApplication {
-  let app = TestApplication(executable: "clinic", in: surroundings)
+func book(in context: TestApplication.LaunchContext = .current) async throws -> TestApplication {
+  let app = TestApplication(executable: "clinic", in: context)
   app.launchArguments = ["book"]
   try await app.launch()
   try await app.wait(for: .exited(0))

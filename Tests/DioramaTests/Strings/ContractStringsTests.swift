@@ -8,7 +8,7 @@ struct ContractStringsTests {
   private func strings(
     _ strings: LaunchContract.Strings?, seed: String = "recording-2018", control: LaunchContract.Control? = nil
   ) throws -> RandomStrings {
-    try world(strings, seed: seed, control: control).strings
+    try fixture(strings, seed: seed, control: control).strings
   }
 
   private let email = StringParameters.string(length: 12, alphabet: RandomStrings.lettersAndDigits)

@@ -6,7 +6,7 @@ import Testing
 struct EmailTests {
   @Test("are the string of the same key and use, at the domain")
   func derived() throws {
-    let strings = try world(.init(policy: .derive)).strings
+    let strings = try fixture(.init(policy: .derive)).strings
     #expect(try strings.email("email") == "z0r1lpyugt7o@example.com")
     #expect(try strings.email("email", domain: "clinic.example", length: 4) == "1hjq@clinic.example")
   }
@@ -15,7 +15,7 @@ struct EmailTests {
   func whole() throws {
     let entry = StringEntry(value: "ann@example.com", parameters: .email(length: 12, domain: "example.com"))
     try withControlServer { server in
-      _ = try world(.init(policy: .report), control: server.control).strings.email("email")
+      _ = try fixture(.init(policy: .report), control: server.control).strings.email("email")
       #expect(
         try server.uses() == [
           .init(
@@ -42,7 +42,7 @@ struct EmailTests {
     arguments: [(0, "a.example"), (65, "a.example"), (-1, "a.example")]
       + ["", "a@b", "a b", "a\u{3000}b", "a\nb", String(repeating: "a", count: 256)].map { (12, $0) })
   func refused(length: Int, domain: String) throws {
-    for strings in [RandomStrings.live, try world(.init(policy: .derive)).strings] {
+    for strings in [RandomStrings.live, try fixture(.init(policy: .derive)).strings] {
       let error = #expect(throws: DioramaError.self) { try strings.email("user", domain: domain, length: length) }
       #expect(error?.kind == .invalidRequest)
       #expect(error?.description.contains("\n") == false)

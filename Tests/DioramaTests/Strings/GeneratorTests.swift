@@ -13,7 +13,7 @@ struct GeneratorTests {
 
   @Test("give eight bytes of their key's row after another, the first as the most significant")
   func specified() throws {
-    let strings = try world(.init(policy: .derive)).strings
+    let strings = try fixture(.init(policy: .derive)).strings
     #expect(
       try numbers(strings, 4) == [
         4_937_971_998_911_379_551, 249_208_402_902_681_735, 8_641_744_591_951_243_184, 12_354_227_742_680_785_822,
@@ -24,15 +24,15 @@ struct GeneratorTests {
 
   @Test("begin with the integer of all 64 bits, less its sign")
   func integer() throws {
-    let first = try numbers(try world(.init(policy: .derive)).strings, 1)[0]
-    let integer: Int64 = try world(.init(policy: .derive)).strings.integer("noise", in: .min ... .max)
+    let first = try numbers(try fixture(.init(policy: .derive)).strings, 1)[0]
+    let integer: Int64 = try fixture(.init(policy: .derive)).strings.integer("noise", in: .min ... .max)
     #expect(Int64(bitPattern: first ^ 1 << 63) == integer)
   }
 
   @Test("are recorded with the name space of their bytes, before they give any")
   func recorded() throws {
     try withControlServer { server in
-      _ = try world(.init(policy: .report), control: server.control).strings.generator("noise")
+      _ = try fixture(.init(policy: .report), control: server.control).strings.generator("noise")
       #expect(
         try server.uses() == [
           .init(key: "noise", ordinal: 0, status: .recorded, value: namespace, parameters: .generator)
@@ -43,14 +43,14 @@ struct GeneratorTests {
   @Test("give in replay what they gave in the recording, whatever the seed")
   func replayed() throws {
     let entry = StringEntry(value: namespace, parameters: .generator)
-    let strings = try world(.init(policy: .replay, entries: ["noise": [nil, entry]]), seed: "another").strings
+    let strings = try fixture(.init(policy: .replay, entries: ["noise": [nil, entry]]), seed: "another").strings
     #expect(throws: DioramaError.self) { try strings.generator("noise") }
     #expect(try numbers(strings, 1) == [9_402_146_182_425_507_490])
   }
 
   @Test("go on alike in copies, and each for itself")
   func copies() throws {
-    var one = try world(.init(policy: .derive)).strings.generator("noise")
+    var one = try fixture(.init(policy: .derive)).strings.generator("noise")
     _ = one.next()
     var other = one
     #expect((0..<20).map { _ in one.next() } == (0..<20).map { _ in other.next() })

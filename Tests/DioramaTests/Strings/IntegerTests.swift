@@ -7,7 +7,7 @@ import Testing
 struct IntegerTests {
   @Test("are of the type that the app asks for")
   func types() throws {
-    for strings in [RandomStrings.live, try world(.init(policy: .derive)).strings] {
+    for strings in [RandomStrings.live, try fixture(.init(policy: .derive)).strings] {
       for _ in 0..<20 {
         let byte: UInt8 = try strings.integer("byte", in: 250...255)
         #expect(byte >= 250)
@@ -22,7 +22,7 @@ struct IntegerTests {
 
   @Test("are refused beyond 64 bits with a sign, live as well")
   func beyond() throws {
-    for strings in [RandomStrings.live, try world(.init(policy: .derive)).strings] {
+    for strings in [RandomStrings.live, try fixture(.init(policy: .derive)).strings] {
       let error = #expect(throws: DioramaError.self) { try strings.integer("k", in: 0...UInt64.max) }
       #expect(error?.kind == .invalidRequest)
     }
@@ -42,7 +42,7 @@ struct IntegerTests {
 
   @Test("of version 4 are marked so on request, and always live")
   func version4() throws {
-    let strings = try world(.init(policy: .derive)).strings
+    let strings = try fixture(.init(policy: .derive)).strings
     #expect(try strings.uuid("user", version4: true) == UUID(uuidString: "33b5dc9e-2b61-4d71-b1cb-ce186f420e82"))
     let live = try RandomStrings.live.uuid("user").uuidString
     #expect(live[live.index(live.startIndex, offsetBy: 14)] == "4")

@@ -56,7 +56,7 @@ struct InterleavingTests {
     let contract = LaunchContract.Strings(
       policy: policy == "derive" ? .derive : .replay, entries: policy == "derive" ? nil : entries)
     for _ in 0..<Self.rounds {
-      let strings = try world(contract).strings
+      let strings = try fixture(contract).strings
       // What each thread got, key by key, in its order.
       let drawn = Collected<[[String]]>()
       DispatchQueue.concurrentPerform(iterations: Self.threads) { _ in

@@ -19,7 +19,7 @@ struct ListTests {
 
   private func recorded(_ use: (RandomStrings) throws -> Void) throws -> [StringUse] {
     try withControlServer { server in
-      try use(try world(.init(policy: .report), control: server.control).strings)
+      try use(try fixture(.init(policy: .report), control: server.control).strings)
       return try server.uses()
     }
   }
@@ -54,7 +54,7 @@ struct ListTests {
 
   @Test("follow from the integer of the same key and use, and from the row of its bytes")
   func derived() throws {
-    let strings = try world(.init(policy: .derive)).strings
+    let strings = try fixture(.init(policy: .derive)).strings
     let derivation = StringDerivation(seed: "recording-2018")
     for ordinal in 0..<50 {
       let place = try derivation.integer(key: "plan", ordinal: ordinal, in: 0...2)
@@ -102,13 +102,13 @@ struct ListTests {
 
   @Test("are refused of an empty list and of too many, live as well, and are no use of the key then")
   func refused() throws {
-    for strings in [RandomStrings.live, try world(.init(policy: .derive)).strings] {
+    for strings in [RandomStrings.live, try fixture(.init(policy: .derive)).strings] {
       let error = #expect(throws: DioramaError.self) { try strings.choice("plan", from: [Plan]()) }
       #expect(error?.kind == .invalidRequest)
       #expect(error?.description.contains("empty list") == true)
       #expect(throws: DioramaError.self) { try strings.shuffle("all", of: 0...100_000) }
     }
-    let strings = try world(.init(policy: .derive)).strings
+    let strings = try fixture(.init(policy: .derive)).strings
     #expect(throws: DioramaError.self) { try strings.choice("plan", from: [Plan]()) }
     #expect(
       try strings.uuid("plan") == StringDerivation(seed: "recording-2018").uuid(key: "plan", ordinal: 0))

@@ -7,7 +7,7 @@ struct ScopeTests {
   /// The key that a value had in the store.
   private func key(_ use: (RandomStrings) throws -> some Any) throws -> String {
     try withControlServer { server in
-      _ = try use(try world(.init(policy: .report), control: server.control).strings)
+      _ = try use(try fixture(.init(policy: .report), control: server.control).strings)
       let uses = try server.uses()
       try #require(uses.count == 1)
       return uses[0].key
@@ -23,7 +23,7 @@ struct ScopeTests {
 
   @Test("count the uses of their keys each for itself")
   func ordinals() throws {
-    let strings = try world(.init(policy: .derive)).strings
+    let strings = try fixture(.init(policy: .derive)).strings
     let derivation = StringDerivation(seed: "recording-2018")
     let first = strings.scope("a")
     _ = try strings.uuid("id")
@@ -55,7 +55,7 @@ struct ScopeTests {
 
   @Test("refuse what cannot be a key, with the first value", arguments: [("", "k"), ("a\nb", "k"), ("s", "")])
   func refused(scope: String, key: String) throws {
-    for strings in [RandomStrings.live, try world(.init(policy: .derive)).strings] {
+    for strings in [RandomStrings.live, try fixture(.init(policy: .derive)).strings] {
       for scope in [strings.scope(scope), strings.scope(scope).scope("inner")] {
         let error = #expect(throws: DioramaError.self) { try scope.uuid(key) }
         #expect(error?.kind == .invalidRequest)

@@ -6,29 +6,29 @@ import Testing
 struct ToggleChangesTests {
   @Test("gives each new value, and none that is like the one before")
   func changes() async {
-    let world = TogglesWorld(["theme": .string("light")])
-    var changes = world.toggles.changes(of: .theme).makeAsyncIterator()
-    world.toggles.update(["theme": .string("dark")])
+    let fixture = TogglesFixture(["theme": .string("light")])
+    var changes = fixture.toggles.changes(of: .theme).makeAsyncIterator()
+    fixture.toggles.update(["theme": .string("dark")])
     #expect(await changes.next() == .dark)
-    world.toggles.update(["theme": .string("dark"), "other": .int(1)])
-    world.toggles.update([:])
+    fixture.toggles.update(["theme": .string("dark"), "other": .int(1)])
+    fixture.toggles.update([:])
     #expect(await changes.next() == .light)
   }
 
   @Test("gives the last of several that nobody has taken")
   func last() async {
-    let world = TogglesWorld()
+    let fixture = TogglesFixture()
     let counter = Toggle("counter", default: 0)
-    var changes = world.toggles.changes(of: counter).makeAsyncIterator()
-    for number in 1...100 { world.toggles.update(["counter": .int(number)]) }
+    var changes = fixture.toggles.changes(of: counter).makeAsyncIterator()
+    for number in 1...100 { fixture.toggles.update(["counter": .int(number)]) }
     #expect(await changes.next() == 100)
   }
 
   @Test("ends with its controls, and at once where nothing can change")
   func end() async throws {
-    var world: TogglesWorld? = TogglesWorld()
-    let changes = try #require(world).toggles.changes(of: .skipOnboarding)
-    world = nil
+    var fixture: TogglesFixture? = TogglesFixture()
+    let changes = try #require(fixture).toggles.changes(of: .skipOnboarding)
+    fixture = nil
     for await value in changes { Issue.record("\(value)") }
     let live = try AppControls.launch(arguments: ["app"], environment: [:]) { _ in }
     for await value in live.toggles.changes(of: .skipOnboarding) { Issue.record("\(value)") }
@@ -36,34 +36,34 @@ struct ToggleChangesTests {
 
   @Test("ends with its task, and leaves others alone")
   func cancel() async {
-    let world = TogglesWorld()
-    var kept = world.toggles.changes(of: .skipOnboarding).makeAsyncIterator()
-    let task = Task { [toggles = world.toggles] in
+    let fixture = TogglesFixture()
+    var kept = fixture.toggles.changes(of: .skipOnboarding).makeAsyncIterator()
+    let task = Task { [toggles = fixture.toggles] in
       for await value in toggles.changes(of: .skipOnboarding) { Issue.record("\(value)") }
     }
     task.cancel()
     await task.value
-    world.toggles.update(["skip-onboarding": .bool(true)])
+    fixture.toggles.update(["skip-onboarding": .bool(true)])
     #expect(await kept.next() == true)
   }
 
   @Test("tells the latest value last, whoever updates at the same time")
   func concurrent() async {
-    let world = TogglesWorld()
+    let fixture = TogglesFixture()
     let counter = Toggle("counter", default: 0)
     for _ in 0..<200 {
-      let changes = world.toggles.changes(of: counter)
+      let changes = fixture.toggles.changes(of: counter)
       await withTaskGroup { group in
-        for number in 1...4 { group.addTask { world.toggles.update(["counter": .int(number)]) } }
+        for number in 1...4 { group.addTask { fixture.toggles.update(["counter": .int(number)]) } }
       }
-      world.toggles.update(["counter": .int(-1)])
+      fixture.toggles.update(["counter": .int(-1)])
       var last = 0
       for await value in changes {
         last = value
         if value == -1 { break }
       }
       #expect(last == -1)
-      world.toggles.update([:])
+      fixture.toggles.update([:])
     }
   }
 }

@@ -7,7 +7,7 @@ struct ToggleDetailsTests {
   @Test("say STATIC for what the test has set, with the value's text as its variant")
   func given() {
     let place = ContractValue.object(["latitude": .int(1), "name": .string("")])
-    let toggles = TogglesWorld(["theme": .string("dark"), "place": place]).toggles
+    let toggles = TogglesFixture(["theme": .string("dark"), "place": place]).toggles
     let theme = toggles.details(.theme)
     #expect(theme.flagKey == "theme")
     #expect(theme.value == .dark)
@@ -20,7 +20,7 @@ struct ToggleDetailsTests {
   @Test("say DEFAULT for what nobody has set, also in an app without a contract")
   func absent() throws {
     let live = try AppControls.launch(arguments: ["app"], environment: [:]) { _ in }
-    for toggles in [TogglesWorld().toggles, live.toggles] {
+    for toggles in [TogglesFixture().toggles, live.toggles] {
       let details = toggles.details(.skipOnboarding)
       #expect(!details.value)
       #expect(details.reason.rawValue == "DEFAULT")
@@ -31,7 +31,7 @@ struct ToggleDetailsTests {
 
   @Test("say ERROR and TYPE_MISMATCH for a value of another type")
   func mismatch() {
-    let details = TogglesWorld(["theme": .int(1)]).toggles.details(.theme)
+    let details = TogglesFixture(["theme": .int(1)]).toggles.details(.theme)
     #expect(details.value == .light)
     #expect(details.reason.rawValue == "ERROR")
     #expect(details.errorCode?.rawValue == "TYPE_MISMATCH")
@@ -41,14 +41,14 @@ struct ToggleDetailsTests {
 
   @Test("say ERROR and FLAG_NOT_FOUND for a toggle that the app has not declared")
   func unknown() {
-    let world = TogglesWorld(known: ["skip-onboarding", "themes"])
-    let details = world.toggles.details(.theme)
+    let fixture = TogglesFixture(known: ["skip-onboarding", "themes"])
+    let details = fixture.toggles.details(.theme)
     #expect(details.value == .light)
     #expect(details.reason.rawValue == "ERROR")
     #expect(details.errorCode?.rawValue == "FLAG_NOT_FOUND")
-    #expect(world.toggles.details(.skipOnboarding).reason.rawValue == "DEFAULT")
+    #expect(fixture.toggles.details(.skipOnboarding).reason.rawValue == "DEFAULT")
     #expect(
-      world.warnings.values == [
+      fixture.warnings.values == [
         "the toggle theme, which was read, is not declared by the app; the nearest is themes"
       ])
   }

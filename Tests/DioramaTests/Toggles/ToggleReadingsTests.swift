@@ -6,37 +6,37 @@ import Testing
 struct ToggleReadingsTests {
   @Test("has each toggle once for each value that the app got, in order")
   func once() {
-    let world = TogglesWorld(["theme": .string("dark")])
+    let fixture = TogglesFixture(["theme": .string("dark")])
     for _ in 0..<3 {
-      _ = world.toggles[.theme]
-      _ = world.toggles[.skipOnboarding]
+      _ = fixture.toggles[.theme]
+      _ = fixture.toggles[.skipOnboarding]
     }
-    world.toggles.update(["theme": .string("dark"), "skip-onboarding": .bool(true)])
+    fixture.toggles.update(["theme": .string("dark"), "skip-onboarding": .bool(true)])
     for _ in 0..<3 {
-      _ = world.toggles[.theme]
-      _ = world.toggles[.skipOnboarding]
+      _ = fixture.toggles[.theme]
+      _ = fixture.toggles[.skipOnboarding]
     }
-    world.toggles.update([:])
-    _ = world.toggles[.skipOnboarding]
-    let expected: [TogglesWorld.Reading] = [
+    fixture.toggles.update([:])
+    _ = fixture.toggles[.skipOnboarding]
+    let expected: [TogglesFixture.Reading] = [
       .init("theme", .string("dark")), .init("skip-onboarding", .bool(false)), .init("skip-onboarding", .bool(true)),
     ]
-    #expect(world.reports.values == expected)
-    #expect(world.toggles.readings.map { TogglesWorld.Reading($0.name, $0.value) } == expected)
+    #expect(fixture.reports.values == expected)
+    #expect(fixture.toggles.readings.map { TogglesFixture.Reading($0.name, $0.value) } == expected)
   }
 
   @Test("has the default where the contract's value cannot be used, and nothing that nobody reads")
   func defaults() {
-    let world = TogglesWorld(["theme": .int(1), "unread": .bool(true)])
-    _ = world.toggles[.theme]
-    #expect(world.reports.values == [.init("theme", .string("light"))])
+    let fixture = TogglesFixture(["theme": .int(1), "unread": .bool(true)])
+    _ = fixture.toggles[.theme]
+    #expect(fixture.reports.values == [.init("theme", .string("light"))])
   }
 
   @Test("takes values of the app's own type as JSON")
   func json() {
-    let world = TogglesWorld()
-    _ = world.toggles[.place]
+    let fixture = TogglesFixture()
+    _ = fixture.toggles[.place]
     let place = ContractValue.object(["latitude": .double(51.5), "name": .string("London, by the river")])
-    #expect(world.reports.values == [.init("place", place)])
+    #expect(fixture.reports.values == [.init("place", place)])
   }
 }

@@ -11,35 +11,35 @@ struct ToggleTypesTests {
 
   @Test("take choices by raw value, of strings and of whole numbers")
   func choices() {
-    let world = TogglesWorld(["theme": .string("dark"), "level": .int(2)])
-    #expect(world.toggles[.theme] == .dark)
-    #expect(world.toggles[Toggle("level", default: Level.low)] == .high)
-    #expect(world.warnings.values.isEmpty)
+    let fixture = TogglesFixture(["theme": .string("dark"), "level": .int(2)])
+    #expect(fixture.toggles[.theme] == .dark)
+    #expect(fixture.toggles[Toggle("level", default: Level.low)] == .high)
+    #expect(fixture.warnings.values.isEmpty)
   }
 
   @Test("take values of the app's own type as JSON")
   func codable() {
-    let world = TogglesWorld([
+    let fixture = TogglesFixture([
       "place": .object(["latitude": .double(48.9), "name": .string("Paris")]), "hosts": .array([.string("a")]),
       "nickname": .null,
     ])
     for _ in 0..<3 {
-      #expect(world.toggles[.place] == Place(latitude: 48.9, name: "Paris"))
-      #expect(world.toggles[Toggle("hosts", default: [String]())] == ["a"])
-      #expect(world.toggles[Toggle<String?>("nickname", default: "Ann")] == nil)
+      #expect(fixture.toggles[.place] == Place(latitude: 48.9, name: "Paris"))
+      #expect(fixture.toggles[Toggle("hosts", default: [String]())] == ["a"])
+      #expect(fixture.toggles[Toggle<String?>("nickname", default: "Ann")] == nil)
     }
-    #expect(TogglesWorld().toggles[.place] == .london)
+    #expect(TogglesFixture().toggles[.place] == .london)
   }
 
   @Test("say what was expected, and keep the default")
   func mismatch() {
-    let world = TogglesWorld(["theme": .string("drak"), "place": .object(["name": .string("Paris")])])
+    let fixture = TogglesFixture(["theme": .string("drak"), "place": .object(["name": .string("Paris")])])
     for _ in 0..<2 {
-      #expect(world.toggles[.theme] == .light)
-      #expect(world.toggles[.place] == .london)
+      #expect(fixture.toggles[.theme] == .light)
+      #expect(fixture.toggles[.place] == .london)
     }
     #expect(
-      world.warnings.values == [
+      fixture.warnings.values == [
         "the toggle theme is drak, which is none of light, dark; the app goes on with its default",
         #"the toggle place is {"name":"Paris"}, which is no Place: 'latitude' is missing; "#
           + "the app goes on with its default",
@@ -48,28 +48,28 @@ struct ToggleTypesTests {
 
   @Test("may differ under one name, each by its own declaration")
   func oneName() {
-    let world = TogglesWorld(["n": .int(1)])
-    #expect(world.toggles[Toggle("n", default: 0)] == 1)
-    #expect(world.toggles[Toggle("n", default: 0.5)] == 1.0)
-    #expect(world.toggles[Toggle("n", default: "text")] == "text")
-    #expect(world.toggles[Toggle("m", default: 1)] == 1)
-    #expect(world.toggles[Toggle("m", default: 2)] == 2)
+    let fixture = TogglesFixture(["n": .int(1)])
+    #expect(fixture.toggles[Toggle("n", default: 0)] == 1)
+    #expect(fixture.toggles[Toggle("n", default: 0.5)] == 1.0)
+    #expect(fixture.toggles[Toggle("n", default: "text")] == "text")
+    #expect(fixture.toggles[Toggle("m", default: 1)] == 1)
+    #expect(fixture.toggles[Toggle("m", default: 2)] == 2)
   }
 
   @Test("keep every bit of a number", arguments: [0, 1, -1, Int.max, Int.min])
   func integers(_ number: Int) {
-    let world = TogglesWorld(["n": .int(number)])
+    let fixture = TogglesFixture(["n": .int(number)])
     let toggle = Toggle("n", default: 7)
-    #expect(world.toggles[toggle] == number)
-    #expect(world.toggles[toggle] == number)
+    #expect(fixture.toggles[toggle] == number)
+    #expect(fixture.toggles[toggle] == number)
   }
 
   @Test("keep every bit of a fraction", arguments: [0.1, -0.0, 2.5e-308, 1.7976931348623157e308])
   func fractions(_ number: Double) {
-    let world = TogglesWorld(["n": .double(number)])
+    let fixture = TogglesFixture(["n": .double(number)])
     let toggle = Toggle("n", default: 0.5)
-    #expect(world.toggles[toggle].bitPattern == number.bitPattern)
-    #expect(world.toggles[toggle].bitPattern == number.bitPattern)
+    #expect(fixture.toggles[toggle].bitPattern == number.bitPattern)
+    #expect(fixture.toggles[toggle].bitPattern == number.bitPattern)
   }
 
   @Test("may read another toggle while they are decoded")
@@ -81,9 +81,9 @@ struct ToggleTypesTests {
       init(isSkipping: Bool) { self.isSkipping = isSkipping }
       init(from decoder: any Decoder) throws { isSkipping = Self.toggles?[.skipOnboarding] ?? false }
     }
-    let world = TogglesWorld(["curious": .object([:]), "skip-onboarding": .bool(true)])
-    Curious.$toggles.withValue(world.toggles) {
-      #expect(world.toggles[Toggle("curious", default: Curious(isSkipping: false))].isSkipping)
+    let fixture = TogglesFixture(["curious": .object([:]), "skip-onboarding": .bool(true)])
+    Curious.$toggles.withValue(fixture.toggles) {
+      #expect(fixture.toggles[Toggle("curious", default: Curious(isSkipping: false))].isSkipping)
     }
   }
 }

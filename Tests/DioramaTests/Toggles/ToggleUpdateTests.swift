@@ -8,15 +8,15 @@ import Testing
 struct ToggleUpdateTests {
   @Test("are the new ones in every later reading, through every copy, of every type")
   func update() {
-    let world = TogglesWorld(["skip-onboarding": .bool(true), "theme": .string("dark"), "place": .object([:])])
-    let copy = world.toggles
+    let fixture = TogglesFixture(["skip-onboarding": .bool(true), "theme": .string("dark"), "place": .object([:])])
+    let copy = fixture.toggles
     #expect(copy[.skipOnboarding])
     #expect(copy[.theme] == .dark)
-    world.toggles.update(["place": .object(["latitude": .int(1), "name": .string("here")])])
+    fixture.toggles.update(["place": .object(["latitude": .int(1), "name": .string("here")])])
     #expect(!copy[.skipOnboarding])
     #expect(copy[.theme] == .light)
     #expect(copy[.place] == Place(latitude: 1, name: "here"))
-    world.toggles.update(["theme": .string("dark")])
+    fixture.toggles.update(["theme": .string("dark")])
     #expect(copy[.theme] == .dark)
     #expect(copy[.place] == .london)
   }
@@ -25,7 +25,7 @@ struct ToggleUpdateTests {
   func atOnce() async throws {
     let first = Toggle("first", default: 0)
     let second = Toggle("second", default: [0])
-    let toggles = TogglesWorld().toggles
+    let toggles = TogglesFixture().toggles
     let flag = Flag()
     @Sendable func read() throws {
       while !flag.isOver.load(ordering: .acquiring) {
@@ -55,7 +55,7 @@ struct ToggleUpdateTests {
         group.addTask {
           try await onThread {
             for round in 0..<500 {
-              let toggles = TogglesWorld(["pages": .int(number), "title": .string("\(number)")]).toggles
+              let toggles = TogglesFixture(["pages": .int(number), "title": .string("\(number)")]).toggles
               for _ in 0..<20 {
                 try #require(toggles[.pages] == number && toggles[.title] == "\(number)")
               }
@@ -71,7 +71,7 @@ struct ToggleUpdateTests {
 
   @Test("are right for any number of declarations")
   func many() {
-    let toggles = TogglesWorld(
+    let toggles = TogglesFixture(
       Dictionary(uniqueKeysWithValues: (0..<3_000).map { ("t\($0)", ContractValue.int($0)) })
     ).toggles
     let declarations = (0..<3_000).map { Toggle("t\($0)", default: -1) }

@@ -2,8 +2,8 @@ import Diorama
 import LaunchContract
 import Testing
 
-extension ContractKey<Place> {
-  static let location = ContractKey("location", default: .london, purpose: "Where the patient is.")
+extension ValueKey<Place> {
+  static let location = ValueKey("location", default: .london, purpose: "Where the patient is.")
 }
 
 @Suite("Typed values of a contract")
@@ -21,11 +21,11 @@ struct ContractKeyTests {
     ])
     for _ in 0..<2 {
       #expect(given[.location] == Place(latitude: 1, name: "x"))
-      #expect(given[ContractKey("tries", default: 1)] == 3)
-      #expect(given[ContractKey("theme", default: Theme.light)] == .dark)
-      #expect(given[ContractKey("user", default: "Ann")] == "Ann")
-      #expect(given[ContractKey("rate", default: 0.5)] == 0.5)
-      #expect(given[ContractKey("isOn", default: true)])
+      #expect(given[ValueKey("tries", default: 1)] == 3)
+      #expect(given[ValueKey("theme", default: Theme.light)] == .dark)
+      #expect(given[ValueKey("user", default: "Ann")] == "Ann")
+      #expect(given[ValueKey("rate", default: 0.5)] == 0.5)
+      #expect(given[ValueKey("isOn", default: true)])
     }
     #expect(warnings.values.isEmpty)
   }
@@ -48,7 +48,7 @@ struct ContractKeyTests {
   @Test("change while the app runs, and can be followed")
   func update() async {
     let given = values(["tries": .int(1)])
-    let tries = ContractKey("tries", default: 0)
+    let tries = ValueKey("tries", default: 0)
     var changes = given.changes(of: tries).makeAsyncIterator()
     #expect(given[tries] == 1)
     given.update(["tries": .int(2)])

@@ -31,12 +31,12 @@ struct ComplaintTests {
       }
       return response
     }
-    try await withWorld(upstream) { world in
-      try await world.record(["api": upstream.origin]) { environment in
+    try await withService(upstream) { fixture in
+      try await fixture.record(["api": upstream.origin]) { environment in
         for target in ["/numbers", "/cookies", "/image"] { _ = try await environment.get(target) }
         _ = try await environment.get("/coded", ["Accept-Encoding": "gzip"])
       }
-      try await world.run(.replay) { environment async throws in
+      try await fixture.run(.replay) { environment async throws in
         #expect(try await environment.get("/numbers").text == text)
         let cookies = try await environment.get("/cookies").headers
         #expect(cookies.all("Set-Cookie").count == 2)
@@ -52,13 +52,13 @@ struct ComplaintTests {
   @Test("values of a query that repeat are all there, in their order")
   func query() async throws {
     let upstream = try numbered()
-    try await withWorld(upstream) { world in
-      try await world.record(["api": upstream.origin]) { environment in
+    try await withService(upstream) { fixture in
+      try await fixture.record(["api": upstream.origin]) { environment in
         for target in ["/q?a=1&a=2", "/q?a=2&a=1", "/q?a=1"] { _ = try await environment.get(target) }
       }
-      let recorded = try world.cassette().interactions.map { $0.request.url.split(separator: "?").last }
+      let recorded = try fixture.cassette().interactions.map { $0.request.url.split(separator: "?").last }
       #expect(recorded == ["a=1&a=2", "a=2&a=1", "a=1"])
-      try await world.run(.replay) { environment async throws in
+      try await fixture.run(.replay) { environment async throws in
         #expect(try await environment.get("/q?a=1").text == "/q?a=1: 2")
         #expect(try await environment.get("/q?a=2&a=1").text == "/q?a=2&a=1: 1")
         #expect(try await environment.get("/q?a=1&a=2").text == "/q?a=1&a=2: 0")
@@ -69,10 +69,10 @@ struct ComplaintTests {
   @Test("after the last recorded answer nothing goes to the backend, nor where something is missing")
   func neverLive() async throws {
     let upstream = try numbered()
-    try await withWorld(upstream) { world in
-      try await world.record(["api": upstream.origin]) { _ = try await $0.get("/a") }
+    try await withService(upstream) { fixture in
+      try await fixture.record(["api": upstream.origin]) { _ = try await $0.get("/a") }
       let before = upstream.requestCount
-      try await world.run(.replay, ["api": upstream.origin]) { environment async throws in
+      try await fixture.run(.replay, ["api": upstream.origin]) { environment async throws in
         for _ in 0..<3 { #expect(try await environment.get("/a").text == "/a: 0") }
         #expect(try await environment.get("/b").status == 501)
       }
@@ -83,12 +83,12 @@ struct ComplaintTests {
   @Test("tests at the same time share no state: each has the repeats of a request from the first on")
   func apart() async throws {
     let upstream = try numbered()
-    try await withWorld(upstream) { world in
-      try await world.record(["api": upstream.origin]) { environment in
+    try await withService(upstream) { fixture in
+      try await fixture.record(["api": upstream.origin]) { environment in
         for _ in 0..<3 { _ = try await environment.get("/a") }
       }
-      let one = try world.provision(.replay)
-      let other = try world.provision(.replay)
+      let one = try fixture.provision(.replay)
+      let other = try fixture.provision(.replay)
       for expected in ["/a: 0", "/a: 1", "/a: 2"] {
         #expect(try await one.get("/a").text == expected)
         #expect(try await other.get("/a").text == expected)

@@ -20,8 +20,8 @@ struct AccessTests {
 
   @Test("under a name that leads to this machine, whatever the token")
   func rebinding() async throws {
-    try await withWorld { world in
-      let environment = try world.provision(.mock) { $0.toggles = ["on": .bool(true)] }
+    try await withService { fixture in
+      let environment = try fixture.provision(.mock) { $0.toggles = ["on": .bool(true)] }
       let port = environment.mainPort
       for host in ["evil.test", "evil.test:\(port)", "127.0.0.1", "127.0.0.1:1", "127.0.0.1.evil.test:\(port)"] {
         for (method, target) in [("POST", Self.flags), ("POST", Self.flags + "/on"), ("GET", "/__diorama/state")] {
@@ -40,8 +40,8 @@ struct AccessTests {
 
   @Test("from an origin of its own, and is not told that it may")
   func origins() async throws {
-    try await withWorld { world in
-      let environment = try world.provision(.mock)
+    try await withService { fixture in
+      let environment = try fixture.provision(.mock)
       let host = "127.0.0.1:\(environment.mainPort)"
       for origin in ["https://evil.test", "null", "http://127.0.0.1:1", "https://\(host)", "http://\(host).evil.test"] {
         for method in ["POST", "OPTIONS"] {
@@ -57,8 +57,8 @@ struct AccessTests {
 
   @Test("by a request in absolute form with another host")
   func absoluteForm() async throws {
-    try await withWorld { world in
-      let environment = try world.provision(.mock)
+    try await withService { fixture in
+      let environment = try fixture.provision(.mock)
       let own = "127.0.0.1:\(environment.mainPort)"
       let target = "http://\(own)\(Self.flags)"
       #expect(try await answer(environment, "POST", target, host: own).status == 200)

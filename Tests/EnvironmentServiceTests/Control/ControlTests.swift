@@ -12,9 +12,9 @@ struct ControlTests {
 
   @Test("need the environment's own token")
   func token() async throws {
-    try await withWorld { world in
-      let environment = try world.provision(.mock)
-      let other = try world.provision(.mock)
+    try await withService { fixture in
+      let environment = try fixture.provision(.mock)
+      let other = try fixture.provision(.mock)
       let right = environment.token
       for token in ["", "x", String(right.dropLast()), right + "0", other.token] {
         let answer = try await environment.control("/strings", #"{"key": "a"}"#, token: token)
@@ -34,8 +34,8 @@ struct ControlTests {
 
   @Test("answer 405 with the method to use, and 404 for what is none")
   func methods() async throws {
-    try await withWorld { world in
-      let environment = try world.provision(.mock)
+    try await withService { fixture in
+      let environment = try fixture.provision(.mock)
       for path in ["/strings", "/usage"] {
         let answer = try await environment.control(path, "", method: "PUT")
         #expect(answer.status == 405)
@@ -53,8 +53,8 @@ struct ControlTests {
       "", "{", "[]", #"{"key": 3}"#, #"{"toggles": []}"#, "\u{0}", #"{"strings": {"a": [[2, 1]]}, "key": 1}"#,
     ])
   func badBodies(body: String) async throws {
-    try await withWorld { world in
-      let environment = try world.provision(.mock)
+    try await withService { fixture in
+      let environment = try fixture.provision(.mock)
       for path in ["/strings", "/usage"] {
         let answer = try await environment.control(path, body)
         #expect(answer.status == 400)
@@ -65,8 +65,8 @@ struct ControlTests {
 
   @Test("take ordinals at the ends of all integers for what they are: nothing that was recorded")
   func extremes() async throws {
-    try await withWorld { world in
-      let environment = try world.provision(.mock)
+    try await withService { fixture in
+      let environment = try fixture.provision(.mock)
       for (range, status) in [
         ("[0, 9223372036854775807]", 204), ("[9223372036854775807, 9223372036854775807]", 204),
         ("[-9223372036854775808, 9223372036854775807]", 204), ("[5, 1]", 400), ("[0, 9223372036854775808]", 400),
@@ -80,8 +80,8 @@ struct ControlTests {
 
   @Test("refuse values that lie too deep in each other", arguments: [100, 500, 100_000])
   func deep(_ depth: Int) async throws {
-    try await withWorld { world in
-      let environment = try world.provision(.mock)
+    try await withService { fixture in
+      let environment = try fixture.provision(.mock)
       let value = String(repeating: "[", count: depth) + String(repeating: "]", count: depth)
       let answer = try await environment.control("/usage", #"{"toggles": {"a": \#(value)}}"#)
       #expect(answer.status == 400)
@@ -91,8 +91,8 @@ struct ControlTests {
 
   @Test("refuse a body without end with a 413")
   func longBody() async throws {
-    try await withWorld { world in
-      let environment = try world.provision(.mock)
+    try await withService { fixture in
+      let environment = try fixture.provision(.mock)
       let answer = try await environment.control("/usage", String(repeating: " ", count: 9 << 20))
       #expect(answer.status == 413)
     }
@@ -101,16 +101,16 @@ struct ControlTests {
   @Test("belong to the upstream on its own port")
   func upstreamsPort() async throws {
     let upstream = try numbered()
-    try await withWorld(upstream) { world in
-      let environment = try world.provision(.proxy, ["api": upstream.origin])
+    try await withService(upstream) { fixture in
+      let environment = try fixture.provision(.proxy, ["api": upstream.origin])
       #expect(try await environment.get("/__diorama/strings").text == "/__diorama/strings: 0")
     }
   }
 
   @Test("are told which toggles the app reads, and the report names those it never read")
   func usage() async throws {
-    try await withWorld { world in
-      let environment = try world.provision(.mock) {
+    try await withService { fixture in
+      let environment = try fixture.provision(.mock) {
         $0.toggles = ["read": .bool(true), "unread": .int(1), "another": .null]
       }
       let answer = try await environment.control("/usage", #"{"toggles": {"read": true, "own-default": "x"}}"#)

@@ -15,16 +15,16 @@ struct StringTests {
   private func value(_ answer: RawClient.Answer) throws -> String { try answer.json["value"]?.string ?? answer.text }
 
   /// A store with `email` 0 and 1 of the specification's seed, beside a cassette.
-  private static func recorded(_ world: World) async throws {
-    try await world.run(.record, ["api": origin], with: { $0.seed = seed }) { environment in
+  private static func recorded(_ fixture: ServiceFixture) async throws {
+    try await fixture.run(.record, ["api": origin], with: { $0.seed = seed }) { environment in
       for _ in 0..<2 { _ = try await environment.control("/strings", #"{"key": "email", "length": 12}"#) }
     }
   }
 
   @Test("are the specification's, and count the ordinals for programs that do not")
   func specification() async throws {
-    try await withWorld { world in
-      let environment = try world.provision(.record, ["api": Self.origin]) { $0.seed = Self.seed }
+    try await withService { fixture in
+      let environment = try fixture.provision(.record, ["api": Self.origin]) { $0.seed = Self.seed }
       #expect(environment.seed == Self.seed)
       for (ordinal, expected) in ["z0r1lpyugt7o", "1hjqdinv568o"].enumerated() {
         let answer = try await environment.control("/strings", #"{"key": "email", "length": 12}"#)
@@ -43,7 +43,7 @@ struct StringTests {
       let (report, _) = await environment.end()
       #expect(report.strings.recorded == 5)
       #expect(report.ok)
-      let store = try world.read("c.strings.json")
+      let store = try fixture.read("c.strings.json")
       for value in ["z0r1lpyugt7o", "1hjqdinv568o", "33b5dc9e-2b61-5d71-b1cb-ce186f420e82", "\"55\"", Self.seed] {
         #expect(store.contains(value))
       }
@@ -52,9 +52,9 @@ struct StringTests {
 
   @Test("are read in replay whatever the seed, and what is not used is reported")
   func replay() async throws {
-    try await withWorld { world in
-      try await Self.recorded(world)
-      let environment = try world.provision(.replay) { $0.seed = "another" }
+    try await withService { fixture in
+      try await Self.recorded(fixture)
+      let environment = try fixture.provision(.replay) { $0.seed = "another" }
       let answer = try await environment.control("/strings", #"{"key": "email", "length": 12}"#)
       #expect(try value(answer) == "z0r1lpyugt7o")
       let (report, _) = await environment.end()
@@ -67,9 +67,9 @@ struct StringTests {
 
   @Test("that replay does not have are an error with the nearest keys, and fail the environment")
   func missing() async throws {
-    try await withWorld { world in
-      try await Self.recorded(world)
-      let environment = try world.provision(.replay)
+    try await withService { fixture in
+      try await Self.recorded(fixture)
+      let environment = try fixture.provision(.replay)
       let answer = try await environment.control("/strings", #"{"key": "emial", "length": 12}"#)
       #expect(answer.status == 409)
       #expect(answer.headers["Content-Type"] == "application/problem+json")
@@ -88,9 +88,9 @@ struct StringTests {
       Mode.replay, .extend,
     ])
   func otherParameters(mode: Mode) async throws {
-    try await withWorld { world in
-      try await Self.recorded(world)
-      let environment = try world.provision(mode, ["api": Self.origin])
+    try await withService { fixture in
+      try await Self.recorded(fixture)
+      let environment = try fixture.provision(mode, ["api": Self.origin])
       for body in [
         #"{"key": "email", "ordinal": 0, "length": 13}"#,
         #"{"key": "email", "ordinal": 1, "length": 12, "alphabet": "01"}"#,
@@ -107,16 +107,16 @@ struct StringTests {
 
   @Test("extend reads what is recorded, adds what is missing by the recorded seed and merges the store")
   func extend() async throws {
-    try await withWorld { world in
-      try await Self.recorded(world)
-      try await world.run(.extend, ["api": Self.origin]) { environment in
+    try await withService { fixture in
+      try await Self.recorded(fixture)
+      try await fixture.run(.extend, ["api": Self.origin]) { environment in
         #expect(environment.seed == Self.seed)
         let email = try await environment.control("/strings", #"{"key": "email", "length": 12}"#)
         #expect(try value(email) == "z0r1lpyugt7o")
         let user = try await environment.control("/strings", #"{"key": "user", "type": "uuid"}"#)
         #expect(try value(user) == "33b5dc9e-2b61-5d71-b1cb-ce186f420e82")
       }
-      let store = try CassetteReader.read(world.location()).strings
+      let store = try CassetteReader.read(fixture.location()).strings
       #expect(store.seed == Self.seed)
       #expect(store.entries["email"]?.map { $0?.value } == ["z0r1lpyugt7o", "1hjqdinv568o"])
       #expect(store.entries["user"]?.map { $0?.value } == ["33b5dc9e-2b61-5d71-b1cb-ce186f420e82"])
@@ -125,19 +125,19 @@ struct StringTests {
 
   @Test("are derived and kept nowhere in proxy")
   func proxy() async throws {
-    try await withWorld { world in
-      let environment = try world.provision(.proxy, ["api": Self.origin]) { $0.seed = Self.seed }
+    try await withService { fixture in
+      let environment = try fixture.provision(.proxy, ["api": Self.origin]) { $0.seed = Self.seed }
       let answer = try await environment.control("/strings", #"{"key": "email", "length": 12}"#)
       #expect(try value(answer) == "z0r1lpyugt7o")
       _ = await environment.end()
-      #expect(world.files == [])
+      #expect(fixture.files == [])
     }
   }
 
   @Test("reported by an app with the ordinal it has come to are recorded under that one")
   func reported() async throws {
-    try await withWorld { world in
-      try await world.run(.record, ["api": Self.origin], with: { $0.seed = Self.seed }) { environment in
+    try await withService { fixture in
+      try await fixture.run(.record, ["api": Self.origin], with: { $0.seed = Self.seed }) { environment in
         let body =
           #"{"key": "email", "ordinal": 1, "status": "recorded", "value": "1hjqdinv568o", "length": 12, "#
           + #""alphabet": "abcdefghijklmnopqrstuvwxyz0123456789"}"#
@@ -146,16 +146,16 @@ struct StringTests {
         // The same again, as an app that tries twice does: one value.
         _ = try await environment.control("/strings", body)
       }
-      let store = try CassetteReader.read(world.location()).strings
+      let store = try CassetteReader.read(fixture.location()).strings
       #expect(store.entries["email"]?.map { $0?.value } == [nil, "1hjqdinv568o"])
     }
   }
 
   @Test("that the app has read by itself are told in ranges, and what it has not read is unused")
   func readInReplay() async throws {
-    try await withWorld { world in
-      try await Self.recorded(world)
-      let environment = try world.provision(.replay)
+    try await withService { fixture in
+      try await Self.recorded(fixture)
+      let environment = try fixture.provision(.replay)
       for body in [
         #"{"strings": {"email": [[0, 0]]}}"#, #"{"strings": {"email": [[0, 0]]}, "toggles": {}}"#,
         // What is not recorded cannot have been read.
@@ -183,14 +183,14 @@ struct StringTests {
       (#"{"key": "deck", "type": "shuffle", "count": 10}"#, "4,5,0,6,1,9,2,7,8,3"),
       (#"{"key": "noise", "type": "generator"}"#, "53f6ad1b-aaa7-53aa-a60f-1e0555f85827"),
     ]
-    try await withWorld { world in
-      try await world.run(.record, ["api": Self.origin], with: { $0.seed = Self.seed }) { environment in
+    try await withService { fixture in
+      try await fixture.run(.record, ["api": Self.origin], with: { $0.seed = Self.seed }) { environment in
         for (body, expected) in requests {
           let answer = try await environment.control("/strings", body)
           #expect(try value(answer) == expected)
         }
       }
-      let report = try await world.run(.replay) { environment in
+      let report = try await fixture.run(.replay) { environment in
         for (body, expected) in requests {
           let answer = try await environment.control("/strings", body)
           #expect(try value(answer) == expected)
@@ -203,9 +203,9 @@ struct StringTests {
 
   @Test("an app that says itself that a value is missing fails the environment")
   func reportedMissing() async throws {
-    try await withWorld { world in
-      try await Self.recorded(world)
-      let environment = try world.provision(.replay)
+    try await withService { fixture in
+      try await Self.recorded(fixture)
+      let environment = try fixture.provision(.replay)
       let body =
         #"{"key": "phone", "ordinal": 0, "status": "missing", "length": 12, "alphabet": "0123456789"}"#
       #expect(try await environment.control("/strings", body).status == 409)
@@ -217,9 +217,9 @@ struct StringTests {
 
   @Test("of the greatest length get through from an app to its recording")
   func longest() async throws {
-    try await withWorld { world in
-      let environment = try world.provision(.record, ["api": Self.origin])
-      let app = try await FollowingWorld(environment.contract)
+    try await withService { fixture in
+      let environment = try fixture.provision(.record, ["api": Self.origin])
+      let app = try await FollowingFixture(environment.contract)
       // Two bytes each, so that the message has more than a mebibyte of them.
       let value = try await onThread { try app.controls.strings.string("k", length: 1 << 20, alphabet: "äöüß") }
       #expect(value.unicodeScalars.count == 1 << 20)
@@ -242,8 +242,8 @@ struct StringTests {
       #"{"key": "a", "status": "lost", "ordinal": 0}"#,
     ])
   func refused(body: String) async throws {
-    try await withWorld { world in
-      let environment = try world.provision(.record, ["api": Self.origin])
+    try await withService { fixture in
+      let environment = try fixture.provision(.record, ["api": Self.origin])
       let answer = try await environment.control("/strings", body)
       #expect(answer.status == 400)
       #expect(answer.headers["Content-Type"] == "application/problem+json")

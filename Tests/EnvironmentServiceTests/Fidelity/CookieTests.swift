@@ -33,22 +33,22 @@ struct CookieTests {
   @Test("go back to whom they came from: sent, recorded and matched")
   func apart() async throws {
     let (a, b) = (try Self.upstream("a"), try Self.upstream("b"))
-    try await withWorld(a) { world in
+    try await withService(a) { fixture in
       // All cookies as they are: what is recorded is what was sent.
-      try world.write(#"{"keep": {"headers": ["Cookie", "Set-Cookie"]}}"#, to: "c.redact.json")
-      try world.write(#"{"rules": [{"compare": {"headers": ["Cookie"]}}]}"#, to: "c.rules.json")
+      try fixture.write(#"{"keep": {"headers": ["Cookie", "Set-Cookie"]}}"#, to: "c.redact.json")
+      try fixture.write(#"{"rules": [{"compare": {"headers": ["Cookie"]}}]}"#, to: "c.rules.json")
       let expected = ["theme=dark; a=1; sid=a", "theme=dark; b=1; sid=b"]
-      try await world.record(["a": a.origin, "b": b.origin]) { environment async throws in
+      try await fixture.record(["a": a.origin, "b": b.origin]) { environment async throws in
         #expect(try await Self.visit(environment) == expected)
       }
-      let sent = try world.cassette().interactions.suffix(2).map { $0.request.headers.all("Cookie") }
+      let sent = try fixture.cassette().interactions.suffix(2).map { $0.request.headers.all("Cookie") }
       #expect(sent == expected.map { [$0] })
-      let report = try await world.run(.replay) { environment async throws in
+      let report = try await fixture.run(.replay) { environment async throws in
         #expect(try await Self.visit(environment) == expected)
       }
       #expect(report.ok, "\(report)")
       // A cookie that A has set makes no request to B another one, even before A has set it.
-      let early = try await world.run(.replay) { environment async throws in
+      let early = try await fixture.run(.replay) { environment async throws in
         #expect(try await environment.get("/login", ["Cookie": "theme=dark; a=1"], of: 1).status == 200)
         #expect(try await environment.get("/login", ["Cookie": "theme=dark; mine=1"], of: 1).status == 501)
       }
@@ -60,11 +60,11 @@ struct CookieTests {
   @Test("of the one go to the other in extend neither, whether an answer came from the recording or live")
   func extended() async throws {
     let (a, b) = (try Self.upstream("a"), try Self.upstream("b"))
-    try await withWorld(a) { world in
-      try await world.record(["a": a.origin, "b": b.origin]) { environment async throws in
+    try await withService(a) { fixture in
+      try await fixture.record(["a": a.origin, "b": b.origin]) { environment async throws in
         for upstream in 0...1 { _ = try await environment.get("/login", of: upstream) }
       }
-      try await world.run(.extend, ["a": a.origin, "b": b.origin]) { environment async throws in
+      try await fixture.run(.extend, ["a": a.origin, "b": b.origin]) { environment async throws in
         _ = try await environment.get("/login-anew", of: 0)
         #expect(try await environment.get("/me", ["Cookie": "sid=a"], of: 1).text == "")
         let replayed = try await environment.get("/login", of: 1)
@@ -78,8 +78,8 @@ struct CookieTests {
   @Test("of a proxy's client, which sees each upstream under its own host, are left as they are")
   func absolute() async throws {
     let (a, b) = (try Self.upstream("a"), try Self.upstream("b"))
-    _ = try await withWorld(a) { world in
-      try await world.run(.proxy, ["a": a.origin, "b": b.origin]) { environment async throws in
+    _ = try await withService(a) { fixture in
+      try await fixture.run(.proxy, ["a": a.origin, "b": b.origin]) { environment async throws in
         _ = try await environment.get("/login", of: 0)
         let answer = try await ask(environment.mainPort, request("GET", "\(b.origin)/me", ["Cookie": "a=1"]))
         #expect(answer.text == "a=1")

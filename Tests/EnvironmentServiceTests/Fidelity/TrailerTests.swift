@@ -27,7 +27,7 @@ struct TrailerTests {
       "text/plain", "application/octet-stream", "text/event-stream",
     ])
   func trailers(type: String) async throws {
-    try await withWorld(
+    try await withService(
       script: { connection in
         guard let head = try connection.readHead() else { return }
         let end = "0\r\nX-Checksum: 7\r\nx-Next: \(head.contains("TE: trailers") ? "asked" : "not asked")\r\n"
@@ -35,17 +35,17 @@ struct TrailerTests {
           "HTTP/1.1 200 OK\r\nContent-Type: \(type)\r\nTransfer-Encoding: chunked\r\nTrailer: X-Checksum, x-Next\r\n\r\n"
             + "3\r\nabc\r\n" + end + "\r\n")
       }
-    ) { world, upstream in
+    ) { fixture, upstream in
       var answers: [String] = []
-      try await world.record(["api": upstream.origin]) { answers.append(try await Self.raw($0, "/t")) }
+      try await fixture.record(["api": upstream.origin]) { answers.append(try await Self.raw($0, "/t")) }
       for _ in 0..<2 {
-        try await world.run(.replay) { answers.append(try await Self.raw($0, "/t")) }
+        try await fixture.run(.replay) { answers.append(try await Self.raw($0, "/t")) }
       }
       for answer in answers {
         #expect(answer.contains("Trailer: X-Checksum, x-Next\r\n"), "\(answer)")
         #expect(answer.hasSuffix("\r\n0\r\nX-Checksum: 7\r\nx-Next: asked\r\n\r\n"), "\(answer)")
       }
-      let recorded = try world.cassette().interactions[0].response
+      let recorded = try fixture.cassette().interactions[0].response
       #expect(recorded.trailers.fields == [.init("X-Checksum", "7"), .init("x-Next", "asked")])
     }
   }
@@ -53,8 +53,8 @@ struct TrailerTests {
   @Test("are not announced where there can be none")
   func announced() async throws {
     let upstream = try TestUpstream { _ in text("x", headers: ["Trailer": "X-T"]) }
-    _ = try await withWorld(upstream) { world in
-      try await world.record(["api": upstream.origin]) { environment async throws in
+    _ = try await withService(upstream) { fixture in
+      try await fixture.record(["api": upstream.origin]) { environment async throws in
         #expect(try await environment.get("/").headers["Trailer"] == nil)
       }
     }

@@ -17,14 +17,14 @@ struct UpstreamAccessTests {
       return text(fields.map { "\($0.name): \($0.value)" }.joined(separator: "\n"))
     }
     let (a, b) = (try TestUpstream(echo), try TestUpstream(echo))
-    try await withWorld(a) { world in
+    try await withService(a) { fixture in
       let access = [
         "a": UpstreamAccess(headers: [
           "X-Api-Key": Secret("key-of-a-1"), "X-Tenant": Secret("blue"), "authorization": Secret("Bearer token-of-a"),
         ])
       ]
       var seen: [String] = []
-      try await world.run(.record, ["a": a.origin, "b": b.origin], with: { $0.access = access }) {
+      try await fixture.run(.record, ["a": a.origin, "b": b.origin], with: { $0.access = access }) {
         environment async throws in
         for upstream in 0...1 {
           seen.append(try await environment.get("/", ["Authorization": "Bearer app", "X-Own": "1"], of: upstream).text)
@@ -35,12 +35,12 @@ struct UpstreamAccessTests {
           "Authorization: Bearer token-of-a\nX-Own: 1\nX-Api-Key: key-of-a-1\nX-Tenant: blue",
           "Authorization: Bearer app\nX-Own: 1",
         ])
-      let har = try world.read("c.har")
+      let har = try fixture.read("c.har")
       #expect(!har.contains("key-of-a-1") && !har.contains("token-of-a"), "\(har)")
       #expect(har.contains("X-Api-Key: <redacted:a/X-Api-Key>") && har.contains("X-Tenant: blue"), "\(har)")
-      #expect(try world.cassette().interactions[0].request.headers["X-Tenant"] == nil)
+      #expect(try fixture.cassette().interactions[0].request.headers["X-Tenant"] == nil)
       // In replay it has no effect, and none is needed.
-      let report = try await world.run(.replay) { environment async throws in
+      let report = try await fixture.run(.replay) { environment async throws in
         #expect(try await environment.get("/", of: 0).status == 200)
       }
       #expect(report.unmatched.isEmpty)
@@ -53,24 +53,24 @@ struct UpstreamAccessTests {
     try await withTLSUpstream(asksForClient: true) { origin, certificate in
       let folder = URL(filePath: certificate).deletingLastPathComponent()
       let client = (folder.appending(path: "client.pem").path, folder.appending(path: "client.key").path)
-      try await withWorld { world in
+      try await withService { fixture in
         for access in [
           UpstreamAccess(ca: certificate, clientCertificate: client.0, clientKey: client.1),
           UpstreamAccess(clientCertificate: client.0, clientKey: client.1, insecure: true),
         ] {
-          try await world.run(.record, ["api": origin], with: { $0.access = ["api": access] }) {
+          try await fixture.run(.record, ["api": origin], with: { $0.access = ["api": access] }) {
             environment async throws in
             #expect(try await environment.get("/headers").status == 200)
           }
         }
-        let refused = try await world.run(.proxy, ["api": origin]) { environment async throws in
+        let refused = try await fixture.run(.proxy, ["api": origin]) { environment async throws in
           let answer = try await environment.get("/headers")
           #expect(answer.status == 502)
           #expect(answer.text.contains("failed at TLS"), "\(answer.text)")
         }
         #expect(!refused.ok || refused.requests.total == 1)
         let gone = ["api": UpstreamAccess(ca: "/gone.pem")]
-        try await world.run(.replay, with: { $0.access = gone }) { environment async throws in
+        try await fixture.run(.replay, with: { $0.access = gone }) { environment async throws in
           #expect(try await environment.get("/headers").status == 200)
         }
       }
@@ -79,18 +79,18 @@ struct UpstreamAccessTests {
 
   @Test("what cannot be used is told when the environment is provisioned: what, of which upstream, what next")
   func errors() async throws {
-    try await withWorld { world in
-      try world.write("no certificate", to: "empty.pem")
-      try world.write("-----BEGIN CERTIFICATE-----\n", to: "cert.pem")
-      try world.write("-----BEGIN ENCRYPTED PRIVATE KEY-----\n", to: "locked.key")
-      let path: (String) -> String = { "\(world.folder)/\($0)" }
+    try await withService { fixture in
+      try fixture.write("no certificate", to: "empty.pem")
+      try fixture.write("-----BEGIN CERTIFICATE-----\n", to: "cert.pem")
+      try fixture.write("-----BEGIN ENCRYPTED PRIVATE KEY-----\n", to: "locked.key")
+      let path: (String) -> String = { "\(fixture.folder)/\($0)" }
       let origin = try Origin(parsing: "https://api.test")
       let cases: [(String, UpstreamAccess, EnvironmentError.Kind, String)] = [
         (
           "api", .init(ca: path("none.pem")), .inputOutput,
           "the CA of upstream 'api', \(path("none.pem")), is not there"
         ),
-        ("api", .init(ca: world.folder), .inputOutput, "cannot be read"),
+        ("api", .init(ca: fixture.folder), .inputOutput, "cannot be read"),
         ("api", .init(ca: path("empty.pem")), .usage, "holds no certificate in PEM"),
         ("api", .init(clientCertificate: path("cert.pem")), .usage, "holds no key in PEM"),
         ("api", .init(clientCertificate: path("cert.pem"), clientKey: path("locked.key")), .usage, "has a password"),
@@ -104,7 +104,7 @@ struct UpstreamAccessTests {
       ]
       for (name, access, kind, words) in cases {
         let error = #expect(throws: EnvironmentError.self) {
-          _ = try world.provision(.proxy, ["api": origin]) { $0.access = [name: access] }
+          _ = try fixture.provision(.proxy, ["api": origin]) { $0.access = [name: access] }
         }
         #expect(error?.kind == kind && error?.message.contains(words) == true, "\(words): \(String(describing: error))")
       }
@@ -114,24 +114,24 @@ struct UpstreamAccessTests {
   @Test("no secret goes to a URL that only the cassette names; in replay, where none is sent, it does not matter")
   func onlyInCassette() async throws {
     let upstream = try TestUpstream { text($0.headers["X-Api-Key"] ?? "none") }
-    try await withWorld(upstream) { world in
-      try await world.record(["api": upstream.origin]) { environment async throws in
+    try await withService(upstream) { fixture in
+      try await fixture.record(["api": upstream.origin]) { environment async throws in
         #expect(try await environment.get("/a").text == "none")
       }
       let access = ["api": UpstreamAccess(headers: ["X-Api-Key": Secret("key-of-api")])]
-      let error = #expect(throws: EnvironmentError.self) { try world.provision(.extend) { $0.access = access } }
+      let error = #expect(throws: EnvironmentError.self) { try fixture.provision(.extend) { $0.access = access } }
       #expect(error?.kind == .usage)
       #expect(
         error?.message == "the header X-Api-Key would go to \(upstream.origin), which only the cassette names; "
           + "name the upstream yourself: --upstream api=\(upstream.origin)")
-      try await world.run(.replay, with: { $0.access = access }) { environment async throws in
+      try await fixture.run(.replay, with: { $0.access = access }) { environment async throws in
         #expect(try await environment.get("/a").text == "none")
       }
-      try await world.run(.extend, with: { $0.access = ["api": UpstreamAccess(insecure: true)] }) {
+      try await fixture.run(.extend, with: { $0.access = ["api": UpstreamAccess(insecure: true)] }) {
         environment async throws in
         #expect(try await environment.get("/b").text == "none")
       }
-      try await world.run(.extend, ["api": upstream.origin], with: { $0.access = access }) {
+      try await fixture.run(.extend, ["api": upstream.origin], with: { $0.access = access }) {
         environment async throws in
         #expect(try await environment.get("/c").text == "key-of-api")
       }
@@ -151,10 +151,11 @@ struct UpstreamAccessTests {
   @Test("a restart keeps which URLs the caller named, and checks that secrets go to no others")
   func restored() async throws {
     let upstream = try TestUpstream { text($0.headers["X-Api-Key"] ?? "none") }
-    try await withWorld(upstream) { world in
+    try await withService(upstream) { fixture in
       let access = ["api": UpstreamAccess(headers: ["X-Api-Key": Secret("key-of-api")])]
       let snapshot = Guarded<EnvironmentSnapshot?>(nil)
-      try await world.twoLives(.extend, ["api": upstream.origin], { $0.access = access }) { environment async throws in
+      try await fixture.twoLives(.extend, ["api": upstream.origin], { $0.access = access }) {
+        environment async throws in
         _ = try await environment.get("/a")
         let taken = environment.snapshot()
         snapshot.withLock { $0 = taken }
@@ -169,7 +170,7 @@ struct UpstreamAccessTests {
       object["specification"] = specification
       let changed = try EnvironmentSnapshot(decoding: JSONSerialization.data(withJSONObject: object))
       let error = #expect(throws: EnvironmentError.self) {
-        try world.service.provision(changed.specification, restoring: changed)
+        try fixture.service.provision(changed.specification, restoring: changed)
       }
       #expect(error?.message.contains("which only the cassette names") == true)
     }

@@ -21,11 +21,11 @@ struct UpstreamHeadTests {
     ])
   func refused(what: String, rest: String) async throws {
     for mode in [Mode.record, .proxy] {
-      try await withWorld(script: { connection in
+      try await withService(script: { connection in
         _ = try connection.readHead()
         try connection.write("HTTP/1.1 200 OK\r\n\(rest)")
-      }) { world, upstream in
-        let environment = try world.provision(mode, ["api": upstream.origin])
+      }) { fixture, upstream in
+        let environment = try fixture.provision(mode, ["api": upstream.origin])
         #expect(try await environment.get("/a").status == 502, "\(what), \(mode)")
         let report = await environment.end().report
         #expect(report.requests.recorded == 0 && report.requests.forwarded == 0, "\(what), \(mode)")
@@ -35,11 +35,11 @@ struct UpstreamHeadTests {
 
   @Test("end the answer when its trailers do not end")
   func trailers() async throws {
-    try await withWorld(script: { connection in
+    try await withService(script: { connection in
       _ = try connection.readHead()
       try connection.write("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\(Self.endless)")
-    }) { world, upstream in
-      let environment = try world.provision(.record, ["api": upstream.origin])
+    }) { fixture, upstream in
+      let environment = try fixture.provision(.record, ["api": upstream.origin])
       let answer = try? await environment.get("/a")
       #expect(answer == nil || answer?.status == 502)
       let report = await environment.end().report

@@ -39,11 +39,11 @@ struct VariantTests {
   @Test("each part is answered with its own, in any order; another one is a miss that names the range")
   func parts() async throws {
     let upstream = try Self.digits()
-    try await withWorld(upstream) { world in
-      try await world.record(["api": upstream.origin]) { environment async throws in
+    try await withService(upstream) { fixture in
+      try await fixture.record(["api": upstream.origin]) { environment async throws in
         for range in ["bytes=0-3", "bytes=4-9", "bytes=9-99"] { _ = try await Self.get(environment, ["Range": range]) }
       }
-      let report = try await world.run(.replay) { environment async throws in
+      let report = try await fixture.run(.replay) { environment async throws in
         #expect(try await Self.get(environment, ["Range": "bytes=4-9"]) == "206 456789")
         #expect(try await Self.get(environment, ["Range": "bytes=0-3"]) == "206 0123")
         #expect(try await Self.get(environment, ["range": "bytes=9-99"]).hasPrefix("416"))
@@ -62,12 +62,12 @@ struct VariantTests {
   @Test("a part that was not recorded is answered with the whole where that was: a server may do so")
   func whole() async throws {
     let upstream = try Self.digits()
-    try await withWorld(upstream) { world in
-      try await world.record(["api": upstream.origin]) { environment async throws in
+    try await withService(upstream) { fixture in
+      try await fixture.record(["api": upstream.origin]) { environment async throws in
         _ = try await Self.get(environment, ["Range": "bytes=0-3"])
         _ = try await Self.get(environment)
       }
-      try await world.run(.replay) { environment async throws in
+      try await fixture.run(.replay) { environment async throws in
         #expect(try await Self.get(environment) == "200 0123456789")
         #expect(try await Self.get(environment, ["Range": "bytes=1-2"]) == "200 0123456789")
         #expect(try await Self.get(environment, ["Range": "bytes=0-3"]) == "206 0123")
@@ -78,12 +78,12 @@ struct VariantTests {
   @Test("a 304 is for who has what it confirms: not for an empty cache, nor for another version")
   func conditions() async throws {
     let upstream = try Self.digits()
-    try await withWorld(upstream) { world in
-      try await world.record(["api": upstream.origin]) { environment async throws in
+    try await withService(upstream) { fixture in
+      try await fixture.record(["api": upstream.origin]) { environment async throws in
         _ = try await Self.get(environment)
         _ = try await Self.get(environment, ["If-None-Match": "\"v1\""])
       }
-      let report = try await world.run(.replay) { environment async throws in
+      let report = try await fixture.run(.replay) { environment async throws in
         #expect(try await Self.get(environment, ["If-None-Match": "\"v1\""]) == "304 ")
         for _ in 0..<2 { #expect(try await Self.get(environment) == "200 0123456789") }
         #expect(try await Self.get(environment, ["If-None-Match": "\"v0\""]) == "200 0123456789")
@@ -95,12 +95,12 @@ struct VariantTests {
   @Test("where no answer hung on them, they do not count")
   func noVariants() async throws {
     let upstream = try Self.digits()
-    try await withWorld(upstream) { world in
-      try await world.record(["api": upstream.origin]) { environment async throws in
+    try await withService(upstream) { fixture in
+      try await fixture.record(["api": upstream.origin]) { environment async throws in
         _ = try await Self.get(environment, ["Range": "bytes=0-3"], "/ignoring")
         _ = try await Self.get(environment, ["If-None-Match": "\"v0\""])
       }
-      try await world.run(.replay) { environment async throws in
+      try await fixture.run(.replay) { environment async throws in
         #expect(try await Self.get(environment, [:], "/ignoring") == "200 0123456789")
         #expect(try await Self.get(environment, ["Range": "bytes=7-8"], "/ignoring") == "200 0123456789")
         #expect(try await Self.get(environment) == "200 0123456789")
@@ -111,12 +111,12 @@ struct VariantTests {
   @Test("a cache that was filled before the recording began: who comes without gets the answer in full")
   func filledBefore() async throws {
     let upstream = try Self.digits()
-    try await withWorld(upstream) { world in
-      try await world.record(["api": upstream.origin]) { environment async throws in
+    try await withService(upstream) { fixture in
+      try await fixture.record(["api": upstream.origin]) { environment async throws in
         _ = try await Self.get(environment, ["If-None-Match": "\"v0\""])
         _ = try await Self.get(environment, ["If-None-Match": "\"v1\""])
       }
-      try await world.run(.replay) { environment async throws in
+      try await fixture.run(.replay) { environment async throws in
         #expect(try await Self.get(environment) == "200 0123456789")
         #expect(try await Self.get(environment, ["If-None-Match": "\"v1\""]) == "304 ")
       }
@@ -126,12 +126,12 @@ struct VariantTests {
   @Test("a rule that ignores the header takes that back")
   func rule() async throws {
     let upstream = try Self.digits()
-    try await withWorld(upstream) { world in
-      try world.write(#"{"rules": [{"ignore": {"headers": ["Range"]}}]}"#, to: "c.rules.json")
-      try await world.record(["api": upstream.origin]) { environment async throws in
+    try await withService(upstream) { fixture in
+      try fixture.write(#"{"rules": [{"ignore": {"headers": ["Range"]}}]}"#, to: "c.rules.json")
+      try await fixture.record(["api": upstream.origin]) { environment async throws in
         _ = try await Self.get(environment, ["Range": "bytes=0-3"])
       }
-      try await world.run(.replay) { environment async throws in
+      try await fixture.run(.replay) { environment async throws in
         #expect(try await Self.get(environment, ["Range": "bytes=1-2"]) == "206 0123")
       }
     }

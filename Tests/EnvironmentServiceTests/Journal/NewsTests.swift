@@ -14,13 +14,13 @@ struct NewsTests {
   @Test("are told in order, each once, whatever comes at once, and all of them by the end")
   func noted() async throws {
     let upstream = try numbered()
-    try await withWorld(upstream) { world in
-      try await world.record(["api": upstream.origin]) { _ = try await $0.get("/a") }
+    try await withService(upstream) { fixture in
+      try await fixture.record(["api": upstream.origin]) { _ = try await $0.get("/a") }
       let told = Guarded<[JournalPage.Entry]>([])
       var specification = EnvironmentSpecification(name: "a test", mode: .replay)
-      specification.cassette = world.location()
-      let environment = try world.service.provision(
-        specification, hosting: Hosting(noted: { entries in told.withLock { $0 += entries } }))
+      specification.cassette = fixture.location()
+      let environment = try fixture.service.provision(
+        specification, hooks: EnvironmentHooks(noted: { entries in told.withLock { $0 += entries } }))
       let port = environment.upstreams[0].port
       try await withThrowingTaskGroup(of: Void.self) { group in
         for _ in 0..<4 {
@@ -46,8 +46,8 @@ struct NewsTests {
 
   @Test("wake those who wait, and only those who do not know them", .timeLimit(.minutes(5)))
   func waiting() async throws {
-    try await withWorld { world in
-      let environment = try world.provision(.mock, ["api": Self.origin])
+    try await withService { fixture in
+      let environment = try fixture.provision(.mock, ["api": Self.origin])
       let far = ContinuousClock.now + .seconds(600)
       async let first: Void = environment.waitForJournal(after: 0, until: far)
       async let second: Void = environment.waitForJournal(after: 1, until: far)
@@ -63,8 +63,8 @@ struct NewsTests {
 
   @Test("end a wait when its time has come, when it is cancelled, and with the environment", .timeLimit(.minutes(5)))
   func ends() async throws {
-    try await withWorld { world in
-      let environment = try world.provision(.mock)
+    try await withService { fixture in
+      let environment = try fixture.provision(.mock)
       let far = ContinuousClock.now + .seconds(600)
       try await environment.waitForJournal(after: 0, until: .now + .milliseconds(20))
       try await environment.waitForJournal(after: 0, until: .now - .seconds(1))

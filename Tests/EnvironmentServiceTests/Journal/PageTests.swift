@@ -13,8 +13,8 @@ struct PageTests {
 
   @Test("has what came after a number, as many as are asked for, and says whether there is more")
   func pages() async throws {
-    try await withWorld { world in
-      let environment = try world.provision(.mock, ["api": Self.origin])
+    try await withService { fixture in
+      let environment = try fixture.provision(.mock, ["api": Self.origin])
       #expect(environment.journalPage(after: 0, limit: 10).last == 0)
       for number in 1...5 { _ = try await environment.get("/\(number)") }
       let first = environment.journalPage(after: 0, limit: 2)
@@ -64,8 +64,8 @@ struct PageTests {
 
   @Test("a report lists no more misses than fit into a mebibyte")
   func misses() async throws {
-    try await withWorld { world in
-      let environment = try world.provision(.mock, ["api": Self.origin])
+    try await withService { fixture in
+      let environment = try fixture.provision(.mock, ["api": Self.origin])
       let long = String(repeating: "x", count: 5_000)
       environment.state.withLock { state in
         for number in 0..<1000 {

@@ -10,11 +10,11 @@ struct ReportTextTests {
   @Test("tells apart in a difference what was recorded and what came, and is the same text without colours")
   func differences() async throws {
     let upstream = try numbered()
-    try await withWorld(upstream) { world in
-      try await world.record(["api": upstream.origin]) { environment async throws in
+    try await withService(upstream) { fixture in
+      try await fixture.record(["api": upstream.origin]) { environment async throws in
         _ = try await environment.get("/a?page=1&x=a,%20got%20b")
       }
-      let report = try await world.run(.replay) { environment async throws in
+      let report = try await fixture.run(.replay) { environment async throws in
         for query in ["page=2&x=a,%20got%20b", "x=a,%20got%20b", "page=1&x=a,%20got%20b&more=1"] {
           #expect(try await environment.get("/a?\(query)").status == 501)
         }
@@ -33,10 +33,10 @@ struct ReportTextTests {
   @Test("has nothing in it that steers a terminal but its styles; nor has an error")
   func terminals() async throws {
     let upstream = try numbered()
-    try await withWorld(upstream) { world in
+    try await withService(upstream) { fixture in
       let text = "\u{1B}[31m\u{9B}\u{202E}"
-      try world.writeCassette(url: "\(upstream.origin)/\\u001b\\r\\n\\u009b\\u202e\\u2028", text: "x")
-      let report = try await world.run(.replay) { environment async throws in
+      try fixture.writeCassette(url: "\(upstream.origin)/\\u001b\\r\\n\\u009b\\u202e\\u2028", text: "x")
+      let report = try await fixture.run(.replay) { environment async throws in
         #expect(try await environment.get("/a?\u{9B}\u{202E}=%1B").status == 501)
         environment.fail("failed\r\n\(text)")
       }

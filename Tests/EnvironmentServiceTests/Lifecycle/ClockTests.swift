@@ -12,8 +12,8 @@ struct ClockTests {
 
   @Test("is the machine's in proxy")
   func proxy() async throws {
-    try await withWorld { world in
-      let clock = try world.provision(.proxy, ["api": Self.origin]).clock
+    try await withService { fixture in
+      let clock = try fixture.provision(.proxy, ["api": Self.origin]).clock
       #expect(clock.kind == .system)
       #expect(clock.start == nil)
     }
@@ -21,10 +21,10 @@ struct ClockTests {
 
   @Test("is frozen at now, to the millisecond, in a recording, and at the same instant in replay and extend")
   func frozen() async throws {
-    try await withWorld { world in
+    try await withService { fixture in
       let before = Date()
       var start: String?
-      try await world.run(.record, ["api": Self.origin]) { environment in
+      try await fixture.run(.record, ["api": Self.origin]) { environment in
         start = environment.clock.start
         #expect(environment.clock.kind == .frozen)
         #expect(environment.recordedAt == start)
@@ -37,7 +37,7 @@ struct ClockTests {
         #expect(environment.contract.clock.start == start)
       }
       for mode in [Mode.replay, .extend] {
-        let environment = try world.provision(mode, ["api": Self.origin])
+        let environment = try fixture.provision(mode, ["api": Self.origin])
         #expect(environment.clock.kind == .frozen)
         #expect(environment.clock.start == start)
         let report = environment.report()
@@ -52,13 +52,13 @@ struct ClockTests {
   @Test("starts where it is told, also in a recording, whose date that becomes")
   func start() async throws {
     let start = Date(timeIntervalSince1970: 1_538_989_200)
-    try await withWorld { world in
-      try await world.run(.record, ["api": Self.origin], with: { $0.clock.start = start }) { environment in
+    try await withService { fixture in
+      try await fixture.run(.record, ["api": Self.origin], with: { $0.clock.start = start }) { environment in
         #expect(environment.clock.start == "2018-10-08T09:00:00Z")
       }
-      #expect(try world.cassette().header.recordedAt == "2018-10-08T09:00:00Z")
-      #expect(try world.provision(.replay).clock.start == "2018-10-08T09:00:00Z")
-      let later = try world.provision(.replay) { $0.clock.start = start.addingTimeInterval(60) }
+      #expect(try fixture.cassette().header.recordedAt == "2018-10-08T09:00:00Z")
+      #expect(try fixture.provision(.replay).clock.start == "2018-10-08T09:00:00Z")
+      let later = try fixture.provision(.replay) { $0.clock.start = start.addingTimeInterval(60) }
       #expect(later.clock.start == "2018-10-08T09:01:00Z")
       #expect(later.recordedAt == "2018-10-08T09:00:00Z")
     }
@@ -66,8 +66,8 @@ struct ClockTests {
 
   @Test("keeps the zone and the locale of the recording unless told otherwise")
   func zone() async throws {
-    try await withWorld { world in
-      try await world.run(
+    try await withService { fixture in
+      try await fixture.run(
         .record, ["api": Self.origin],
         with: {
           $0.clock.timeZone = "Asia/Kathmandu"
@@ -76,11 +76,11 @@ struct ClockTests {
       ) { environment in
         #expect(environment.clock.timeZone == "Asia/Kathmandu")
       }
-      let same = try world.provision(.replay)
+      let same = try fixture.provision(.replay)
       #expect(same.clock.timeZone == "Asia/Kathmandu")
       #expect(same.clock.locale == "ne_NP")
       #expect(same.variables["TZ"] == "Asia/Kathmandu")
-      let other = try world.provision(.replay) { $0.clock.timeZone = "UTC" }
+      let other = try fixture.provision(.replay) { $0.clock.timeZone = "UTC" }
       #expect(other.clock.timeZone == "UTC")
       #expect(other.clock.locale == "ne_NP")
     }
@@ -88,22 +88,22 @@ struct ClockTests {
 
   @Test("records the machine's zone where none is given")
   func machineZone() async throws {
-    try await withWorld { world in
-      try await world.run(.record, ["api": Self.origin]) { environment in
+    try await withService { fixture in
+      try await fixture.run(.record, ["api": Self.origin]) { environment in
         #expect(environment.contract.clock.timeZone == TimeZone.current.identifier)
         #expect(environment.variables["TZ"] == nil)
       }
-      #expect(try world.cassette().header.timeZone == TimeZone.current.identifier)
-      #expect(try world.provision(.replay).clock.timeZone == TimeZone.current.identifier)
+      #expect(try fixture.cassette().header.timeZone == TimeZone.current.identifier)
+      #expect(try fixture.provision(.replay).clock.timeZone == TimeZone.current.identifier)
     }
   }
 
   @Test("runs in ticking and scaled, and stands in manual")
   func kinds() async throws {
     let start = Date(timeIntervalSince1970: 1_538_989_200)
-    try await withWorld { world in
+    try await withService { fixture in
       let make = { (kind: String, rate: Double) in
-        try world.provision(.mock) {
+        try fixture.provision(.mock) {
           $0.clock.kind = kind
           $0.clock.start = start
           $0.clock.rate = rate
@@ -126,7 +126,7 @@ struct ClockTests {
 
   @Test("is refused when nobody could keep it")
   func refused() async throws {
-    try await withWorld { world in
+    try await withService { fixture in
       for (what, configure) in [
         ("kind", { $0.clock.kind = "sundial" }),
         ("time zone", { $0.clock.timeZone = "Europe/Nowhere" }),
@@ -160,14 +160,14 @@ struct ClockTests {
         ),
       ] as [(String, (inout EnvironmentSpecification) -> Void)] {
         let error = #expect(throws: EnvironmentError.self) {
-          try world.provision(.record, ["api": Self.origin], configure)
+          try fixture.provision(.record, ["api": Self.origin], configure)
         }
         #expect(error?.kind == .usage)
         #expect(error?.message.contains(what) == true)
-        #expect(world.files == [])
+        #expect(fixture.files == [])
       }
       let error = #expect(throws: EnvironmentError.self) {
-        try world.provision(.proxy, ["api": Self.origin]) { $0.clock.start = Date() }
+        try fixture.provision(.proxy, ["api": Self.origin]) { $0.clock.start = Date() }
       }
       #expect(error?.kind == .usage)
     }

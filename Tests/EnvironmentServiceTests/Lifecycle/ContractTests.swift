@@ -13,8 +13,8 @@ struct ContractTests {
 
   @Test("the contract names endpoints, toggles, ports, credentials and control")
   func contract() async throws {
-    try await withWorld { world in
-      let environment = try world.provision(.proxy, ["api": Self.api, "cdn": Self.cdn]) {
+    try await withService { fixture in
+      let environment = try fixture.provision(.proxy, ["api": Self.api, "cdn": Self.cdn]) {
         $0.name = "Booking/books a slot"
         $0.seed = "s"
         $0.toggles = ["skip": .bool(true)]
@@ -48,8 +48,8 @@ struct ContractTests {
 
   @Test("variables serve programs in any language")
   func variables() async throws {
-    try await withWorld { world in
-      let environment = try world.provision(.proxy, ["my-api.v2": Self.api]) {
+    try await withService { fixture in
+      let environment = try fixture.provision(.proxy, ["my-api.v2": Self.api]) {
         $0.ports = ["débug": 20_012]
         $0.clock.timeZone = "Europe/London"
       }
@@ -60,26 +60,26 @@ struct ContractTests {
           "DIORAMA_CONTROL": "http://127.0.0.1:\(environment.mainPort)/__diorama", "DIORAMA_TOKEN": environment.token,
           "TZ": "Europe/London",
         ])
-      let bare = try world.provision(.proxy, ["api": Self.api])
+      let bare = try fixture.provision(.proxy, ["api": Self.api])
       #expect(bare.variables["TZ"] == nil)
     }
   }
 
   @Test("strings come by rule, by rule with a word to us, or from the recording, as the mode has it")
   func policies() async throws {
-    try await withWorld { world in
-      #expect(try world.provision(.proxy, ["api": Self.api]).contract.strings == .init(policy: .derive))
-      #expect(try world.provision(.mock).contract.strings == .init(policy: .derive))
-      try await world.run(.once, ["api": Self.api], with: { $0.seed = "recording-2018" }) { environment in
+    try await withService { fixture in
+      #expect(try fixture.provision(.proxy, ["api": Self.api]).contract.strings == .init(policy: .derive))
+      #expect(try fixture.provision(.mock).contract.strings == .init(policy: .derive))
+      try await fixture.run(.once, ["api": Self.api], with: { $0.seed = "recording-2018" }) { environment in
         #expect(environment.contract.strings == .init(policy: .report))
         #expect(environment.contract.mode == "record")
         _ = try await environment.control("/strings", #"{"key": "email"}"#)
       }
-      try await world.run(.extend, ["api": Self.api]) { environment in
+      try await fixture.run(.extend, ["api": Self.api]) { environment in
         #expect(environment.contract.strings?.policy == .report)
         #expect(environment.contract.seed == "recording-2018")
       }
-      let replayed = try world.provision(.once).contract
+      let replayed = try fixture.provision(.once).contract
       #expect(replayed.mode == "replay")
       #expect(replayed.seed == "recording-2018")
       #expect(replayed.strings?.policy == .replay)
@@ -89,8 +89,8 @@ struct ContractTests {
 
   @Test("two environments have different ids, tokens and ports")
   func isolation() async throws {
-    try await withWorld { world in
-      let environments = try (0..<8).map { _ in try world.provision(.proxy, ["api": Self.api]) }
+    try await withService { fixture in
+      let environments = try (0..<8).map { _ in try fixture.provision(.proxy, ["api": Self.api]) }
       #expect(Set(environments.map(\.id)).count == 8)
       #expect(Set(environments.map(\.token)).count == 8)
       #expect(Set(environments.map(\.seed)).count == 8)

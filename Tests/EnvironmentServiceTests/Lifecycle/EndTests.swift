@@ -17,19 +17,19 @@ struct EndTests {
       try await mayAnswer.wait()
       return text("late")
     }
-    try await withWorld(upstream) { world in
-      let environment = try world.provision(.record, ["api": upstream.origin])
+    try await withService(upstream) { fixture in
+      let environment = try fixture.provision(.record, ["api": upstream.origin])
       async let answer = environment.get("/a")
       try await hasAsked.wait()
       let port = environment.upstreams[0].port
       async let ended = environment.end(grace: .seconds(30))
       // The port closes first; the exchange goes on.
       try await untilClosed(port)
-      #expect(world.exists("c.har.partial"))
+      #expect(fixture.exists("c.har.partial"))
       mayAnswer.happen()
       #expect(try await answer.text == "late")
       #expect(await ended.report.requests.recorded == 1)
-      #expect(try world.cassette().interactions.count == 1)
+      #expect(try fixture.cassette().interactions.count == 1)
     }
   }
 
@@ -44,8 +44,8 @@ struct EndTests {
       }
       return text("x")
     }
-    try await withWorld(upstream) { world in
-      let environment = try world.provision(.record, ["api": upstream.origin])
+    try await withService(upstream) { fixture in
+      let environment = try fixture.provision(.record, ["api": upstream.origin])
       _ = try await environment.get("/fast")
       async let answer = environment.get("/slow")
       try await hasAsked.wait()
@@ -55,8 +55,8 @@ struct EndTests {
       mayAnswer.happen()
       // Never acknowledged as recorded.
       #expect(try await answer.status == 500)
-      #expect(try world.cassette().interactions.count == 1)
-      #expect(!world.exists("c.har.partial"))
+      #expect(try fixture.cassette().interactions.count == 1)
+      #expect(!fixture.exists("c.har.partial"))
     }
   }
 
@@ -65,9 +65,9 @@ struct EndTests {
     // A process of its own: here another test may get a port as soon as it is free.
     await #expect(processExitsWith: .success) {
       let upstream = try numbered()
-      try await withWorld(upstream) { world in
+      try await withService(upstream) { fixture in
         let other = Origin(scheme: "http", host: "b.test", port: 80)
-        let environment = try world.provision(.proxy, ["api": upstream.origin, "b": other])
+        let environment = try fixture.provision(.proxy, ["api": upstream.origin, "b": other])
         _ = try await environment.get("/a")
         _ = await environment.end()
         for port in [environment.mainPort] + environment.upstreams.map(\.port) where (try? RawClient(port: port)) != nil
@@ -81,15 +81,15 @@ struct EndTests {
   @Test("may come again, and at the same time, with the same report")
   func again() async throws {
     let upstream = try numbered()
-    try await withWorld(upstream) { world in
-      let environment = try world.provision(.record, ["api": upstream.origin])
+    try await withService(upstream) { fixture in
+      let environment = try fixture.provision(.record, ["api": upstream.origin])
       _ = try await environment.get("/a")
       let reports = await withTaskGroup(of: (Int, Bool).self) { group in
         for _ in 0..<4 {
           group.addTask {
             let (report, _) = await environment.end()
             // Whoever has come back from the end finds the cassette.
-            return (report.requests.recorded, world.exists("c.har"))
+            return (report.requests.recorded, fixture.exists("c.har"))
           }
         }
         return await group.reduce(into: []) { $0.append($1) }
@@ -99,16 +99,16 @@ struct EndTests {
       let (report, sealed) = await environment.end()
       #expect(report.requests.recorded == 1)
       #expect(try sealed.get()?.interactions == 1)
-      #expect(try world.cassette().interactions.count == 1)
+      #expect(try fixture.cassette().interactions.count == 1)
     }
   }
 
   @Test("answers no more on connections that are still open", arguments: [Mode.replay, .proxy])
   func openConnections(mode: Mode) async throws {
     let upstream = try numbered()
-    try await withWorld(upstream) { world in
-      try await world.record(["api": upstream.origin]) { _ = try await $0.get("/a") }
-      let environment = try world.provision(mode, ["api": upstream.origin])
+    try await withService(upstream) { fixture in
+      try await fixture.record(["api": upstream.origin]) { _ = try await $0.get("/a") }
+      let environment = try fixture.provision(mode, ["api": upstream.origin])
       let client = try RawClient(port: environment.upstreams[0].port)
       #expect(try await onThread { try client.exchange(request("GET", "/a")).status } == 200)
       let (report, _) = await environment.end()
@@ -121,9 +121,9 @@ struct EndTests {
   @Test("does not touch other environments of the service")
   func others() async throws {
     let upstream = try numbered()
-    try await withWorld(upstream) { world in
-      let one = try world.provision(.proxy, ["api": upstream.origin])
-      let two = try world.provision(.proxy, ["api": upstream.origin])
+    try await withService(upstream) { fixture in
+      let one = try fixture.provision(.proxy, ["api": upstream.origin])
+      let two = try fixture.provision(.proxy, ["api": upstream.origin])
       _ = await one.end()
       #expect(try await two.get("/a").status == 200)
     }
@@ -132,16 +132,16 @@ struct EndTests {
   @Test("frees the environment itself")
   func memory() async throws {
     let upstream = try numbered()
-    try await withWorld(upstream) { world in
+    try await withService(upstream) { fixture in
       weak var ended: Environment?
       do {
-        let environment = try world.provision(.proxy, ["api": upstream.origin])
+        let environment = try fixture.provision(.proxy, ["api": upstream.origin])
         _ = try await environment.get("/a")
         _ = await environment.end()
         ended = environment
       }
       // The server lets go of the handler once the app's connection is closed.
-      await world.service.stop(grace: .seconds(5))
+      await fixture.service.stop(grace: .seconds(5))
       #expect(ended == nil)
     }
   }
@@ -153,9 +153,9 @@ struct EndTests {
       func count(_ folder: String) throws -> Int { try FileManager.default.contentsOfDirectory(atPath: folder).count }
       func round() async throws {
         let upstream = try numbered()
-        try await withWorld(upstream) { world in
+        try await withService(upstream) { fixture in
           for mode in [Mode.record, .replay, .extend, .proxy, .mock] {
-            let environment = try world.provision(mode, ["api": upstream.origin])
+            let environment = try fixture.provision(mode, ["api": upstream.origin])
             _ = try await environment.get("/a")
             _ = await environment.end()
           }

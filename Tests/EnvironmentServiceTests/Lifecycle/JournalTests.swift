@@ -12,10 +12,10 @@ struct JournalTests {
   @Test("counts 20,000 requests exactly, holds the last 10,000 and writes all to its file")
   func many() async throws {
     let upstream = try numbered()
-    try await withWorld(upstream) { world in
-      try await world.record(["api": upstream.origin]) { _ = try await $0.get("/a") }
-      let journal = "\(world.folder)/journal.ndjson"
-      let environment = try world.provision(.replay) { $0.journalFile = journal }
+    try await withService(upstream) { fixture in
+      try await fixture.record(["api": upstream.origin]) { _ = try await $0.get("/a") }
+      let journal = "\(fixture.folder)/journal.ndjson"
+      let environment = try fixture.provision(.replay) { $0.journalFile = journal }
       let port = environment.upstreams[0].port
       // Pipelined: 100 requests in one write, one of them missing.
       let batch = String(repeating: request("GET", "/a"), count: 99) + request("GET", "/missing")
@@ -40,7 +40,7 @@ struct JournalTests {
       #expect(report.unmatched.count == 200)
       let entries = environment.state.withLock { $0.journal.entries() }
       #expect(entries.map(\.number) == Array(10_001...20_000))
-      let lines = try world.read("journal.ndjson").split(separator: "\n")
+      let lines = try fixture.read("journal.ndjson").split(separator: "\n")
       #expect(lines.count == 20_000)
       for number in [0, 9_999, 19_999] {
         let line = try JSON.parse(Array(lines[number].utf8))
@@ -66,15 +66,15 @@ struct JournalTests {
   @Test("has one line for each request, in order, with what became of it")
   func lines() async throws {
     let upstream = try numbered()
-    try await withWorld(upstream) { world in
-      try await world.record(["api": upstream.origin]) { _ = try await $0.get("/a") }
-      let journal = "\(world.folder)/journal.ndjson"
-      try await world.run(.extend, ["api": upstream.origin], with: { $0.journalFile = journal }) { environment in
+    try await withService(upstream) { fixture in
+      try await fixture.record(["api": upstream.origin]) { _ = try await $0.get("/a") }
+      let journal = "\(fixture.folder)/journal.ndjson"
+      try await fixture.run(.extend, ["api": upstream.origin], with: { $0.journalFile = journal }) { environment in
         _ = try await environment.get("/a")
         _ = try await environment.get("/b")
         _ = try await ask(environment.mainPort, request("GET", "/elsewhere.test/"))
       }
-      let lines = try world.read("journal.ndjson").split(separator: "\n").map { try JSON.parse(Array($0.utf8)) }
+      let lines = try fixture.read("journal.ndjson").split(separator: "\n").map { try JSON.parse(Array($0.utf8)) }
       #expect(lines.map { $0["kind"]?.string } == ["replayed", "recorded", "unmatched"])
       #expect(lines.map { $0["number"]?.int } == [1, 2, 3])
       #expect(lines.map { $0["url"]?.string } == ["\(upstream.origin)/a", "\(upstream.origin)/b", "/elsewhere.test/"])
@@ -85,23 +85,23 @@ struct JournalTests {
 
   @Test("a file that cannot be made is refused, and no cassette is begun")
   func unwritable() async throws {
-    try await withWorld { world in
+    try await withService { fixture in
       let error = #expect(throws: EnvironmentError.self) {
-        try world.provision(.record, ["api": try Origin(parsing: "https://a.test")]) {
-          $0.journalFile = "\(world.folder)/none/journal"
+        try fixture.provision(.record, ["api": try Origin(parsing: "https://a.test")]) {
+          $0.journalFile = "\(fixture.folder)/none/journal"
         }
       }
       #expect(error?.kind == .cannotWrite)
       #expect(error?.message.contains("none/journal") == true)
-      #expect(world.files == [])
+      #expect(fixture.files == [])
     }
   }
 
   @Test("a file that runs full fails the environment")
   func full() async throws {
     let upstream = try numbered()
-    try await withWorld(upstream) { world in
-      let environment = try world.provision(.proxy, ["api": upstream.origin]) { $0.journalFile = "/dev/full" }
+    try await withService(upstream) { fixture in
+      let environment = try fixture.provision(.proxy, ["api": upstream.origin]) { $0.journalFile = "/dev/full" }
       #expect(try await environment.get("/a").status == 200)
       let (report, _) = await environment.end()
       #expect(report.requests.forwarded == 1)

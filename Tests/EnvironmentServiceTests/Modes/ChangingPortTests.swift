@@ -15,7 +15,7 @@ struct ChangingPortTests {
     let upstream = try TestUpstream { request in
       text("{\"next\": \"http://\(request.headers["Host"] ?? "")/b\"}", type: "application/json")
     }
-    try await withWorld { world in
+    try await withService { fixture in
       let ask = { (environment: Environment) in
         let endpoint = try #require(environment.endpoint("api"))
         let answer = try await environment.get(
@@ -23,8 +23,8 @@ struct ChangingPortTests {
         #expect(answer.status == 200)
         #expect(answer.text == "{\"next\": \"\(endpoint)/b\"}")
       }
-      try await world.record(["api": upstream.origin], ask)
-      let report = try await world.run(mode, ["api": Self.elsewhere(now)], use: ask)
+      try await fixture.record(["api": upstream.origin], ask)
+      let report = try await fixture.run(mode, ["api": Self.elsewhere(now)], use: ask)
       #expect(report.requests.replayed == 1)
       #expect(report.unused.isEmpty)
     }

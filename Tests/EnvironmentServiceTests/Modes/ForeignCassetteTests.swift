@@ -27,12 +27,12 @@ struct ForeignCassetteTests {
 
   @Test("replays at an endpoint for each of its origins, at the date of its earliest entry")
   func replays() async throws {
-    try await withWorld { world in
-      try world.write(
+    try await withService { fixture in
+      try fixture.write(
         Self.har([
           Self.entry("https://a.test/x?y=1"), Self.entry("http://b.test:8080/z", body: "see https://a.test/x"),
         ]), to: "c.har")
-      let report = try await world.run(.replay) { environment async throws in
+      let report = try await fixture.run(.replay) { environment async throws in
         #expect(environment.upstreams.map(\.origin.description) == ["https://a.test", "http://b.test:8080"])
         #expect(environment.clock.start.flatMap { RFC3339.parse($0) } == RFC3339.parse("2020-01-02T02:04:05.678Z"))
         #expect(try await environment.get("/x?y=1").text == "hello")
@@ -47,10 +47,10 @@ struct ForeignCassetteTests {
 
   @Test("belongs to a declared upstream by its origin, and what belongs to none is unused and said so")
   func origins() async throws {
-    try await withWorld { world in
-      try world.write(
+    try await withService { fixture in
+      try fixture.write(
         Self.har([Self.entry("https://a.test/x"), Self.entry("https://ads.test/y")]), to: "c.har")
-      let environment = try world.provision(.replay, ["api": try Origin(parsing: "https://a.test")])
+      let environment = try fixture.provision(.replay, ["api": try Origin(parsing: "https://a.test")])
       #expect(environment.notes.count == 1)
       #expect(environment.notes.first?.hasPrefix("1 of 2 interactions") == true)
       #expect(try await environment.get("/x").text == "hello")

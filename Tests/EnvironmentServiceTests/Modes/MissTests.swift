@@ -12,12 +12,12 @@ struct MissTests {
   @Test("is answered with what is nearest, what differs and the command that would record it")
   func problem() async throws {
     let upstream = try numbered()
-    try await withWorld(upstream) { world in
-      try await world.record(["api": upstream.origin]) { environment in
+    try await withService(upstream) { fixture in
+      try await fixture.record(["api": upstream.origin]) { environment in
         _ = try await environment.post("/book?slot=3&day=1", #"{"user": {"name": "ann"}, "n": 1}"#)
         _ = try await environment.get("/other")
       }
-      let environment = try world.provision(.replay) { $0.command = "./app --fast" }
+      let environment = try fixture.provision(.replay) { $0.command = "./app --fast" }
       let answer = try await environment.post("/book?slot=3&day=1", #"{"user": {"name": "bob"}, "n": 1}"#)
       #expect(answer.status == 501)
       #expect(answer.headers["Diorama-Miss"] == "1")
@@ -35,7 +35,8 @@ struct MissTests {
       #expect(differences.first?.contains("bob") == true)
       #expect(
         json["record"]?.string
-          == "diorama run --mode extend --cassette \(world.folder)/c --upstream api=\(upstream.origin) -- ./app --fast")
+          == "diorama run --mode extend --cassette \(fixture.folder)/c --upstream api=\(upstream.origin) -- ./app --fast"
+      )
 
       let query = try await environment.post("/book?slot=4&day=1", #"{"n": 1, "user": {"name": "ann"}}"#)
       let difference = try query.json["nearest"]?.array?.first?["differences"]?.array?.compactMap { $0.string }
@@ -56,9 +57,9 @@ struct MissTests {
   @Test("of the main port is matched and named in the upstream's terms")
   func mainPort() async throws {
     let upstream = try numbered()
-    try await withWorld(upstream) { world in
-      try await world.record(["api": upstream.origin]) { _ = try await $0.get("/a") }
-      let environment = try world.provision(.replay)
+    try await withService(upstream) { fixture in
+      try await fixture.record(["api": upstream.origin]) { _ = try await $0.get("/a") }
+      let environment = try fixture.provision(.replay)
       let own = "http://127.0.0.1:\(environment.upstreams[0].port)"
       let answer = try await ask(environment.mainPort, request("GET", "/\(upstream.origin.authority)/b?u=\(own)/x"))
       #expect(answer.status == 501)
@@ -66,12 +67,12 @@ struct MissTests {
     }
   }
 
-  @Test("is no failure of a cassette whose interactions are all used in a world that holds")
+  @Test("is no failure of a cassette whose interactions are all used in a fixture that holds")
   func held() async throws {
     let upstream = try numbered()
-    try await withWorld(upstream) { world in
-      try await world.record(["api": upstream.origin]) { _ = try await $0.get("/a") }
-      let report = try await world.run(.replay) { _ = try await $0.get("/a") }
+    try await withService(upstream) { fixture in
+      try await fixture.record(["api": upstream.origin]) { _ = try await $0.get("/a") }
+      let report = try await fixture.run(.replay) { _ = try await $0.get("/a") }
       #expect(report.ok)
       #expect(report.unmatched.isEmpty)
       #expect(report.unused.isEmpty)
@@ -81,10 +82,10 @@ struct MissTests {
   @Test("fails an environment even when a later extend would record it, and extend then does")
   func extended() async throws {
     let upstream = try numbered()
-    try await withWorld(upstream) { world in
-      try await world.record(["api": upstream.origin]) { _ = try await $0.get("/a") }
-      try await world.run(.extend, ["api": upstream.origin]) { _ = try await $0.get("/b") }
-      let report = try await world.run(.replay) { environment in
+    try await withService(upstream) { fixture in
+      try await fixture.record(["api": upstream.origin]) { _ = try await $0.get("/a") }
+      try await fixture.run(.extend, ["api": upstream.origin]) { _ = try await $0.get("/b") }
+      let report = try await fixture.run(.replay) { environment in
         _ = try await environment.get("/a")
         _ = try await environment.get("/b")
       }

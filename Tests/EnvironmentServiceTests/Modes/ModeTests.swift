@@ -12,8 +12,8 @@ struct ModeTests {
   @Test("proxy forwards every request and writes no file")
   func proxy() async throws {
     let upstream = try numbered()
-    try await withWorld(upstream) { world in
-      let environment = try world.provision(.proxy, ["api": upstream.origin])
+    try await withService(upstream) { fixture in
+      let environment = try fixture.provision(.proxy, ["api": upstream.origin])
       #expect(try await environment.get("/a").text == "/a: 0")
       #expect(try await environment.get("/a").text == "/a: 1")
       let (report, sealed) = await environment.end()
@@ -22,23 +22,23 @@ struct ModeTests {
       #expect(report.ok)
       let outcome = try sealed.get()
       #expect(outcome == nil)
-      #expect(world.files == [])
+      #expect(fixture.files == [])
     }
   }
 
   @Test("record forwards and puts what it saw in place of the cassette")
   func record() async throws {
     let upstream = try numbered()
-    try await withWorld(upstream) { world in
-      try await world.record(["api": upstream.origin]) { _ = try await $0.get("/old") }
-      let report = try await world.record(["api": upstream.origin]) { environment async throws in
+    try await withService(upstream) { fixture in
+      try await fixture.record(["api": upstream.origin]) { _ = try await $0.get("/old") }
+      let report = try await fixture.record(["api": upstream.origin]) { environment async throws in
         #expect(try await environment.get("/new").text == "/new: 1")
       }
       #expect(report.requests.recorded == 1)
-      let cassette = try world.cassette()
+      let cassette = try fixture.cassette()
       #expect(cassette.interactions.map(\.request.url) == ["\(upstream.origin)/new"])
       #expect(cassette.interactions.map(\.upstream) == ["api"])
-      #expect(world.files == ["c.har", "c.strings.json"])
+      #expect(fixture.files == ["c.har", "c.strings.json"])
     }
   }
 
@@ -46,9 +46,9 @@ struct ModeTests {
   func replay() async throws {
     let upstream = try numbered()
     let silent = try SilentPort()
-    try await withWorld(upstream) { world in
-      try await world.record(["api": upstream.origin]) { _ = try await $0.get("/a") }
-      let environment = try world.provision(.replay, ["api": silent.origin])
+    try await withService(upstream) { fixture in
+      try await fixture.record(["api": upstream.origin]) { _ = try await $0.get("/a") }
+      let environment = try fixture.provision(.replay, ["api": silent.origin])
       #expect(try await environment.get("/a").text == "/a: 0")
       #expect(try await environment.get("/missing").status == 501)
       let (report, _) = await environment.end()
@@ -63,11 +63,11 @@ struct ModeTests {
   @Test("replay takes the cassette's own upstreams when none is given")
   func ownUpstreams() async throws {
     let upstream = try numbered()
-    try await withWorld(upstream) { world in
-      try await world.record(["api": upstream.origin, "cdn": Origin(parsing: "https://cdn.test")]) {
+    try await withService(upstream) { fixture in
+      try await fixture.record(["api": upstream.origin, "cdn": Origin(parsing: "https://cdn.test")]) {
         _ = try await $0.get("/a")
       }
-      let environment = try world.provision(.replay)
+      let environment = try fixture.provision(.replay)
       #expect(environment.upstreams.map(\.name) == ["api", "cdn"])
       #expect(try await environment.get("/a").text == "/a: 0")
     }
@@ -76,15 +76,15 @@ struct ModeTests {
   @Test("extend replays what is there, records only what is missing and keeps the recording date")
   func extend() async throws {
     let upstream = try numbered()
-    try await withWorld(upstream) { world in
-      try await world.run(.record, ["api": upstream.origin]) {
+    try await withService(upstream) { fixture in
+      try await fixture.run(.record, ["api": upstream.origin]) {
         $0.clock.start = Date(timeIntervalSince1970: 1_000_000_000)
       } use: {
         _ = try await $0.get("/a")
         _ = try await $0.get("/a")
       }
-      let before = try world.cassette()
-      let report = try await world.run(.extend, ["api": upstream.origin]) { environment async throws in
+      let before = try fixture.cassette()
+      let report = try await fixture.run(.extend, ["api": upstream.origin]) { environment async throws in
         #expect(environment.clock.start == before.header.recordedAt)
         #expect(try await environment.get("/a").text == "/a: 0")
         #expect(try await environment.get("/b").text == "/b: 2")
@@ -94,11 +94,11 @@ struct ModeTests {
       #expect(report.requests.replayed == 2)
       #expect(report.requests.recorded == 2)
       #expect(upstream.requestCount == 4)
-      let after = try world.cassette()
+      let after = try fixture.cassette()
       #expect(after.header.recordedAt == before.header.recordedAt)
       #expect(after.header.recordedAt == "2001-09-09T01:46:40Z")
       #expect(after.interactions.map(\.request.url) == ["/a", "/a", "/b", "/b"].map { "\(upstream.origin)\($0)" })
-      let replay = try world.provision(.replay)
+      let replay = try fixture.provision(.replay)
       #expect(try await replay.get("/b").text == "/b: 2")
       #expect(try await replay.get("/b").text == "/b: 3")
     }
@@ -107,18 +107,18 @@ struct ModeTests {
   @Test("extend without a cassette records")
   func extendNothing() async throws {
     let upstream = try numbered()
-    try await withWorld(upstream) { world in
-      try await world.run(.extend, ["api": upstream.origin]) { _ = try await $0.get("/a") }
-      #expect(try world.cassette().interactions.count == 1)
+    try await withService(upstream) { fixture in
+      try await fixture.run(.extend, ["api": upstream.origin]) { _ = try await $0.get("/a") }
+      #expect(try fixture.cassette().interactions.count == 1)
     }
   }
 
   @Test("once records when there is no cassette, replays when there is one")
   func once() async throws {
     let upstream = try numbered()
-    try await withWorld(upstream) { world in
+    try await withService(upstream) { fixture in
       for mode in [Mode.record, .replay] {
-        try await world.run(.once, ["api": upstream.origin]) { environment async throws in
+        try await fixture.run(.once, ["api": upstream.origin]) { environment async throws in
           #expect(environment.mode == mode)
           #expect(try await environment.get("/a").text == "/a: 0")
         }
@@ -130,15 +130,15 @@ struct ModeTests {
   @Test("once never records on continuous integration, but replays there")
   func continuousIntegration() async throws {
     let upstream = try numbered()
-    try await withWorld(upstream) { world in
+    try await withService(upstream) { fixture in
       let error = #expect(throws: EnvironmentError.self) {
-        try world.provision(.once, ["api": upstream.origin]) { $0.isContinuousIntegration = true }
+        try fixture.provision(.once, ["api": upstream.origin]) { $0.isContinuousIntegration = true }
       }
       #expect(error?.kind == .noCassette)
       #expect(error?.message.contains("diorama run --mode record") == true)
-      #expect(world.files == [])
-      try await world.record(["api": upstream.origin]) { _ = try await $0.get("/a") }
-      let environment = try world.provision(.once, ["api": upstream.origin]) { $0.isContinuousIntegration = true }
+      #expect(fixture.files == [])
+      try await fixture.record(["api": upstream.origin]) { _ = try await $0.get("/a") }
+      let environment = try fixture.provision(.once, ["api": upstream.origin]) { $0.isContinuousIntegration = true }
       #expect(environment.mode == .replay)
     }
   }
@@ -146,8 +146,8 @@ struct ModeTests {
   @Test("mock answers 501 and reaches nothing")
   func mock() async throws {
     let silent = try SilentPort()
-    try await withWorld { world in
-      let environment = try world.provision(.mock, ["api": silent.origin])
+    try await withService { fixture in
+      let environment = try fixture.provision(.mock, ["api": silent.origin])
       let answer = try await environment.get("/a")
       #expect(answer.status == 501)
       #expect(answer.headers["Diorama-Miss"] == "1")
@@ -155,36 +155,36 @@ struct ModeTests {
       #expect(report.requests.unmatched == 1)
       #expect(!report.ok)
       #expect(!silent.wasTried)
-      #expect(world.files == [])
+      #expect(fixture.files == [])
     }
   }
 
   @Test("a mode that reaches the network needs an upstream, a mode with a cassette its name")
   func needs() async throws {
-    try await withWorld { world in
+    try await withService { fixture in
       for mode in [Mode.proxy, .record, .extend, .once] {
-        let error = #expect(throws: EnvironmentError.self) { try world.provision(mode) }
+        let error = #expect(throws: EnvironmentError.self) { try fixture.provision(mode) }
         #expect(error?.kind == .noUpstream)
         #expect(error?.message.contains("--upstream") == true)
       }
       for mode in [Mode.record, .extend, .replay, .once] {
-        let error = #expect(throws: EnvironmentError.self) { try world.provision(mode) { $0.cassette = nil } }
+        let error = #expect(throws: EnvironmentError.self) { try fixture.provision(mode) { $0.cassette = nil } }
         #expect(error?.kind == .usage)
         #expect(error?.message.contains("--cassette") == true)
       }
-      let error = #expect(throws: EnvironmentError.self) { try world.provision(.replay) }
+      let error = #expect(throws: EnvironmentError.self) { try fixture.provision(.replay) }
       #expect(error?.kind == .noCassette)
-      #expect(world.files == [])
+      #expect(fixture.files == [])
     }
   }
 
   @Test("upstreams whose names are the same, or give the same variable, are refused")
   func names() async throws {
     let origin = try Origin(parsing: "https://a.test")
-    try await withWorld { world in
+    try await withService { fixture in
       for other in ["api", "API", "a-b", "a_b"] {
         let error = #expect(throws: EnvironmentError.self) {
-          try world.provision(.proxy, [other.contains("a") && other != "api" ? "a b" : "api": origin, other: origin])
+          try fixture.provision(.proxy, [other.contains("a") && other != "api" ? "a b" : "api": origin, other: origin])
         }
         #expect(error?.kind == .usage)
       }

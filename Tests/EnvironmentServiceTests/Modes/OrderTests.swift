@@ -10,22 +10,22 @@ import Testing
 @Suite("The order of replay")
 struct OrderTests {
   /// Records a cart that is looked at, filled, looked at.
-  private func withCart(_ body: (World) async throws -> Void) async throws {
+  private func withCart(_ body: (ServiceFixture) async throws -> Void) async throws {
     let upstream = try numbered()
-    try await withWorld(upstream) { world in
-      try await world.record(["api": upstream.origin]) { environment async throws in
+    try await withService(upstream) { fixture in
+      try await fixture.record(["api": upstream.origin]) { environment async throws in
         _ = try await environment.get("/cart")
         _ = try await environment.post("/cart", "{}")
         _ = try await environment.get("/cart")
       }
-      try await body(world)
+      try await body(fixture)
     }
   }
 
   @Test("strict: another request than the next one is a miss that names the one expected")
   func strict() async throws {
-    try await withCart { world in
-      let report = try await world.run(
+    try await withCart { fixture in
+      let report = try await fixture.run(
         .replay,
         with: {
           $0.order = .strict
@@ -54,8 +54,8 @@ struct OrderTests {
 
   @Test("strict: a request before its turn is held until that has come", .timeLimit(.minutes(2)))
   func held() async throws {
-    try await withCart { world in
-      let report = try await world.run(.replay, with: { $0.order = .strict }) { environment async throws in
+    try await withCart { fixture in
+      let report = try await fixture.run(.replay, with: { $0.order = .strict }) { environment async throws in
         async let early = environment.post("/cart", "{}")
         while environment.turns.waiting == 0 { await Task.yield() }
         #expect(try await environment.get("/cart").text == "/cart: 0")
@@ -70,12 +70,12 @@ struct OrderTests {
   @Test("state: changes, and what was recorded after them, are held until their turn has come", .timeLimit(.minutes(2)))
   func heldByState() async throws {
     let upstream = try numbered()
-    try await withWorld(upstream) { world in
-      try await world.record(["api": upstream.origin]) { environment async throws in
+    try await withService(upstream) { fixture in
+      try await fixture.record(["api": upstream.origin]) { environment async throws in
         for number in 0..<3 { _ = try await environment.post("/orders/\(number)", "{}") }
         _ = try await environment.get("/orders")
       }
-      let report = try await world.run(.replay, with: { $0.order = .state }) { environment async throws in
+      let report = try await fixture.run(.replay, with: { $0.order = .state }) { environment async throws in
         // As tasks of their own may send them: the last first.
         async let list = environment.get("/orders")
         while environment.turns.waiting < 1 { await Task.yield() }
@@ -93,8 +93,8 @@ struct OrderTests {
 
   @Test("strict: a request whose turn does not come in time, or at all, is a miss", .timeLimit(.minutes(2)))
   func heldInVain() async throws {
-    try await withCart { world in
-      let report = try await world.run(
+    try await withCart { fixture in
+      let report = try await fixture.run(
         .replay,
         with: {
           $0.order = .strict
@@ -105,7 +105,7 @@ struct OrderTests {
         #expect(environment.turns.waiting == 0)
       }
       #expect(report.requests.unmatched == 1)
-      let environment = try world.provision(.replay) {
+      let environment = try fixture.provision(.replay) {
         $0.order = .strict
         $0.turnSeconds = 100
       }
@@ -134,14 +134,14 @@ struct OrderTests {
       }
       return text(request.target)
     }
-    try await withWorld(upstream) { world in
-      try await world.record(["api": upstream.origin]) { environment async throws in
+    try await withService(upstream) { fixture in
+      try await fixture.record(["api": upstream.origin]) { environment async throws in
         async let slow = environment.get("/slow")
         async let fast = environment.get("/fast")
         _ = try await (slow, fast)
       }
       for order in [["/slow", "/fast"], ["/fast", "/slow"]] {
-        let report = try await world.run(.replay, with: { $0.order = .strict }) { environment async throws in
+        let report = try await fixture.run(.replay, with: { $0.order = .strict }) { environment async throws in
           for target in order { #expect(try await environment.get(target).text == target) }
         }
         #expect(report.ok)
@@ -151,8 +151,8 @@ struct OrderTests {
 
   @Test("state: a GET answers differently after the POST, as recorded, and not before")
   func state() async throws {
-    try await withCart { world in
-      let report = try await world.run(.replay, with: { $0.order = .state }) { environment async throws in
+    try await withCart { fixture in
+      let report = try await fixture.run(.replay, with: { $0.order = .state }) { environment async throws in
         for expected in ["/cart: 0", "/cart: 0", "/cart: 0"] {
           #expect(try await environment.get("/cart").text == expected)
         }
@@ -166,12 +166,12 @@ struct OrderTests {
 
   @Test("is declared beside the cassette, too, and what is asked for outranks it")
   func declared() async throws {
-    try await withCart { world in
-      try world.write(#"{"order": "state"}"#, to: "c.rules.json")
-      try await world.run(.replay) { environment async throws in
+    try await withCart { fixture in
+      try fixture.write(#"{"order": "state"}"#, to: "c.rules.json")
+      try await fixture.run(.replay) { environment async throws in
         for _ in 0..<2 { #expect(try await environment.get("/cart").text == "/cart: 0") }
       }
-      try await world.run(.replay, with: { $0.order = .request }) { environment async throws in
+      try await fixture.run(.replay, with: { $0.order = .request }) { environment async throws in
         #expect(try await environment.get("/cart").text == "/cart: 0")
         #expect(try await environment.get("/cart").text == "/cart: 2")
       }
@@ -180,8 +180,8 @@ struct OrderTests {
 
   @Test("goes on after a restart where it had come to", arguments: [PlaybackOrder.strict, .state])
   func restored(order: PlaybackOrder) async throws {
-    try await withCart { world in
-      try await world.twoLives(.replay) {
+    try await withCart { fixture in
+      try await fixture.twoLives(.replay) {
         $0.order = order
       } before: { environment async throws in
         #expect(try await environment.get("/cart").text == "/cart: 0")
@@ -194,10 +194,10 @@ struct OrderTests {
 
   @Test("begins again after a restart with other rules, and says so")
   func restoredWithOthers() async throws {
-    try await withCart { world in
-      try await world.twoLives(.replay) { environment async throws in
+    try await withCart { fixture in
+      try await fixture.twoLives(.replay) { environment async throws in
         #expect(try await environment.get("/cart").text == "/cart: 0")
-        try world.write(#"{"rules": [{"compare": {"query": false}}]}"#, to: "rules.json")
+        try fixture.write(#"{"rules": [{"compare": {"query": false}}]}"#, to: "rules.json")
       } after: { environment async throws in
         #expect(try await environment.get("/cart").text == "/cart: 0")
         #expect(environment.notes.contains { $0.contains("its rules are others than before the restart") })
@@ -207,8 +207,8 @@ struct OrderTests {
 
   @Test("of interactions that begin in the same millisecond is kept: their times have six digits")
   func microseconds() async throws {
-    try await withCart { world in
-      for interaction in try world.cassette().interactions {
+    try await withCart { fixture in
+      for interaction in try fixture.cassette().interactions {
         let fraction = interaction.startedAt.split(separator: ".").last ?? ""
         #expect(fraction.count == 7 && fraction.hasSuffix("Z"), "\(interaction.startedAt)")
       }

@@ -8,8 +8,8 @@ import Testing
 @Suite("Repeats of one request")
 struct RepeatTests {
   /// A cassette with `/a` three times and `/b` once.
-  private static func recorded(_ world: World, _ upstream: TestUpstream) async throws {
-    try await world.record(["api": upstream.origin]) { environment in
+  private static func recorded(_ fixture: ServiceFixture, _ upstream: TestUpstream) async throws {
+    try await fixture.record(["api": upstream.origin]) { environment in
       for target in ["/a", "/b", "/a", "/a"] { _ = try await environment.get(target) }
     }
   }
@@ -17,9 +17,9 @@ struct RepeatTests {
   @Test("play in recorded order, then the last again and again")
   func order() async throws {
     let upstream = try numbered()
-    try await withWorld(upstream) { world in
-      try await Self.recorded(world, upstream)
-      let report = try await world.run(.replay) { environment in
+    try await withService(upstream) { fixture in
+      try await Self.recorded(fixture, upstream)
+      let report = try await fixture.run(.replay) { environment in
         var answers: [String] = []
         for _ in 0..<5 { answers.append(try await environment.get("/a").text) }
         #expect(answers == ["/a: 0", "/a: 2", "/a: 3", "/a: 3", "/a: 3"])
@@ -33,9 +33,9 @@ struct RepeatTests {
   @Test("play once each when tracks are to be played uniquely, and are missed after that")
   func uniquely() async throws {
     let upstream = try numbered()
-    try await withWorld(upstream) { world in
-      try await Self.recorded(world, upstream)
-      let report = try await world.run(.replay, with: { $0.playsUniquely = true }) { environment in
+    try await withService(upstream) { fixture in
+      try await Self.recorded(fixture, upstream)
+      let report = try await fixture.run(.replay, with: { $0.playsUniquely = true }) { environment in
         for expected in ["/a: 0", "/a: 2", "/a: 3"] {
           let answer = try await environment.get("/a")
           #expect(answer.text == expected)
@@ -52,11 +52,11 @@ struct RepeatTests {
   @Test("are played exactly once each by requests that come at the same time")
   func concurrent() async throws {
     let upstream = try numbered()
-    try await withWorld(upstream) { world in
-      try await world.record(["api": upstream.origin]) { environment in
+    try await withService(upstream) { fixture in
+      try await fixture.record(["api": upstream.origin]) { environment in
         for _ in 0..<40 { _ = try await environment.get("/a") }
       }
-      let environment = try world.provision(.replay)
+      let environment = try fixture.provision(.replay)
       let port = environment.upstreams[0].port
       // Eight connections at once, each in a form of its own turn: the fast path and the other share the order.
       let authority = upstream.origin.authority

@@ -15,7 +15,7 @@ struct FlagTests {
   ]
 
   private func withFlags(_ body: (Environment) async throws -> Void) async throws {
-    try await withWorld { world in try await body(try world.provision(.mock) { $0.toggles = Self.toggles }) }
+    try await withService { fixture in try await body(try fixture.provision(.mock) { $0.toggles = Self.toggles }) }
   }
 
   @Test(

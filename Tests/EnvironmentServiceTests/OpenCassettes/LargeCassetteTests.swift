@@ -20,10 +20,10 @@ struct LargeCassetteTests {
 
   @Test("has all its interactions")
   func whole() async throws {
-    try await withWorld { world in
+    try await withService { fixture in
       let last = #"{"request":{"method":"GET","url":"http://a.test/last"},"response":{"status":204}}"#
-      try world.write(Self.lines(last: last), to: "c.har")
-      let cassette = try CassetteReader.read(world.location()).cassette
+      try fixture.write(Self.lines(last: last), to: "c.har")
+      let cassette = try CassetteReader.read(fixture.location()).cassette
       #expect(cassette.interactions.count == 10)
       #expect(cassette.interactions[9].request.url == "http://a.test/last")
       for (index, interaction) in cassette.interactions.dropLast().enumerated() {
@@ -37,23 +37,23 @@ struct LargeCassetteTests {
     "is broken at the same place as a small one",
     arguments: [#"{"request":, "#, #"{"request":{"method":"GET","url":"http://a.test/"}}"#])
   func broken(_ last: String) async throws {
-    try await withWorld { world in
+    try await withService { fixture in
       let text = Self.lines(last: last)
-      try world.write(text, to: "c.har")
+      try fixture.write(text, to: "c.har")
       let expected = #expect(throws: CassetteError.self) {
-        try HAR.read(Array(text.utf8), name: world.location().har)
+        try HAR.read(Array(text.utf8), name: fixture.location().har)
       }
-      let found = #expect(throws: EnvironmentError.self) { try CassetteReader.read(world.location()) }
+      let found = #expect(throws: EnvironmentError.self) { try CassetteReader.read(fixture.location()) }
       #expect(found.map { "\($0)" }?.contains(try #require(expected).description) == true)
     }
   }
 
   @Test("is given back as it is read, and what is left stays as it was")
   func givenBack() async throws {
-    try await withWorld { world in
+    try await withService { fixture in
       let text = String(repeating: "0123456789abcdef", count: 9 << 16)
-      try world.write(text, to: "c.txt")
-      let file = try ConsumedFile("\(world.folder)/c.txt")
+      try fixture.write(text, to: "c.txt")
+      let file = try ConsumedFile("\(fixture.folder)/c.txt")
       #expect(file.bytes.elementsEqual(text.utf8))
       file.giveBack(0..<5 << 20)
       #expect(file.bytes[0] == 0)

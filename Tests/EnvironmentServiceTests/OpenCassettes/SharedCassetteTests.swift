@@ -10,16 +10,17 @@ import Testing
 
 @Suite("Environments that replay the same cassette")
 struct SharedCassetteTests {
-  /// A world in which files are old enough to be shared.
-  private static func withWorld(_ upstream: TestUpstream, _ body: (World) async throws -> Void) async throws {
-    try await EnvironmentServiceTests.withWorld(upstream) { recording in
+  /// An environment in which files are old enough to be shared.
+  private static func withService(_ upstream: TestUpstream, _ body: (ServiceFixture) async throws -> Void) async throws
+  {
+    try await EnvironmentServiceTests.withService(upstream) { recording in
       var configuration = HTTPServer.Configuration()
       configuration.threads = 1
       let server = try HTTPServer(configuration)
-      let shelf = CassetteShelf { FileStamp.now() + 3_600_000_000_000 }
-      let service = EnvironmentService(server: server, shelf: shelf)
+      let cache = CassetteCache { FileStamp.now() + 3_600_000_000_000 }
+      let service = EnvironmentService(server: server, cache: cache)
       let result: Result<Void, any Error>
-      do { result = .success(try await body(World(service: service, folder: recording.folder))) } catch {
+      do { result = .success(try await body(ServiceFixture(service: service, folder: recording.folder))) } catch {
         result = .failure(error)
       }
       await server.stop(grace: .zero)
@@ -31,12 +32,12 @@ struct SharedCassetteTests {
   @Test("share what was read of it, and each plays it in its own order")
   func order() async throws {
     let upstream = try numbered()
-    try await Self.withWorld(upstream) { world in
-      try await world.record(["api": upstream.origin]) { environment in
+    try await Self.withService(upstream) { fixture in
+      try await fixture.record(["api": upstream.origin]) { environment in
         for _ in 0..<3 { _ = try await environment.get("/a") }
       }
-      let first = try world.provision(.replay)
-      let second = try world.provision(.replay)
+      let first = try fixture.provision(.replay)
+      let second = try fixture.provision(.replay)
       #expect(first.replay != nil)
       #expect(first.replay === second.replay)
       var answers: [[String]] = [[], []]
@@ -53,15 +54,15 @@ struct SharedCassetteTests {
   @Test("by other rules or in another order share what was read, and neither keys nor places")
   func rules() async throws {
     let upstream = try numbered()
-    try await Self.withWorld(upstream) { world in
-      try await world.record(["api": upstream.origin]) { environment in
+    try await Self.withService(upstream) { fixture in
+      try await fixture.record(["api": upstream.origin]) { environment in
         for target in ["/a?n=1", "/b"] { _ = try await environment.get(target) }
       }
       let rules = MatchingRules(rules: [.init(ignore: .init(query: ["n"]))])
-      let plain = try world.provision(.replay)
-      let ruled = try world.provision(.replay) { $0.rules = rules }
-      let strict = try world.provision(.replay) { $0.order = .strict }
-      let same = try world.provision(.replay) { $0.rules = rules }
+      let plain = try fixture.provision(.replay)
+      let ruled = try fixture.provision(.replay) { $0.rules = rules }
+      let strict = try fixture.provision(.replay) { $0.order = .strict }
+      let same = try fixture.provision(.replay) { $0.rules = rules }
       #expect(ruled.replay === same.replay)
       #expect(ruled.replay?.cassette === plain.replay?.cassette)
       #expect(plain.replay !== ruled.replay && plain.replay !== strict.replay && ruled.replay !== strict.replay)
@@ -76,10 +77,10 @@ struct SharedCassetteTests {
   @Test("for other upstreams share what was read, and match by their own")
   func upstreams() async throws {
     let upstream = try numbered()
-    try await Self.withWorld(upstream) { world in
-      try await world.record(["api": upstream.origin]) { _ = try await $0.get("/a") }
-      let known = try world.provision(.replay, ["api": upstream.origin])
-      let other = try world.provision(.replay, ["shop": Origin(parsing: "https://shop.example")])
+    try await Self.withService(upstream) { fixture in
+      try await fixture.record(["api": upstream.origin]) { _ = try await $0.get("/a") }
+      let known = try fixture.provision(.replay, ["api": upstream.origin])
+      let other = try fixture.provision(.replay, ["shop": Origin(parsing: "https://shop.example")])
       #expect(known.replay !== other.replay)
       #expect(known.replay?.cassette === other.replay?.cassette)
       #expect(try await known.get("/a").status == 200)
@@ -91,10 +92,10 @@ struct SharedCassetteTests {
   @Test("share it unless one has something to take out of its requests: who has finds them by what is left of them")
   func redaction() async throws {
     let upstream = try numbered()
-    try await Self.withWorld(upstream) { world in
-      try await world.record(["api": upstream.origin]) { _ = try await $0.get("/a?user=hunter2") }
+    try await Self.withService(upstream) { fixture in
+      try await fixture.record(["api": upstream.origin]) { _ = try await $0.get("/a?user=hunter2") }
       func provision(_ secret: String?) throws -> Environment {
-        try world.provision(.replay) { specification in
+        try fixture.provision(.replay) { specification in
           guard let secret else { return }
           specification.credentials = [.init(service: "s", account: "a", secret: Array(secret.utf8))]
         }
@@ -120,11 +121,11 @@ struct SharedCassetteTests {
       let next = request.target == "/link" ? "http://\(request.headers["Host"] ?? "")/next" : "none"
       return text("{\"next\": \"\(next)\"}", type: "application/json")
     }
-    try await Self.withWorld(upstream) { world in
-      try await world.record(["api": upstream.origin]) { environment in
+    try await Self.withService(upstream) { fixture in
+      try await fixture.record(["api": upstream.origin]) { environment in
         for target in ["/plain", "/link"] { _ = try await environment.get(target) }
       }
-      let environments = [try world.provision(.replay), try world.provision(.replay)]
+      let environments = [try fixture.provision(.replay), try fixture.provision(.replay)]
       for environment in environments {
         let endpoint = try #require(environment.endpoint("api"))
         #expect(try await environment.get("/plain").text == "{\"next\": \"none\"}")
@@ -141,18 +142,18 @@ struct SharedCassetteTests {
   @Test("are told their own endpoint, also where another's was the backend's old address")
   func sameAddress() async throws {
     let upstream = try numbered()
-    try await Self.withWorld(upstream) { world in
+    try await Self.withService(upstream) { fixture in
       let held = try PortReservation()
-      try world.writeCassette(url: "http://127.0.0.1:\(held.port)/a", text: "at http://127.0.0.1:\(held.port)/")
+      try fixture.writeCassette(url: "http://127.0.0.1:\(held.port)/a", text: "at http://127.0.0.1:\(held.port)/")
       let server = try HTTPServer()
       let ports = Guarded<[UInt16?]>([nil, held.port])
-      let hosting = Hosting(listen: { handler in
+      let hooks = EnvironmentHooks(listen: { handler in
         try server.listen(on: ports.withLock { $0.removeFirst() }, handler: handler)
       })
       var specification = EnvironmentSpecification(name: "a test", mode: .replay)
-      specification.cassette = world.location()
-      let first = try world.service.provision(specification, hosting: hosting)
-      let second = try world.service.provision(specification)
+      specification.cassette = fixture.location()
+      let first = try fixture.service.provision(specification, hooks: hooks)
+      let second = try fixture.service.provision(specification)
       #expect(first.replay === second.replay)
       for environment in [first, second] {
         #expect(try await environment.get("/a").text == "at http://127.0.0.1:\(environment.upstreams[0].port)/")

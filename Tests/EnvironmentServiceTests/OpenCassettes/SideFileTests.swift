@@ -16,14 +16,14 @@ struct SideFileTests {
   /// A cassette whose only answer is in `file`, beside a folder with the canary that `prepare` may point at.
   private static func withCassette(
     _ file: String, _ prepare: (_ folder: String, _ canary: String) throws -> Void,
-    _ body: (World) async throws -> Void
+    _ body: (ServiceFixture) async throws -> Void
   ) async throws {
-    try await withWorld { world in
-      let inner = World(service: world.service, folder: world.folder + "/tests")
+    try await withService { fixture in
+      let inner = ServiceFixture(service: fixture.service, folder: fixture.folder + "/tests")
       try FileManager.default.createDirectory(atPath: inner.folder, withIntermediateDirectories: false)
-      try FileManager.default.createDirectory(atPath: world.folder + "/outside", withIntermediateDirectories: false)
-      try world.write(secret, to: "outside/canary")
-      try prepare(inner.folder, world.folder + "/outside/canary")
+      try FileManager.default.createDirectory(atPath: fixture.folder + "/outside", withIntermediateDirectories: false)
+      try fixture.write(secret, to: "outside/canary")
+      try prepare(inner.folder, fixture.folder + "/outside/canary")
       try inner.writeCassette(url: "http://a.test/a", file: file)
       try await body(inner)
     }
@@ -84,17 +84,17 @@ struct SideFileTests {
 
   @Test("is refused where it is a link, lies elsewhere or is no regular file", arguments: Attack.allCases)
   func refused(attack: Attack) async throws {
-    try await Self.withCassette(attack.file, attack.prepare) { world in
-      let error = #expect(throws: EnvironmentError.self) { try world.provision(.replay) }
+    try await Self.withCassette(attack.file, attack.prepare) { fixture in
+      let error = #expect(throws: EnvironmentError.self) { try fixture.provision(.replay) }
       #expect(error?.kind == .broken)
       let message = error?.message ?? ""
       #expect(message.contains(attack.file) && message.contains("c.har"), "\(message)")
       // Neither its content nor its size.
       #expect(!message.contains("canary 5f0c") && !message.contains("\(Self.secret.utf8.count) bytes"), "\(message)")
-      #expect(throws: EnvironmentError.self) { try CassetteVerifier.verify(world.location()) }
-      let stored = try CassetteReader.read(world.location())
+      #expect(throws: EnvironmentError.self) { try CassetteVerifier.verify(fixture.location()) }
+      let stored = try CassetteReader.read(fixture.location())
       let body = stored.cassette.interactions[0].response.body
-      #expect(throws: EnvironmentError.self) { try CassetteReader.bytes(of: body, in: world.location()) }
+      #expect(throws: EnvironmentError.self) { try CassetteReader.bytes(of: body, in: fixture.location()) }
     }
   }
 
@@ -105,12 +105,12 @@ struct SideFileTests {
         try Self.makeBodies(folder)
         try #require(link(canary, "\(folder)/\(file)") == 0)
       }
-      try await Self.withCassette(file, prepare) { world in
-        let report = try await world.run(.replay) { environment async throws in
+      try await Self.withCassette(file, prepare) { fixture in
+        let report = try await fixture.run(.replay) { environment async throws in
           #expect(try await environment.get("/a").text == Self.secret)
         }
         #expect(report.ok)
-        #expect(try CassetteVerifier.verify(world.location()).interactions == 1)
+        #expect(try CassetteVerifier.verify(fixture.location()).interactions == 1)
       }
     }
   }
@@ -121,10 +121,10 @@ struct SideFileTests {
       try Self.makeBodies(folder)
       try #require(link(canary, "\(folder)/c.bodies/a.txt") == 0)
     }
-    try await Self.withCassette("c.bodies/a.txt", prepare) { world in
-      try #require(rename("\(world.folder)/c.har", "\(world.folder)/other.har") == 0)
-      try #require(symlink("other.har", "\(world.folder)/c.har") == 0)
-      try await world.run(.replay) { environment async throws in
+    try await Self.withCassette("c.bodies/a.txt", prepare) { fixture in
+      try #require(rename("\(fixture.folder)/c.har", "\(fixture.folder)/other.har") == 0)
+      try #require(symlink("other.har", "\(fixture.folder)/c.har") == 0)
+      try await fixture.run(.replay) { environment async throws in
         #expect(try await environment.get("/a").text == Self.secret)
       }
     }
@@ -137,10 +137,10 @@ struct SideFileTests {
       // As long as the canary, and too long to be kept in memory once it was served.
       try Data(Self.secret.utf8).write(to: URL(fileURLWithPath: folder + "/c.bodies/a.txt"))
     }
-    try await Self.withCassette("c.bodies/a.txt", prepare) { world in
-      let environment = try world.provision(.replay)
-      try #require(unlink("\(world.folder)/c.bodies/a.txt") == 0)
-      try #require(symlink("../../outside/canary", "\(world.folder)/c.bodies/a.txt") == 0)
+    try await Self.withCassette("c.bodies/a.txt", prepare) { fixture in
+      let environment = try fixture.provision(.replay)
+      try #require(unlink("\(fixture.folder)/c.bodies/a.txt") == 0)
+      try #require(symlink("../../outside/canary", "\(fixture.folder)/c.bodies/a.txt") == 0)
       let answer = try await environment.get("/a")
       #expect(answer.status == 500 && !answer.text.contains(Self.secret))
       _ = await environment.end()
@@ -149,15 +149,15 @@ struct SideFileTests {
 
   @Test("is no string store that a link leads to, unless the HAR is a link too")
   func strings() async throws {
-    try await withWorld { world in
-      try world.writeCassette(url: "http://a.test/a", text: "a")
-      try world.write(#"{"format":1,"algorithm":"uuid5-v1","seed":"s","strings":{}}"#, to: "other.json")
-      try #require(symlink("other.json", "\(world.folder)/c.strings.json") == 0)
-      let error = #expect(throws: EnvironmentError.self) { try world.provision(.replay) }
+    try await withService { fixture in
+      try fixture.writeCassette(url: "http://a.test/a", text: "a")
+      try fixture.write(#"{"format":1,"algorithm":"uuid5-v1","seed":"s","strings":{}}"#, to: "other.json")
+      try #require(symlink("other.json", "\(fixture.folder)/c.strings.json") == 0)
+      let error = #expect(throws: EnvironmentError.self) { try fixture.provision(.replay) }
       #expect(error?.message.contains("it is a symbolic link") == true)
-      try #require(rename("\(world.folder)/c.har", "\(world.folder)/other.har") == 0)
-      try #require(symlink("other.har", "\(world.folder)/c.har") == 0)
-      #expect(try CassetteReader.read(world.location()).strings.seed == "s")
+      try #require(rename("\(fixture.folder)/c.har", "\(fixture.folder)/other.har") == 0)
+      try #require(symlink("other.har", "\(fixture.folder)/c.har") == 0)
+      #expect(try CassetteReader.read(fixture.location()).strings.seed == "s")
     }
   }
 
@@ -175,27 +175,29 @@ struct SideFileTests {
     let upstream = try TestUpstream { _ in
       Response(status: 200, headers: ["Content-Type": "image/png"], body: .bytes([UInt8](repeating: 7, count: 400_000)))
     }
-    try await withWorld(upstream) { world in
-      try await world.record(["api": upstream.origin]) { _ = try await $0.get("/a") }
+    try await withService(upstream) { fixture in
+      try await fixture.record(["api": upstream.origin]) { _ = try await $0.get("/a") }
       let files = FileManager.default
-      let outside = world.folder + "/outside"
+      let outside = fixture.folder + "/outside"
       // As a body of ours is named, so that it could be taken for one that is no longer used.
       let names = [String(repeating: "0", count: 64) + ".bin", ".incoming-1-1", "canary"]
       try files.createDirectory(atPath: outside, withIntermediateDirectories: false)
-      for name in names { try world.write(Self.secret, to: "outside/\(name)") }
-      if place == .bodies { try files.moveItem(atPath: world.folder + "/c.bodies", toPath: world.folder + "/moved") }
+      for name in names { try fixture.write(Self.secret, to: "outside/\(name)") }
+      if place == .bodies {
+        try files.moveItem(atPath: fixture.folder + "/c.bodies", toPath: fixture.folder + "/moved")
+      }
       try files.createSymbolicLink(
-        atPath: "\(world.folder)/\(place.rawValue)",
+        atPath: "\(fixture.folder)/\(place.rawValue)",
         withDestinationPath: place == .bodies ? outside : outside + "/canary")
       for mode in [Mode.extend, .record] {
-        guard let environment = try? world.provision(mode, ["api": upstream.origin]) else { continue }
+        guard let environment = try? fixture.provision(mode, ["api": upstream.origin]) else { continue }
         _ = try? await environment.get("/b")
         _ = await environment.end()
       }
-      _ = try? CassetteRecovery.recover(world.location())
-      _ = try? CassettePruner.remove([0], from: world.location())
+      _ = try? CassetteRecovery.recover(fixture.location())
+      _ = try? CassettePruner.remove([0], from: fixture.location())
       #expect(try files.contentsOfDirectory(atPath: outside).sorted() == names.sorted())
-      for name in names { #expect(try world.read("outside/\(name)") == Self.secret) }
+      for name in names { #expect(try fixture.read("outside/\(name)") == Self.secret) }
     }
   }
 }

@@ -11,15 +11,15 @@ import Testing
 struct AgeTests {
   /// A cassette that says that it was recorded so many days ago.
   private static func withOldRecording(
-    days: Double = 45, _ body: (World, TestUpstream) async throws -> Void
+    days: Double = 45, _ body: (ServiceFixture, TestUpstream) async throws -> Void
   ) async throws {
     let upstream = try numbered()
-    try await withWorld(upstream) { world in
+    try await withService(upstream) { fixture in
       let start = Date().addingTimeInterval(-days * 86_400)
-      try await world.run(.record, ["api": upstream.origin], with: { $0.clock.start = start }) { environment in
+      try await fixture.run(.record, ["api": upstream.origin], with: { $0.clock.start = start }) { environment in
         _ = try await environment.get("/a")
       }
-      try await body(world, upstream)
+      try await body(fixture, upstream)
     }
   }
 
@@ -35,25 +35,25 @@ struct AgeTests {
       Mode.replay, .once, .extend,
     ])
   func expired(mode: Mode) async throws {
-    try await Self.withOldRecording { world, upstream in
-      let before = try world.read("c.har")
+    try await Self.withOldRecording { fixture, upstream in
+      let before = try fixture.read("c.har")
       let error = #expect(throws: EnvironmentError.self) {
-        try world.provision(mode) { $0.policies = Self.policies { $0.expiresAfterDays = 30 } }
+        try fixture.provision(mode) { $0.policies = Self.policies { $0.expiresAfterDays = 30 } }
       }
       #expect(error?.kind == .broken)
       let message = error?.message ?? ""
       #expect(message.contains("c.har was recorded 45 days ago ("))
       #expect(message.contains("expires after 30 days; record it anew: diorama run --mode record"))
       #expect(message.contains("--upstream api=\(upstream.origin)"))
-      #expect(try world.read("c.har") == before)
+      #expect(try fixture.read("c.har") == before)
     }
   }
 
   @Test("replays with a word of warning where that is the policy, and without one while it is young enough")
   func warned() async throws {
-    try await Self.withOldRecording { world, _ in
+    try await Self.withOldRecording { fixture, _ in
       for (limit, isSaid) in [(30.0, true), (46, false)] {
-        let environment = try world.provision(.replay) {
+        let environment = try fixture.provision(.replay) {
           $0.policies = Self.policies {
             $0.expiresAfterDays = limit
             $0.expired = .warn
@@ -68,13 +68,14 @@ struct AgeTests {
 
   @Test("is recorded anew by `once`, from the backends of the cassette, and that is said")
   func anew() async throws {
-    try await Self.withOldRecording { world, _ in
-      let environment = try world.provision(.once) { $0.policies = Self.policies { $0.recordsAnewAfterDays = 30 } }
+    try await Self.withOldRecording { fixture, _ in
+      let environment = try fixture.provision(.once) { $0.policies = Self.policies { $0.recordsAnewAfterDays = 30 } }
       #expect(environment.mode == .record)
       #expect(environment.notes.contains { $0.hasSuffix("more than 30 days: recording it anew") })
       #expect(try await environment.get("/a").text == "/a: 1")
       #expect(try await environment.end().sealed.get() != nil)
-      let report = try await world.run(.once, with: { $0.policies = Self.policies { $0.recordsAnewAfterDays = 30 } }) {
+      let report = try await fixture.run(.once, with: { $0.policies = Self.policies { $0.recordsAnewAfterDays = 30 } })
+      {
         environment async throws in
         #expect(try await environment.get("/a").text == "/a: 1")
       }
@@ -88,8 +89,8 @@ struct AgeTests {
       (Mode.replay, false), (.once, true), (.replay, true),
     ])
   func neverLive(mode: Mode, isContinuousIntegration: Bool) async throws {
-    try await Self.withOldRecording { world, _ in
-      let environment = try world.provision(mode) {
+    try await Self.withOldRecording { fixture, _ in
+      let environment = try fixture.provision(mode) {
         $0.policies = Self.policies { $0.recordsAnewAfterDays = 30 }
         $0.isContinuousIntegration = isContinuousIntegration
       }
@@ -103,10 +104,10 @@ struct AgeTests {
   @Test("of which nobody knows the age has expired, too")
   func unknown() async throws {
     let upstream = try numbered()
-    try await withWorld(upstream) { world in
-      try world.write(#"{"log":{"version":"1.2","creator":{"name":"t","version":"1"},"entries":[]}}"#, to: "c.har")
+    try await withService(upstream) { fixture in
+      try fixture.write(#"{"log":{"version":"1.2","creator":{"name":"t","version":"1"},"entries":[]}}"#, to: "c.har")
       let error = #expect(throws: EnvironmentError.self) {
-        try world.provision(.replay, ["api": upstream.origin]) {
+        try fixture.provision(.replay, ["api": upstream.origin]) {
           $0.policies = Self.policies { $0.expiresAfterDays = 30 }
         }
       }
@@ -116,21 +117,21 @@ struct AgeTests {
 
   @Test("that says it is from a time to come is as one of which nobody knows the age")
   func toCome() async throws {
-    try await Self.withOldRecording(days: -400) { world, _ async throws in
+    try await Self.withOldRecording(days: -400) { fixture, _ async throws in
       let error = #expect(throws: EnvironmentError.self) {
-        try world.provision(.replay) { $0.policies = Self.policies { $0.expiresAfterDays = 30 } }
+        try fixture.provision(.replay) { $0.policies = Self.policies { $0.expiresAfterDays = 30 } }
       }
       #expect(error?.message.contains("a time to come, so nobody knows whether it has expired") == true)
-      #expect(try await world.provision(.replay).end().report.ok)
+      #expect(try await fixture.provision(.replay).end().report.ok)
     }
   }
 
   @Test("a number of days that is none is refused, by its name", arguments: [0, -1, .nan, .infinity, 40_000])
   func refused(days: Double) async throws {
     let upstream = try numbered()
-    try await withWorld(upstream) { world in
+    try await withService(upstream) { fixture in
       let error = #expect(throws: EnvironmentError.self) {
-        try world.provision(.once, ["api": upstream.origin]) {
+        try fixture.provision(.once, ["api": upstream.origin]) {
           $0.policies = Self.policies { $0.expiresAfterDays = days }
         }
       }

@@ -9,39 +9,39 @@ import Testing
 @Suite("Interactions that no test uses")
 struct UnusedTests {
   /// A cassette with `/a`, `/b`, `/c` and `/a`.
-  private static func withRecording(_ body: (World) async throws -> Void) async throws {
+  private static func withRecording(_ body: (ServiceFixture) async throws -> Void) async throws {
     let upstream = try numbered()
-    try await withWorld(upstream) { world in
-      try await world.record(["api": upstream.origin]) { environment in
+    try await withService(upstream) { fixture in
+      try await fixture.record(["api": upstream.origin]) { environment in
         for target in ["/a", "/b", "/c", "/a"] { _ = try await environment.get(target) }
       }
-      try await body(world)
+      try await body(fixture)
     }
   }
 
-  private static func replay(_ world: World, _ targets: [String]) async throws -> CassettePruner.Usage {
-    let report = try await world.run(.replay) { environment in
+  private static func replay(_ fixture: ServiceFixture, _ targets: [String]) async throws -> CassettePruner.Usage {
+    let report = try await fixture.run(.replay) { environment in
       for target in targets { _ = try await environment.get(target) }
     }
     return CassettePruner.Usage(file: "report.json", report: report)
   }
 
-  private static func unused(_ world: World, _ usages: [CassettePruner.Usage]) throws -> [Int] {
+  private static func unused(_ fixture: ServiceFixture, _ usages: [CassettePruner.Usage]) throws -> [Int] {
     try CassettePruner.unused(
-      of: CassetteReader.read(world.location()).cassette, in: world.location(), accordingTo: usages)
+      of: CassetteReader.read(fixture.location()).cassette, in: fixture.location(), accordingTo: usages)
   }
 
   @Test("fail a replay where that is the policy, and are only listed where it is not")
   func failing() async throws {
-    try await Self.withRecording { world in
+    try await Self.withRecording { fixture in
       var policies = CassettePolicies()
       policies.unused = .fail
-      let report = try await world.run(.replay, with: { $0.policies = policies }) { _ = try await $0.get("/a") }
+      let report = try await fixture.run(.replay, with: { $0.policies = policies }) { _ = try await $0.get("/a") }
       #expect(!report.ok)
       #expect(report.failures.contains { $0.hasPrefix("3 interactions of the cassette unused: ") })
-      let usual = try await world.run(.replay) { _ = try await $0.get("/a") }
+      let usual = try await fixture.run(.replay) { _ = try await $0.get("/a") }
       #expect(usual.ok && usual.unused.map(\.index) == [1, 2, 3])
-      let all = try await world.run(.replay, with: { $0.policies = policies }) { environment in
+      let all = try await fixture.run(.replay, with: { $0.policies = policies }) { environment in
         for target in ["/a", "/b", "/c", "/a"] { _ = try await environment.get(target) }
       }
       #expect(all.ok)
@@ -50,15 +50,15 @@ struct UnusedTests {
 
   @Test("are those that every test has left unused; they go, the rest replays as before")
   func pruned() async throws {
-    try await Self.withRecording { world in
-      let usages = [try await Self.replay(world, ["/a", "/a"]), try await Self.replay(world, ["/c"])]
-      let unused = try Self.unused(world, usages)
+    try await Self.withRecording { fixture in
+      let usages = [try await Self.replay(fixture, ["/a", "/a"]), try await Self.replay(fixture, ["/c"])]
+      let unused = try Self.unused(fixture, usages)
       #expect(unused == [1])
-      let strings = try world.read("c.strings.json")
-      #expect(try CassettePruner.remove(unused, from: world.location()) == 3)
-      #expect(try world.read("c.strings.json") == strings)
-      #expect(!world.exists("c.har.partial") && !world.exists("c.har.new"))
-      let report = try await world.run(.replay) { environment async throws in
+      let strings = try fixture.read("c.strings.json")
+      #expect(try CassettePruner.remove(unused, from: fixture.location()) == 3)
+      #expect(try fixture.read("c.strings.json") == strings)
+      #expect(!fixture.exists("c.har.partial") && !fixture.exists("c.har.new"))
+      let report = try await fixture.run(.replay) { environment async throws in
         for (target, answer) in [("/a", "/a: 0"), ("/c", "/c: 2"), ("/a", "/a: 3")] {
           #expect(try await environment.get(target).text == answer)
         }
@@ -70,13 +70,13 @@ struct UnusedTests {
 
   @Test("are not told by a report of another recording, cassette or mode, or of a test that failed")
   func refused() async throws {
-    try await Self.withRecording { world in
-      let usage = try await Self.replay(world, ["/a"])
+    try await Self.withRecording { fixture in
+      let usage = try await Self.replay(fixture, ["/a"])
       func problem(_ change: (inout Report) -> Void) -> String {
         var changed = usage
         change(&changed.report)
         do {
-          return "\(try Self.unused(world, [usage, changed]))"
+          return "\(try Self.unused(fixture, [usage, changed]))"
         } catch {
           return "\(error)"
         }
@@ -95,36 +95,36 @@ struct UnusedTests {
 
   @Test("are told by the report that they have made fail, and once only: after that the cassette is another one")
   func once() async throws {
-    try await Self.withRecording { world in
+    try await Self.withRecording { fixture in
       var policies = CassettePolicies()
       policies.unused = .fail
-      let report = try await world.run(.replay, with: { $0.policies = policies }) { _ = try await $0.get("/a") }
+      let report = try await fixture.run(.replay, with: { $0.policies = policies }) { _ = try await $0.get("/a") }
       #expect(!report.ok)
       let usage = CassettePruner.Usage(file: "report.json", report: report)
-      #expect(try CassettePruner.remove(Self.unused(world, [usage]), from: world.location()) == 1)
-      #expect(throws: EnvironmentError.self) { try Self.unused(world, [usage]) }
+      #expect(try CassettePruner.remove(Self.unused(fixture, [usage]), from: fixture.location()) == 1)
+      #expect(throws: EnvironmentError.self) { try Self.unused(fixture, [usage]) }
     }
   }
 
   @Test("are not told by an environment that still lives")
   func soFar() async throws {
-    try await Self.withRecording { world in
-      let environment = try world.provision(.replay)
+    try await Self.withRecording { fixture in
+      let environment = try fixture.provision(.replay)
       let usage = CassettePruner.Usage(file: "report.json", report: environment.report())
-      #expect(throws: EnvironmentError.self) { try Self.unused(world, [usage]) }
+      #expect(throws: EnvironmentError.self) { try Self.unused(fixture, [usage]) }
       _ = await environment.end()
     }
   }
 
   @Test("stay while the cassette is being recorded, and while an unfinished recording lies beside it")
   func recording() async throws {
-    try await Self.withRecording { world in
-      let before = try world.read("c.har")
-      try world.write("", to: "c.har.partial")
-      let error = #expect(throws: EnvironmentError.self) { try CassettePruner.remove([0], from: world.location()) }
+    try await Self.withRecording { fixture in
+      let before = try fixture.read("c.har")
+      try fixture.write("", to: "c.har.partial")
+      let error = #expect(throws: EnvironmentError.self) { try CassettePruner.remove([0], from: fixture.location()) }
       #expect(error?.kind == .cannotWrite)
       #expect(error?.message.contains("diorama cassette check --recover") == true)
-      #expect(try world.read("c.har") == before)
+      #expect(try fixture.read("c.har") == before)
     }
   }
 }

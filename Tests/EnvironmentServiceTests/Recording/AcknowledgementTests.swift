@@ -38,20 +38,20 @@ struct AcknowledgementTests {
         status: 200, headers: ["Content-Type": sample.type],
         body: sample.isChunked ? .stream(BytePipe(holding: body), length: nil) : .bytes(body))
     }
-    try await withWorld(upstream) { world in
-      let environment = try world.provision(.record, ["api": upstream.origin])
+    try await withService(upstream) { fixture in
+      let environment = try fixture.provision(.record, ["api": upstream.origin])
       // Read on the client's own thread, right after the last byte.
       let port = environment.upstreams[0].port
       let (answer, lines) = try await onThread {
         let answer = try RawClient(port: port).exchange(request("GET", "/a"))
-        return (answer, try world.acknowledged())
+        return (answer, try fixture.acknowledged())
       }
       #expect(answer.body == body)
       #expect(lines.count == 1)
-      let partial = try #require(try PartialFile(of: world.location()))
-      let interaction = try partial.interaction(at: try #require(partial.places.first), of: world.location())
+      let partial = try #require(try PartialFile(of: fixture.location()))
+      let interaction = try partial.interaction(at: try #require(partial.places.first), of: fixture.location())
       #expect(interaction.request.url == "\(upstream.origin)/a")
-      #expect(try CassetteReader.bytes(of: interaction.response.body, in: world.location()) == body)
+      #expect(try CassetteReader.bytes(of: interaction.response.body, in: fixture.location()) == body)
       if case .file = interaction.response.body {
         #expect(sample.size > 256 * 1024)
       } else {
@@ -66,14 +66,14 @@ struct AcknowledgementTests {
     let upstream = try TestUpstream { request in
       text("\(try await request.body.collect(upTo: 1 << 20).count)")
     }
-    try await withWorld(upstream) { world in
+    try await withService(upstream) { fixture in
       for type in ["image/png", "application/json"] {
-        let environment = try world.provision(.record, ["api": upstream.origin])
+        let environment = try fixture.provision(.record, ["api": upstream.origin])
         let answer = try await environment.post("/", String(decoding: body, as: UTF8.self), type: type)
         #expect(answer.text == "400000")
-        let partial = try #require(try PartialFile(of: world.location()))
-        let interaction = try partial.interaction(at: try #require(partial.places.first), of: world.location())
-        #expect(try CassetteReader.bytes(of: interaction.request.body, in: world.location()) == body)
+        let partial = try #require(try PartialFile(of: fixture.location()))
+        let interaction = try partial.interaction(at: try #require(partial.places.first), of: fixture.location())
+        #expect(try CassetteReader.bytes(of: interaction.request.body, in: fixture.location()) == body)
         _ = await environment.end()
       }
     }
@@ -81,23 +81,23 @@ struct AcknowledgementTests {
 
   @Test("a string is written before it is answered")
   func string() async throws {
-    try await withWorld { world in
-      let environment = try world.provision(.record, ["api": Origin(parsing: "https://a.test")])
+    try await withService { fixture in
+      let environment = try fixture.provision(.record, ["api": Origin(parsing: "https://a.test")])
       let answer = try await environment.control("/strings", #"{"key": "email", "length": 12}"#)
       let value = try #require(try answer.json["value"]?.string)
-      #expect(try world.read("c.har.partial").contains(value))
+      #expect(try fixture.read("c.har.partial").contains(value))
     }
   }
 
   @Test("a recording that cannot be written fails the environment, and the app is told")
   func full() async throws {
     let upstream = try numbered()
-    try await withWorld(upstream) { world in
-      try await world.record(["api": upstream.origin]) { _ = try await $0.get("/old") }
-      let old = try world.read("c.har")
-      let environment = try world.provision(.record, ["api": upstream.origin])
+    try await withService(upstream) { fixture in
+      try await fixture.record(["api": upstream.origin]) { _ = try await $0.get("/old") }
+      let old = try fixture.read("c.har")
+      let environment = try fixture.provision(.record, ["api": upstream.origin])
       // Bodies above 256 KiB have no place: a file lies where their folder should be.
-      try world.write("", to: "c.bodies")
+      try fixture.write("", to: "c.bodies")
       let body = String(decoding: noise(400_000), as: UTF8.self)
       let answer = try await environment.post("/", body, type: "image/png")
       #expect(answer.status == 500)
@@ -106,7 +106,7 @@ struct AcknowledgementTests {
       #expect(report.requests.failed == 1)
       #expect(report.failures.count == 1)
       #expect(!report.ok)
-      #expect(try world.read("c.har") == old)
+      #expect(try fixture.read("c.har") == old)
     }
   }
 }

@@ -17,7 +17,7 @@ struct ConcurrentRecordingTests {
         headers: ["Content-Type": number.isMultiple(of: 2) ? "text/plain" : "image/png", "X-N": "\(number)"],
         body: number.isMultiple(of: 3) ? .stream(BytePipe(holding: body), length: nil) : .bytes(body))
     }
-    try await withWorld(upstream) { world in
+    try await withService(upstream) { fixture in
       let ask = { (environment: Environment) async throws -> [Int: [UInt8]] in
         let port = environment.upstreams[0].port
         return try await withThrowingTaskGroup(of: [Int: [UInt8]].self) { group in
@@ -38,14 +38,14 @@ struct ConcurrentRecordingTests {
           return try await group.reduce(into: [:]) { $0.merge($1) { first, _ in first } }
         }
       }
-      let environment = try world.provision(.record, ["api": upstream.origin])
+      let environment = try fixture.provision(.record, ["api": upstream.origin])
       let recorded = try await ask(environment)
-      #expect(try world.acknowledged().count == 160)
+      #expect(try fixture.acknowledged().count == 160)
       let (report, sealed) = await environment.end()
       #expect(report.requests.recorded == 160)
       #expect(try sealed.get()?.interactions == 160)
-      #expect(!world.bodies.contains { $0.hasPrefix(".") })
-      let replay = try world.provision(.replay)
+      #expect(!fixture.bodies.contains { $0.hasPrefix(".") })
+      let replay = try fixture.provision(.replay)
       #expect(try await ask(replay) == recorded)
       let (played, _) = await replay.end()
       #expect(played.requests.replayed == 160)

@@ -12,24 +12,24 @@ struct NothingRecordedTests {
     let closed = try ScriptedUpstream { _ in }
     let origin = closed.origin
     closed.stop()
-    try await withWorld { world in
-      let environment = try world.provision(.record, ["api": origin])
+    try await withService { fixture in
+      let environment = try fixture.provision(.record, ["api": origin])
       #expect(try await environment.get("/").status == 502)
       let (_, sealed) = await environment.end(keepingEmptyRecording: keepingEmpty)
       let outcome = try sealed.get()
       #expect(outcome?.isWritten == false)
-      #expect(world.files == [])
+      #expect(fixture.files == [])
     }
   }
 
   @Test("becomes a cassette when the app did well without asking anything, and only then", arguments: [true, false])
   func nothingAsked(keepingEmpty: Bool) async throws {
-    try await withWorld { world in
-      let environment = try world.provision(.once, ["api": Origin(parsing: "http://127.0.0.1:9")])
+    try await withService { fixture in
+      let environment = try fixture.provision(.once, ["api": Origin(parsing: "http://127.0.0.1:9")])
       let (_, sealed) = await environment.end(keepingEmptyRecording: keepingEmpty)
       let outcome = try sealed.get()
       #expect(outcome?.isWritten == keepingEmpty)
-      #expect(world.location().exists == keepingEmpty)
+      #expect(fixture.location().exists == keepingEmpty)
     }
   }
 
@@ -40,23 +40,23 @@ struct NothingRecordedTests {
         status: 200, headers: ["Content-Type": "image/png"],
         body: .bytes([UInt8](repeating: 7, count: request.target == "/large" ? 400_000 : 10)))
     }
-    try await withWorld { world in
-      try await world.record(["api": upstream.origin]) { environment in
+    try await withService { fixture in
+      try await fixture.record(["api": upstream.origin]) { environment in
         for path in ["/a", "/b"] {
           let answer = try await environment.get(path)
           #expect(answer.status == 200)
         }
       }
       // Where the folder of large bodies should be.
-      try world.write("", to: "c.bodies")
-      let environment = try world.provision(.record, ["api": upstream.origin])
+      try fixture.write("", to: "c.bodies")
+      let environment = try fixture.provision(.record, ["api": upstream.origin])
       #expect(try await environment.get("/a").status == 200)
       _ = try? await environment.get("/large")
       let (report, sealed) = await environment.end()
       #expect(throws: EnvironmentError.self) { _ = try sealed.get() }
       #expect(!report.ok)
       #expect(environment.recordingFailure?.kind == .cannotWrite)
-      #expect(try world.cassette().interactions.count == 2)
+      #expect(try fixture.cassette().interactions.count == 2)
     }
     await upstream.stop()
   }

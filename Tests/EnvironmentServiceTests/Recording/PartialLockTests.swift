@@ -7,14 +7,14 @@ import Testing
 struct PartialLockTests {
   @Test("is free at once when it is given back, though a child that is being started has the descriptor, too")
   func inherited() async throws {
-    try await withWorld { world in
-      var lock: PartialLock? = try PartialLock.making(world.location())
-      #expect(throws: EnvironmentError.self) { try PartialLock.making(world.location()) }
+    try await withService { fixture in
+      var lock: PartialLock? = try PartialLock.making(fixture.location())
+      #expect(throws: EnvironmentError.self) { try PartialLock.making(fixture.location()) }
       // As between fork and exec.
       let inherited = dup(try #require(lock).descriptor)
       defer { close(inherited) }
       lock = nil
-      #expect(throws: Never.self) { try PartialLock.making(world.location()) }
+      #expect(throws: Never.self) { try PartialLock.making(fixture.location()) }
     }
   }
 }

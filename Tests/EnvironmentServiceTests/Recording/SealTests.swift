@@ -12,17 +12,17 @@ struct SealTests {
   @Test("the old cassette is whole until the new one takes its place")
   func wholeUntilRenamed() async throws {
     let upstream = try numbered()
-    try await withWorld(upstream) { world in
-      try await world.record(["api": upstream.origin]) { _ = try await $0.get("/old") }
-      let (har, strings) = (try world.read("c.har"), try world.read("c.strings.json"))
-      try await world.record(["api": upstream.origin]) { environment async throws in
+    try await withService(upstream) { fixture in
+      try await fixture.record(["api": upstream.origin]) { _ = try await $0.get("/old") }
+      let (har, strings) = (try fixture.read("c.har"), try fixture.read("c.strings.json"))
+      try await fixture.record(["api": upstream.origin]) { environment async throws in
         _ = try await environment.get("/new")
-        #expect(try world.read("c.har") == har)
-        #expect(try world.read("c.strings.json") == strings)
-        #expect(world.files == ["c.har", "c.har.partial", "c.strings.json"])
+        #expect(try fixture.read("c.har") == har)
+        #expect(try fixture.read("c.strings.json") == strings)
+        #expect(fixture.files == ["c.har", "c.har.partial", "c.strings.json"])
       }
-      #expect(try world.cassette().interactions.map(\.request.url) == ["\(upstream.origin)/new"])
-      #expect(world.files == ["c.har", "c.strings.json"])
+      #expect(try fixture.cassette().interactions.map(\.request.url) == ["\(upstream.origin)/new"])
+      #expect(fixture.files == ["c.har", "c.strings.json"])
     }
   }
 
@@ -37,8 +37,8 @@ struct SealTests {
       }
       return text(request.target)
     }
-    try await withWorld(upstream) { world in
-      try await world.record(["api": upstream.origin]) { environment async throws in
+    try await withService(upstream) { fixture in
+      try await fixture.record(["api": upstream.origin]) { environment async throws in
         async let slow = environment.get("/slow")
         try await hasAsked.wait()
         _ = try await environment.get("/fast")
@@ -46,7 +46,9 @@ struct SealTests {
         _ = try await slow
       }
       #expect(
-        try world.cassette().interactions.map(\.request.url) == ["\(upstream.origin)/slow", "\(upstream.origin)/fast"])
+        try fixture.cassette().interactions.map(\.request.url) == [
+          "\(upstream.origin)/slow", "\(upstream.origin)/fast",
+        ])
     }
   }
 
@@ -57,58 +59,58 @@ struct SealTests {
       let size = Int(request.target.dropFirst()) ?? 0
       return Response(status: 200, headers: ["Content-Type": "image/png"], body: .bytes(noise(size)))
     }
-    try await withWorld(upstream) { world in
-      try await world.record(["api": upstream.origin]) { environment async throws in
+    try await withService(upstream) { fixture in
+      try await fixture.record(["api": upstream.origin]) { environment async throws in
         // The same body twice is one file.
         for target in ["/\(limit)", "/\(limit + 1)", "/\(limit + 1)", "/\(limit + 2)"] {
           _ = try await environment.get(target)
         }
       }
-      let first = world.bodies
+      let first = fixture.bodies
       #expect(first.count == 2)
       #expect(first.allSatisfy { $0.count == 64 + 4 && $0.hasSuffix(".png") })
-      #expect(try CassetteVerifier.verify(world.location()).interactions == 4)
-      let interactions = try world.cassette().interactions
+      #expect(try CassetteVerifier.verify(fixture.location()).interactions == 4)
+      let interactions = try fixture.cassette().interactions
       #expect(interactions.map(\.response.body.length) == [limit, limit + 1, limit + 1, limit + 2])
       guard case .file(let name, _) = interactions[1].response.body else {
         throw RawClient.Failure(description: "inline")
       }
       #expect(name.hasPrefix("c.bodies/"))
 
-      try await world.record(["api": upstream.origin]) { _ = try await $0.get("/\(limit + 2)") }
-      #expect(world.bodies.count == 1)
-      #expect(first.contains(world.bodies[0]))
-      let environment = try world.provision(.replay)
+      try await fixture.record(["api": upstream.origin]) { _ = try await $0.get("/\(limit + 2)") }
+      #expect(fixture.bodies.count == 1)
+      #expect(first.contains(fixture.bodies[0]))
+      let environment = try fixture.provision(.replay)
       #expect(try await environment.get("/\(limit + 2)").body == noise(limit + 2))
       _ = await environment.end()
-      try await world.record(["api": upstream.origin]) { _ = try await $0.get("/1") }
-      #expect(!world.exists("c.bodies"))
+      try await fixture.record(["api": upstream.origin]) { _ = try await $0.get("/1") }
+      #expect(!fixture.exists("c.bodies"))
     }
   }
 
   @Test("a recording of nothing leaves the old cassette, and no trace", arguments: [Mode.record, .extend])
   func nothing(mode: Mode) async throws {
     let upstream = try numbered()
-    try await withWorld(upstream) { world in
-      try await world.record(["api": upstream.origin]) { _ = try await $0.get("/a") }
-      let har = try world.read("c.har")
-      let environment = try world.provision(mode, ["api": upstream.origin])
+    try await withService(upstream) { fixture in
+      try await fixture.record(["api": upstream.origin]) { _ = try await $0.get("/a") }
+      let har = try fixture.read("c.har")
+      let environment = try fixture.provision(mode, ["api": upstream.origin])
       let (report, sealed) = await environment.end()
       #expect(report.ok)
       #expect(try sealed.get()?.isWritten == false)
-      #expect(try world.read("c.har") == har)
-      #expect(world.files == ["c.har", "c.strings.json"])
+      #expect(try fixture.read("c.har") == har)
+      #expect(fixture.files == ["c.har", "c.strings.json"])
     }
   }
 
   @Test("HAR and string store carry the same recording id, a new one each time")
   func recordingID() async throws {
     let upstream = try numbered()
-    try await withWorld(upstream) { world in
+    try await withService(upstream) { fixture in
       var ids: [String?] = []
       for mode in [Mode.record, .extend, .record] {
-        try await world.run(mode, ["api": upstream.origin]) { _ = try await $0.get("/\(ids.count)") }
-        let stored = try CassetteReader.read(world.location())
+        try await fixture.run(mode, ["api": upstream.origin]) { _ = try await $0.get("/\(ids.count)") }
+        let stored = try CassetteReader.read(fixture.location())
         #expect(stored.cassette.header.recording == stored.strings.recording)
         ids.append(stored.strings.recording)
       }
@@ -120,12 +122,12 @@ struct SealTests {
   @Test("files of different recordings are broken, and the error says what to do")
   func mixed() async throws {
     let upstream = try numbered()
-    try await withWorld(upstream) { world in
-      try await world.record(["api": upstream.origin]) { _ = try await $0.get("/a") }
-      let strings = try world.read("c.strings.json")
-      try await world.record(["api": upstream.origin]) { _ = try await $0.get("/a") }
-      try world.write(strings, to: "c.strings.json")
-      let error = #expect(throws: EnvironmentError.self) { try world.provision(.replay) }
+    try await withService(upstream) { fixture in
+      try await fixture.record(["api": upstream.origin]) { _ = try await $0.get("/a") }
+      let strings = try fixture.read("c.strings.json")
+      try await fixture.record(["api": upstream.origin]) { _ = try await $0.get("/a") }
+      try fixture.write(strings, to: "c.strings.json")
+      let error = #expect(throws: EnvironmentError.self) { try fixture.provision(.replay) }
       #expect(error?.kind == .broken)
       #expect(error?.message.contains("different recordings") == true)
       #expect(error?.message.contains("\n") == false)
@@ -135,10 +137,10 @@ struct SealTests {
   @Test("no store beside a cassette is an empty one")
   func noStore() async throws {
     let upstream = try numbered()
-    try await withWorld(upstream) { world in
-      try await world.record(["api": upstream.origin]) { _ = try await $0.get("/a") }
-      try FileManager.default.removeItem(atPath: "\(world.folder)/c.strings.json")
-      try await world.run(.replay) { environment async throws in
+    try await withService(upstream) { fixture in
+      try await fixture.record(["api": upstream.origin]) { _ = try await $0.get("/a") }
+      try FileManager.default.removeItem(atPath: "\(fixture.folder)/c.strings.json")
+      try await fixture.run(.replay) { environment async throws in
         #expect(environment.contract.strings?.entries == [:])
         #expect(try await environment.get("/a").text == "/a: 0")
       }
@@ -148,34 +150,34 @@ struct SealTests {
   @Test("a broken file is refused with one line that names it", arguments: ["c.har", "c.strings.json"])
   func broken(name: String) async throws {
     let upstream = try numbered()
-    try await withWorld(upstream) { world in
-      try await world.record(["api": upstream.origin]) { _ = try await $0.get("/a") }
-      let content = try world.read(name)
+    try await withService(upstream) { fixture in
+      try await fixture.record(["api": upstream.origin]) { _ = try await $0.get("/a") }
+      let content = try fixture.read(name)
       for damaged in ["", "{", String(content.dropLast(content.count / 2)), "[]", "\u{0}"] {
-        try world.write(damaged, to: name)
+        try fixture.write(damaged, to: name)
         for mode in [Mode.replay, .extend, .once] {
-          let error = #expect(throws: EnvironmentError.self) { try world.provision(mode, ["api": upstream.origin]) }
+          let error = #expect(throws: EnvironmentError.self) { try fixture.provision(mode, ["api": upstream.origin]) }
           #expect(error?.kind == .broken)
           #expect(error?.message.contains(name) == true)
           #expect(error?.message.contains("\n") == false)
         }
       }
-      #expect(!world.exists("c.har.partial"))
+      #expect(!fixture.exists("c.har.partial"))
       // A new recording needs nothing of the old one.
-      try await world.record(["api": upstream.origin]) { _ = try await $0.get("/b") }
-      #expect(try world.cassette().interactions.count == 1)
+      try await fixture.record(["api": upstream.origin]) { _ = try await $0.get("/b") }
+      #expect(try fixture.cassette().interactions.count == 1)
     }
   }
 
   @Test("a body whose file is missing or short is told when the cassette is opened", arguments: [true, false])
   func missingBody(isThere: Bool) async throws {
-    try await withLargeBody { world, file in
+    try await withLargeBody { fixture, file in
       if isThere {
-        try world.write("short", to: file)
+        try fixture.write("short", to: file)
       } else {
-        try FileManager.default.removeItem(atPath: "\(world.folder)/\(file)")
+        try FileManager.default.removeItem(atPath: "\(fixture.folder)/\(file)")
       }
-      let error = #expect(throws: EnvironmentError.self) { try world.provision(.replay) }
+      let error = #expect(throws: EnvironmentError.self) { try fixture.provision(.replay) }
       #expect(error?.kind == .broken)
       #expect(error?.message.contains(file) == true)
     }
@@ -184,12 +186,12 @@ struct SealTests {
   @Test(
     "a body whose file goes or shrinks meanwhile fails the environment, and the app is told", arguments: [true, false])
   func vanishingBody(isThere: Bool) async throws {
-    try await withLargeBody { world, file in
-      let environment = try world.provision(.replay)
+    try await withLargeBody { fixture, file in
+      let environment = try fixture.provision(.replay)
       if isThere {
-        try world.write("short", to: file)
+        try fixture.write("short", to: file)
       } else {
-        try FileManager.default.removeItem(atPath: "\(world.folder)/\(file)")
+        try FileManager.default.removeItem(atPath: "\(fixture.folder)/\(file)")
       }
       let answer = try await environment.get("/a")
       #expect(answer.status == 500)
@@ -201,23 +203,23 @@ struct SealTests {
   }
 
   /// A cassette of one interaction whose body lies in a file, named by its path from the cassette's folder.
-  private func withLargeBody(_ body: (World, String) async throws -> Void) async throws {
+  private func withLargeBody(_ body: (ServiceFixture, String) async throws -> Void) async throws {
     let upstream = try TestUpstream { _ in
       Response(status: 200, headers: ["Content-Type": "image/png"], body: .bytes(noise(300_000)))
     }
-    try await withWorld(upstream) { world in
-      try await world.record(["api": upstream.origin]) { _ = try await $0.get("/a") }
-      try await body(world, "c.bodies/\(world.bodies[0])")
+    try await withService(upstream) { fixture in
+      try await fixture.record(["api": upstream.origin]) { _ = try await $0.get("/a") }
+      try await body(fixture, "c.bodies/\(fixture.bodies[0])")
     }
   }
 
   @Test("a folder that cannot be made is refused with one line")
   func noFolder() async throws {
-    try await withWorld { world in
-      try world.write("", to: "file")
+    try await withService { fixture in
+      try fixture.write("", to: "file")
       let error = #expect(throws: EnvironmentError.self) {
-        try world.provision(.record, ["api": try Origin(parsing: "http://a.test")]) {
-          $0.cassette = CassetteLocation("\(world.folder)/file/c")
+        try fixture.provision(.record, ["api": try Origin(parsing: "http://a.test")]) {
+          $0.cassette = CassetteLocation("\(fixture.folder)/file/c")
         }
       }
       #expect(error?.kind == .cannotWrite)
@@ -228,19 +230,19 @@ struct SealTests {
   @Test("folders above a cassette are made")
   func folders() async throws {
     let upstream = try numbered()
-    try await withWorld(upstream) { world in
-      try await world.run(
-        .record, ["api": upstream.origin], with: { $0.cassette = CassetteLocation("\(world.folder)/a/b/c.har") }
+    try await withService(upstream) { fixture in
+      try await fixture.run(
+        .record, ["api": upstream.origin], with: { $0.cassette = CassetteLocation("\(fixture.folder)/a/b/c.har") }
       ) { _ = try await $0.get("/a") }
-      #expect(world.exists("a/b/c.har"))
-      #expect(world.exists("a/b/c.strings.json"))
+      #expect(fixture.exists("a/b/c.har"))
+      #expect(fixture.exists("a/b/c.strings.json"))
     }
   }
 
   @Test("a HAR of another tool can be extended, and its own body files stay where they are")
   func foreign() async throws {
     let upstream = try numbered()
-    try await withWorld(upstream) { world in
+    try await withService(upstream) { fixture in
       // The SHA-1 of it, as Playwright names files.
       let name = "aaf4c61ddcc5e8a2dabede0f3b482cd9aea9434d.txt"
       let entry = """
@@ -251,19 +253,19 @@ struct SealTests {
            "headers": [{"name": "Content-Type", "value": "text/plain"}], "headersSize": -1, "bodySize": 5,
            "content": {"size": 5, "mimeType": "text/plain", "_file": "\(name)"}}}
         """
-      try world.write(
+      try fixture.write(
         #"{"log": {"version": "1.2", "creator": {"name": "x", "version": "1"}, "entries": [\#(entry)]}}"#, to: "c.har")
-      try world.write("hello", to: name)
+      try fixture.write("hello", to: name)
       for _ in 0..<2 {
-        try await world.run(.extend, ["api": upstream.origin]) { environment async throws in
+        try await fixture.run(.extend, ["api": upstream.origin]) { environment async throws in
           #expect(try await environment.get("/a").text == "hello")
           _ = try await environment.get("/b")
         }
       }
       #expect(upstream.requestCount == 1)
-      #expect(try world.cassette().interactions.count == 2)
-      #expect(try world.cassette().header.recordedAt == "2020-01-01T00:00:00Z")
-      #expect(world.exists(name))
+      #expect(try fixture.cassette().interactions.count == 2)
+      #expect(try fixture.cassette().header.recordedAt == "2020-01-01T00:00:00Z")
+      #expect(fixture.exists(name))
     }
   }
 }

@@ -10,41 +10,41 @@ import Testing
 struct UnfinishedTests {
   /// Leaves what a killed recording of `target` leaves: the acknowledged lines, and half a line after them.
   private static func kill(
-    _ world: World, _ upstream: TestUpstream, mode: Mode = .record, _ targets: [String]
+    _ fixture: ServiceFixture, _ upstream: TestUpstream, mode: Mode = .record, _ targets: [String]
   ) async throws {
-    let environment = try world.provision(mode, ["api": upstream.origin])
+    let environment = try fixture.provision(mode, ["api": upstream.origin])
     for target in targets { _ = try await environment.get(target) }
     _ = try await environment.control("/strings", #"{"key": "\#(targets[0].dropFirst())"}"#)
-    let left = try world.read("c.har.partial")
-    let cassette = try? world.read("c.har")
-    let strings = try? world.read("c.strings.json")
+    let left = try fixture.read("c.har.partial")
+    let cassette = try? fixture.read("c.har")
+    let strings = try? fixture.read("c.strings.json")
     _ = await environment.end()
-    for name in ["c.har", "c.strings.json"] { try? FileManager.default.removeItem(atPath: "\(world.folder)/\(name)") }
-    if let cassette { try world.write(cassette, to: "c.har") }
-    if let strings { try world.write(strings, to: "c.strings.json") }
-    try world.write(left + #"{"number":9,"entry":{"star"#, to: "c.har.partial")
+    for name in ["c.har", "c.strings.json"] { try? FileManager.default.removeItem(atPath: "\(fixture.folder)/\(name)") }
+    if let cassette { try fixture.write(cassette, to: "c.har") }
+    if let strings { try fixture.write(strings, to: "c.strings.json") }
+    try fixture.write(left + #"{"number":9,"entry":{"star"#, to: "c.har.partial")
   }
 
-  private static func targets(_ world: World, _ name: String = "c") throws -> [String] {
-    try CassetteReader.read(world.location(name)).cassette.interactions
+  private static func targets(_ fixture: ServiceFixture, _ name: String = "c") throws -> [String] {
+    try CassetteReader.read(fixture.location(name)).cassette.interactions
       .map { "/" + ($0.request.url.split(separator: "/").last.map(String.init) ?? "") }
   }
 
-  private static func keys(_ world: World, _ name: String = "c") throws -> [String] {
-    try CassetteReader.read(world.location(name)).strings.entries.keys.sorted()
+  private static func keys(_ fixture: ServiceFixture, _ name: String = "c") throws -> [String] {
+    try CassetteReader.read(fixture.location(name)).strings.entries.keys.sorted()
   }
 
   @Test("is to be recovered where it holds something, and only there")
   func advice() async throws {
     let upstream = try numbered()
-    try await withWorld(upstream) { world in
-      try await Self.kill(world, upstream, ["/new"])
+    try await withService(upstream) { fixture in
+      try await Self.kill(fixture, upstream, ["/new"])
       func advice() -> String {
-        let error = #expect(throws: EnvironmentError.self) { try world.provision(.replay) }
+        let error = #expect(throws: EnvironmentError.self) { try fixture.provision(.replay) }
         return error?.message ?? ""
       }
       #expect(advice().contains("diorama cassette check --recover"))
-      try world.write("", to: "c.har.partial")
+      try fixture.write("", to: "c.har.partial")
       #expect(!advice().contains("--recover"))
       #expect(advice().contains("--mode record"))
     }
@@ -53,87 +53,87 @@ struct UnfinishedTests {
   @Test("leaves the old cassette as it was")
   func oldCassette() async throws {
     let upstream = try numbered()
-    try await withWorld(upstream) { world in
-      try await world.record(["api": upstream.origin]) { _ = try await $0.get("/old") }
-      try await Self.kill(world, upstream, ["/new"])
-      try await world.run(.replay) { environment async throws in
+    try await withService(upstream) { fixture in
+      try await fixture.record(["api": upstream.origin]) { _ = try await $0.get("/old") }
+      try await Self.kill(fixture, upstream, ["/new"])
+      try await fixture.run(.replay) { environment async throws in
         #expect(try await environment.get("/old").status == 200)
         #expect(try await environment.get("/new").status == 501)
       }
-      #expect(world.exists("c.har.partial"))
-      #expect(try CassetteSealer.unfinished(world.location()) == 1)
+      #expect(fixture.exists("c.har.partial"))
+      #expect(try CassetteSealer.unfinished(fixture.location()) == 1)
     }
   }
 
   @Test("is kept beside the next recording, and so is the one after that")
   func keptBeside() async throws {
     let upstream = try numbered()
-    try await withWorld(upstream) { world in
-      try await Self.kill(world, upstream, ["/one", "/two"])
-      let environment = try world.provision(.record, ["api": upstream.origin])
+    try await withService(upstream) { fixture in
+      try await Self.kill(fixture, upstream, ["/one", "/two"])
+      let environment = try fixture.provision(.record, ["api": upstream.origin])
       #expect(environment.notes.count == 1)
       #expect(environment.notes.first?.contains("c.unfinished.har") == true)
       _ = try await environment.get("/three")
       _ = await environment.end()
-      #expect(try Self.targets(world) == ["/three"])
-      #expect(try Self.targets(world, "c.unfinished") == ["/one", "/two"])
-      #expect(try Self.keys(world, "c.unfinished") == ["one"])
+      #expect(try Self.targets(fixture) == ["/three"])
+      #expect(try Self.targets(fixture, "c.unfinished") == ["/one", "/two"])
+      #expect(try Self.keys(fixture, "c.unfinished") == ["one"])
 
-      try await Self.kill(world, upstream, ["/four"])
-      try await world.record(["api": upstream.origin]) { _ = try await $0.get("/five") }
-      #expect(try Self.targets(world, "c.unfinished") == ["/one", "/two"])
-      #expect(try Self.targets(world, "c.unfinished-2") == ["/four"])
+      try await Self.kill(fixture, upstream, ["/four"])
+      try await fixture.record(["api": upstream.origin]) { _ = try await $0.get("/five") }
+      #expect(try Self.targets(fixture, "c.unfinished") == ["/one", "/two"])
+      #expect(try Self.targets(fixture, "c.unfinished-2") == ["/four"])
     }
   }
 
   @Test("is taken up by extend where there was no cassette")
   func takenUp() async throws {
     let upstream = try numbered()
-    try await withWorld(upstream) { world in
-      try await Self.kill(world, upstream, ["/one", "/two"])
-      let report = try await world.run(.extend, ["api": upstream.origin]) { environment async throws in
+    try await withService(upstream) { fixture in
+      try await Self.kill(fixture, upstream, ["/one", "/two"])
+      let report = try await fixture.run(.extend, ["api": upstream.origin]) { environment async throws in
         #expect(environment.notes.first?.contains("recovered") == true)
         #expect(try await environment.get("/one").text == "/one: 0")
         _ = try await environment.get("/three")
       }
       #expect(report.requests.replayed == 1)
       #expect(report.requests.recorded == 1)
-      #expect(try Self.targets(world) == ["/one", "/two", "/three"])
-      #expect(try Self.keys(world) == ["one"])
+      #expect(try Self.targets(fixture) == ["/one", "/two", "/three"])
+      #expect(try Self.keys(fixture) == ["one"])
     }
   }
 
   @Test("that was extending is taken up by whatever records next", arguments: [Mode.record, .extend])
   func extending(mode: Mode) async throws {
     let upstream = try numbered()
-    try await withWorld(upstream) { world in
-      try await world.record(["api": upstream.origin]) { _ = try await $0.get("/old") }
-      try await Self.kill(world, upstream, mode: .extend, ["/new"])
-      let environment = try world.provision(mode, ["api": upstream.origin])
+    try await withService(upstream) { fixture in
+      try await fixture.record(["api": upstream.origin]) { _ = try await $0.get("/old") }
+      try await Self.kill(fixture, upstream, mode: .extend, ["/new"])
+      let environment = try fixture.provision(mode, ["api": upstream.origin])
       #expect(environment.notes.first?.contains("recovered") == true)
-      #expect(try Self.targets(world) == ["/old", "/new"])
-      #expect(try Self.keys(world) == ["new"])
+      #expect(try Self.targets(fixture) == ["/old", "/new"])
+      #expect(try Self.keys(fixture) == ["new"])
       _ = await environment.end()
-      #expect(try Self.targets(world) == ["/old", "/new"])
+      #expect(try Self.targets(fixture) == ["/old", "/new"])
     }
   }
 
   @Test("with nothing acknowledged leaves nothing")
   func nothing() async throws {
     let upstream = try numbered()
-    try await withWorld(upstream) { world in
+    try await withService(upstream) { fixture in
       let header = String(decoding: PartialLine.header(CassetteHeader(), purpose: .extend), as: UTF8.self)
       for content in ["", #"{"purpose":"re"#, header] {
-        try? FileManager.default.removeItem(atPath: "\(world.folder)/c.har")
-        try world.write(content, to: "c.har.partial")
-        let environment = try world.provision(.record, ["api": upstream.origin])
+        try? FileManager.default.removeItem(atPath: "\(fixture.folder)/c.har")
+        try fixture.write(content, to: "c.har.partial")
+        let environment = try fixture.provision(.record, ["api": upstream.origin])
         #expect(environment.notes.isEmpty)
-        #expect(!world.exists("c.har"))
+        #expect(!fixture.exists("c.har"))
         _ = try await environment.get("/a")
         _ = await environment.end()
-        #expect(try Self.targets(world) == ["/a"])
-        #expect(!world.exists("c.unfinished.har"))
-        #expect(!world.exists("c.har.partial"))
+        #expect(try Self.targets(fixture) == ["/a"])
+        #expect(!fixture.exists("c.unfinished.har"))
+        #expect(!fixture.exists("c.har.partial"))
       }
     }
   }
@@ -146,15 +146,15 @@ struct UnfinishedTests {
     ])
   func damaged(line: String) async throws {
     let upstream = try numbered()
-    try await withWorld(upstream) { world in
-      try world.write(line, to: "c.har.partial")
+    try await withService(upstream) { fixture in
+      try fixture.write(line, to: "c.har.partial")
       for mode in [Mode.record, .extend] {
-        let error = #expect(throws: EnvironmentError.self) { try world.provision(mode, ["api": upstream.origin]) }
+        let error = #expect(throws: EnvironmentError.self) { try fixture.provision(mode, ["api": upstream.origin]) }
         #expect(error?.kind == .broken)
         #expect(error?.message.contains("c.har.partial") == true)
         #expect(error?.message.contains("\n") == false)
       }
-      #expect(try world.read("c.har.partial") == line)
+      #expect(try fixture.read("c.har.partial") == line)
     }
   }
 
@@ -165,49 +165,49 @@ struct UnfinishedTests {
         status: 200, headers: ["Content-Type": "image/png"],
         body: .bytes(noise(request.target == "/old" ? 300_000 : 10)))
     }
-    try await withWorld(upstream) { world in
-      #expect(try CassetteRecovery.recover(world.location()) == nil)
-      try await world.record(["api": upstream.origin]) { _ = try await $0.get("/old") }
-      let environment = try world.provision(.record, ["api": upstream.origin])
+    try await withService(upstream) { fixture in
+      #expect(try CassetteRecovery.recover(fixture.location()) == nil)
+      try await fixture.record(["api": upstream.origin]) { _ = try await $0.get("/old") }
+      let environment = try fixture.provision(.record, ["api": upstream.origin])
       _ = try await environment.get("/new")
       // While it runs, nobody takes it up.
-      let error = #expect(throws: EnvironmentError.self) { try CassetteRecovery.recover(world.location()) }
+      let error = #expect(throws: EnvironmentError.self) { try CassetteRecovery.recover(fixture.location()) }
       #expect(error?.kind == .cannotWrite)
-      let left = try world.read("c.har.partial")
+      let left = try fixture.read("c.har.partial")
       environment.recorder?.discard()
       _ = await environment.end()
-      for target in ["/old"] { try await world.record(["api": upstream.origin]) { _ = try await $0.get(target) } }
-      try world.write(left, to: "c.har.partial")
-      let outcome = try #require(try CassetteRecovery.recover(world.location()))
+      for target in ["/old"] { try await fixture.record(["api": upstream.origin]) { _ = try await $0.get(target) } }
+      try fixture.write(left, to: "c.har.partial")
+      let outcome = try #require(try CassetteRecovery.recover(fixture.location()))
       #expect(outcome.added == 1)
-      #expect(try Self.targets(world) == ["/new"])
-      #expect(try Self.targets(world, "c.previous") == ["/old"])
-      #expect(try CassetteVerifier.verify(world.location("c.previous")).interactions == 1)
-      #expect(!world.exists("c.bodies"))
-      #expect(!world.exists("c.har.partial"))
+      #expect(try Self.targets(fixture) == ["/new"])
+      #expect(try Self.targets(fixture, "c.previous") == ["/old"])
+      #expect(try CassetteVerifier.verify(fixture.location("c.previous")).interactions == 1)
+      #expect(!fixture.exists("c.bodies"))
+      #expect(!fixture.exists("c.har.partial"))
       // Another time the whole old one must not be lost either.
-      try world.write(left, to: "c.har.partial")
-      _ = try CassetteRecovery.recover(world.location())
-      #expect(try Self.targets(world, "c.previous") == ["/old"])
-      #expect(try Self.targets(world, "c.previous-2") == ["/new"])
+      try fixture.write(left, to: "c.har.partial")
+      _ = try CassetteRecovery.recover(fixture.location())
+      #expect(try Self.targets(fixture, "c.previous") == ["/old"])
+      #expect(try Self.targets(fixture, "c.previous-2") == ["/new"])
     }
   }
 
   @Test("a second recorder of one cassette is refused by name, and the first goes on")
   func secondRecorder() async throws {
     let upstream = try numbered()
-    try await withWorld(upstream) { world in
-      let first = try world.provision(.record, ["api": upstream.origin])
+    try await withService(upstream) { fixture in
+      let first = try fixture.provision(.record, ["api": upstream.origin])
       _ = try await first.get("/a")
       for mode in [Mode.record, .extend] {
-        let error = #expect(throws: EnvironmentError.self) { try world.provision(mode, ["api": upstream.origin]) }
+        let error = #expect(throws: EnvironmentError.self) { try fixture.provision(mode, ["api": upstream.origin]) }
         #expect(error?.kind == .cannotWrite)
-        #expect(error?.message.contains("\(world.folder)/c.har") == true)
+        #expect(error?.message.contains("\(fixture.folder)/c.har") == true)
       }
       _ = try await first.get("/b")
       _ = await first.end()
-      #expect(try Self.targets(world) == ["/a", "/b"])
-      let next = try world.provision(.record, ["api": upstream.origin])
+      #expect(try Self.targets(fixture) == ["/a", "/b"])
+      let next = try fixture.provision(.record, ["api": upstream.origin])
       _ = await next.end()
     }
   }
@@ -215,14 +215,14 @@ struct UnfinishedTests {
   @Test("many recorders, one after the other has ended, lose nothing to each other")
   func recordersInTurn() async throws {
     let upstream = try numbered()
-    try await withWorld(upstream) { world in
+    try await withService(upstream) { fixture in
       // Each tries until the one before it has let go; whatever it then acknowledges must be in the cassette.
       try await withThrowingTaskGroup(of: Void.self) { group in
         for number in 0..<8 {
           group.addTask {
             while true {
               do {
-                let environment = try world.provision(.extend, ["api": upstream.origin])
+                let environment = try fixture.provision(.extend, ["api": upstream.origin])
                 _ = try await environment.get("/\(number)")
                 _ = try await environment.end().sealed.get()
                 return
@@ -234,7 +234,7 @@ struct UnfinishedTests {
         }
         try await group.waitForAll()
       }
-      #expect(try Self.targets(world).sorted() == (0..<8).map { "/\($0)" })
+      #expect(try Self.targets(fixture).sorted() == (0..<8).map { "/\($0)" })
     }
   }
 }

@@ -15,14 +15,14 @@ struct KeptTextTests {
 
   @Test("has no credential and no token in it, however the app has sent it")
   func nothing() async throws {
-    try await withWorld { world in
+    try await withService { fixture in
       let told = Guarded<[JournalPage.Entry]>([])
       var specification = EnvironmentSpecification(name: "a test", mode: .mock)
       specification.upstreams = [.init(name: "api", origin: Self.origin)]
       specification.credentials = [.init(service: "s", account: "a", secret: Array(Self.secret.utf8))]
-      specification.journalFile = "\(world.folder)/journal"
-      let environment = try world.service.provision(
-        specification, hosting: Hosting(noted: { entries in told.withLock { $0 += entries } }))
+      specification.journalFile = "\(fixture.folder)/journal"
+      let environment = try fixture.service.provision(
+        specification, hooks: EnvironmentHooks(noted: { entries in told.withLock { $0 += entries } }))
       let encoded = Data(Self.secret.utf8).base64EncodedString()
       for text in [Self.secret, "hunter2%2Dand%2dmore", encoded, environment.token] {
         _ = try await environment.get("/login?password=\(text)")
@@ -32,7 +32,7 @@ struct KeptTextTests {
       }
       let page = environment.journalPage(after: 0, limit: 100)
       let (report, _) = await environment.end()
-      var kept = [String(decoding: try JSONEncoder().encode(report), as: UTF8.self), try world.read("journal")]
+      var kept = [String(decoding: try JSONEncoder().encode(report), as: UTF8.self), try fixture.read("journal")]
       kept.append(String(decoding: try JSONEncoder().encode(page), as: UTF8.self))
       kept.append(String(decoding: try JSONEncoder().encode(told.withLock { $0 }), as: UTF8.self))
       for text in kept {
@@ -45,8 +45,8 @@ struct KeptTextTests {
 
   @Test("is no secret's place in words either: a snapshot says nothing when it is printed")
   func printed() async throws {
-    try await withWorld { world in
-      let environment = try world.provision(.mock)
+    try await withService { fixture in
+      let environment = try fixture.provision(.mock)
       var text = ""
       dump(environment.snapshot().token, to: &text)
       #expect(!"\(environment.snapshot().token) \(text)".contains(environment.token))

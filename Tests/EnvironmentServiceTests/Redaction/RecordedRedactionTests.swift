@@ -28,50 +28,50 @@ struct RecordedRedactionTests {
     }
   }
 
-  private static func written(_ world: World) throws -> String {
-    try world.files.filter { $0.hasPrefix("c.") && !$0.hasSuffix(".bodies") }.map { try world.read($0) }.joined()
-      + world.bodies.map { try world.read("c.bodies/\($0)") }.joined()
+  private static func written(_ fixture: ServiceFixture) throws -> String {
+    try fixture.files.filter { $0.hasPrefix("c.") && !$0.hasSuffix(".bodies") }.map { try fixture.read($0) }.joined()
+      + fixture.bodies.map { try fixture.read("c.bodies/\($0)") }.joined()
   }
 
   @Test("is nothing of a text on which a pattern takes too long, and the report says so")
   func tooSlow() async throws {
     let slow = "private " + String(repeating: "a", count: 80) + "b"
     let upstream = try TestUpstream { _ in text(slow) }
-    try await withWorld(upstream) { world in
-      try world.write(#"{"patterns": ["(a|aa)+$"]}"#, to: "c.redact.json")
-      let report = try await world.record(["api": upstream.origin]) { environment async throws in
+    try await withService(upstream) { fixture in
+      try fixture.write(#"{"patterns": ["(a|aa)+$"]}"#, to: "c.redact.json")
+      let report = try await fixture.record(["api": upstream.origin]) { environment async throws in
         #expect(try await environment.get("/").text == slow)
       }
       #expect(!report.ok)
       #expect(report.failures.contains { $0.contains("'(a|aa)+$' takes too long") }, "\(report.failures)")
-      #expect(!(try Self.written(world)).contains("private"))
-      #expect(try world.cassette().interactions[0].response.body == .bytes(Array("<redacted>".utf8)))
+      #expect(!(try Self.written(fixture)).contains("private"))
+      #expect(try fixture.cassette().interactions[0].response.body == .bytes(Array("<redacted>".utf8)))
     }
   }
 
   @Test("is none of a credential, while app and upstream have the real thing; another secret replays it")
   func credential() async throws {
     let upstream = try Self.echo()
-    try await withWorld(upstream) { world in
-      try await world.run(.record, ["api": upstream.origin], with: Self.credentials(Self.secret)) { environment in
+    try await withService(upstream) { fixture in
+      try await fixture.run(.record, ["api": upstream.origin], with: Self.credentials(Self.secret)) { environment in
         let answer = try await environment.post(
           "/login?password=\(Self.secret)", #"{"password": "\#(Self.secret)"}"#)
         #expect(answer.text.contains("/login?password=\(Self.secret)"))
         #expect(answer.text.contains(#"{"password": "\#(Self.secret)"}"#))
         #expect(answer.headers["Set-Cookie"]?.contains(Self.secret) == true)
-        let partial = try world.read("c.har.partial")
+        let partial = try fixture.read("c.har.partial")
         #expect(!partial.contains(Self.secret))
         #expect(partial.contains("<redacted:s/a>"))
       }
-      let text = try Self.written(world)
+      let text = try Self.written(fixture)
       #expect(!text.contains(Self.secret))
-      let interaction = try world.cassette().interactions[0]
+      let interaction = try fixture.cassette().interactions[0]
       #expect(interaction.request.url.hasSuffix("/login?password=%3Credacted%3As%2Fa%3E"))
       #expect(interaction.request.body == .bytes(Array(#"{"password": "<redacted:s/a>"}"#.utf8)))
       #expect(interaction.response.headers["Set-Cookie"] == "sid=<redacted>; Path=/")
       #expect(interaction.response.headers["Location"] == "/next?t=%3Credacted%3As%2Fa%3E")
       for secret in [Self.secret, "quite another one"] {
-        let report = try await world.run(.replay, with: Self.credentials(secret)) { environment in
+        let report = try await fixture.run(.replay, with: Self.credentials(secret)) { environment in
           let encoded = secret.replacing(" ", with: "%20")
           let answer = try await environment.post("/login?password=\(encoded)", #"{"password": "\#(secret)"}"#)
           #expect(answer.status == 200)
@@ -82,7 +82,7 @@ struct RecordedRedactionTests {
         }
         #expect(report.ok && report.requests.replayed == 2)
       }
-      let report = try await world.run(.replay, with: Self.credentials(Self.secret)) { environment in
+      let report = try await fixture.run(.replay, with: Self.credentials(Self.secret)) { environment in
         let miss = try await environment.post("/login?password=\(Self.secret)", #"{"password": "x\#(Self.secret)"}"#)
         #expect(miss.status == 501)
         #expect(!miss.text.contains(Self.secret))
@@ -96,23 +96,23 @@ struct RecordedRedactionTests {
     let rules =
       #"{"headers": ["X-Session"], "query": ["token"], "json": ["$.pin"], "form": ["pin"], "patterns": ["sk_[a-z]+"]}"#
     let upstream = try Self.echo()
-    try await withWorld(upstream) { world in
-      try world.write(rules, to: "c.redact.json")
-      try await world.run(.record, ["api": upstream.origin]) { environment in
+    try await withService(upstream) { fixture in
+      try fixture.write(rules, to: "c.redact.json")
+      try await fixture.run(.record, ["api": upstream.origin]) { environment in
         _ = try await environment.get(
           "/a?token=canary&x=1", ["X-Session": "canary", "Referer": "http://x/?token=canary"])
         _ = try await environment.post("/b", #"{"pin": 7777, "x": "sk_canary"}"#)
         _ = try await environment.post("/c", "pin=canary&x=1", type: "application/x-www-form-urlencoded")
       }
-      let text = try Self.written(world)
-      let requests = try world.cassette().interactions.map(\.request)
+      let text = try Self.written(fixture)
+      let requests = try fixture.cassette().interactions.map(\.request)
       #expect(requests[0].url.hasSuffix("/a?token=%3Credacted%3E&x=1"))
       #expect(requests[0].headers["X-Session"] == "<redacted>")
       #expect(requests[1].body == .bytes(Array(#"{"pin": 0, "x": "<redacted>"}"#.utf8)))
       #expect(requests[2].body == .bytes(Array("pin=%3Credacted%3E&x=1".utf8)))
       // The upstream says what it was asked in plain text: there only patterns and query items can be found.
       #expect(!text.contains("token=canary") && !text.contains("sk_canary"))
-      let report = try await world.run(.replay) { environment in
+      let report = try await fixture.run(.replay) { environment in
         let first = try await environment.get("/a?token=other&x=1")
         let second = try await environment.post("/b", #"{"x": "sk_zzz", "pin": 1}"#)
         let third = try await environment.post("/c", "x=1&pin=other", type: "application/x-www-form-urlencoded")
@@ -126,12 +126,12 @@ struct RecordedRedactionTests {
   @Test("is none of a rule that came later, which invalidates no recording")
   func later() async throws {
     let upstream = try Self.echo()
-    try await withWorld(upstream) { world in
-      try await world.record(["api": upstream.origin]) { environment in
+    try await withService(upstream) { fixture in
+      try await fixture.record(["api": upstream.origin]) { environment in
         _ = try await environment.post("/b?token=one", #"{"pin": 7777}"#)
       }
-      try world.write(#"{"query": ["token"], "json": ["$.pin"]}"#, to: "redact.json")
-      let report = try await world.run(.replay) { environment in
+      try fixture.write(#"{"query": ["token"], "json": ["$.pin"]}"#, to: "redact.json")
+      let report = try await fixture.run(.replay) { environment in
         let answer = try await environment.post("/b?token=two", #"{"pin": 1}"#)
         #expect(answer.status == 200)
       }
@@ -150,7 +150,7 @@ struct RecordedRedactionTests {
       return Response(
         status: 200, headers: ["Content-Type": "application/json", "Content-Encoding": coding], body: .bytes(body))
     }
-    try await withWorld(upstream) { world in
+    try await withService(upstream) { fixture in
       func send(_ environment: Environment, _ body: [UInt8]) async throws -> RawClient.Answer {
         let head =
           "POST /x HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Encoding: \(coding)\r\n"
@@ -162,15 +162,15 @@ struct RecordedRedactionTests {
           return try client.receiveAnswer()
         }
       }
-      try await world.run(.record, ["api": upstream.origin], with: Self.credentials(Self.secret)) { environment in
+      try await fixture.run(.record, ["api": upstream.origin], with: Self.credentials(Self.secret)) { environment in
         let answer = try await send(environment, coded)
         #expect(answer.body == coded)
       }
       let expected = content.replacing(Self.secret, with: "<redacted:s/a>")
-      let interaction = try world.cassette().interactions[0]
+      let interaction = try fixture.cassette().interactions[0]
       #expect(interaction.request.body == .bytes(Array(expected.utf8)))
       #expect(interaction.response.body == .bytes(Array(expected.utf8)))
-      let report = try await world.run(.replay, with: Self.credentials(Self.secret)) { environment in
+      let report = try await fixture.run(.replay, with: Self.credentials(Self.secret)) { environment in
         let answer = try await send(environment, coded)
         #expect(answer.status == 200)
         #expect(try codings.decode(answer.body, limit: 1 << 20) == Array(expected.utf8))
@@ -186,20 +186,20 @@ struct RecordedRedactionTests {
     let upstream = try TestUpstream { _ in
       Response(status: 200, headers: ["Content-Type": "application/octet-stream"], body: .stream(pipe, length: nil))
     }
-    try await withWorld(upstream) { world in
-      try await world.run(.record, ["api": upstream.origin], with: Self.credentials(Self.secret)) { environment in
+    try await withService(upstream) { fixture in
+      try await fixture.run(.record, ["api": upstream.origin], with: Self.credentials(Self.secret)) { environment in
         async let answer = environment.get("/x")
         for number in 0..<20 {
           // Each time cut elsewhere in the secret.
           let cut = piece.count - number % Self.secret.count
           try await pipe.write(Array(piece[..<cut]))
           try await pipe.write(Array(piece[cut...]))
-          #expect(!(try Self.written(world)).contains(Self.secret))
+          #expect(!(try Self.written(fixture)).contains(Self.secret))
         }
         pipe.finish()
         #expect(try await answer.body.count == 20 * piece.count)
       }
-      let text = try Self.written(world)
+      let text = try Self.written(fixture)
       #expect(!text.contains(Self.secret) && !text.contains("hunter2"))
       #expect(text.components(separatedBy: "<redacted:s/a>").count == 21)
     }
@@ -208,15 +208,15 @@ struct RecordedRedactionTests {
   @Test("is told before it is recorded, where a credential is too short to be found")
   func short() async throws {
     let upstream = try Self.echo()
-    try await withWorld(upstream) { world in
+    try await withService(upstream) { fixture in
       for (secret, count) in [("abc", 1), ("abcd", 0), ("", 0)] {
-        let environment = try world.provision(.record, ["api": upstream.origin], Self.credentials(secret))
+        let environment = try fixture.provision(.record, ["api": upstream.origin], Self.credentials(secret))
         #expect(environment.notes.count == count)
         #expect(environment.notes.allSatisfy { $0.contains("credential s/a is too short") && !$0.contains("abc") })
         _ = await environment.end()
       }
-      try world.write(#"{"keep": {"credentials": ["s/a"]}}"#, to: "redact.json")
-      let kept = try world.provision(.record, ["api": upstream.origin], Self.credentials("abc"))
+      try fixture.write(#"{"keep": {"credentials": ["s/a"]}}"#, to: "redact.json")
+      let kept = try fixture.provision(.record, ["api": upstream.origin], Self.credentials("abc"))
       #expect(kept.notes.isEmpty)
       _ = await kept.end()
     }
@@ -225,14 +225,14 @@ struct RecordedRedactionTests {
   @Test("is no string's key: that is refused before it is written")
   func key() async throws {
     let upstream = try Self.echo()
-    try await withWorld(upstream) { world in
-      try await world.run(.record, ["api": upstream.origin], with: Self.credentials(Self.secret)) { environment in
+    try await withService(upstream) { fixture in
+      try await fixture.run(.record, ["api": upstream.origin], with: Self.credentials(Self.secret)) { environment in
         let answer = try await environment.control("/strings", #"{"key": "mail-\#(Self.secret)", "length": 8}"#)
         #expect(answer.status == 400)
         #expect(!answer.text.contains(Self.secret))
         #expect(try await environment.control("/strings", #"{"key": "mail", "length": 8}"#).status == 200)
       }
-      #expect(!(try Self.written(world)).contains(Self.secret))
+      #expect(!(try Self.written(fixture)).contains(Self.secret))
     }
   }
 }

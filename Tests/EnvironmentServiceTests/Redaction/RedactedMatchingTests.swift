@@ -36,21 +36,21 @@ struct RedactedMatchingTests {
   @Test("count after a request is redacted, the recorded one and the one that comes")
   func together() async throws {
     let upstream = try numbered()
-    try await withWorld(upstream) { world in
-      try world.write(Self.redaction, to: "c.redact.json")
-      try world.write(Self.rules, to: "c.rules.json")
-      try await world.run(.record, ["api": upstream.origin], with: Self.credentials(Self.secret)) {
+    try await withService(upstream) { fixture in
+      try fixture.write(Self.redaction, to: "c.redact.json")
+      try fixture.write(Self.rules, to: "c.rules.json")
+      try await fixture.run(.record, ["api": upstream.origin], with: Self.credentials(Self.secret)) {
         environment async throws in
         #expect(try await Self.book(environment, secret: Self.secret, time: 1).status == 200)
       }
-      #expect(!(try world.read("c.har")).contains(Self.secret))
+      #expect(!(try fixture.read("c.har")).contains(Self.secret))
       for secret in [Self.secret, "quite-another-one"] {
-        let report = try await world.run(.replay, with: Self.credentials(secret)) { environment async throws in
+        let report = try await fixture.run(.replay, with: Self.credentials(secret)) { environment async throws in
           #expect(try await Self.book(environment, secret: secret, time: 2).status == 200)
         }
         #expect(report.ok && report.requests.replayed == 1)
       }
-      let report = try await world.run(.replay, with: Self.credentials(Self.secret)) { environment async throws in
+      let report = try await fixture.run(.replay, with: Self.credentials(Self.secret)) { environment async throws in
         #expect(try await Self.book(environment, secret: Self.secret, time: 2, tenant: "t2").status == 501)
         let miss = try await Self.book(environment, secret: Self.secret, time: 2, slot: 8)
         #expect(miss.status == 501)
@@ -65,41 +65,41 @@ struct RedactedMatchingTests {
   @Test("count so too where both came after the recording, headers that are secret by default included")
   func later() async throws {
     let upstream = try numbered()
-    try await withWorld(upstream) { world in
-      try world.write(#"{"keep": {"headers": ["Authorization"]}}"#, to: "c.redact.json")
-      try await world.record(["api": upstream.origin]) { environment async throws in
+    try await withService(upstream) { fixture in
+      try fixture.write(#"{"keep": {"headers": ["Authorization"]}}"#, to: "c.redact.json")
+      try await fixture.record(["api": upstream.origin]) { environment async throws in
         #expect(try await Self.book(environment, secret: Self.secret, time: 1).status == 200)
       }
-      #expect(try world.cassette().interactions[0].request.headers["Authorization"] == "Bearer \(Self.secret)")
-      let recorded = try world.read("c.har")
+      #expect(try fixture.cassette().interactions[0].request.headers["Authorization"] == "Bearer \(Self.secret)")
+      let recorded = try fixture.read("c.har")
       // No rule at all: what goes by default is compared without its value, in what is recorded too.
-      try world.write("{}", to: "c.redact.json")
-      try world.write(#"{"rules": [{"compare": {"headers": ["Authorization"]}}]}"#, to: "c.rules.json")
-      let byDefault = try await world.run(.replay) { environment async throws in
+      try fixture.write("{}", to: "c.redact.json")
+      try fixture.write(#"{"rules": [{"compare": {"headers": ["Authorization"]}}]}"#, to: "c.rules.json")
+      let byDefault = try await fixture.run(.replay) { environment async throws in
         #expect(try await Self.book(environment, secret: Self.secret, time: 1).status == 200)
       }
       #expect(byDefault.ok)
-      try world.write(Self.rules, to: "c.rules.json")
-      try world.write(Self.redaction, to: "c.redact.json")
-      let report = try await world.run(.replay, with: Self.credentials(Self.secret)) { environment async throws in
+      try fixture.write(Self.rules, to: "c.rules.json")
+      try fixture.write(Self.redaction, to: "c.redact.json")
+      let report = try await fixture.run(.replay, with: Self.credentials(Self.secret)) { environment async throws in
         #expect(try await Self.book(environment, secret: Self.secret, time: 2).status == 200)
       }
       #expect(report.ok)
-      #expect(try world.read("c.har") == recorded)
+      #expect(try fixture.read("c.har") == recorded)
     }
   }
 
   @Test("share a replay only where both are the same")
   func shared() async throws {
     let upstream = try numbered()
-    try await withWorld(upstream) { recording in
+    try await withService(upstream) { recording in
       try await recording.record(["api": upstream.origin]) { _ = try await $0.get("/a?token=x") }
       let server = try HTTPServer()
-      let shelf = CassetteShelf { FileStamp.now() + 3_600_000_000_000 }
-      let world = World(service: EnvironmentService(server: server, shelf: shelf), folder: recording.folder)
+      let cache = CassetteCache { FileStamp.now() + 3_600_000_000_000 }
+      let fixture = ServiceFixture(service: EnvironmentService(server: server, cache: cache), folder: recording.folder)
       func provision(_ rules: String, _ headers: [String] = [], query: [String] = []) throws -> Environment {
         let rules = try MatchingRules.read(Array(rules.utf8), name: "r")
-        return try world.provision(.replay) { specification in
+        return try fixture.provision(.replay) { specification in
           specification.rules = rules
           specification.redaction.headers = headers
           specification.redaction.query = query

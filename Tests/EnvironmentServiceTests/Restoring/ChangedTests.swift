@@ -35,14 +35,15 @@ struct ChangedTests {
   private func withStore(
     _ body: (Environment, Store) async throws -> Void
   ) async throws {
-    try await withWorld { world in
+    try await withService { fixture in
       let store = Store()
       var specification = EnvironmentSpecification(name: "a test", mode: .mock)
       specification.clock.kind = "manual"
       specification.toggles = ["a": .bool(true)]
-      let environment = try world.service.provision(
+      let environment = try fixture.service.provision(
         specification,
-        hosting: Hosting(id: "its-id", token: "its-token", changed: { () throws(EnvironmentError) in try store.save() })
+        hooks: EnvironmentHooks(
+          id: "its-id", token: "its-token", changed: { () throws(EnvironmentError) in try store.save() })
       )
       store.environment.withLock { $0 = environment }
       try await body(environment, store)

@@ -20,7 +20,7 @@ struct EarlyTests {
     let clients = Guarded<[RawClient]>([])
     let environment = try life.service.provision(
       Self.specification,
-      hosting: Hosting(listen: { handler in
+      hooks: EnvironmentHooks(listen: { handler in
         let listener = try life.server.listen(handler: handler)
         let client = try RawClient(port: listener.port)
         try client.send(request("GET", "/a.test/x"))
@@ -42,7 +42,7 @@ struct EarlyTests {
     let error = #expect(throws: EnvironmentError.self) {
       try life.service.provision(
         Self.specification,
-        hosting: Hosting(listen: { handler in
+        hooks: EnvironmentHooks(listen: { handler in
           guard ports.withLock({ $0.isEmpty }) else { throw EnvironmentError(.inputOutput, "no port is left") }
           let listener = try life.server.listen(handler: handler)
           ports.withLock { $0.append(listener.port) }

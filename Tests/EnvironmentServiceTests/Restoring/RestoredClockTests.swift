@@ -10,8 +10,8 @@ import Testing
 struct RestoredClockTests {
   @Test("stands where it stood", arguments: ["frozen", "manual"])
   func stands(kind: String) async throws {
-    try await withWorld { world in
-      try await world.twoLives(.mock) {
+    try await withService { fixture in
+      try await fixture.twoLives(.mock) {
         $0.clock.kind = kind
         $0.clock.start = beginning
         $0.clock.timeZone = "Asia/Tokyo"
@@ -27,9 +27,9 @@ struct RestoredClockTests {
 
   @Test("runs on by the time that has passed", arguments: [("ticking", 1.0), ("scaled", 100.0)])
   func runs(kind: String, rate: Double) async throws {
-    try await withWorld { world in
+    try await withService { fixture in
       let seen = Guarded((Date.distantPast, Date.distantPast))
-      try await world.twoLives(.mock) {
+      try await fixture.twoLives(.mock) {
         $0.clock.kind = kind
         $0.clock.rate = rate
         $0.clock.start = beginning
@@ -47,8 +47,8 @@ struct RestoredClockTests {
 
   @Test("that was changed to another kind is of that kind")
   func changed() async throws {
-    try await withWorld { world in
-      try await world.twoLives(.mock) {
+    try await withService { fixture in
+      try await fixture.twoLives(.mock) {
         $0.clock.start = beginning
       } before: { environment async throws in
         try await environment.update(clock: .init(kind: .scaled, rate: 60), timeout: .zero)

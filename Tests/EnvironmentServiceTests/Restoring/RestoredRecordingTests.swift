@@ -12,18 +12,18 @@ struct RestoredRecordingTests {
   @Test("has all that was acknowledged before and after, in order, with its strings")
   func goesOn() async throws {
     let upstream = try numbered()
-    try await withWorld(upstream) { world in
-      try await world.twoLives(.record, ["api": upstream.origin]) { environment async throws in
+    try await withService(upstream) { fixture in
+      try await fixture.twoLives(.record, ["api": upstream.origin]) { environment async throws in
         for target in ["/a", "/b"] { _ = try await environment.get(target) }
         _ = try await environment.control("/strings", #"{"key": "k"}"#)
         // What was being written when it was killed.
-        let path = "\(world.folder)/c.har.partial"
-        let half = try world.read("c.har.partial") + #"{"number":3,"entry":{"star"#
+        let path = "\(fixture.folder)/c.har.partial"
+        let half = try fixture.read("c.har.partial") + #"{"number":3,"entry":{"star"#
         let file = try #require(FileHandle(forWritingAtPath: path))
         try file.seekToEnd()
         try file.write(contentsOf: Data(#"{"number":3,"entry":{"star"#.utf8))
         try file.close()
-        #expect(try world.read("c.har.partial") == half)
+        #expect(try fixture.read("c.har.partial") == half)
       } after: { environment async throws in
         #expect(try await environment.get("/c").text == "/c: 2")
         // The same value, and not a second entry of it.
@@ -33,20 +33,20 @@ struct RestoredRecordingTests {
         #expect(try next.json["ordinal"]?.int == 1)
         #expect(environment.report().strings.recorded == 2)
       }
-      let stored = try CassetteReader.read(world.location())
+      let stored = try CassetteReader.read(fixture.location())
       #expect(stored.cassette.interactions.map { $0.request.url.suffix(2) } == ["/a", "/b", "/c"])
       #expect(stored.strings.entries["k"]?.count == 2)
-      #expect(world.files == ["c.har", "c.strings.json"])
-      #expect(try world.cassette().header.seed == stored.strings.seed)
+      #expect(fixture.files == ["c.har", "c.strings.json"])
+      #expect(try fixture.cassette().header.seed == stored.strings.seed)
     }
   }
 
   @Test("adds to the cassette in mode extend")
   func extending() async throws {
     let upstream = try numbered()
-    try await withWorld(upstream) { world in
-      try await world.record(["api": upstream.origin]) { _ = try await $0.get("/old") }
-      try await world.twoLives(.extend, ["api": upstream.origin]) { environment async throws in
+    try await withService(upstream) { fixture in
+      try await fixture.record(["api": upstream.origin]) { _ = try await $0.get("/old") }
+      try await fixture.twoLives(.extend, ["api": upstream.origin]) { environment async throws in
         #expect(try await environment.get("/old").text == "/old: 0")
         _ = try await environment.get("/new")
       } after: { environment async throws in
@@ -54,20 +54,22 @@ struct RestoredRecordingTests {
         #expect(try await environment.get("/old").text == "/old: 0")
       }
       #expect(
-        try world.cassette().interactions.map { $0.request.url.split(separator: "/").last } == ["old", "new", "newer"])
+        try fixture.cassette().interactions.map { $0.request.url.split(separator: "/").last } == [
+          "old", "new", "newer",
+        ])
     }
   }
 
   @Test("leaves no half-taken body behind")
   func leftovers() async throws {
     let upstream = try numbered()
-    try await withWorld(upstream) { world in
-      try await world.twoLives(.record, ["api": upstream.origin]) { environment async throws in
+    try await withService(upstream) { fixture in
+      try await fixture.twoLives(.record, ["api": upstream.origin]) { environment async throws in
         _ = try await environment.get("/a")
-        try FileManager.default.createDirectory(atPath: "\(world.folder)/c.bodies", withIntermediateDirectories: true)
-        try world.write("half", to: "c.bodies/.incoming-1-1")
+        try FileManager.default.createDirectory(atPath: "\(fixture.folder)/c.bodies", withIntermediateDirectories: true)
+        try fixture.write("half", to: "c.bodies/.incoming-1-1")
       } after: { _ async throws in
-        #expect(world.bodies == [])
+        #expect(fixture.bodies == [])
       }
     }
   }
@@ -75,34 +77,34 @@ struct RestoredRecordingTests {
   @Test("is refused when it was ended meanwhile, and takes nothing from the cassette")
   func ended() async throws {
     let upstream = try numbered()
-    try await withWorld(upstream) { world in
-      let environment = try world.provision(.record, ["api": upstream.origin])
+    try await withService(upstream) { fixture in
+      let environment = try fixture.provision(.record, ["api": upstream.origin])
       _ = try await environment.get("/a")
       let snapshot = environment.snapshot()
-      let partial = try world.read("c.har.partial")
+      let partial = try fixture.read("c.har.partial")
       _ = await environment.end()
-      let cassette = try world.read("c.har")
+      let cassette = try fixture.read("c.har")
       func refusal() -> String {
         let error = #expect(throws: EnvironmentError.self) {
-          try world.service.provision(snapshot.specification, restoring: snapshot)
+          try fixture.service.provision(snapshot.specification, restoring: snapshot)
         }
         #expect(error?.kind == .noCassette)
         return error?.message ?? ""
       }
       #expect(refusal().contains("has been ended"))
       // Killed in the middle of the seal.
-      let recording = try #require(try world.cassette().header.recording)
-      try world.write(partial + "{\"sealing\":\"\(recording)\"}\n", to: "c.har.partial")
-      #expect(refusal().contains("it is in \(world.folder)/c.har now"))
-      #expect(try world.read("c.har") == cassette)
-      #expect(!world.exists("c.har.partial"))
+      let recording = try #require(try fixture.cassette().header.recording)
+      try fixture.write(partial + "{\"sealing\":\"\(recording)\"}\n", to: "c.har.partial")
+      #expect(refusal().contains("it is in \(fixture.folder)/c.har now"))
+      #expect(try fixture.read("c.har") == cassette)
+      #expect(!fixture.exists("c.har.partial"))
       // Somebody else has begun another recording.
-      let other = try world.provision(.record, ["api": upstream.origin])
-      let left = try world.read("c.har.partial")
+      let other = try fixture.provision(.record, ["api": upstream.origin])
+      let left = try fixture.read("c.har.partial")
       _ = await other.end(keepingEmptyRecording: false)
-      try world.write(left, to: "c.har.partial")
+      try fixture.write(left, to: "c.har.partial")
       #expect(refusal().contains("is of another recording"))
-      #expect(try world.read("c.har.partial") == left)
+      #expect(try fixture.read("c.har.partial") == left)
     }
   }
 }

@@ -14,9 +14,9 @@ struct RestoringTests {
 
   @Test("comes back as it was: id, token, ports, mode, seed, and the contract that the app has")
   func identity() async throws {
-    try await withWorld { world in
+    try await withService { fixture in
       let before = Guarded<LaunchContract?>(nil)
-      try await world.twoLives(.mock, ["api": Self.origin, "images": Self.origin]) {
+      try await fixture.twoLives(.mock, ["api": Self.origin, "images": Self.origin]) {
         $0.toggles = ["a": .bool(true), "whole": .double(10), "gone": .int(1)]
         $0.values = ["place": .string("London")]
         $0.defaults = ["seen": .bool(true)]
@@ -38,8 +38,8 @@ struct RestoringTests {
 
   @Test("knows its toggles, values and steps, and answers an app that follows where it stood")
   func steps() async throws {
-    try await withWorld { world in
-      try await world.twoLives(.mock) {
+    try await withService { fixture in
+      try await fixture.twoLives(.mock) {
         $0.toggles = ["a": .bool(true), "gone": .int(1)]
       } before: { environment async throws in
         try await environment.update(
@@ -64,8 +64,8 @@ struct RestoringTests {
 
   @Test("gives an app that waits with an old watch another one", .timeLimit(.minutes(5)))
   func watches() async throws {
-    try await withWorld { world in
-      try await world.twoLives(.mock) { environment async throws in
+    try await withService { fixture in
+      try await fixture.twoLives(.mock) { environment async throws in
         let app = PlainFollower(environment)
         try await app.appear()
         await #expect(throws: EnvironmentError.self) {
@@ -86,8 +86,8 @@ struct RestoringTests {
 
   @Test("goes on counting random values where it stood")
   func strings() async throws {
-    try await withWorld { world in
-      let values = try await world.twoLives(.mock) {
+    try await withService { fixture in
+      let values = try await fixture.twoLives(.mock) {
         $0.seed = "recording-2018"
       } before: { environment async throws in
         #expect(environment.strings(requestBody: Array(#"{"key": "email"}"#.utf8)).status == 200)
@@ -100,8 +100,8 @@ struct RestoringTests {
 
   @Test("goes on with counters, misses and failures; its journal goes on where the stored one ends")
   func counters() async throws {
-    try await withWorld { world in
-      let report = try await world.twoLives(.mock, ["api": Self.origin]) { environment async throws in
+    try await withService { fixture in
+      let report = try await fixture.twoLives(.mock, ["api": Self.origin]) { environment async throws in
         _ = try await environment.get("/a")
         environment.fail("something failed")
       } after: { environment async throws in
@@ -119,12 +119,12 @@ struct RestoringTests {
   @Test("plays its cassette from where it stood, and from the beginning when it is another one")
   func playback() async throws {
     let upstream = try numbered()
-    try await withWorld(upstream) { world in
-      try await world.record(["api": upstream.origin]) { environment async throws in
+    try await withService(upstream) { fixture in
+      try await fixture.record(["api": upstream.origin]) { environment async throws in
         for _ in 0..<3 { _ = try await environment.get("/a") }
         _ = try await environment.get("/b")
       }
-      try await world.twoLives(.replay) { environment async throws in
+      try await fixture.twoLives(.replay) { environment async throws in
         #expect(try await environment.get("/a").text == "/a: 0")
         #expect(try await environment.get("/a").text == "/a: 1")
       } after: { environment async throws in
@@ -132,9 +132,9 @@ struct RestoringTests {
         #expect(try await environment.get("/a").text == "/a: 2")
         #expect(environment.report().unused.map(\.index) == [3])
       }
-      try await world.twoLives(.replay) { environment async throws in
+      try await fixture.twoLives(.replay) { environment async throws in
         #expect(try await environment.get("/a").text == "/a: 0")
-        try await world.record(["api": upstream.origin]) { _ = try await $0.get("/a") }
+        try await fixture.record(["api": upstream.origin]) { _ = try await $0.get("/a") }
       } after: { environment async throws in
         #expect(environment.notes.first?.contains("plays from its beginning") == true)
         #expect(try await environment.get("/a").text == "/a: 4")
@@ -145,14 +145,14 @@ struct RestoringTests {
   @Test("is refused by name when its cassette is gone, or when it is of a later version")
   func gone() async throws {
     let upstream = try numbered()
-    try await withWorld(upstream) { world in
-      try await world.record(["api": upstream.origin]) { _ = try await $0.get("/a") }
-      let environment = try world.provision(.replay)
+    try await withService(upstream) { fixture in
+      try await fixture.record(["api": upstream.origin]) { _ = try await $0.get("/a") }
+      let environment = try fixture.provision(.replay)
       let snapshot = environment.snapshot()
       _ = await environment.end()
-      try FileManager.default.removeItem(atPath: "\(world.folder)/c.har")
+      try FileManager.default.removeItem(atPath: "\(fixture.folder)/c.har")
       let error = #expect(throws: EnvironmentError.self) {
-        try world.service.provision(snapshot.specification, restoring: snapshot)
+        try fixture.service.provision(snapshot.specification, restoring: snapshot)
       }
       #expect(error?.kind == .noCassette)
       let text = String(decoding: try snapshot.encoded(), as: UTF8.self)

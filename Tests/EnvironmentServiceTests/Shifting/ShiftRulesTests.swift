@@ -35,10 +35,10 @@ struct ShiftRulesTests {
       (#"{"jwt": [{"key": "secret"}]}"#, "is neither env:VAR nor file:PATH"),
     ])
   func refused(text: String, problem: String) async throws {
-    try await withWorld { world in
-      try world.write(text, to: "c.shift.json")
+    try await withService { fixture in
+      try fixture.write(text, to: "c.shift.json")
       let error = #expect(throws: EnvironmentError.self) {
-        try ShiftFiles.read("\(world.folder)/c.shift.json", variables: [:])
+        try ShiftFiles.read("\(fixture.folder)/c.shift.json", variables: [:])
       }
       #expect(
         error?.message.contains("c.shift.json: ") == true && error?.message.contains(problem) == true, "\(error!)")
@@ -47,10 +47,10 @@ struct ShiftRulesTests {
 
   @Test("take keys from the environment and from files beside them")
   func keys() async throws {
-    try await withWorld { world in
-      try world.write("from a file", to: "key.txt")
-      try world.write(#"{"jwt": [{"key": "env:KEY"}, {"key": "file:key.txt", "kid": "f"}]}"#, to: "c.shift.json")
-      let rules = try ShiftFiles.read("\(world.folder)/c.shift.json", variables: ["KEY": "from a variable"])
+    try await withService { fixture in
+      try fixture.write("from a file", to: "key.txt")
+      try fixture.write(#"{"jwt": [{"key": "env:KEY"}, {"key": "file:key.txt", "kid": "f"}]}"#, to: "c.shift.json")
+      let rules = try ShiftFiles.read("\(fixture.folder)/c.shift.json", variables: ["KEY": "from a variable"])
       #expect(rules.jwt.map(\.text?.revealed) == ["from a variable", "from a file"])
       #expect(rules.jwt.map(\.key) == [nil, nil])
     }

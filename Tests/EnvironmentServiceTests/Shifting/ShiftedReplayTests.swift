@@ -47,19 +47,20 @@ struct ShiftedReplayTests {
   @Test("gives the app what it would get now, and finds what it sends back; the recording stays to the byte")
   func whole() async throws {
     let upstream = try Self.upstream()
-    try await withWorld(upstream) { world in
-      try await world.run(.record, ["api": upstream.origin], with: Self.at(Self.recorded)) { environment async throws in
+    try await withService(upstream) { fixture in
+      try await fixture.run(.record, ["api": upstream.origin], with: Self.at(Self.recorded)) {
+        environment async throws in
         #expect(try await environment.get("/plain").text == Self.answer)
         _ = try await environment.get("/coded", ["Accept-Encoding": "gzip"])
         _ = try await environment.get("/since?at=2018-10-08T09%3A00%3A00Z&n=1538989200")
         _ = try await environment.get("/from?at=2010-01-01T00%3A00%3A00Z")
         _ = try await environment.post("/login", #"{"seen": "2018-10-08T09:00:00Z", "exp": 1538992800}"#)
       }
-      let file = try world.read("c.har")
+      let file = try fixture.read("c.har")
       let rules = try Self.rules(
         #"{"epochSeconds": ["$.exp", "header:X-Expires", "query:n"], "epochMilliseconds": ["$.ms"], "dates": ["$.day"]}"#
       )
-      let report = try await world.run(.replay, with: Self.at(Self.replayed, rules)) { environment async throws in
+      let report = try await fixture.run(.replay, with: Self.at(Self.replayed, rules)) { environment async throws in
         #expect(environment.notes.contains { $0.hasPrefix("dates in answers are moved by 2967 days 10:30:00") })
         for _ in 0..<2 {
           let plain = try await environment.get("/plain")
@@ -82,9 +83,9 @@ struct ShiftedReplayTests {
         #expect(login.status == 200)
       }
       #expect(report.ok && report.requests.replayed == 6 && report.unused.isEmpty, "\(report)")
-      #expect(try world.read("c.har") == file)
+      #expect(try fixture.read("c.har") == file)
       // Another environment of the same cassette, without.
-      try await world.run(.replay) { environment async throws in
+      try await fixture.run(.replay) { environment async throws in
         #expect(try await environment.get("/plain").text == Self.answer)
       }
     }
@@ -93,11 +94,12 @@ struct ShiftedReplayTests {
   @Test("says in a miss what differs in the recording's time")
   func miss() async throws {
     let upstream = try Self.upstream()
-    try await withWorld(upstream) { world in
-      try await world.run(.record, ["api": upstream.origin], with: Self.at(Self.recorded)) { environment async throws in
+    try await withService(upstream) { fixture in
+      try await fixture.run(.record, ["api": upstream.origin], with: Self.at(Self.recorded)) {
+        environment async throws in
         _ = try await environment.get("/since?at=2018-10-08T09:00:00Z&page=1")
       }
-      try await world.run(.replay, with: Self.at(Self.replayed, try Self.rules())) { environment async throws in
+      try await fixture.run(.replay, with: Self.at(Self.replayed, try Self.rules())) { environment async throws in
         let miss = try await environment.get("/since?at=2026-11-22T19:30:00Z&page=2")
         #expect(miss.status == 501)
         #expect(miss.text.contains("page") && !miss.text.contains("2026"), "\(miss.text)")
@@ -124,11 +126,12 @@ struct ShiftedReplayTests {
         status: 200, headers: ["Content-Type": isStream ? "text/event-stream" : "text/plain"],
         body: .stream(pipe, length: isStream ? nil : count * line.utf8.count))
     }
-    try await withWorld(upstream) { world in
-      try await world.run(.record, ["api": upstream.origin], with: Self.at(Self.recorded)) { environment async throws in
+    try await withService(upstream) { fixture in
+      try await fixture.run(.record, ["api": upstream.origin], with: Self.at(Self.recorded)) {
+        environment async throws in
         for target in counts.keys { #expect(try await environment.get(target).status == 200) }
       }
-      try await world.run(.replay, with: Self.at(Self.replayed, try Self.rules())) { environment async throws in
+      try await fixture.run(.replay, with: Self.at(Self.replayed, try Self.rules())) { environment async throws in
         let moved = line.replacing(Self.recorded, with: Self.replayed)
         let held = try await environment.get("/held")
         #expect(held.headers["Content-Length"] == "720000")
@@ -142,13 +145,14 @@ struct ShiftedReplayTests {
   @Test("holds what comes before its turn in strict order, with the app's own dates too", .timeLimit(.minutes(2)))
   func strict() async throws {
     let upstream = try TestUpstream { _ in text("ok") }
-    try await withWorld(upstream) { world in
+    try await withService(upstream) { fixture in
       let own = "/from?at=2010-01-01T00:00:00Z"
-      try await world.run(.record, ["api": upstream.origin], with: Self.at(Self.recorded)) { environment async throws in
+      try await fixture.run(.record, ["api": upstream.origin], with: Self.at(Self.recorded)) {
+        environment async throws in
         _ = try await environment.get("/first")
         _ = try await environment.get(own)
       }
-      let report = try await world.run(
+      let report = try await fixture.run(
         .replay,
         with: {
           Self.at(Self.replayed, ShiftRules())(&$0)
@@ -195,13 +199,14 @@ struct ShiftedReplayTests {
       }
     }
     let own = "2010-01-01T00:00:00Z"
-    try await withWorld(upstream) { world in
-      try await world.run(.record, ["api": upstream.origin], with: Self.at(Self.recorded)) { environment async throws in
+    try await withService(upstream) { fixture in
+      try await fixture.run(.record, ["api": upstream.origin], with: Self.at(Self.recorded)) {
+        environment async throws in
         #expect(try await post(environment, "/a?at=\(Self.recorded)", Self.recorded, 1_538_989_200) == 200)
         #expect(try await post(environment, "/b?at=\(own)", own) == 200)
       }
       let rules = try Self.rules(#"{"epochSeconds": ["$.exp", "form:exp"]}"#)
-      let report = try await world.run(.replay, with: Self.at(Self.replayed, rules)) { environment async throws in
+      let report = try await fixture.run(.replay, with: Self.at(Self.replayed, rules)) { environment async throws in
         #expect(try await post(environment, "/a?at=\(Self.replayed)", Self.replayed, 1_795_375_800) == 200)
         #expect(try await post(environment, "/b?at=\(own)", own) == 200)
         #expect(try await post(environment, "/b?at=\(own)", Self.replayed) == 501)
@@ -218,14 +223,15 @@ struct ShiftedReplayTests {
       answer.headers.append("Link", "</list?page=3&since=1538989200>; rel=\"next\"")
       return answer
     }
-    try await withWorld(upstream) { world in
-      try await world.run(.record, ["api": upstream.origin], with: Self.at(Self.recorded)) { environment async throws in
+    try await withService(upstream) { fixture in
+      try await fixture.run(.record, ["api": upstream.origin], with: Self.at(Self.recorded)) {
+        environment async throws in
         for target in ["/", "/list?since=1538989200", "/list?page=2&since=1538989200"] {
           #expect(try await environment.get(target).status == 200)
         }
       }
       let rules = try Self.rules(#"{"epochSeconds": ["query:since"]}"#)
-      let report = try await world.run(.replay, with: Self.at(Self.replayed, rules)) { environment async throws in
+      let report = try await fixture.run(.replay, with: Self.at(Self.replayed, rules)) { environment async throws in
         let first = try await environment.get("/")
         #expect(first.headers["Location"] == "/list?since=1795375800")
         #expect(first.headers["Link"] == "</list?page=3&since=1795375800>; rel=\"next\"")
@@ -250,19 +256,20 @@ struct ShiftedReplayTests {
     let recorded = token(#"{"exp":1538992800}"#)
     let moved = token(#"{"exp":1795379400}"#)
     let upstream = try TestUpstream { _ in text(#"{"token": "\#(recorded)"}"#, type: "application/json") }
-    try await withWorld(upstream) { world in
-      try await world.run(.record, ["api": upstream.origin], with: Self.at(Self.recorded)) { environment async throws in
+    try await withService(upstream) { fixture in
+      try await fixture.run(.record, ["api": upstream.origin], with: Self.at(Self.recorded)) {
+        environment async throws in
         _ = try await environment.get("/token")
         _ = try await environment.post("/refresh", #"{"token": "\#(recorded)"}"#)
       }
       let rules = try Self.rules(#"{"jwt": [{"text": "a secret"}]}"#)
-      let report = try await world.run(.replay, with: Self.at(Self.replayed, rules)) { environment async throws in
+      let report = try await fixture.run(.replay, with: Self.at(Self.replayed, rules)) { environment async throws in
         #expect(try await environment.get("/token").text == #"{"token": "\#(moved)"}"#)
         #expect(try await environment.post("/refresh", #"{"token": "\#(moved)"}"#).status == 200)
       }
       #expect(report.ok)
       // Without a key it stays.
-      try await world.run(.replay, with: Self.at(Self.replayed, try Self.rules())) { environment async throws in
+      try await fixture.run(.replay, with: Self.at(Self.replayed, try Self.rules())) { environment async throws in
         #expect(try await environment.get("/token").text == #"{"token": "\#(recorded)"}"#)
       }
     }
@@ -271,12 +278,13 @@ struct ShiftedReplayTests {
   @Test("follows the machine's clock where it is asked for and nothing is said of the clock")
   func system() async throws {
     let upstream = try Self.upstream()
-    try await withWorld(upstream) { world in
-      try await world.run(.record, ["api": upstream.origin], with: Self.at(Self.recorded)) { environment async throws in
+    try await withService(upstream) { fixture in
+      try await fixture.run(.record, ["api": upstream.origin], with: Self.at(Self.recorded)) {
+        environment async throws in
         _ = try await environment.get("/plain")
       }
       let before = Date().addingTimeInterval(-1)
-      try await world.run(.replay, with: { $0.shift = ShiftRules() }) { environment async throws in
+      try await fixture.run(.replay, with: { $0.shift = ShiftRules() }) { environment async throws in
         #expect(environment.clock.kind == .system)
         let answer = try await environment.get("/plain")
         let text = try #require(answer.text.split(separator: "\"").first { $0.contains("T") })
@@ -289,45 +297,46 @@ struct ShiftedReplayTests {
   @Test("is declared by a file beside the cassette, and does nothing under a clock that stands at the recording date")
   func file() async throws {
     let upstream = try Self.upstream()
-    try await withWorld(upstream) { world in
-      try await world.run(.record, ["api": upstream.origin], with: Self.at(Self.recorded)) { environment async throws in
+    try await withService(upstream) { fixture in
+      try await fixture.run(.record, ["api": upstream.origin], with: Self.at(Self.recorded)) {
+        environment async throws in
         _ = try await environment.get("/plain")
       }
-      try world.write(#"{"dates": ["$.day"]}"#, to: "shift.json")
-      try await world.run(.replay, with: Self.at(Self.replayed)) { environment async throws in
+      try fixture.write(#"{"dates": ["$.day"]}"#, to: "shift.json")
+      try await fixture.run(.replay, with: Self.at(Self.replayed)) { environment async throws in
         #expect(try await environment.get("/plain").text.contains(#""day": "2026-11-22""#))
       }
       // The nearest counts alone.
-      try world.write("{}", to: "c.shift.json")
-      try await world.run(.replay, with: Self.at(Self.replayed)) { environment async throws in
+      try fixture.write("{}", to: "c.shift.json")
+      try await fixture.run(.replay, with: Self.at(Self.replayed)) { environment async throws in
         let answer = try await environment.get("/plain").text
         #expect(answer.contains(#""day": "2018-10-08""#) && answer.contains("2026-11-22T19:30:00"))
       }
-      try await world.run(.replay) { environment async throws in
+      try await fixture.run(.replay) { environment async throws in
         #expect(environment.notes.contains { $0.hasPrefix("dates stay as recorded, since the clock is frozen") })
         #expect(try await environment.get("/plain").text == Self.answer)
       }
       // Nobody needs a key where nothing moves.
-      try world.write(#"{"jwt": [{"key": "env:DIORAMA_NO_SUCH"}]}"#, to: "c.shift.json")
-      try await world.run(.replay) { environment async throws in
+      try fixture.write(#"{"jwt": [{"key": "env:DIORAMA_NO_SUCH"}]}"#, to: "c.shift.json")
+      try await fixture.run(.replay) { environment async throws in
         #expect(try await environment.get("/plain").text == Self.answer)
       }
-      #expect(throws: EnvironmentError.self) { try world.provision(.replay, [:], Self.at(Self.replayed)) }
-      try world.write(#"{"dats": []}"#, to: "c.shift.json")
-      #expect(throws: EnvironmentError.self) { try world.provision(.replay) }
+      #expect(throws: EnvironmentError.self) { try fixture.provision(.replay, [:], Self.at(Self.replayed)) }
+      try fixture.write(#"{"dats": []}"#, to: "c.shift.json")
+      #expect(throws: EnvironmentError.self) { try fixture.provision(.replay) }
     }
   }
 
   @Test("is refused in extend, and leaves recordings as they are")
   func modes() async throws {
     let upstream = try Self.upstream()
-    try await withWorld(upstream) { world in
-      try await world.run(.record, ["api": upstream.origin], with: Self.at(Self.recorded, try Self.rules())) {
+    try await withService(upstream) { fixture in
+      try await fixture.run(.record, ["api": upstream.origin], with: Self.at(Self.recorded, try Self.rules())) {
         environment async throws in
         #expect(try await environment.get("/plain").text == Self.answer)
       }
       let error = #expect(throws: EnvironmentError.self) {
-        try world.provision(.extend, ["api": upstream.origin]) { $0.shift = ShiftRules() }
+        try fixture.provision(.extend, ["api": upstream.origin]) { $0.shift = ShiftRules() }
       }
       #expect(error?.message.contains("take mode replay") == true)
     }
@@ -336,12 +345,13 @@ struct ShiftedReplayTests {
   @Test("goes on by the same distance after its process was killed")
   func restored() async throws {
     let upstream = try Self.upstream()
-    try await withWorld(upstream) { world in
-      try await world.run(.record, ["api": upstream.origin], with: Self.at(Self.recorded)) { environment async throws in
+    try await withService(upstream) { fixture in
+      try await fixture.run(.record, ["api": upstream.origin], with: Self.at(Self.recorded)) {
+        environment async throws in
         _ = try await environment.get("/plain")
       }
       let rules = try Self.rules(#"{"epochSeconds": ["$.exp"], "epochMilliseconds": ["$.ms"], "dates": ["$.day"]}"#)
-      try await world.twoLives(.replay, [:], Self.at(Self.replayed, rules)) { environment async throws in
+      try await fixture.twoLives(.replay, [:], Self.at(Self.replayed, rules)) { environment async throws in
         #expect(try await environment.get("/plain").text == Self.moved)
       } after: { environment async throws in
         #expect(try await environment.get("/plain").text == Self.moved)

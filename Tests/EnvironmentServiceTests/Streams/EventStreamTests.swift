@@ -56,8 +56,8 @@ struct EventStreamTests {
       }
       return Response(status: 200, headers: ["Content-Type": "text/event-stream"], body: .stream(pipe, length: nil))
     }
-    try await withWorld(upstream) { world in
-      let report = try await world.record(["api": upstream.origin]) { environment async throws in
+    try await withService(upstream) { fixture in
+      let report = try await fixture.record(["api": upstream.origin]) { environment async throws in
         let listener = try await Listener(environment)
         #expect(try await listener.next() == events[0])
         hasSeen[0].happen()
@@ -66,10 +66,10 @@ struct EventStreamTests {
         #expect(try await listener.rest() == [events[2]])
       }
       #expect(report.requests.recorded == 1)
-      let response = try #require(try world.cassette().interactions.first).response
+      let response = try #require(try fixture.cassette().interactions.first).response
       #expect(response.parts.map(\.count) == events.map(\.utf8.count))
       #expect(response.end == .whole)
-      try await world.run(.replay) { environment async throws in
+      try await fixture.run(.replay) { environment async throws in
         #expect(try await Listener(environment).rest() == events)
       }
     }
@@ -84,14 +84,14 @@ struct EventStreamTests {
         status: 200, headers: ["Content-Type": "text/event-stream", "Content-Encoding": "gzip"],
         body: .stream(BytePipe(holding: coded), length: nil))
     }
-    try await withWorld(upstream) { world in
-      try await world.record(["api": upstream.origin]) { environment async throws in
+    try await withService(upstream) { fixture in
+      try await fixture.record(["api": upstream.origin]) { environment async throws in
         let answer = try await environment.get("/events", ["Accept-Encoding": "gzip"])
         #expect(
           try CodedUpstream.decode(answer.body, "gzip")
             == "data: \(environment.endpoint("api") ?? "")/a\n\ndata: b\n\n")
       }
-      try await world.run(.replay) { environment async throws in
+      try await fixture.run(.replay) { environment async throws in
         let first = "data: \(environment.endpoint("api") ?? "")/a\n\n"
         let chunks = try await Listener(environment).rest()
         #expect(chunks == [first, "data: b\n\n"])
@@ -105,15 +105,15 @@ struct EventStreamTests {
   @Test("a stream too large for the HAR is replayed from its file, event by event")
   func large() async throws {
     let large = "data: " + String(decoding: noise(300_000), as: UTF8.self) + "\n\n"
-    try await withWorld(script: { connection in
+    try await withService(script: { connection in
       _ = try connection.readHead()
       try connection.write(streamHead + chunk("data: a\n\n") + chunk(large) + chunk("data: b\n\n") + "0\r\n\r\n")
-    }) { world, upstream in
-      try await world.record(["api": upstream.origin]) { environment async throws in
+    }) { fixture, upstream in
+      try await fixture.record(["api": upstream.origin]) { environment async throws in
         #expect(try await environment.get("/events").text == "data: a\n\n\(large)data: b\n\n")
       }
-      #expect(world.bodies.count == 1)
-      try await world.run(.replay) { environment async throws in
+      #expect(fixture.bodies.count == 1)
+      try await fixture.run(.replay) { environment async throws in
         let chunks = try await Listener(environment).rest()
         #expect(chunks.first == "data: a\n\n")
         #expect(chunks.last == "data: b\n\n")
@@ -124,31 +124,31 @@ struct EventStreamTests {
 
   @Test("a stream that its upstream cuts off is recorded so, and is cut off in replay")
   func cut() async throws {
-    try await withWorld(script: { [events] connection in
+    try await withService(script: { [events] connection in
       _ = try connection.readHead()
       try connection.write(streamHead + chunk(events[0]))
-    }) { world, upstream in
+    }) { fixture, upstream in
       let use: (Environment) async throws -> Void = { environment async throws in
         let listener = try await Listener(environment)
         #expect(try await listener.next() == events[0])
         await #expect(throws: RawClient.Failure.self) { try await listener.next() }
       }
-      #expect(try await world.record(["api": upstream.origin], use).requests.recorded == 1)
-      #expect(try world.cassette().interactions.first?.response.end == .cut)
-      try await world.run(.replay, use: use)
+      #expect(try await fixture.record(["api": upstream.origin], use).requests.recorded == 1)
+      #expect(try fixture.cassette().interactions.first?.response.end == .cut)
+      try await fixture.run(.replay, use: use)
     }
   }
 
   @Test("a stream that the app leaves is recorded so far; in replay it stays open until the environment ends")
   func left() async throws {
     let isClosed = Event()
-    try await withWorld(script: { [events] connection in
+    try await withService(script: { [events] connection in
       _ = try connection.readHead()
       try connection.write(streamHead + chunk(events[0]))
       _ = connection.readToEnd()
       isClosed.happen()
-    }) { world, upstream in
-      let report = try await world.record(["api": upstream.origin]) { environment async throws in
+    }) { fixture, upstream in
+      let report = try await fixture.record(["api": upstream.origin]) { environment async throws in
         let listener = try await Listener(environment)
         #expect(try await listener.next() == events[0])
         listener.client.close()
@@ -157,8 +157,8 @@ struct EventStreamTests {
       }
       #expect(report.requests.recorded == 1)
       #expect(report.requests.failed == 0)
-      #expect(try world.cassette().interactions.first?.response.end == .open)
-      let environment = try world.provision(.replay)
+      #expect(try fixture.cassette().interactions.first?.response.end == .open)
+      let environment = try fixture.provision(.replay)
       let listener = try await Listener(environment)
       #expect(try await listener.next() == events[0])
       #expect(!listener.client.hasMore)
@@ -170,18 +170,18 @@ struct EventStreamTests {
 
   @Test("the end of a recording ends its streams, and keeps what came of them")
   func ended() async throws {
-    try await withWorld(script: { [events] connection in
+    try await withService(script: { [events] connection in
       _ = try connection.readHead()
       try connection.write(streamHead + chunk(events[0]))
       _ = connection.readToEnd()
-    }) { world, upstream in
-      let environment = try world.provision(.record, ["api": upstream.origin])
+    }) { fixture, upstream in
+      let environment = try fixture.provision(.record, ["api": upstream.origin])
       let listener = try await Listener(environment)
       #expect(try await listener.next() == events[0])
       let (report, sealed) = await environment.end(grace: .seconds(100_000))
       #expect(report.requests.recorded == 1)
       #expect(try sealed.get()?.interactions == 1)
-      let response = try #require(try world.cassette().interactions.first).response
+      let response = try #require(try fixture.cassette().interactions.first).response
       #expect(response.end == .open)
       #expect(response.body == .bytes(Array(events[0].utf8)))
     }
@@ -189,7 +189,7 @@ struct EventStreamTests {
 
   @Test("with streams by the timeline, an event comes when the clock is moved to it, and none before")
   func timeline() async throws {
-    try await withWorld { world in
+    try await withService { fixture in
       let body = events.joined()
       var response = RecordedResponse(
         status: 200, reason: "OK", headers: ["Content-Type": "text/event-stream", "Transfer-Encoding": "chunked"],
@@ -202,10 +202,10 @@ struct EventStreamTests {
       let header = CassetteHeader(
         recordedAt: "2018-10-08T09:00:00Z",
         upstreams: [.init(name: "api", origin: try Origin(parsing: "http://a.test"))])
-      try world.write(
+      try fixture.write(
         String(decoding: HAR.write(Cassette(header: header, interactions: [interaction])), as: UTF8.self), to: "c.har")
-      try await world.run(.replay, with: { $0.streams = .timeline }) { environment async throws in
-        let clock = DioramaClock(environment.state.withLock { $0.live.world.timeline })
+      try await fixture.run(.replay, with: { $0.streams = .timeline }) { environment async throws in
+        let clock = DioramaClock(environment.state.withLock { $0.live.state.timeline })
         let listener = try await Listener(environment)
         #expect(try await listener.next() == events[0])
         for (event, seconds) in [(events[1], 30), (events[2], 60)] {
@@ -221,7 +221,7 @@ struct EventStreamTests {
         #expect(try await listener.next() == nil)
       }
       // By default nothing waits.
-      try await world.run(.replay) { environment async throws in
+      try await fixture.run(.replay) { environment async throws in
         #expect(try await Listener(environment).rest() == events)
       }
     }

@@ -7,7 +7,7 @@ import TestSupport
 @testable import EnvironmentService
 
 /// An app in this process, launched with a contract of its own.
-struct FollowingWorld: Sendable {
+struct FollowingFixture: Sendable {
   let controls: AppControls
   private let said: Guarded<[String]>
 
@@ -74,11 +74,11 @@ struct PlainFollower: Sendable {
 extension Environment {
   /// Returns once so many questions wait.
   func untilAsked(_ count: Int = 1) async throws {
-    try await until { $0.questions.values.count { $0.answer != nil } >= count }
+    try await until { $0.polls.values.count { $0.answer != nil } >= count }
   }
 
   /// Looks at the live link's state until it is so.
-  func until(_ isSo: @Sendable (Live) -> Bool) async throws {
+  func until(_ isSo: @Sendable (AppSync) -> Bool) async throws {
     for _ in 0..<120_000 {
       if live({ live, _ in isSo(live) }) { return }
       try await Task.sleep(for: .milliseconds(1))
@@ -89,7 +89,7 @@ extension Environment {
 
 let beginning = Date(timeIntervalSince1970: 1_538_989_200)
 
-extension World {
+extension ServiceFixture {
   /// An environment whose clock only a hand moves.
   func manual(_ configure: (inout EnvironmentSpecification) -> Void = { _ in }) throws(EnvironmentError) -> Environment
   {

@@ -26,11 +26,11 @@ struct Life: Sendable {
   ) throws -> Environment {
     let snapshot = try EnvironmentSnapshot(decoding: try snapshot.encoded())
     let next = Guarded(snapshot.ports)
-    let hosting = Hosting(
+    let hooks = EnvironmentHooks(
       listen: { [server] handler in
         try server.listen(on: next.withLock { $0.removeFirst() }, handler: handler)
       }, changed: changed, noted: noted)
-    return try service.provision(snapshot.specification, hosting: hosting, restoring: snapshot)
+    return try service.provision(snapshot.specification, hooks: hooks, restoring: snapshot)
   }
 
   /// Ends all at once: nothing is sealed, and nobody is told.
@@ -41,7 +41,7 @@ struct Life: Sendable {
   }
 }
 
-extension World {
+extension ServiceFixture {
   /// What the closures do, before and after a kill in the middle.
   func twoLives<Output: Sendable>(
     _ mode: Mode, _ upstreams: KeyValuePairs<String, Origin> = [:],

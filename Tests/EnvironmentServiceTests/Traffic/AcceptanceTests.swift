@@ -9,16 +9,16 @@ struct AcceptanceTests {
   @Test("is answered as it was when it was recorded, coded or not")
   func asRecorded() async throws {
     let upstream = try CodedUpstream.start { _ in String(repeating: "coded ", count: 100) }
-    try await withWorld { world in
+    try await withService { fixture in
       let ask = { (environment: Environment) in
         let answer = try await environment.get("/gzip")
         #expect(answer.headers["Content-Encoding"] == "gzip")
         let text = try CodedUpstream.decode(answer.body, "gzip")
         #expect(text.hasPrefix("coded coded"))
       }
-      try await world.record(["api": upstream.origin], ask)
-      try await world.run(.replay, use: ask)
-      try await world.run(.replay) { environment in
+      try await fixture.record(["api": upstream.origin], ask)
+      try await fixture.run(.replay, use: ask)
+      try await fixture.run(.replay) { environment in
         let answer = try await environment.get("/gzip", ["Accept-Encoding": "identity"])
         #expect(answer.headers["Content-Encoding"] == nil)
         #expect(answer.text.hasPrefix("coded coded"))

@@ -29,10 +29,10 @@ struct AddressTests {
   func bothWays() async throws {
     let seen = Guarded<[String]>([])
     let upstream = try Self.linking(seen)
-    try await withWorld(upstream) { world in
+    try await withService(upstream) { fixture in
       let authority = upstream.origin.authority
       for mode in [Mode.record, .replay] {
-        try await world.run(mode, ["api": upstream.origin]) { environment async throws in
+        try await fixture.run(mode, ["api": upstream.origin]) { environment async throws in
           let own = "http://127.0.0.1:\(environment.upstreams[0].port)"
           let cookies = mode == .replay ? ["a=<redacted>;", "b=<redacted>; Path=/"] : ["a=1;", "b=2; Path=/"]
           let segment = "http://127.0.0.1:\(environment.mainPort)/\(authority)"
@@ -62,7 +62,7 @@ struct AddressTests {
         seen.withLock { $0 } == [
           #"/a?back=http://\#(authority)/home {"callback": "http://\#(authority)/done"}"#, "/b ", "/c ",
         ])
-      let har = try world.read("c.har")
+      let har = try fixture.read("c.har")
       #expect(har.contains("http://\(authority)/page/2"))
       #expect(har.contains("http://\(authority)/home"))
     }
@@ -73,9 +73,9 @@ struct AddressTests {
     let files = try TestUpstream { text("file \($0.target)") }
     let link = "\(files.origin)/f"
     let api = try TestUpstream { _ in text(link, headers: ["Location": link]) }
-    try await withWorld(api) { world in
+    try await withService(api) { fixture in
       for mode in [Mode.record, .replay] {
-        try await world.run(mode, ["api": api.origin, "files": files.origin]) { environment async throws in
+        try await fixture.run(mode, ["api": api.origin, "files": files.origin]) { environment async throws in
           let answer = try await environment.get("/")
           #expect(answer.text == "http://127.0.0.1:\(environment.upstreams[1].port)/f")
           #expect(answer.headers["Location"] == answer.text)
@@ -89,9 +89,9 @@ struct AddressTests {
   @Test("a compressed answer with URLs in it is rewritten, and its length is right")
   func compressed() async throws {
     let upstream = try CodedUpstream.start { "{\"next\": \"http://\($0)/2\"}" }
-    try await withWorld(upstream) { world in
+    try await withService(upstream) { fixture in
       for mode in [Mode.proxy, .record, .replay] {
-        try await world.run(mode, ["api": upstream.origin]) { environment async throws in
+        try await fixture.run(mode, ["api": upstream.origin]) { environment async throws in
           for coding in ["gzip", "deflate", "br"] {
             let answer = try await environment.get("/\(coding)", ["Accept-Encoding": coding])
             #expect(answer.headers["Content-Encoding"] == coding)

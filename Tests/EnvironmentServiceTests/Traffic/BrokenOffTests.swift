@@ -23,11 +23,11 @@ struct BrokenOffTests {
   func cut(kind: String, mode: Mode) async throws {
     let head = try #require(Self.heads[kind])
     let size = kind.contains("large") ? 400_000 : 1000
-    try await withWorld(script: { connection in
+    try await withService(script: { connection in
       _ = try connection.readHead()
       try connection.write("HTTP/1.1 200 OK\r\n\(head)\r\n" + String(repeating: "x", count: size))
-    }) { world, upstream in
-      let environment = try world.provision(mode, ["api": upstream.origin])
+    }) { fixture, upstream in
+      let environment = try fixture.provision(mode, ["api": upstream.origin])
       let answer = try? await environment.get("/")
       // Cut off, or told by a status where nothing of the answer had left yet: never half of it for the whole.
       #expect(answer == nil || answer?.status == 502)
@@ -36,19 +36,19 @@ struct BrokenOffTests {
       #expect(report.requests.failed == 1)
       #expect(report.requests.total == 1)
       #expect(report.requests.recorded == 0)
-      #expect(!world.location().exists)
-      #expect(!world.exists("c.bodies"))
+      #expect(!fixture.location().exists)
+      #expect(!fixture.exists("c.bodies"))
     }
   }
 
   @Test("a chunked answer without its end cuts the app off and is not recorded")
   func cutChunks() async throws {
-    try await withWorld(script: { connection in
+    try await withService(script: { connection in
       _ = try connection.readHead()
       try connection.write(
         "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n")
-    }) { world, upstream in
-      let environment = try world.provision(.record, ["api": upstream.origin])
+    }) { fixture, upstream in
+      let environment = try fixture.provision(.record, ["api": upstream.origin])
       await #expect(throws: RawClient.Failure.self) { try await environment.get("/") }
       let (report, _) = await environment.end()
       #expect(report.requests.failed == 1)
@@ -60,11 +60,11 @@ struct BrokenOffTests {
   func refused() async throws {
     let silent = try SilentPort()
     let gone = silent.origin
-    try await withWorld { world in
+    try await withService { fixture in
       let closed = try ScriptedUpstream { _ in }
       let origin = closed.origin
       closed.stop()
-      let environment = try world.provision(.record, ["api": origin, "other": gone])
+      let environment = try fixture.provision(.record, ["api": origin, "other": gone])
       let answer = try await environment.get("/x")
       #expect(answer.status == 502)
       #expect(answer.headers["Content-Type"] == "application/problem+json")
@@ -79,11 +79,11 @@ struct BrokenOffTests {
     "an answer with a field that no message can have is a 502 that names it, and is not recorded",
     arguments: [Mode.record, .proxy])
   func badField(mode: Mode) async throws {
-    try await withWorld(script: { connection in
+    try await withService(script: { connection in
       _ = try connection.readHead()
       try connection.write("HTTP/1.1 200 OK\r\nX Bad: 1\r\nContent-Length: 2\r\n\r\nok")
-    }) { world, upstream in
-      let environment = try world.provision(mode, ["api": upstream.origin])
+    }) { fixture, upstream in
+      let environment = try fixture.provision(mode, ["api": upstream.origin])
       let answer = try await environment.get("/")
       #expect(answer.status == 502)
       #expect(answer.text.contains("'X Bad'"))
@@ -98,7 +98,7 @@ struct BrokenOffTests {
   func appLeaves(moment: String, mode: Mode) async throws {
     let hasAsked = Event()
     let isClosed = Event()
-    try await withWorld(script: { connection in
+    try await withService(script: { connection in
       _ = try connection.readHead()
       switch moment {
       case "in a stream":
@@ -110,8 +110,8 @@ struct BrokenOffTests {
       hasAsked.happen()
       _ = connection.readToEnd()
       isClosed.happen()
-    }) { world, upstream in
-      let environment = try world.provision(mode, ["api": upstream.origin])
+    }) { fixture, upstream in
+      let environment = try fixture.provision(mode, ["api": upstream.origin])
       let client = try RawClient(port: environment.upstreams[0].port)
       try client.send(request("GET", "/"))
       try await hasAsked.wait()
@@ -130,16 +130,16 @@ struct BrokenOffTests {
   func appLeavesUploading(mode: Mode) async throws {
     let hasBegun = Event()
     let isClosed = Event()
-    try await withWorld(script: { connection in
+    try await withService(script: { connection in
       _ = try connection.readHead()
       hasBegun.happen()
       _ = connection.readToEnd()
       isClosed.happen()
-    }) { world, upstream in
+    }) { fixture, upstream in
       // A stored cassette makes `extend` hold the body to match it.
-      try world.write(
+      try fixture.write(
         #"{"log": {"version": "1.2", "creator": {"name": "x", "version": "1"}, "entries": []}}"#, to: "c.har")
-      let environment = try world.provision(mode, ["api": upstream.origin])
+      let environment = try fixture.provision(mode, ["api": upstream.origin])
       let client = try RawClient(port: environment.upstreams[0].port)
       // More than the system holds for us: once it is sent, the exchange has begun.
       try await onThread {
@@ -172,20 +172,20 @@ struct BrokenOffTests {
   @Test("the whole request is recorded, also when the upstream answers before it has read it")
   func earlyAnswer() async throws {
     let body = String(decoding: noise(500_000), as: UTF8.self)
-    try await withWorld(script: { connection in
+    try await withService(script: { connection in
       _ = try connection.readHead()
       try connection.write("HTTP/1.1 403 Forbidden\r\nContent-Length: 2\r\nConnection: close\r\n\r\nno")
       connection.endWriting()
       // Closed with bytes unread, the connection would be reset, and with it goes what is still on its way.
       while !(try connection.readSome(upTo: 65_536)).isEmpty {}
-    }) { world, upstream in
+    }) { fixture, upstream in
       let post = request("POST", "/", ["Content-Type": "image/png"], body)
-      try await world.record(["api": upstream.origin]) {
+      try await fixture.record(["api": upstream.origin]) {
         let answer = try await ask($0.upstreams[0].port, post)
         #expect(answer.status == 403)
       }
-      #expect(try world.cassette().interactions.first?.request.body.length == 500_000)
-      let environment = try world.provision(.replay)
+      #expect(try fixture.cassette().interactions.first?.request.body.length == 500_000)
+      let environment = try fixture.provision(.replay)
       #expect(try await ask(environment.upstreams[0].port, post).status == 403)
     }
   }

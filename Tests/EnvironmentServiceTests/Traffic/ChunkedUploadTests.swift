@@ -12,7 +12,7 @@ struct ChunkedUploadTests {
     let upstream = try TestUpstream { request in
       text(String(try await request.body.collect(upTo: 1 << 24).count))
     }
-    try await withWorld { world in
+    try await withService { fixture in
       let ask = { (environment: Environment) in
         let url = try #require(environment.endpoint("api"))
         let body = padding > 1000 ? String(repeating: "x", count: padding) : "{\"cb\": \"\(url)/cb\"}"
@@ -22,12 +22,12 @@ struct ChunkedUploadTests {
         let answer = try await send(environment.upstreams[0].port, head + "Connection: close\r\n\r\n" + chunked)
         #expect(answer.status == 200)
       }
-      try await world.record(["api": upstream.origin], ask)
+      try await fixture.record(["api": upstream.origin], ask)
       if padding < 1000 {
-        guard case .bytes(let bytes) = try world.cassette().interactions[0].request.body else { return }
+        guard case .bytes(let bytes) = try fixture.cassette().interactions[0].request.body else { return }
         #expect(String(decoding: bytes, as: UTF8.self) == "{\"cb\": \"\(upstream.origin)/cb\"}")
       }
-      let report = try await world.run(.replay, use: ask)
+      let report = try await fixture.run(.replay, use: ask)
       #expect(report.requests.replayed == 1)
     }
     await upstream.stop()

@@ -25,7 +25,7 @@ struct DecodedLimitTests {
         status: 200, headers: ["Content-Type": "image/png", "Content-Encoding": coding],
         body: request.target == "/chunked" ? .stream(BytePipe(holding: bomb), length: nil) : .bytes(bomb))
     }
-    try await withWorld(upstream) { world in
+    try await withService(upstream) { fixture in
       let ask = { (environment: Environment) in
         for path in ["/whole", "/chunked"] {
           let answer = try await environment.get(path, ["Accept-Encoding": coding])
@@ -33,14 +33,14 @@ struct DecodedLimitTests {
           #expect(answer.body == bomb)
         }
       }
-      let report = try await world.record(["api": upstream.origin], ask)
+      let report = try await fixture.record(["api": upstream.origin], ask)
       #expect(report.ok && report.requests.recorded == 2)
       #expect(report.keptAsSent?.count == 2)
       #expect(report.keptAsSent?[0].contains("recorded as it was sent, secrets in it are not redacted") == true)
       #expect(ReportText(report).lines().contains { $0.contains("GET \(upstream.origin)/whole: the response body") })
-      #expect(try world.cassette().interactions.allSatisfy { $0.response.isBodyAsSent })
-      #expect(world.bodies.filter { $0.hasPrefix(".") } == [])
-      let replayed = try await world.run(.replay, use: ask)
+      #expect(try fixture.cassette().interactions.allSatisfy { $0.response.isBodyAsSent })
+      #expect(fixture.bodies.filter { $0.hasPrefix(".") } == [])
+      let replayed = try await fixture.run(.replay, use: ask)
       #expect(replayed.ok && replayed.keptAsSent == nil)
     }
   }
@@ -53,15 +53,15 @@ struct DecodedLimitTests {
         status: 200, headers: ["Content-Type": "text/plain", "Content-Encoding": "gzip"],
         body: .stream(BytePipe(holding: bomb), length: nil))
     }
-    try await withWorld(upstream) { world in
-      let report = try await world.record(["api": upstream.origin]) { environment in
+    try await withService(upstream) { fixture in
+      let report = try await fixture.record(["api": upstream.origin]) { environment in
         _ = try? await environment.get("/a", ["Accept-Encoding": "gzip"])
       }
       #expect(report.requests.recorded == 1 && report.keptAsSent?.count == 1)
-      try await world.run(.replay) { environment async throws in
+      try await fixture.run(.replay) { environment async throws in
         #expect(try await environment.get("/a", ["Accept-Encoding": "gzip"]).body == bomb)
       }
-      let proxied = try await world.run(.proxy, ["api": upstream.origin]) { environment in
+      let proxied = try await fixture.run(.proxy, ["api": upstream.origin]) { environment in
         _ = try? await environment.get("/a", ["Accept-Encoding": "gzip"])
       }
       #expect(proxied.requests.recorded == 0)
@@ -86,18 +86,18 @@ struct DecodedLimitTests {
         return try client.receiveAnswer()
       }
     }
-    try await withWorld(upstream) { world in
+    try await withService(upstream) { fixture in
       for limit in [size, nil] {
-        let report = try await world.run(.record, ["api": upstream.origin], with: { $0.decodedLimit = limit }) {
+        let report = try await fixture.run(.record, ["api": upstream.origin], with: { $0.decodedLimit = limit }) {
           environment async throws in
           #expect(try await send(environment).text == "\(coded.count)")
         }
         #expect(report.keptAsSent?.count == (limit == nil ? nil : 1))
-        let interaction = try #require(try world.cassette().interactions.first)
+        let interaction = try #require(try fixture.cassette().interactions.first)
         #expect(interaction.request.body.length == (limit == nil ? size * 2 : coded.count))
         // Under the same limit, and without one: then both are decoded.
         for limit in [size, nil] where interaction.request.body.length == coded.count || limit == nil {
-          let replayed = try await world.run(.replay, with: { $0.decodedLimit = limit }) { environment async throws in
+          let replayed = try await fixture.run(.replay, with: { $0.decodedLimit = limit }) { environment async throws in
             #expect(try await send(environment).text == "\(coded.count)")
           }
           #expect(replayed.ok && replayed.requests.replayed == 1)

@@ -74,10 +74,10 @@ struct EndpointAccessTests {
     arguments: [Mode.record, .proxy, .replay])
   func refused(mode: Mode) async throws {
     let upstream = try TestUpstream { _ in text("secret", type: "text/plain") }
-    try await withWorld(upstream) { world in
-      try await world.record(["api": upstream.origin]) { _ = try await $0.get("/a") }
+    try await withService(upstream) { fixture in
+      try await fixture.record(["api": upstream.origin]) { _ = try await $0.get("/a") }
       let before = upstream.requestCount
-      let environment = try world.provision(mode, mode == .replay ? [:] : ["api": upstream.origin]) {
+      let environment = try fixture.provision(mode, mode == .replay ? [:] : ["api": upstream.origin]) {
         $0.access = mode == .replay ? nil : ["api": UpstreamAccess(headers: ["X-Api-Key": Secret("key")])]
       }
       #expect(try await environment.get("/a", ["Host": "evil.test"]).status == 403)

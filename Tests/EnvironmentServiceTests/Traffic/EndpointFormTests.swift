@@ -19,8 +19,8 @@ struct EndpointFormTests {
   @Test("an upstream is reached at its own port, by the first path segment and in absolute form")
   func forms() async throws {
     let upstream = try Self.mirror()
-    try await withWorld(upstream) { world in
-      let environment = try world.provision(.proxy, ["api": upstream.origin])
+    try await withService(upstream) { fixture in
+      let environment = try fixture.provision(.proxy, ["api": upstream.origin])
       let expected = "GET /a%7Eb//c?x=1&x=2 \(upstream.origin.authority)"
       let target = "/a%7Eb//c?x=1&x=2"
       #expect(try await environment.get(target).text == expected)
@@ -39,7 +39,7 @@ struct EndpointFormTests {
   func several() async throws {
     let one = try TestUpstream { text("one \($0.target)") }
     let two = try TestUpstream { text("two \($0.target)") }
-    try await withWorld(one) { world in
+    try await withService(one) { fixture in
       let use: (Environment) async throws -> Void = { environment async throws in
         for (index, (upstream, name)) in [(one, "one"), (two, "two")].enumerated() {
           let authority = upstream.origin.authority
@@ -50,8 +50,8 @@ struct EndpointFormTests {
         }
       }
       let upstreams: KeyValuePairs = ["one": one.origin, "two": two.origin]
-      try await world.record(upstreams, use)
-      let report = try await world.run(.replay, upstreams, use: use)
+      try await fixture.record(upstreams, use)
+      let report = try await fixture.run(.replay, upstreams, use: use)
       #expect(report.requests.replayed == 6)
       #expect(report.ok)
       #expect(report.unused.isEmpty)
@@ -63,11 +63,11 @@ struct EndpointFormTests {
   @Test("what was recorded in one form replays in the others")
   func acrossForms() async throws {
     let upstream = try numbered()
-    try await withWorld(upstream) { world in
-      try await world.record(["api": upstream.origin]) {
+    try await withService(upstream) { fixture in
+      try await fixture.record(["api": upstream.origin]) {
         _ = try await ask($0.mainPort, request("GET", "/\(upstream.origin.authority)/a?b=1"))
       }
-      let environment = try world.provision(.replay)
+      let environment = try fixture.provision(.replay)
       #expect(try await environment.get("/a?b=1").text == "/a?b=1: 0")
       let absolute = request("GET", "http://\(upstream.origin.authority)/a?b=1")
       #expect(try await ask(environment.mainPort, absolute).text == "/a?b=1: 0")
@@ -77,8 +77,8 @@ struct EndpointFormTests {
   @Test("a host that is not declared is refused with the option to add")
   func undeclared() async throws {
     let upstream = try numbered()
-    try await withWorld(upstream) { world in
-      let environment = try world.provision(.proxy, ["api": upstream.origin])
+    try await withService(upstream) { fixture in
+      let environment = try fixture.provision(.proxy, ["api": upstream.origin])
       for (target, option) in [
         ("/other.test/x", "--upstream NAME=https://other.test"),
         ("/other.test:8080/x", "--upstream NAME=https://other.test:8080"),
@@ -99,8 +99,8 @@ struct EndpointFormTests {
   @Test("CONNECT is refused with a 501 that says what to do instead")
   func connect() async throws {
     let upstream = try numbered()
-    try await withWorld(upstream) { world in
-      let environment = try world.provision(.proxy, ["api": upstream.origin])
+    try await withService(upstream) { fixture in
+      let environment = try fixture.provision(.proxy, ["api": upstream.origin])
       let answer = try await ask(environment.mainPort, "CONNECT api.test:443 HTTP/1.1\r\nHost: api.test:443\r\n\r\n")
       #expect(answer.status == 501)
       #expect(try answer.json["detail"]?.string?.contains("http://") == true)
@@ -110,8 +110,8 @@ struct EndpointFormTests {
   @Test("an app that writes the endpoint's own address in absolute form reaches that endpoint")
   func ownAddress() async throws {
     let upstream = try Self.mirror()
-    try await withWorld(upstream) { world in
-      let environment = try world.provision(.proxy, ["api": upstream.origin])
+    try await withService(upstream) { fixture in
+      let environment = try fixture.provision(.proxy, ["api": upstream.origin])
       let expected = "GET /x \(upstream.origin.authority)"
       let port = environment.upstreams[0].port
       let main = environment.mainPort

@@ -15,7 +15,7 @@ struct FalseCodingTests {
         status: 200, headers: ["Content-Type": type, "Content-Encoding": "gzip"],
         body: request.target == "/chunked" ? .stream(BytePipe(holding: body), length: nil) : .bytes(body))
     }
-    try await withWorld { world in
+    try await withService { fixture in
       let ask = { (environment: Environment) in
         for path in ["/whole", "/chunked"] {
           let answer = try await environment.get(path, ["Accept-Encoding": "gzip"])
@@ -23,8 +23,8 @@ struct FalseCodingTests {
           #expect(answer.body == body)
         }
       }
-      try await world.record(["api": upstream.origin], ask)
-      try await world.run(.replay, use: ask)
+      try await fixture.record(["api": upstream.origin], ask)
+      try await fixture.run(.replay, use: ask)
     }
     await upstream.stop()
   }
@@ -80,8 +80,8 @@ struct FalseCodingTests {
     let credentials = { (specification: inout EnvironmentSpecification) in
       specification.credentials = [.init(service: "s", account: "a", secret: Array(secret.utf8))]
     }
-    try await withWorld(upstream) { world in
-      try await world.run(.record, ["api": upstream.origin], with: credentials) { environment in
+    try await withService(upstream) { fixture in
+      try await fixture.run(.record, ["api": upstream.origin], with: credentials) { environment in
         for path in ["/whole", "/chunked"] {
           let answer = try await send(environment, path)
           // One that comes in several pieces streams by, and is coded anew as far as it goes.
@@ -94,7 +94,7 @@ struct FalseCodingTests {
         }
       }
       var parts: [[UInt8]] = []
-      for interaction in try world.cassette().interactions {
+      for interaction in try fixture.cassette().interactions {
         #expect(!interaction.response.isBodyAsSent)
         guard case .bytes(let part) = interaction.response.body else { continue }
         #expect(interaction.request.body == .bytes(part))
@@ -102,7 +102,7 @@ struct FalseCodingTests {
         #expect(part.starts(with: Array("<redacted:s/a> ".utf8)))
         parts.append(part)
       }
-      let report = try await world.run(.replay, with: credentials) { environment in
+      let report = try await fixture.run(.replay, with: credentials) { environment in
         for (path, part) in zip(["/whole", "/chunked"], parts) {
           let answer = try await send(environment, path)
           #expect(answer.status == 200)
@@ -122,7 +122,7 @@ struct FalseCodingTests {
         status: 200, headers: ["Content-Type": "text/plain", "Content-Encoding": "gzip"],
         body: request.target == "/chunked" ? .stream(BytePipe(holding: coded), length: nil) : .bytes(coded))
     }
-    try await withWorld(upstream) { world in
+    try await withService(upstream) { fixture in
       let ask = { (environment: Environment) in
         for path in ["/whole", "/chunked"] {
           let answer = try await environment.get(path, ["Accept-Encoding": "gzip"])
@@ -130,8 +130,8 @@ struct FalseCodingTests {
           #expect(text.hasPrefix("http://127.0.0.1:\(environment.upstreams[0].port)/next and"))
         }
       }
-      try await world.record(["api": upstream.origin], ask)
-      try await world.run(.replay, use: ask)
+      try await fixture.record(["api": upstream.origin], ask)
+      try await fixture.run(.replay, use: ask)
     }
   }
 }

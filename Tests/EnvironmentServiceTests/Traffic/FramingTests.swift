@@ -11,9 +11,9 @@ struct FramingTests {
   func codings() async throws {
     let content = "{\"a\": \"" + String(repeating: "naïve ", count: 50) + "\"}"
     let upstream = try CodedUpstream.start { _ in content }
-    try await withWorld(upstream) { world in
+    try await withService(upstream) { fixture in
       let codings = ["gzip", "deflate", "br"]
-      try await world.record(["api": upstream.origin]) { environment async throws in
+      try await fixture.record(["api": upstream.origin]) { environment async throws in
         for coding in codings {
           for target in ["/\(coding)", "/\(coding)/chunked"] {
             let answer = try await environment.get(target, ["Accept-Encoding": coding])
@@ -21,8 +21,8 @@ struct FramingTests {
           }
         }
       }
-      #expect(try world.cassette().interactions.allSatisfy { $0.response.body == .bytes(Array(content.utf8)) })
-      let environment = try world.provision(.replay)
+      #expect(try fixture.cassette().interactions.allSatisfy { $0.response.body == .bytes(Array(content.utf8)) })
+      let environment = try fixture.provision(.replay)
       for coding in codings {
         for target in ["/\(coding)", "/\(coding)/chunked"] {
           let isChunked = target.hasSuffix("chunked")
@@ -51,9 +51,9 @@ struct FramingTests {
         status: 200, headers: ["Content-Type": "text/plain"],
         body: request.target == "/chunked" ? .stream(BytePipe(holding: body), length: nil) : .bytes(body))
     }
-    try await withWorld(upstream) { world in
+    try await withService(upstream) { fixture in
       for mode in [Mode.proxy, .record, .replay] {
-        try await world.run(mode, ["api": upstream.origin]) { environment async throws in
+        try await fixture.run(mode, ["api": upstream.origin]) { environment async throws in
           let main = environment.mainPort
           let segment = "/\(upstream.origin.authority)"
           for (port, prefix) in [(environment.upstreams[0].port, ""), (main, segment)] {
@@ -79,9 +79,9 @@ struct FramingTests {
       default: text(String(repeating: "x", count: 1234), headers: ["ETag": "\"y\""])
       }
     }
-    try await withWorld(upstream) { world in
+    try await withService(upstream) { fixture in
       for mode in [Mode.record, .replay] {
-        try await world.run(mode, ["api": upstream.origin]) { environment async throws in
+        try await fixture.run(mode, ["api": upstream.origin]) { environment async throws in
           let segment = "/\(upstream.origin.authority)"
           for (port, prefix) in [(environment.upstreams[0].port, ""), (environment.mainPort, segment)] {
             let head = try await ask(port, request("HEAD", "\(prefix)/x"))
@@ -107,9 +107,9 @@ struct FramingTests {
       text(
         "http://\(request.headers["Host"] ?? "")/x", status: 206, headers: ["Content-Range": "bytes 0-23/100"])
     }
-    try await withWorld(upstream) { world in
+    try await withService(upstream) { fixture in
       for mode in [Mode.record, .replay] {
-        try await world.run(mode, ["api": upstream.origin]) { environment async throws in
+        try await fixture.run(mode, ["api": upstream.origin]) { environment async throws in
           let answer = try await environment.get("/", ["Range": "bytes=0-23"])
           #expect(answer.status == 206)
           #expect(answer.text == "\(upstream.origin)/x")
@@ -130,9 +130,9 @@ struct FramingTests {
         headers: ["Content-Type": "application/json", "Content-Encoding": "gzip", "Content-Range": "bytes 1-2/3"],
         body: .bytes(request.target == "/part" ? part : long))
     }
-    try await withWorld(upstream) { world in
+    try await withService(upstream) { fixture in
       for mode in [Mode.proxy, .record, .replay] {
-        try await world.run(mode, ["api": upstream.origin]) { environment async throws in
+        try await fixture.run(mode, ["api": upstream.origin]) { environment async throws in
           let headers: Headers = ["Range": "bytes=1-2", "Accept-Encoding": "gzip"]
           let answer = try await environment.get("/part", headers)
           #expect(answer.headers["Content-Encoding"] == "gzip")
@@ -152,8 +152,8 @@ struct FramingTests {
         status: 200, headers: ["Content-Type": "application/octet-stream", "Content-Encoding": "gzip"],
         body: request.target == "/chunked" ? .stream(BytePipe(holding: body), length: nil) : .bytes(body))
     }
-    try await withWorld(upstream) { world in
-      let environment = try world.provision(.proxy, ["api": upstream.origin])
+    try await withService(upstream) { fixture in
+      let environment = try fixture.provision(.proxy, ["api": upstream.origin])
       #expect(try await environment.get("/whole").body.count == 300_000)
       #expect(try await environment.get("/chunked").body.count == 300_000)
     }
@@ -168,9 +168,9 @@ struct FramingTests {
           "Set-Cookie": "z=1", "X-One": "1", "Set-Cookie": "a=2; Path=/", "set-cookie": "z=3", "X-One": "2",
         ])
     }
-    try await withWorld(upstream) { world in
+    try await withService(upstream) { fixture in
       for mode in [Mode.proxy, .record, .replay] {
-        try await world.run(mode, ["api": upstream.origin]) { environment async throws in
+        try await fixture.run(mode, ["api": upstream.origin]) { environment async throws in
           let answer = try await environment.get("/")
           let fields = answer.headers.fields.filter { ["set-cookie", "x-one"].contains($0.name.lowercased()) }
           let values = mode == .replay ? ["<redacted>", "<redacted>", "<redacted>"] : ["1", "2", "3"]
@@ -194,9 +194,9 @@ struct FramingTests {
       return Response(
         status: 200, headers: headers, body: isChunked ? .stream(BytePipe(holding: body), length: nil) : .bytes(body))
     }
-    try await withWorld(upstream) { world in
+    try await withService(upstream) { fixture in
       for mode in [Mode.record, .replay] {
-        try await world.run(mode, ["api": upstream.origin]) { environment async throws in
+        try await fixture.run(mode, ["api": upstream.origin]) { environment async throws in
           let answer = try await environment.get("/plain")
           #expect(answer.body == plain)
           #expect(answer.headers["Transfer-Encoding"] == (isChunked ? "chunked" : nil))
@@ -207,7 +207,7 @@ struct FramingTests {
           #expect(try #require(ContentCodings(header: "gzip")).decode(packed.body, limit: 1 << 20) == plain)
         }
       }
-      #expect(world.bodies.count == 1)
+      #expect(fixture.bodies.count == 1)
     }
   }
 }

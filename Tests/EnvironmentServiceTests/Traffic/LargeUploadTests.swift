@@ -58,8 +58,8 @@ struct LargeUploadTests {
   func translated(mode: Mode, isChunked: Bool) async throws {
     let got = Guarded<[Got]>([])
     let upstream = try Self.upstream(got)
-    try await withWorld(upstream) { world in
-      if mode == .extend { try world.writeCassette(url: "\(upstream.origin)/other") }
+    try await withService(upstream) { fixture in
+      if mode == .extend { try fixture.writeCassette(url: "\(upstream.origin)/other") }
       let expected = Self.body("\(upstream.origin)/cb")
       let ask = { (environment: Environment) async throws in
         let sent = Self.body("\(try #require(environment.endpoint("api")))/cb")
@@ -67,15 +67,15 @@ struct LargeUploadTests {
         #expect(answer.status == 200)
         #expect(answer.text == "\(expected.count)")
       }
-      try await world.run(mode, ["api": upstream.origin], use: ask)
+      try await fixture.run(mode, ["api": upstream.origin], use: ask)
       let seen = got.withLock { $0 }
       #expect(seen.count == 1 && seen.first?.body == expected)
       // Who replays has it whole before it is sent on.
       #expect(seen.first?.framing == (isChunked && mode != .extend ? "chunked" : "length \(expected.count)"))
       guard mode != .proxy else { return }
-      let recorded = try #require(try world.cassette().interactions.last?.request.body)
-      #expect(try CassetteReader.bytes(of: recorded, in: world.location()) == expected)
-      let report = try await world.run(.replay, use: ask)
+      let recorded = try #require(try fixture.cassette().interactions.last?.request.body)
+      #expect(try CassetteReader.bytes(of: recorded, in: fixture.location()) == expected)
+      let report = try await fixture.run(.replay, use: ask)
       #expect(report.ok && report.requests.replayed == 1)
     }
   }
@@ -84,16 +84,16 @@ struct LargeUploadTests {
   func found() async throws {
     let got = Guarded<[Got]>([])
     let upstream = try Self.upstream(got)
-    try await withWorld(upstream) { world in
+    try await withService(upstream) { fixture in
       let type = "application/octet-stream"
       let one = Self.body("\u{1}")
       let other = Self.body("\u{2}")
-      try await world.record(["api": upstream.origin]) { environment async throws in
+      try await fixture.record(["api": upstream.origin]) { environment async throws in
         for body in [one, other] { _ = try await Self.post(environment, body, type: type) }
       }
       #expect(got.withLock { $0.map(\.framing) } == Array(repeating: "length \(one.count)", count: 2))
       #expect(got.withLock { $0.map(\.body) } == [one, other])
-      let report = try await world.run(.replay) { environment async throws in
+      let report = try await fixture.run(.replay) { environment async throws in
         for isChunked in [false, true] {
           #expect(try await Self.post(environment, other, type: type, isChunked: isChunked).status == 200)
         }
@@ -111,22 +111,22 @@ struct LargeUploadTests {
   @Test("is matched without what is secret in it, also where the rule came later", arguments: [true, false])
   func redacted(isKnownThen: Bool) async throws {
     let upstream = try Self.upstream(Guarded([]))
-    try await withWorld(upstream) { world in
+    try await withService(upstream) { fixture in
       func credential(_ secret: String) -> (inout EnvironmentSpecification) -> Void {
         { $0.credentials = [.init(service: "s", account: "a", secret: Array(secret.utf8))] }
       }
       let type = "application/octet-stream"
       let secret = "hunter2-and-more"
-      try await world.run(
+      try await fixture.run(
         .record, ["api": upstream.origin], with: isKnownThen ? credential(secret) : { _ in }
       ) { environment async throws in
         _ = try await Self.post(environment, Self.body("by \(secret)"), type: type)
       }
-      let name = try #require(world.bodies.first)
-      let kept = try Data(contentsOf: URL(fileURLWithPath: "\(world.folder)/c.bodies/\(name)"))
+      let name = try #require(fixture.bodies.first)
+      let kept = try Data(contentsOf: URL(fileURLWithPath: "\(fixture.folder)/c.bodies/\(name)"))
       #expect((kept.firstRange(of: Data(secret.utf8)) == nil) == isKnownThen)
       for now in isKnownThen ? [secret, "quite-another-one"] : [secret] {
-        let report = try await world.run(.replay, with: credential(now)) { environment async throws in
+        let report = try await fixture.run(.replay, with: credential(now)) { environment async throws in
           #expect(try await Self.post(environment, Self.body("by \(now)"), type: type).status == 200)
           #expect(try await Self.post(environment, Self.body("of \(now)"), type: type).status == 501)
         }
@@ -138,14 +138,14 @@ struct LargeUploadTests {
   @Test("of text is the same request where its backend has moved since")
   func moved() async throws {
     let upstream = try Self.upstream(Guarded([]))
-    try await withWorld(upstream) { world in
+    try await withService(upstream) { fixture in
       let ask = { (environment: Environment) async throws in
         let sent = Self.body("\(try #require(environment.endpoint("api")))/cb")
         #expect(try await Self.post(environment, sent).status == 200)
       }
-      try await world.record(["api": upstream.origin], ask)
+      try await fixture.record(["api": upstream.origin], ask)
       let elsewhere = try Origin(parsing: "https://dev.example.com")
-      let report = try await world.run(.replay, ["api": elsewhere], use: ask)
+      let report = try await fixture.run(.replay, ["api": elsewhere], use: ask)
       #expect(report.requests.replayed == 1)
     }
   }

@@ -45,11 +45,11 @@ struct PlainPassageTests {
   @Test("is answered as by the way that translates, whatever the upstream answers", arguments: answers.keys.sorted())
   func sameAnswer(name: String) async throws {
     let answer = try #require(Self.answers[name])
-    try await withUpstream(answer) { world, upstream in
+    try await withUpstream(answer) { fixture, upstream in
       var answers: [RawClient.Answer] = []
       // What is recorded never goes the fast way.
       for mode in [Mode.proxy, .record] {
-        try await world.run(mode, ["api": upstream.origin]) { environment async throws in
+        try await fixture.run(mode, ["api": upstream.origin]) { environment async throws in
           let port = environment.upstreams[0].port
           var answer = try await ask(port, request("GET", "/a?b=c"))
           answer.head = answer.head.replacing(":\(port)/", with: ":PORT/")
@@ -96,7 +96,7 @@ struct PlainPassageTests {
   func sameRequest(name: String) async throws {
     let text = try #require(Self.requests[name])
     let seen = Guarded<[String]>([])
-    try await withWorld(script: { connection in
+    try await withService(script: { connection in
       while true {
         guard let head = try? connection.readHead() else { return }
         let length = head.lowercased().firstRange(of: "content-length: ").flatMap {
@@ -108,9 +108,9 @@ struct PlainPassageTests {
         seen.withLock { $0.append(head + body) }
         try connection.write("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
       }
-    }) { world, upstream in
+    }) { fixture, upstream in
       for mode in [Mode.proxy, .record] {
-        try await world.run(mode, ["api": upstream.origin]) { environment async throws in
+        try await fixture.run(mode, ["api": upstream.origin]) { environment async throws in
           let port = environment.upstreams[0].port
           // A number of five digits has a known length.
           try #require("\(port)".count == 5)
@@ -126,8 +126,8 @@ struct PlainPassageTests {
 
   @Test("counts, and is in the journal, as all that is forwarded")
   func journal() async throws {
-    try await withUpstream(try #require(Self.answers["plain"])) { world, upstream in
-      let environment = try world.provision(.proxy, ["api": upstream.origin])
+    try await withUpstream(try #require(Self.answers["plain"])) { fixture, upstream in
+      let environment = try fixture.provision(.proxy, ["api": upstream.origin])
       for _ in 0..<3 { #expect(try await environment.get("/a?b=c").text == "hello") }
       let entries = environment.journalPage(after: 0, limit: 10).entries
       #expect(entries.map(\.kind) == ["forwarded", "forwarded", "forwarded"])
@@ -138,9 +138,9 @@ struct PlainPassageTests {
   }
 
   private func withUpstream(
-    _ answer: String, _ body: @escaping (World, ScriptedUpstream) async throws -> Void
+    _ answer: String, _ body: @escaping (ServiceFixture, ScriptedUpstream) async throws -> Void
   ) async throws {
-    try await withWorld(script: { connection in
+    try await withService(script: { connection in
       while let head = try? connection.readHead() {
         let host = head.split(separator: "\r\n").first { $0.hasPrefix("Host: ") }?.dropFirst(6) ?? ""
         var answer = answer.replacing("HOST", with: host)
@@ -149,6 +149,6 @@ struct PlainPassageTests {
         // As bytes of ISO 8859-1, which old servers send.
         try connection.write(answer.unicodeScalars.map { UInt8(truncatingIfNeeded: $0.value) })
       }
-    }) { world, upstream in try await body(world, upstream) }
+    }) { fixture, upstream in try await body(fixture, upstream) }
   }
 }

@@ -9,13 +9,13 @@ import Testing
 struct UploadStoreTests {
   @Test("is in memory while it is short, then in a file that has no name", arguments: [10, 1 << 20, (1 << 20) + 1])
   func kept(size: Int) async throws {
-    try await withWorld { world in
-      let store = UploadStore(folder: world.folder)
+    try await withService { fixture in
+      let store = UploadStore(folder: fixture.folder)
       let bytes = (0..<size).map { UInt8(truncatingIfNeeded: $0 &* 7 &+ $0 >> 8) }
       for start in stride(from: 0, to: size, by: 300_000) {
         try store.append(Array(bytes[start..<min(size, start + 300_000)]))
       }
-      #expect(world.files.isEmpty)
+      #expect(fixture.files.isEmpty)
       let body = store.finish()
       if case .file = body { #expect(size > 1 << 20) } else { #expect(size <= 1 << 20) }
       for _ in 0..<2 { #expect(try await body.collect(upTo: size) == bytes) }

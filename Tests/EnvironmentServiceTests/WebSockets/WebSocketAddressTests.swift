@@ -116,16 +116,16 @@ struct WebSocketAddressTests {
     let address = Guarded("")
     let upstream = try Self.echo { address.withLock { $0 } }
     address.withLock { $0 = upstream.origin.authority }
-    try await withWorld(upstream) { world in
+    try await withService(upstream) { fixture in
       for mode in [Mode.record, .replay] {
-        let report = try await world.run(mode, ["api": upstream.origin]) { environment async throws in
+        let report = try await fixture.run(mode, ["api": upstream.origin]) { environment async throws in
           let port = environment.upstreams[0].port
           let answer = try await Self.say("to ws://127.0.0.1:\(port)/me", environment)
           #expect(answer == #"{"said":"to ws://127.0.0.1:\#(port)/me","next":"ws:\/\/127.0.0.1:\#(port)\/next"}"#)
         }
         #expect(report.ok, "\(report)")
       }
-      let frames = try #require(try world.cassette().interactions[0].webSocket)
+      let frames = try #require(try fixture.cassette().interactions[0].webSocket)
       let texts = frames.filter { $0.message.kind == .text }.map { String(decoding: $0.message.payload, as: UTF8.self) }
       #expect(
         texts == [

@@ -102,7 +102,7 @@ private final class Chat: Sendable {
   func nextText() async throws -> String? { try await next().map { String(decoding: $0.payload, as: UTF8.self) } }
 }
 
-extension World {
+extension ServiceFixture {
   /// Writes a cassette with one WebSocket, whose messages came so many seconds after its beginning.
   fileprivate func write(_ messages: [(Double, isFromApp: Bool, WebSocketMessage)]) throws {
     let start = 1_538_989_200.0
@@ -148,16 +148,16 @@ struct WebSocketTests {
   @Test("are recorded message by message, and replayed without the upstream")
   func replayed() async throws {
     let upstream = try chatServer()
-    try await withWorld(upstream) { world in
-      let recorded = try await world.record(["api": upstream.origin]) { try await talk($0) }
+    try await withService(upstream) { fixture in
+      let recorded = try await fixture.record(["api": upstream.origin]) { try await talk($0) }
       #expect(recorded.requests.recorded == 1)
-      let interaction = try #require(try world.cassette().interactions.first)
+      let interaction = try #require(try fixture.cassette().interactions.first)
       let frames = try #require(interaction.webSocket)
       #expect(frames.map(\.isFromApp) == [false, true, false, true, false, true, false])
       #expect(frames.last?.message == .close(4000, "as you wish"))
       #expect(interaction.response.end == .whole)
       #expect(upstream.requestCount == 1)
-      let replayed = try await world.run(.replay) { try await talk($0) }
+      let replayed = try await fixture.run(.replay) { try await talk($0) }
       #expect(replayed.requests.replayed == 1)
       #expect(replayed.ok)
       #expect(upstream.requestCount == 1)
@@ -180,14 +180,14 @@ struct WebSocketTests {
       #expect(try await chat.nextText() == "two")
       #expect(try await chat.next() == (closes ? .close(4001, "server says bye") : nil))
     }
-    try await withWorld(upstream) { world in
-      try await world.record(["api": upstream.origin]) { try await talk($0) }
-      let interaction = try #require(try world.cassette().interactions.first)
+    try await withService(upstream) { fixture in
+      try await fixture.record(["api": upstream.origin]) { try await talk($0) }
+      let interaction = try #require(try fixture.cassette().interactions.first)
       #expect(interaction.response.end == (closes ? .whole : .cut))
       let frames = interaction.webSocket ?? []
       #expect(frames.map(\.isFromApp) == [true, true, true, false, false] + (closes ? [false] : []))
       for pace in [StreamPace.instant, .recorded] {
-        let replayed = try await world.run(.replay, with: { $0.streams = pace }) { try await talk($0) }
+        let replayed = try await fixture.run(.replay, with: { $0.streams = pace }) { try await talk($0) }
         #expect(replayed.ok)
       }
     }
@@ -196,8 +196,8 @@ struct WebSocketTests {
   @Test("pass through a proxy, and are not kept")
   func proxied() async throws {
     let upstream = try chatServer()
-    try await withWorld(upstream) { world in
-      let report = try await world.run(.proxy, ["api": upstream.origin]) { try await talk($0) }
+    try await withService(upstream) { fixture in
+      let report = try await fixture.run(.proxy, ["api": upstream.origin]) { try await talk($0) }
       #expect(report.requests.forwarded == 1)
       #expect(report.requests.total == 1)
     }
@@ -206,8 +206,8 @@ struct WebSocketTests {
   @Test("with a message that is not recorded are closed with 1008 and the reason, and fail the environment")
   func miss() async throws {
     let upstream = try chatServer()
-    try await withWorld(upstream) { world in
-      try await world.record(["api": upstream.origin]) { environment async throws in
+    try await withService(upstream) { fixture in
+      try await fixture.record(["api": upstream.origin]) { environment async throws in
         let chat = try await Chat(environment)
         // Heard first: what comes after a message is played after that message.
         _ = try await chat.next()
@@ -216,7 +216,7 @@ struct WebSocketTests {
         try chat.send(.close(1000))
         _ = try await chat.next()
       }
-      let report = try await world.run(.replay) { environment async throws in
+      let report = try await fixture.run(.replay) { environment async throws in
         let chat = try await Chat(environment)
         #expect(try await chat.nextText() == "hello")
         try chat.say("native")
@@ -238,9 +238,9 @@ struct WebSocketTests {
   @Test("that go otherwise than recorded fail an environment in extend, too: nothing can be added to one")
   func extended() async throws {
     let upstream = try chatServer()
-    try await withWorld(upstream) { world in
-      try await world.record(["api": upstream.origin]) { try await talk($0) }
-      let report = try await world.run(.extend) { environment async throws in
+    try await withService(upstream) { fixture in
+      try await fixture.record(["api": upstream.origin]) { try await talk($0) }
+      let report = try await fixture.run(.extend) { environment async throws in
         let chat = try await Chat(environment)
         #expect(try await chat.nextText() == "hello")
         try chat.say("native")
@@ -254,9 +254,9 @@ struct WebSocketTests {
   @Test("that are not recorded are a miss before they begin, and a plain request for the same address is another one")
   func unknown() async throws {
     let upstream = try chatServer()
-    try await withWorld(upstream) { world in
-      try await world.record(["api": upstream.origin]) { try await talk($0) }
-      try await world.run(.replay) { environment async throws in
+    try await withService(upstream) { fixture in
+      try await fixture.record(["api": upstream.origin]) { try await talk($0) }
+      try await fixture.run(.replay) { environment async throws in
         let chat = try await Chat(environment, "/other")
         #expect(chat.head.status == 501)
         #expect(chat.head.headers["Diorama-Miss"] == "1")
@@ -291,21 +291,21 @@ struct WebSocketTests {
       #expect(answer.headers["WWW-Authenticate"] == "Basic")
       #expect(answer.text == "who are you?")
     }
-    try await withWorld { world in
-      let recorded = try await world.record(["api": upstream.origin]) { try await ask($0) }
+    try await withService { fixture in
+      let recorded = try await fixture.record(["api": upstream.origin]) { try await ask($0) }
       #expect(recorded.requests.recorded == 1)
       #expect(recorded.requests.failed == 0)
-      let interaction = try #require(try world.cassette().interactions.first)
+      let interaction = try #require(try fixture.cassette().interactions.first)
       #expect(interaction.webSocket == nil)
       #expect(interaction.request.method == RecordedRequest.webSocketMethod)
-      #expect(try world.read("c.har").contains("\"ws://127.0.0.1:"))
-      let replayed = try await world.run(.replay) { environment async throws in
+      #expect(try fixture.read("c.har").contains("\"ws://127.0.0.1:"))
+      let replayed = try await fixture.run(.replay) { environment async throws in
         // A plain request for the same address is another one.
         #expect(try await environment.get("/chat").status == 501)
         try await ask(environment)
       }
       #expect(replayed.requests.replayed == 1)
-      let proxied = try await world.run(.proxy, ["api": upstream.origin]) { try await ask($0) }
+      let proxied = try await fixture.run(.proxy, ["api": upstream.origin]) { try await ask($0) }
       #expect(proxied.requests.forwarded == 1)
     }
   }
@@ -313,15 +313,15 @@ struct WebSocketTests {
   @Test("that are open at the end of a recording are kept, and in replay stay open until its end")
   func ended() async throws {
     let upstream = try chatServer()
-    try await withWorld(upstream) { world in
-      let recording = try world.provision(.record, ["api": upstream.origin])
+    try await withService(upstream) { fixture in
+      let recording = try fixture.provision(.record, ["api": upstream.origin])
       let recorded = try await Chat(recording)
       #expect(try await recorded.nextText() == "hello")
       let (report, sealed) = await recording.end(grace: .seconds(100_000))
       #expect(report.requests.recorded == 1)
       _ = try sealed.get()
-      #expect(try world.cassette().interactions.first?.response.end == .open)
-      let replaying = try world.provision(.replay)
+      #expect(try fixture.cassette().interactions.first?.response.end == .open)
+      let replaying = try fixture.provision(.replay)
       let chat = try await Chat(replaying)
       #expect(try await chat.nextText() == "hello")
       #expect(!chat.client.hasMore)
@@ -333,13 +333,13 @@ struct WebSocketTests {
 
   @Test("with streams by the timeline, an answer comes when the clock has been moved as far")
   func timeline() async throws {
-    try await withWorld { world in
-      try world.write([
+    try await withService { fixture in
+      try fixture.write([
         (5, isFromApp: true, saying("when?")), (65, isFromApp: false, saying("now")),
         (65, isFromApp: false, .close(1000)),
       ])
-      try await world.run(.replay, with: { $0.streams = .timeline }) { environment async throws in
-        let clock = DioramaClock(environment.state.withLock { $0.live.world.timeline })
+      try await fixture.run(.replay, with: { $0.streams = .timeline }) { environment async throws in
+        let clock = DioramaClock(environment.state.withLock { $0.live.state.timeline })
         let chat = try await Chat(environment)
         try chat.say("when?")
         try await clock.waitForSleepers(1)
@@ -357,13 +357,13 @@ struct WebSocketTests {
 
   @Test("with streams by the timeline, what is left comes at once when the app has closed: it would wait for it")
   func closedEarly() async throws {
-    try await withWorld { world in
-      try world.write([
+    try await withService { fixture in
+      try fixture.write([
         (5, isFromApp: false, saying("soon")), (65, isFromApp: true, .close(1000)),
         (70, isFromApp: false, saying("late")),
         (75, isFromApp: false, .close(4001)),
       ])
-      try await world.run(.replay, with: { $0.streams = .timeline }) { environment async throws in
+      try await fixture.run(.replay, with: { $0.streams = .timeline }) { environment async throws in
         let chat = try await Chat(environment)
         try chat.send(.close(1000))
         #expect(try await chat.nextText() == "soon")
@@ -376,9 +376,9 @@ struct WebSocketTests {
 
   @Test("recorded up to the app's close, as they once were, answer with that close")
   func recordedToClose() async throws {
-    try await withWorld { world in
-      try world.write([(1, isFromApp: true, saying("a")), (2, isFromApp: true, .close(1000))])
-      try await world.run(.replay) { environment async throws in
+    try await withService { fixture in
+      try fixture.write([(1, isFromApp: true, saying("a")), (2, isFromApp: true, .close(1000))])
+      try await fixture.run(.replay) { environment async throws in
         let chat = try await Chat(environment)
         try chat.say("a")
         try chat.send(.close(1000, "bye"))
@@ -391,9 +391,9 @@ struct WebSocketTests {
   @Test("whose app breaks the protocol are closed with its code")
   func broken() async throws {
     let upstream = try chatServer()
-    try await withWorld(upstream) { world in
-      try await world.record(["api": upstream.origin]) { try await talk($0) }
-      let report = try await world.run(.replay) { environment async throws in
+    try await withService(upstream) { fixture in
+      try await fixture.record(["api": upstream.origin]) { try await talk($0) }
+      let report = try await fixture.run(.replay) { environment async throws in
         let chat = try await Chat(environment)
         #expect(try await chat.nextText() == "hello")
         // Without a mask.
@@ -407,7 +407,7 @@ struct WebSocketTests {
   @Test("with a message that is too large are closed with 1009, and recorded up to there")
   func tooLarge() async throws {
     let upstream = try chatServer()
-    try await withWorld(upstream) { world in
+    try await withService(upstream) { fixture in
       func talk(_ environment: Environment, sendsMore: Bool) async throws {
         let chat = try await Chat(environment)
         #expect(try await chat.nextText() == "hello")
@@ -419,14 +419,14 @@ struct WebSocketTests {
         #expect(close?.closeCode == 1009)
         #expect(close?.closeReason == "a message of more than 16777216 bytes")
       }
-      let report = try await world.record(["api": upstream.origin]) { environment async throws in
+      let report = try await fixture.record(["api": upstream.origin]) { environment async throws in
         try await talk(environment, sendsMore: true)
         #expect(try await environment.get("/plain").status == 426)
       }
       #expect(!report.ok)
       #expect(report.failures.contains { $0.contains("is recorded up to there: the app sent a message of more than") })
-      #expect(try world.cassette().interactions.count == 2)
-      let replayed = try await world.run(.replay) { try await talk($0, sendsMore: false) }
+      #expect(try fixture.cassette().interactions.count == 2)
+      let replayed = try await fixture.run(.replay) { try await talk($0, sendsMore: false) }
       #expect(replayed.requests.replayed == 1)
     }
   }

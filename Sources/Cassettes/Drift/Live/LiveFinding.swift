@@ -41,7 +41,8 @@ extension LiveFinding {
     doubtful = []
     let mayBeState = changes.shape.contains { Self.mayBeState($0, status: live.status) }
     if mayBeState,
-      let writer = try StateTrail(recording).writer(before: index, isRefused: [401, 403].contains(live.status))
+      let writer = try StateDependencyFinder(recording).writer(
+        before: index, isRefused: [401, 403].contains(live.status))
     {
       after = writer
       doubtful = changes.shape.filter { Self.mayBeState($0, status: live.status) }

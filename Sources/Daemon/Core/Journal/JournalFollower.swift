@@ -5,7 +5,7 @@ import EnvironmentService
 /// environment ends.
 ///
 /// ```swift
-/// let follower = try host.followJournal(id)
+/// let follower = try manager.followJournal(id)
 /// while let page = try await follower.next(after: last, limit: 100, timeout: .seconds(15)) {
 ///   …
 ///   last = page.last

@@ -7,7 +7,7 @@ import PortLeases
 ///
 /// | from | by | to |
 /// |---|---|---|
-/// | – | ``begin(_:_:name:terms:recording:isRestored:)`` | provisioning |
+/// | – | ``begin(_:_:name:lifetime:recording:isRestored:)`` | provisioning |
 /// | provisioning | ``ready(_:isRecording:)`` | ready |
 /// | provisioning | ``fail(_:)`` | – |
 /// | ready | ``end(_:because:)`` | ending |
@@ -23,7 +23,7 @@ struct Lifecycle<Hosted: Sendable>: Sendable {
     /// Environments are listed in the order in which they were asked for.
     let number: Int
     let name: String
-    let terms: Terms
+    let lifetime: Lifetime
     let hosted: Hosted
     /// The cassette that it alone may record.
     var recording: ResolvedPath?
@@ -58,13 +58,13 @@ struct Lifecycle<Hosted: Sendable>: Sendable {
   ///   - id: a new id.
   ///   - hosted: what it consists of.
   ///   - name: what a person calls it.
-  ///   - terms: until when it lives.
+  ///   - lifetime: until when it lives.
   ///   - recording: the cassette that it may come to record.
   ///   - isRestored: whether it was there before a restart, and is let in whatever the limit.
   /// - Throws: a ``DaemonError``: 503 while the daemon ends, 429 beyond the limit, 409 where another one records the
   ///   cassette.
   mutating func begin(
-    _ id: String, _ hosted: Hosted, name: String, terms: Terms, recording: ResolvedPath?, isRestored: Bool = false
+    _ id: String, _ hosted: Hosted, name: String, lifetime: Lifetime, recording: ResolvedPath?, isRestored: Bool = false
   ) throws(DaemonError) {
     guard !isStopping else {
       throw DaemonError(503, "The daemon is ending", "start it again with diorama serve, then provision")
@@ -82,7 +82,7 @@ struct Lifecycle<Hosted: Sendable>: Sendable {
     }
     last += 1
     entries[id] = Entry(
-      number: last, name: name, terms: terms, hosted: hosted, recording: recording, phase: .provisioning)
+      number: last, name: name, lifetime: lifetime, hosted: hosted, recording: recording, phase: .provisioning)
   }
 
   /// It answers from now on.
@@ -142,12 +142,12 @@ struct Lifecycle<Hosted: Sendable>: Sendable {
   }
 
   /// The processes whose end would end an environment.
-  var owners: Set<PortOwner> { Set(entries.values.compactMap(\.terms.owner)) }
+  var owners: Set<PortOwner> { Set(entries.values.compactMap(\.lifetime.owner)) }
 
-  /// Those whose terms are over, with why.
+  /// Those whose lifetime are over, with why.
   func due(at now: Date, isGone: (PortOwner) -> Bool) -> [(id: String, cause: EndCause)] {
     entries.compactMap { id, entry in
-      guard case .ready = entry.phase, let cause = entry.terms.cause(at: now, isGone: isGone) else { return nil }
+      guard case .ready = entry.phase, let cause = entry.lifetime.cause(at: now, isGone: isGone) else { return nil }
       return (id, cause)
     }
   }

@@ -69,9 +69,9 @@ package struct ConcurrentRun: Sendable {
   private func contradiction(
     about key: CredentialKey, in calls: [History.Call]
   ) -> [CredentialStoreConformance.Violation] {
-    var about: [(call: History.Call, step: OrderSearch.Step)] = []
+    var about: [(call: History.Call, step: LinearizabilityChecker.Step)] = []
     for call in calls {
-      if let step = OrderSearch.Step(call, about: key) {
+      if let step = LinearizabilityChecker.Step(call, about: key) {
         about.append((call, step))
       } else if call.operation.key == key {
         // Neither success nor the error that the call may end with.
@@ -80,7 +80,7 @@ package struct ConcurrentRun: Sendable {
         ]
       }
     }
-    guard let (step, underWay) = OrderSearch.contradiction(in: about.map(\.step)) else { return [] }
+    guard let (step, underWay) = LinearizabilityChecker.contradiction(in: about.map(\.step)) else { return [] }
     let others = underWay.filter { $0 != step }.map { "\(about[$0].call.operation): \(about[$0].call.outcome)" }
     return [
       .init(

@@ -1,7 +1,7 @@
 import Diorama
 import Foundation
 
-extension OrderSearch.Step {
+extension LinearizabilityChecker.Step {
   /// What a call means for a key; nil where it means nothing, or cannot be.
   init?(_ call: History.Call, about key: CredentialKey) {
     let effect: Effect

@@ -51,7 +51,7 @@ extension Scenario {
   ]
 
   /// Each key has its own secret, whatever is done to the others.
-  private static func tellApart(_ trial: inout Trial, _ keys: [CredentialKey]) {
+  private static func tellApart(_ trial: inout ConformanceRun, _ keys: [CredentialKey]) {
     func secret(_ index: Int, _ round: String) -> Data { Data("\(round) secret \(index)".utf8) }
     func readAll() { for key in keys { trial.run(.read(key)) } }
     for (index, key) in keys.enumerated() { trial.run(.add(secret(index, "first"), key)) }

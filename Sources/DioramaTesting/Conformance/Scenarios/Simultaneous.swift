@@ -40,7 +40,8 @@ extension Scenario {
 
   /// All threads make a call at the same time of which one has to succeed.
   private static func oneWins(
-    _ trial: inout Trial, otherwise kind: CredentialError.Kind, before: (CredentialKey) -> CredentialOperation?,
+    _ trial: inout ConformanceRun, otherwise kind: CredentialError.Kind,
+    before: (CredentialKey) -> CredentialOperation?,
     _ operation: @escaping @Sendable (CredentialKey, Int) -> CredentialOperation
   ) {
     for round in 0..<rounds {
@@ -66,7 +67,7 @@ extension Scenario {
   }
 
   /// Lets the model have what the store has, since it cannot know who came last.
-  private static func settle(_ trial: inout Trial, _ key: CredentialKey) {
+  private static func settle(_ trial: inout ConformanceRun, _ key: CredentialKey) {
     trial.touch(key, holding: try? trial.store.read(key))
   }
 }

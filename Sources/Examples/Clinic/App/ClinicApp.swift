@@ -17,7 +17,7 @@ struct ClinicApp {
   static func main() async {
     do {
       let options = try Options(Array(CommandLine.arguments.dropFirst()))
-      let controls = try AppControls.launch(declaring: catalogue, credentials: deviceStore)
+      let controls = try AppControls.launch(declaring: registry, credentials: deviceStore)
       let screen = Screen()
       if !controls.toggles[.skipOnboarding] { screen.show(onboarding) }
       let api = ClinicAPI(controls.endpoint("clinic", default: options.backend))
@@ -33,7 +33,7 @@ struct ClinicApp {
   }
 
   /// What a test may set here.
-  private static let catalogue: Catalogue = [.toggle(.skipOnboarding), .toggle(.neverAskForPIN)]
+  private static let registry: ControlRegistry = [.toggle(.skipOnboarding), .toggle(.neverAskForPIN)]
 
   /// The keychain where there is one; elsewhere what a patient gives us is gone with the app.
   private static var deviceStore: any CredentialStore {

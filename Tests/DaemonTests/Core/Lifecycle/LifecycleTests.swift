@@ -5,7 +5,7 @@ import Testing
 
 @Suite("An environment's way from provisioning to its end")
 struct LifecycleTests {
-  private static let soon = Terms(endsAt: Date(timeIntervalSince1970: 100))
+  private static let soon = Lifetime(endsAt: Date(timeIntervalSince1970: 100))
 
   private static func lifecycle(limit: Int = 3) -> Lifecycle<String> {
     Lifecycle(limit: limit, reports: EndedReports(limit: 2, bytes: 1000))
@@ -20,7 +20,7 @@ struct LifecycleTests {
     _ id: String, _ lifecycle: inout Lifecycle<String>, recording: String? = nil, isRestored: Bool = false
   ) throws {
     try lifecycle.begin(
-      id, "hosted \(id)", name: "test \(id)", terms: soon, recording: recording.map { ResolvedPath($0) },
+      id, "hosted \(id)", name: "test \(id)", lifetime: soon, recording: recording.map { ResolvedPath($0) },
       isRestored: isRestored)
   }
 

@@ -34,7 +34,7 @@ struct DaemonEndTests {
   @Test("tells who follows a journal its last entry, and that it is over")
   func journal() async throws {
     let daemon = try await start()
-    let environment = try await daemon.host.provision(.mock)
+    let environment = try await daemon.manager.provision(.mock)
     let token = try #require(control()).token.revealed
     let port = try #require(UInt16(daemon.ready.control.split(separator: ":").last ?? ""))
     let (reader, first) = try await onThread {

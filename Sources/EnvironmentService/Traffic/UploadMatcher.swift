@@ -1,0 +1,164 @@
+import Cassettes
+import HTTPMessages
+
+/// A request's body that is looked up as it comes: without what is secret in it, and as ``KeyStream`` compares it.
+struct UploadMatcher {
+  /// What it has come to.
+  struct Found {
+    /// The request as it would be recorded, with its body where that was held, else with the beginning of that.
+    var request: Request
+    /// Nil where nothing is replayed.
+    var keys: RequestKeys?
+    /// Of the request as it came, where dates are moved back; nil where they are the same.
+    var keysAsSent: RequestKeys?
+    /// How long a body was that was not held; nil for one that was.
+    var length: Int?
+  }
+
+  /// As much of a body is kept to be shown.
+  private static let beginning = 4096
+
+  /// A request that is looked up.
+  private struct Sought {
+    /// As it would be recorded, without its body.
+    let request: Request
+    var key: KeyStream
+    var start: [UInt8] = []
+
+    init(_ request: Request, upstream: Int, in environment: Environment) throws(EnvironmentError) {
+      self.request = environment.redactor.redact(request)
+      key = try (environment.replay?.maker ?? MatchKeyMaker()).stream(for: self.request, upstream: upstream)
+    }
+
+    mutating func push(_ clean: [UInt8]) {
+      if start.count < UploadMatcher.beginning { start += clean.prefix(UploadMatcher.beginning - start.count) }
+      clean.withUnsafeBytes { key.push($0) }
+    }
+
+    mutating func finish(_ replay: Replay?, upstream: Int) throws(EnvironmentError) -> Found {
+      var found = Found(request: request, length: key.heldBody == nil ? key.count : nil)
+      found.request.body = .bytes(key.heldBody ?? start)
+      if let replay { found.keys = replay.variant(try key.finish(for: request), of: request, upstream: upstream) }
+      return found
+    }
+  }
+
+  private let request: Request
+  private let environment: Environment
+  private let upstream: Int
+  private var redactor: BodyRedactor
+  private var sent: Sought
+  /// The same as it comes, for a body that turns out to decode to too much; nil for one that is not coded.
+  private var coded: Sought?
+  /// The same in the recording's time, for a body that is compared as it streams by; nil where no dates are moved.
+  private var moved: Sought?
+  private var shifter: BodyShifter?
+  private var hasBegun = false
+
+  /// - Parameters:
+  ///   - request: in the upstream's terms, without its body.
+  ///   - upstream: its index.
+  ///   - environment: whose recordings are looked at.
+  /// - Throws: an ``EnvironmentError`` where a rule cannot be applied to it.
+  init(_ request: Request, upstream: Int, in environment: Environment) throws(EnvironmentError) {
+    var head = request
+    head.body = .empty
+    self.request = head
+    self.environment = environment
+    self.upstream = upstream
+    redactor = environment.redactor.body(request.headers, isDecoded: false)
+    sent = try Sought(head, upstream: upstream, in: environment)
+    if redactor.isCoded { coded = sent }
+    if let back = environment.replay?.shifter?.requestBack(head) {
+      moved = try Sought(back, upstream: upstream, in: environment)
+    }
+  }
+
+  mutating func push(_ chunk: [UInt8]) {
+    coded?.push(chunk)
+    take(redactor.push(chunk))
+  }
+
+  private mutating func take(_ clean: [UInt8]) {
+    guard !clean.isEmpty else { return }
+    let isTooLong = sent.key.count + clean.count > KeyStream.heldLimit
+    let before = sent.key.holdsAll && !isTooLong ? nil : sent.key.heldBody
+    sent.push(clean)
+    // What is held is moved back as a whole, at its end.
+    guard moved != nil, sent.key.heldBody == nil else { return }
+    if let before { takeMoved(before) }
+    takeMoved(clean)
+  }
+
+  private mutating func takeMoved(_ clean: [UInt8]) {
+    guard !clean.isEmpty else { return }
+    if !hasBegun {
+      hasBegun = true
+      let form = DateShifter.form(request.headers["Content-Type"], isFromApp: true, beginning: clean.first)
+      shifter = form.flatMap { environment.replay?.shifter?.reversed.body($0) }
+    }
+    moved?.push(shifter?.push(clean) ?? clean)
+  }
+
+  /// Takes the end.
+  ///
+  /// - Returns: what it is sought by: first in the recording's time, then as it came.
+  /// - Throws: an ``EnvironmentError`` where a rule cannot be applied to it.
+  mutating func finish() throws(EnvironmentError) -> Found {
+    take(redactor.finish())
+    // It is recorded as it was sent, then.
+    if redactor.isTooLarge, var coded { return try coded.finish(environment.replay, upstream: upstream) }
+    let held = sent.key.heldBody
+    var found = try sent.finish(environment.replay, upstream: upstream)
+    guard let dates = environment.replay?.shifter else { return found }
+    let keysAsSent = found.keys
+    if let held {
+      // It is without its content coding already, and without what is secret.
+      var back = request
+      back.headers.remove("Content-Encoding")
+      back.body = .bytes(held)
+      back = dates.requestBack(back)
+      back.headers = dates.reversed.headers(request.headers)
+      back.target = environment.redactor.redactURL(back.target)
+      back.headers = environment.redactor.redact(back.headers)
+      found.request = back
+      if case .bytes(let bytes) = back.body {
+        found.keys = try environment.replay?.keys(of: back, upstream: upstream, body: bytes)
+      }
+    } else if var moved {
+      if let rest = shifter?.finish() { moved.push(rest) }
+      found = try moved.finish(environment.replay, upstream: upstream)
+    }
+    if found.keys != keysAsSent { found.keysAsSent = keysAsSent }
+    return found
+  }
+}
+
+extension MatchKeyMaker {
+  /// What makes the keys of a request in the upstream's terms.
+  ///
+  /// - Throws: an ``EnvironmentError`` where a rule cannot be applied to it.
+  func stream(for request: Request, upstream: Int) throws(EnvironmentError) -> KeyStream {
+    do {
+      return try KeyStream(
+        self, method: request.method, upstream: upstream, target: request.target, headers: request.headers)
+    } catch {
+      throw .unanswerable(request, error)
+    }
+  }
+}
+
+extension KeyStream {
+  /// The keys.
+  ///
+  /// - Throws: an ``EnvironmentError`` where a rule cannot be applied to the request.
+  fileprivate mutating func finish(for request: Request) throws(EnvironmentError) -> RequestKeys {
+    do { return try finish() } catch { throw .unanswerable(request, error) }
+  }
+}
+
+extension EnvironmentError {
+  static func unanswerable(_ request: Request, _ error: any Error) -> EnvironmentError {
+    EnvironmentError(.broken, "\(request.method) \(request.target) cannot be looked up: \(error)")
+  }
+}

@@ -1,0 +1,214 @@
+/// What a JSON value is made of and where that stands in its text: all of it is checked, and nothing of it is made
+/// before somebody asks for it.
+///
+/// It costs far less than the tree that ``JSONReader/value()`` makes, where only some of a value is wanted, or other things
+/// are made of it:
+/// ```swift
+/// var outline = JSONIndex()
+/// while try reader.nextElement(&elements) {
+///   try outline.read(&reader)
+///   outline.withValue { use($0["request"]?["url"]?.string) }
+/// }
+/// ```
+/// One outline serves for one value after the other, and keeps its memory.
+package struct JSONIndex {
+  /// A value, or the name of a member, which stands before its value.
+  struct Part {
+    enum Kind: UInt8 { case null, yes, no, number, text, array, object }
+
+    var kind: Kind
+    /// Where it stands in the text; of a string, between its quotes.
+    var range: Range<Int>
+    /// How many bytes a string has without its escapes; how many elements an array, or members an object.
+    var length = 0
+    /// The number of the part behind it and all that is in it. While an array or object is open, the one in which it
+    /// lies, or -1.
+    var next: Int
+  }
+
+  private var parts: [Part] = []
+  private var bytes = UnsafeRawBufferPointer(start: nil, count: 0)
+
+  package init() {}
+
+  /// Reads the value that comes next.
+  ///
+  /// - Parameter reader: before the value, then behind it.
+  /// - Throws: ``JSONError``, as ``JSONReader/value()`` does; the outline has no value then.
+  package mutating func read(_ reader: inout JSONReader) throws(JSONError) {
+    parts.removeAll(keepingCapacity: true)
+    bytes = reader.bytes
+    do throws(JSONError) {
+      try fill(&reader)
+    } catch {
+      parts = []
+      throw error
+    }
+  }
+
+  private mutating func fill(_ reader: inout JSONReader) throws(JSONError) {
+    // The innermost array or object that is open; no recursion, as in `JSONReader.value`.
+    var open = -1
+    var progress = JSONReader.Progress()
+    repeat {
+      if open >= 0 {
+        let hasMore: Bool
+        if parts[open].kind == .object {
+          let name = try reader.nextName(&progress)
+          if let name { append(name) }
+          hasMore = name != nil
+        } else {
+          hasMore = try reader.nextElement(&progress)
+        }
+        guard hasMore else {
+          let outer = parts[open].next
+          parts[open].next = parts.count
+          parts[open].range = parts[open].range.lowerBound..<reader.position
+          open = outer
+          progress.isFirst = false
+          continue
+        }
+        parts[open].length += 1
+      }
+      guard let byte = reader.peek() else { throw reader.unexpected("a value") }
+      let start = reader.position
+      switch byte {
+      case UInt8(ascii: "\""): append(try reader.text())
+      case UInt8(ascii: "{"), UInt8(ascii: "["):
+        let isObject = byte == UInt8(ascii: "{")
+        progress = isObject ? try reader.beginObject() : try reader.beginArray()
+        parts.append(Part(kind: isObject ? .object : .array, range: start..<start, next: open))
+        open = parts.count - 1
+      case UInt8(ascii: "-"), 0x30...0x39: append(.number, try reader.number())
+      case UInt8(ascii: "t"):
+        try reader.word("true")
+        append(.yes, start..<reader.position)
+      case UInt8(ascii: "f"):
+        try reader.word("false")
+        append(.no, start..<reader.position)
+      case UInt8(ascii: "n"):
+        try reader.word("null")
+        append(.null, start..<reader.position)
+      default: throw reader.unexpected("a value")
+      }
+    } while open >= 0
+  }
+
+  private mutating func append(_ kind: Part.Kind, _ range: Range<Int>) {
+    parts.append(Part(kind: kind, range: range, next: parts.count + 1))
+  }
+
+  private mutating func append(_ text: JSONText) {
+    parts.append(Part(kind: .text, range: text.range, length: text.length, next: parts.count + 1))
+  }
+
+  /// Looks at the value that was read.
+  ///
+  /// - Parameter body: gets it; neither it nor what is in it may leave the closure, and the bytes have to be there still.
+  /// - Returns: what `body` returns.
+  /// - Throws: what `body` throws.
+  package func withValue<Result, Failure: Error>(
+    _ body: (Value) throws(Failure) -> Result
+  ) throws(Failure) -> Result {
+    try parts.withUnsafeBufferPointer { (parts) throws(Failure) in
+      precondition(!parts.isEmpty, "no value was read")
+      return try body(Value(parts: parts, bytes: bytes, index: 0))
+    }
+  }
+
+  /// A value of an outline: it asks for what ``JSON`` has.
+  ///
+  /// Indices are those that the outline has given to its parts, all of them within them: each part's `next` is.
+  package struct Value {
+    let parts: UnsafeBufferPointer<Part>
+    let bytes: UnsafeRawBufferPointer
+    let index: Int
+
+    private var part: Part { parts[index] }
+
+    /// The value of the first member of that name; nil where there is none, or where this is no object.
+    package subscript(_ key: StaticString) -> Value? {
+      guard part.kind == .object else { return nil }
+      var name = index + 1
+      while name < part.next {
+        if isName(parts[name], key) { return at(name + 1) }
+        name = parts[name + 1].next
+      }
+      return nil
+    }
+
+    private func isName(_ part: Part, _ key: StaticString) -> Bool {
+      guard part.length == key.utf8CodeUnitCount else { return false }
+      let key = UnsafeRawBufferPointer(start: key.utf8Start, count: key.utf8CodeUnitCount)
+      let text = JSONText(range: part.range, length: part.length)
+      return text.hasEscapes
+        ? JSONReader(bytes).utf8(text).elementsEqual(key) : bytes[part.range].elementsEqual(key)
+    }
+
+    private func at(_ index: Int) -> Value { Value(parts: parts, bytes: bytes, index: index) }
+
+    /// Whether it is `null`.
+    package var isNull: Bool { part.kind == .null }
+
+    /// Whether it is an object.
+    package var isObject: Bool { part.kind == .object }
+
+    /// How many bytes the text of a string has; nil for any other kind.
+    package var length: Int? { part.kind == .text ? part.length : nil }
+
+    /// The text of a string; nil for any other kind.
+    package var string: String? { text.map { JSONReader(bytes).string($0) } }
+
+    /// The text of a string as UTF-8; nil for any other kind.
+    package var utf8: [UInt8]? { text.map { JSONReader(bytes).utf8($0) } }
+
+    private var text: JSONText? {
+      part.kind == .text ? JSONText(range: part.range, length: part.length) : nil
+    }
+
+    /// The number where it is a whole one, as ``JSON/int`` has it.
+    package var int: Int? {
+      guard part.kind == .number else { return nil }
+      let text = bytes[part.range]
+      // With so few digits nothing can overflow.
+      guard text.count <= 18, text.allSatisfy({ 0x30...0x39 ~= $0 }) else { return number?.int }
+      return text.reduce(0) { $0 * 10 + Int($1 - 0x30) }
+    }
+
+    /// The number, rounded to what a Double can hold; nil for any other kind.
+    package var double: Double? { number?.double }
+
+    private var number: JSON? {
+      part.kind == .number ? .number(String(decoding: bytes[part.range], as: UTF8.self)) : nil
+    }
+
+    /// The value of `true` and `false`; nil for any other kind.
+    package var bool: Bool? {
+      switch part.kind {
+      case .yes: true
+      case .no: false
+      default: nil
+      }
+    }
+
+    /// The elements of an array; nil for any other kind.
+    package var array: Elements? {
+      part.kind == .array ? Elements(value: self, index: index + 1) : nil
+    }
+
+    /// The elements of an array, one after the other.
+    package struct Elements: Sequence, IteratorProtocol {
+      fileprivate let value: Value
+      fileprivate var index: Int
+
+      /// How many there are in all.
+      package var count: Int { value.part.length }
+
+      package mutating func next() -> Value? {
+        guard index < value.part.next else { return nil }
+        defer { index = value.parts[index].next }
+        return value.at(index)
+      }
+    }
+  }
+}

@@ -1,0 +1,219 @@
+import ControlAPI
+import EnvironmentService
+import Foundation
+import HTTPMessages
+import LaunchContract
+import PortLeases
+import TestSupport
+import Testing
+
+@testable import Daemon
+
+/// Holds the statuses of the served document against what a real host answers, in both directions.
+@Suite("The documented statuses", .timeLimit(.minutes(2)))
+struct AnsweredStatusTests {
+  // MARK: What can happen is documented
+
+  private static let stores: [DaemonError] =
+    [.inUse(pid: nil), .newer(version: 9), .corrupt, .full, .notPermitted, .closed, .other].map {
+      DaemonError(StoreError("a test", kind: $0))
+    }
+  private static let changes = [EnvironmentError.Kind.usage, .cannotWrite, .unanswered].map {
+    DaemonError(ofChange: EnvironmentError($0, "a test"))
+  }
+  private static func ports(_ kinds: [PortError.Kind]) -> [DaemonError] {
+    kinds.map { DaemonError(PortError($0, "a test")) }
+  }
+
+  /// What each operation's part of the host can fail with.
+  private static let causes: [String: [DaemonError]] = [
+    "provisionEnvironment": EnvironmentError.Kind.allCases.map { DaemonError(EnvironmentError($0, "a test")) }
+      + ports(PortError.Kind.allCases.filter { $0 != .notLeased }) + stores + [DaemonError(ContractError("a test"))],
+    "patchEnvironment": changes, "moveClock": changes,
+    "leasePorts": ports(PortError.Kind.allCases.filter { $0 != .notLeased }),
+    "releasePort": ports([.notLeased, .notRecorded]),
+  ]
+
+  @Test("have among them whatever an environment, the pool and the store can say")
+  func causes() throws {
+    for (operation, errors) in Self.causes {
+      let documented = try #require(RouteTable.statuses[operation])
+      for error in errors { #expect(documented.contains(error.status), "\(operation): \(error.status) \(error.title)") }
+    }
+  }
+
+  @Test("are what an answer is held against: another one is told to whoever reads the log")
+  func guarded() async throws {
+    let operations = FakeOperations(failure: DaemonError(418, "A test", "a test"))
+    let told = Guarded<[String]>([])
+    let server = ControlServer(operations, token: Secret("t"), version: "1") { line in
+      told.withLock { $0.append(line) }
+    }
+    let handler = server.handler(.loopback(port: 1))
+    func ask(_ target: String) async throws -> Int {
+      try await handler.respond(
+        to: Request(method: "GET", target: target, headers: ["Host": "127.0.0.1:1", "Authorization": "Bearer t"])
+      ).status
+    }
+    #expect(try await ask("/v1/environments") == 200)
+    #expect(try await ask("/nowhere") == 404)
+    #expect(told.withLock { $0 } == [])
+    #expect(try await ask("/v1/environments/e1") == 418)
+    #expect(told.withLock { $0 } == ["showEnvironment has answered 418, of which /openapi.json does not know"])
+  }
+
+  // MARK: What is documented can happen
+
+  /// A host that is asked by its server, without a socket.
+  private final class Asked: Sendable {
+    let store = RefusingStore()
+    let test: TestManager
+    let told = Guarded<[String]>([])
+    private let handler: ControlHandler
+    private let check: DocumentCheck
+
+    init() throws {
+      test = try TestManager(store: store) {
+        $0.limits.environments = 3
+        $0.limits.waits = 1
+        $0.limits.leases = 20
+      }
+      let told = told
+      let server = ControlServer(test.manager, token: Secret("t"), version: "1") { line in
+        told.withLock { $0.append(line) }
+      }
+      handler = server.handler(.loopback(port: 1))
+      check = DocumentCheck(
+        document: try JSON.parse(Array(ContractJSON.encode(OpenAPI.document(version: "1", bodyLimit: 1 << 20)))))
+    }
+
+    /// - Returns: the status, and the answer as JSON.
+    @discardableResult
+    func call(
+      _ method: String, _ target: String, _ body: String? = nil, headers: Headers = [:]
+    ) async throws -> (status: Int, json: JSON) {
+      var fields: Headers = ["Host": "127.0.0.1:1", "Authorization": "Bearer t"]
+      for field in headers.fields { fields.append(field.name, field.value) }
+      if body != nil { fields.append("Content-Type", "application/json") }
+      let response = try await handler.respond(
+        to: Request(method: method, target: target, headers: fields, body: .bytes(Array((body ?? "").utf8))))
+      let json = (try? JSON.parse(try await response.body.collect(upTo: 1 << 24))) ?? .null
+      let path = String(target.prefix { $0 != "?" })
+      if case .found(let route, _) = RouteTable.match(method: method, path: path) {
+        #expect(
+          check.problems(
+            method: method, template: route.path.text, status: response.status, type: response.headers["Content-Type"],
+            body: json) == [], "\(method) \(target)")
+      }
+      return (response.status, json)
+    }
+
+    func provision(_ body: String = #"{"mode": "mock"}"#) async throws -> String {
+      try #require(try await call("POST", "/v1/environments", body).json["id"]?.string)
+    }
+  }
+
+  /// What every route can answer whatever it does.
+  private static func general(_ route: Route) -> Set<Int> {
+    var plain = route
+    plain.problems = [:]
+    return plain.statuses
+  }
+
+  /// The statuses of its own that each operation was brought to answer.
+  private static func provoked() async throws -> [String: Set<Int>] {
+    let asked = try Asked()
+    var found: [String: Set<Int>] = [:]
+    func note(_ operation: String, _ answer: (status: Int, json: JSON)) {
+      found[operation, default: []].insert(answer.status)
+    }
+    let ended = try await asked.provision()
+    try await asked.call("DELETE", "/v1/environments/\(ended)")
+    let live = try await asked.provision()
+    let root = "/v1/environments"
+
+    for id in ["nobody", ended] {
+      note("showEnvironment", try await asked.call("GET", "\(root)/\(id)"))
+      note("patchEnvironment", try await asked.call("PATCH", "\(root)/\(id)", "{}"))
+      note("moveClock", try await asked.call("POST", "\(root)/\(id)/clock", #"{"advance": 1}"#))
+      note("drawString", try await asked.call("POST", "\(root)/\(id)/strings", #"{"key": "k"}"#))
+      note("readJournal", try await asked.call("GET", "\(root)/\(id)/journal"))
+      note("readReport", try await asked.call("GET", "\(root)/\(id)/report"))
+      note("endEnvironment", try await asked.call("DELETE", "\(root)/\(id)"))
+    }
+    // As long as somebody follows a journal, nobody else may wait.
+    do {
+      let follower = try asked.test.manager.followJournal(live)
+      note(
+        "readJournal",
+        try await asked.call("GET", "\(root)/\(live)/journal", headers: ["Accept": "text/event-stream"]))
+      note("patchEnvironment", try await asked.call("PATCH", "\(root)/\(live)", "{}"))
+      note("moveClock", try await asked.call("POST", "\(root)/\(live)/clock", #"{"advance": 1}"#))
+      withExtendedLifetime(follower) {}
+    }
+    note("patchEnvironment", try await asked.call("PATCH", "\(root)/\(live)", #"{"mode": "replay"}"#))
+    note("moveClock", try await asked.call("POST", "\(root)/\(live)/clock", #"{"advance": 1, "timeoutSeconds": 999}"#))
+    note(
+      "moveClock",
+      try await asked.call("POST", "\(root)/\(live)/clock", #"{"advance": 1, "sleepers": 1, "timeoutSeconds": 0}"#))
+    note(
+      "drawString",
+      try await asked.call("POST", "\(root)/\(live)/strings", #"{"key": "k", "ordinal": 0, "status": "missing"}"#))
+    try await follow(live, asked)
+    note(
+      "patchEnvironment",
+      try await asked.call("PATCH", "\(root)/\(live)", #"{"toggles": {"a": 1}, "timeoutSeconds": 0}"#))
+
+    let cassette = asked.test.folder.path + "/tape"
+    let recording = #"{"mode": "record", "cassette": "\#(cassette)", "upstreams": {"a": "https://a.example"}}"#
+    note("provisionEnvironment", try await asked.call("POST", root, #"{"mode": "replay", "cassette": "/nowhere/a"}"#))
+    _ = try await asked.provision(recording)
+    note("provisionEnvironment", try await asked.call("POST", root, recording))
+    _ = try await asked.provision()
+    note("provisionEnvironment", try await asked.call("POST", root, "{}"))
+
+    let mine = try #require(try await asked.call("POST", "/v1/ports", "{}").json["ports"]?.array?.first?["port"]?.int)
+    let theirs = try #require(try await asked.call("GET", "\(root)/\(live)").json["port"]?.int)
+    note("leasePorts", try await asked.call("POST", "/v1/ports", #"{"count": 21}"#))
+    note("leasePorts", try await asked.call("POST", "/v1/ports", #"{"count": 2, "names": ["a"]}"#))
+    note("leasePorts", try await asked.call("POST", "/v1/ports", #"{"count": 18}"#))
+    note("releasePort", try await asked.call("DELETE", "/v1/ports/1"))
+    note("releasePort", try await asked.call("DELETE", "/v1/ports/\(theirs)"))
+
+    let other = try await asked.call("GET", root).json["environments"]?.array?.last?["id"]?.string ?? ""
+    try await asked.call("DELETE", "\(root)/\(other)")
+    asked.store.leaveRoom(for: 0)
+    note("provisionEnvironment", try await asked.call("POST", root, #"{"mode": "mock"}"#))
+    note("patchEnvironment", try await asked.call("PATCH", "\(root)/\(live)", #"{"toggles": {"a": 2}}"#))
+    note("moveClock", try await asked.call("POST", "\(root)/\(live)/clock", #"{"advance": 1}"#))
+    note("drawString", try await asked.call("POST", "\(root)/\(live)/strings", #"{"key": "k"}"#))
+    note("leasePorts", try await asked.call("POST", "/v1/ports", "{}"))
+    note("releasePort", try await asked.call("DELETE", "/v1/ports/\(mine)"))
+    asked.store.leaveRoom(for: .max)
+    #expect(asked.told.withLock { $0 } == [])
+    await asked.test.stop()
+    return found
+  }
+
+  /// An app that follows, and never applies anything.
+  private static func follow(_ id: String, _ asked: Asked) async throws {
+    let token = try #require(asked.test.manager.environment(id).contract?.document?.control).token.revealed
+    let port = try #require(UInt16(exactly: try asked.test.manager.environment(id).port))
+    let answer = try await onThread {
+      try RawClient(port: port).exchange(
+        "GET /__diorama/state?after=0&follower=a HTTP/1.1\r\nHost: 127.0.0.1:\(port)\r\n"
+          + "Authorization: Bearer \(token)\r\n\r\n")
+    }
+    #expect(answer.status == 200)
+  }
+
+  @Test("are each one that a host does answer")
+  func provoked() async throws {
+    let found = try await Self.provoked()
+    for route in RouteTable.all {
+      let general = Self.general(route)
+      let answered = found[route.operation, default: []].subtracting(general)
+      #expect(answered == route.statuses.subtracting(general), "\(route.operation)")
+    }
+  }
+}

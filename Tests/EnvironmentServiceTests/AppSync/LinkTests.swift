@@ -1,0 +1,307 @@
+import Diorama
+import Foundation
+import HTTPMessages
+import LaunchContract
+import TestSupport
+import Testing
+
+@testable import EnvironmentService
+
+extension Toggle<Int> {
+  fileprivate static let level = Toggle("level", default: -1)
+}
+
+@Suite("An app that follows its environment")
+struct LinkTests {
+  /// How many steps in a row: `DIORAMA_ROUNDS`, for a long run.
+  private static let rounds = ProcessInfo.processInfo.environment["DIORAMA_ROUNDS"].flatMap { Int($0) } ?? 1_000
+
+  @Test("has its toggles and values changed while it runs, once the change has returned")
+  func updates() async throws {
+    try await withService { fixture in
+      let environment = try fixture.manual {
+        $0.toggles = ["level": .int(1)]
+        $0.values = ["place": .object(["x": .int(1), "y": .int(2)])]
+      }
+      let app = try await FollowingFixture(environment.contract)
+      #expect(app.controls.toggles[.level] == 1)
+      let revision = try await environment.update(
+        toggles: ["level": .int(2)], values: ["place": .object(["x": .null, "z": .int(3)])], timeout: .seconds(60))
+      #expect(revision == 1)
+      #expect(app.controls.toggles[.level] == 2)
+      #expect(app.controls.values["place"] == #"{"y":2,"z":3}"#)
+      try await environment.update(toggles: ["level": nil], values: ["place": nil], timeout: .seconds(60))
+      #expect(app.controls.toggles[.level] == -1)
+      #expect(app.controls.values["place"] == nil)
+      #expect(app.warnings == [])
+    }
+  }
+
+  @Test("has its clock moved and set, and shows the same as the environment to the bit")
+  func moves() async throws {
+    try await withService { fixture in
+      let environment = try fixture.manual()
+      let app = try await FollowingFixture(environment.contract)
+      for duration in [Duration.seconds(900), .milliseconds(100), .nanoseconds(1), .seconds(3) / 7] {
+        let moved = try await environment.moveClock(.advance(duration), afterSleepers: nil, timeout: .seconds(60))
+        #expect(app.controls.clock.now == environment.now)
+        #expect(moved.now == environment.now)
+      }
+      let early = beginning - 0.123_456_789
+      let moved = try await environment.moveClock(.set(early), afterSleepers: nil, timeout: .seconds(60))
+      #expect(app.controls.clock.now == early)
+      #expect(moved.now == early)
+      #expect(environment.report().clock.now == RFC3339.format(early))
+    }
+  }
+
+  @Test("has its clock exchanged: kind, rate, zone, locale")
+  func changesClock() async throws {
+    try await withService { fixture in
+      let environment = try fixture.manual { $0.clock.timeZone = "Europe/London" }
+      let app = try await FollowingFixture(environment.contract)
+      try await environment.update(
+        clock: .init(kind: .frozen, start: beginning + 60, timeZone: "Asia/Kathmandu", locale: "ne_NP"),
+        timeout: .seconds(60))
+      #expect(app.controls.clock.now == beginning + 60)
+      #expect(app.controls.clock.timeZone.identifier == "Asia/Kathmandu")
+      #expect(app.controls.clock.locale.identifier == "ne_NP")
+      try await environment.update(clock: .init(kind: .manual), timeout: .seconds(60))
+      #expect(app.controls.clock.now == beginning + 60)
+      #expect(environment.contract.clock.kind == .manual)
+      #expect(environment.contract.clock.timeZone == "Asia/Kathmandu")
+      try await environment.update(clock: .init(kind: .system), timeout: .seconds(60))
+      #expect(abs(app.controls.clock.now.timeIntervalSinceNow) < 60)
+      #expect(environment.report().clock.kind == "system")
+    }
+  }
+
+  @Test("applies a thousand steps in order, none lost and none twice, each acknowledged")
+  func thousand() async throws {
+    try await withService { fixture in
+      let environment = try fixture.manual { $0.toggles = ["level": .int(0)] }
+      let app = try await FollowingFixture(environment.contract)
+      var woken = 0
+      for round in 1...Self.rounds {
+        async let slept: Void = app.controls.clock.sleep(for: .seconds(1))
+        let moved = try await environment.moveClock(.advance(.seconds(1)), afterSleepers: 1, timeout: .seconds(60))
+        try await slept
+        woken += moved.woken
+        #expect(moved.revision == 2 * round - 1)
+        #expect(app.controls.clock.now == beginning + Double(round))
+        try await environment.update(toggles: ["level": .int(round)], timeout: .seconds(60))
+        #expect(app.controls.toggles[.level] == round)
+      }
+      #expect(woken == Self.rounds)
+      #expect(app.controls.clock.uptime >= .seconds(Self.rounds))
+      let acknowledged = environment.live { live, _ in live.followers.values.map(\.revision) }
+      #expect(acknowledged == [2 * Self.rounds])
+      #expect(app.warnings == [])
+    }
+  }
+
+  @Test("applies steps that several tasks make at once, in the order of their numbers")
+  func concurrent() async throws {
+    try await withService { fixture in
+      let environment = try fixture.manual { $0.toggles = ["level": .int(0)] }
+      let app = try await FollowingFixture(environment.contract)
+      try await withThrowingTaskGroup(of: Void.self) { group in
+        for number in 1...100 {
+          group.addTask {
+            if number % 2 == 0 {
+              try await environment.update(toggles: ["t\(number)": .int(number)], timeout: .seconds(60))
+            } else {
+              _ = try await environment.moveClock(.advance(.seconds(1)), afterSleepers: nil, timeout: .seconds(60))
+            }
+          }
+        }
+        try await group.waitForAll()
+      }
+      #expect(app.controls.clock.now == beginning + 50)
+      #expect(environment.contract.toggles.count == 51)
+      #expect(environment.live { live, _ in live.followers.values.map(\.revision) } == [100])
+    }
+  }
+
+  @Test("lets its threads read toggles while they are switched, and each sees them only go on")
+  func readers() async throws {
+    try await withService { fixture in
+      let environment = try fixture.manual { $0.toggles = ["level": .int(0)] }
+      let app = try await FollowingFixture(environment.contract)
+      let last = 200
+      try await withThrowingTaskGroup(of: Bool.self) { group in
+        for _ in 0..<4 {
+          group.addTask {
+            try await onThread {
+              var seen = 0
+              while seen < last {
+                let level = app.controls.toggles[.level]
+                guard level >= seen else { return false }
+                seen = level
+              }
+              return true
+            }
+          }
+        }
+        for level in 1...last { try await environment.update(toggles: ["level": .int(level)], timeout: .seconds(60)) }
+        for try await isInOrder in group { #expect(isInOrder) }
+      }
+    }
+  }
+
+  @Test("has told what it has read until a step, once that is acknowledged")
+  func readings() async throws {
+    try await withService { fixture in
+      let environment = try fixture.manual { $0.toggles = ["first": .bool(true)] }
+      let app = try await FollowingFixture(environment.contract)
+      for round in 1...50 {
+        // The first of them is sent at once; what follows while that is on its way has to wait.
+        let names = (1...5).map { "round \(round) toggle \($0)" }
+        for name in names { _ = app.controls.toggles[Toggle(name, default: round)] }
+        _ = try await environment.moveClock(.advance(.seconds(1)), afterSleepers: nil, timeout: .seconds(60))
+        let read = environment.report().toggles.read
+        for name in names { #expect(read[name] == .int(round)) }
+      }
+    }
+  }
+
+  @Test("has told what it read before it slept, once somebody knows that it sleeps")
+  func readingsBeforeSleep() async throws {
+    try await withService { fixture in
+      let environment = try fixture.manual()
+      let app = try await FollowingFixture(environment.contract)
+      for round in 1...50 {
+        let names = (1...5).map { "round \(round) toggle \($0)" }
+        async let slept: Void = {
+          for name in names { _ = app.controls.toggles[Toggle(name, default: round)] }
+          try await app.controls.clock.sleep(for: .seconds(1))
+        }()
+        _ = try await environment.moveClock(.advance(.seconds(1)), afterSleepers: 1, timeout: .seconds(60))
+        let read = environment.report().toggles.read
+        for name in names { #expect(read[name] == .int(round)) }
+        try await slept
+      }
+    }
+  }
+
+  @Test("can be moved and waited for without any limit")
+  func unlimited() async throws {
+    try await withService { fixture in
+      let environment = try fixture.manual()
+      let app = try await FollowingFixture(environment.contract)
+      for timeout in [Duration.seconds(Int64.max), .seconds(1 << 60)] {
+        _ = try await environment.moveClock(.advance(.seconds(1)), afterSleepers: nil, timeout: timeout)
+      }
+      #expect(app.controls.clock.now == beginning + 2)
+      for far in [Duration.seconds(Int64.max), .seconds(Int64.min), .seconds(1 << 62)] {
+        await #expect(throws: EnvironmentError.self) {
+          try await environment.moveClock(.advance(far), afterSleepers: nil, timeout: .seconds(60))
+        }
+      }
+      await #expect(throws: EnvironmentError.self) {
+        try await environment.moveClock(.set(.distantFuture + 1e300), afterSleepers: nil, timeout: .seconds(60))
+      }
+      #expect(app.controls.clock.now == beginning + 2)
+    }
+  }
+
+  @Test("gets values as deep in each other as they may be, and never deeper ones")
+  func deep() async throws {
+    try await withService { fixture in
+      let environment = try fixture.manual()
+      let app = try await FollowingFixture(environment.contract)
+      var value = ContractValue.string("ground")
+      for depth in 0..<ContractValue.maximumDepth { value = depth % 2 == 0 ? .array([value]) : .object(["a": value]) }
+      try await environment.update(toggles: ["deep": value], values: ["deep": value], timeout: .seconds(60))
+      #expect(try await FollowingFixture(environment.contract).controls.values["deep"]?.contains("ground") == true)
+      let deeper = ContractValue.array([value])
+      await #expect(throws: EnvironmentError.self) {
+        try await environment.update(toggles: ["deep": deeper], timeout: .seconds(60))
+      }
+      #expect(throws: EnvironmentError.self) { try fixture.manual { $0.toggles = ["deep": deeper] } }
+      #expect(throws: EnvironmentError.self) { try fixture.manual { $0.values = ["deep": deeper] } }
+      #expect(throws: EnvironmentError.self) { try fixture.manual { $0.defaults = ["deep": deeper] } }
+      let null = #expect(throws: EnvironmentError.self) { try fixture.manual { $0.defaults = ["x": .array([.null])] } }
+      #expect(null?.message.hasPrefix("the default 'x'.0: user defaults cannot hold null") == true)
+      #expect(app.controls.values["deep"]?.contains("ground") == true)
+      #expect(app.warnings == [])
+    }
+  }
+
+  @Test("that starts late finds what has changed, in its contract or by its link")
+  func late() async throws {
+    try await withService { fixture in
+      let environment = try fixture.manual { $0.toggles = ["level": .int(0)] }
+      let old = environment.contract
+      try await environment.update(toggles: ["level": .int(1)], timeout: .seconds(60))
+      _ = try await environment.moveClock(.advance(.milliseconds(900_100)), afterSleepers: nil, timeout: .seconds(60))
+      let new = environment.contract
+      #expect(new.control?.revision == 2)
+      #expect(new.toggles == ["level": .int(1)])
+      #expect(new.clock.start == "2018-10-08T09:15:00.100Z")
+      for contract in [old, new] {
+        // All is there when the launch is over.
+        let app = try await FollowingFixture(contract)
+        #expect(app.controls.toggles[.level] == 1)
+        #expect(app.controls.clock.now == environment.now)
+      }
+      try await environment.until { $0.followers.values.allSatisfy { $0.revision == 2 } }
+    }
+  }
+
+  @Test("is one of several, all of which have changed when the change returns")
+  func several() async throws {
+    try await withService { fixture in
+      let environment = try fixture.manual()
+      var apps: [FollowingFixture] = []
+      for _ in 0..<16 { apps.append(try await FollowingFixture(environment.contract)) }
+      for round in 1...20 {
+        let moved = try await environment.moveClock(.advance(.seconds(1)), afterSleepers: nil, timeout: .seconds(60))
+        #expect(moved.revision == round)
+        for app in apps { #expect(app.controls.clock.now == beginning + Double(round)) }
+      }
+      let clocks = apps.map(\.controls.clock)
+      async let slept: Void = withThrowingTaskGroup(of: Void.self) { group in
+        for clock in clocks { group.addTask { try await clock.sleep(for: .seconds(5)) } }
+        try await group.waitForAll()
+      }
+      let moved = try await environment.moveClock(.advance(.seconds(5)), afterSleepers: 16, timeout: .seconds(60))
+      #expect(moved.woken == 16)
+      try await slept
+    }
+  }
+
+  @Test("learns of the end at once: waits that only a test can end fail with a clear error, in silence")
+  func end() async throws {
+    try await withService { fixture in
+      let environment = try fixture.manual()
+      let app = try await FollowingFixture(environment.contract)
+      let sleep = Task { try await app.controls.clock.sleep(for: .seconds(1)) }
+      try await app.controls.clock.waitForSleepers(1)
+      _ = await environment.end()
+      let error = await #expect(throws: DioramaError.self) { try await sleep.value }
+      #expect(error?.kind == .control)
+      #expect(error?.description.contains("the environment has ended") == true)
+      #expect(app.warnings == [])
+      let late = await #expect(throws: EnvironmentError.self) {
+        try await environment.moveClock(.advance(.seconds(1)), afterSleepers: nil, timeout: .seconds(60))
+      }
+      #expect(late?.kind == .unanswered)
+    }
+  }
+
+  @Test("is not followed by a contract without a revision, and none starts after the end")
+  func none() async throws {
+    try await withService { fixture in
+      let environment = try fixture.manual()
+      var contract = environment.contract
+      contract.control?.revision = nil
+      _ = try await FollowingFixture(contract)
+      #expect(environment.live { live, _ in live.followers.isEmpty })
+      contract = environment.contract
+      _ = await environment.end()
+      let error = await #expect(throws: DioramaError.self) { try await FollowingFixture(contract) }
+      #expect(error?.kind == .control)
+    }
+  }
+}
