@@ -312,7 +312,7 @@ extension EnvironmentManager {
       let recording = outcome.flatMap { $0.isWritten ? Report.Recording(written: $0.interactions) : nil }
       forget(
         id, record, .request, recording,
-        because: "\(killed); \(isSealed ? "its recording is sealed" : "nothing was recorded")")
+        because: "\(killed); \(isSealed ? "its recording was saved" : "nothing was recorded")")
     } catch {
       log.error("cannot save a recording", ["environment": "\(id)", "reason": "\(error)"])
       // The partial files stay beside the cassette for the next recording, or for `cassette check --recover`.

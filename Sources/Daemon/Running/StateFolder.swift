@@ -127,7 +127,7 @@ package final class StateFolder: Sendable {
       }
     return StoreError(
       "the state folder '\(path)' \(what): \(String(cString: strerror(code))); "
-        + (kind == .full ? "free disk space" : "choose another folder with --state or DIORAMA_HOME"), kind: kind)
+        + (kind == .full ? "free some space" : "choose another folder with --state or DIORAMA_HOME"), kind: kind)
   }
 }
 

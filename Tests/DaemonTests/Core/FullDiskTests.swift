@@ -9,7 +9,7 @@ import Testing
 
 @testable import Daemon
 
-@Suite("A manager whose disk is full", .timeLimit(.minutes(2)))
+@Suite("Environment manager with a full disk", .timeLimit(.minutes(2)))
 struct FullDiskTests {
   private let store = RefusingStore()
 
@@ -18,7 +18,7 @@ struct FullDiskTests {
     return nil
   }
 
-  @Test("says so to who changes something, changes nothing, and goes on once there is room")
+  @Test("refuses changes, and accepts them again once there is space")
   func changes() async throws {
     let test = try TestManager(store: store)
     let id = try await test.manager.provision(.mock).id
@@ -38,7 +38,7 @@ struct FullDiskTests {
       }
       #expect(error?.status == 507 && error?.kind == "cannotWrite")
       #expect(error?.detail.contains("nothing has changed") == true)
-      #expect(error?.detail.hasSuffix("the disk of /some/state is full; make room on it") == true)
+      #expect(error?.detail.hasSuffix("the disk of /some/state is full; free some space") == true)
     }
     #expect(try test.manager.report(id).clock.now == before)
     #expect(try test.manager.environment(id).contract?.document?.toggles == [:])
@@ -47,7 +47,7 @@ struct FullDiskTests {
     await test.stop()
   }
 
-  @Test("acknowledges no lease, and gives none back")
+  @Test("refuses to lease and release ports")
   func leases() async throws {
     let test = try TestManager(store: store)
     let port = try #require(try await test.manager.leasePorts(PortsRequest(count: 1)).ports.first?.port)
@@ -61,7 +61,7 @@ struct FullDiskTests {
     await test.stop()
   }
 
-  @Test("leaves nothing of an environment that cannot be stored, wherever on its way that is seen", arguments: 0...2)
+  @Test("removes an environment that can't be stored, wherever the error occurs", arguments: 0...2)
   func provisioning(writes: Int) async throws {
     let test = try TestManager(store: store)
     store.leaveRoom(for: writes)
@@ -74,7 +74,7 @@ struct FullDiskTests {
     await test.stop()
   }
 
-  @Test("ends an environment all the same, and takes it out of the store as soon as it can")
+  @Test("ends an environment, and removes it from the store once there is space")
   func ending() async throws {
     let test = try TestManager(store: store)
     let id = try await test.manager.provision(.mock).id
@@ -85,11 +85,11 @@ struct FullDiskTests {
     store.leaveRoom(for: .max)
     test.manager.tick()
     #expect(try store.load().environments.isEmpty)
-    #expect(test.log.withLock { $0.filter { $0.contains("could not be taken out of the store") }.count } == 1)
+    #expect(test.log.withLock { $0.filter { $0.contains("cannot remove an environment from the store") }.count } == 1)
     await test.stop()
   }
 
-  @Test("is one of SQLite's, too: a change for which there is no room is not acknowledged")
+  @Test("refuses changes if SQLite's database is full")
   func database() async throws {
     let folder = try ScratchFolder()
     let store = try SQLiteStore(in: StateFolder(folder.state))
@@ -100,8 +100,8 @@ struct FullDiskTests {
     patch.values = ["large": .string(String(repeating: "x", count: 400_000))]
     let error = await refusal { _ = try await test.manager.patch(id, patch) }
     #expect(error?.status == 507)
-    #expect(error?.detail.contains(folder.state) == true && error?.detail.contains("make room") == true)
-    // With room it is stored by the next change, and with that.
+    #expect(error?.detail.contains(folder.state) == true && error?.detail.contains("free some space") == true)
+    // The next change stores this one, too.
     try store.limit(pages: 100_000)
     patch.values = ["small": .int(1)]
     #expect(try await test.manager.patch(id, patch).revision == 2)
@@ -114,13 +114,13 @@ struct FullDiskTests {
   }
 }
 
-/// A store in memory whose disk is full now and then.
+/// An in-memory store that can simulate a full disk.
 final class RefusingStore: DaemonStore {
   private let memory = InMemoryStore()
-  /// After so many more writes there is no room.
+  /// How many more writes succeed.
   private let room = Guarded(Int.max)
 
-  /// From now on so many writes are taken.
+  /// Lets this many more writes succeed.
   func leaveRoom(for writes: Int) { room.withLock { $0 = writes } }
 
   private func take() throws(StoreError) {
@@ -128,7 +128,7 @@ final class RefusingStore: DaemonStore {
       room -= 1
       return room < 0
     }
-    if isFull { throw StoreError("the disk of /some/state is full; make room on it", kind: .full) }
+    if isFull { throw StoreError("the disk of /some/state is full; free some space", kind: .full) }
   }
 
   func load() throws(StoreError) -> StoredState { try memory.load() }
@@ -165,11 +165,11 @@ final class RefusingStore: DaemonStore {
   func close() { memory.close() }
 }
 
-/// A store whose disk is full: environments cannot be saved, all else is forgotten.
+/// A store that can't save environments, and ignores all other writes.
 struct FailingStore: DaemonStore {
   func load() throws(StoreError) -> StoredState { StoredState() }
   func save(environment id: String, document: Data) throws(StoreError) {
-    throw StoreError("the disk is full; make room on it", kind: .full)
+    throw StoreError("the disk is full; free some space", kind: .full)
   }
   func save(traffic document: Data, of environment: String) throws(StoreError) {}
   func remove(environment id: String) throws(StoreError) {}
@@ -181,7 +181,7 @@ struct FailingStore: DaemonStore {
   func close() {}
 }
 
-/// Answers nothing of interest.
+/// Answers 204 to each request.
 struct NoAnswer: RequestHandler {
   func respond(to request: Request) async throws -> Response { Response(status: 204) }
 }

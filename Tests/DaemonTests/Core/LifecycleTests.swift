@@ -5,7 +5,7 @@ import Testing
 
 @testable import Daemon
 
-@Suite("An environment's way from provisioning to its end")
+@Suite("Environment lifecycle")
 struct LifecycleTests {
   private static let soon = Lifetime(endsAt: Date(timeIntervalSince1970: 100))
 
@@ -26,7 +26,7 @@ struct LifecycleTests {
       isRestored: isRestored)
   }
 
-  @Test("is unknown to others until it is ready, then ready, then ending, then gone but for its report")
+  @Test("goes from provisioning to ready, ending and ended")
   func fromBeginToEnd() throws {
     var lifecycle = Self.lifecycle()
     #expect(Self.status { _ = try lifecycle.hosted("a") } == 404)
@@ -38,7 +38,7 @@ struct LifecycleTests {
     #expect(try lifecycle.hosted("a").hosted == "hosted a")
     #expect(try !lifecycle.hosted("a").isEnding)
     guard case .begin("hosted a") = try lifecycle.end("a", because: .request) else {
-      Issue.record("the first who wants the end does not begin it")
+      Issue.record("the first caller does not begin the end")
       return
     }
     #expect(try lifecycle.hosted("a").isEnding)
@@ -48,14 +48,14 @@ struct LifecycleTests {
     #expect(lifecycle.endedByCause == [.request: 1])
   }
 
-  @Test("is ended by one alone, however many want it")
+  @Test("lets one caller end an environment, and others join")
   func endOnce() throws {
     var lifecycle = Self.lifecycle()
     try Self.begin("a", &lifecycle)
     lifecycle.ready("a", isRecording: false)
     _ = try lifecycle.end("a", because: .time)
     guard case .join = try lifecycle.end("a", because: .request) else {
-      Issue.record("the second who wants the end begins it, too")
+      Issue.record("the second caller begins the end, too")
       return
     }
     lifecycle.ended("a", report: [])
@@ -63,7 +63,7 @@ struct LifecycleTests {
     #expect(Self.status { _ = try lifecycle.end("a", because: .request) } == 410)
   }
 
-  @Test("leaves nothing when it could not be made")
+  @Test("removes an environment that could not be provisioned")
   func failure() throws {
     var lifecycle = Self.lifecycle()
     try Self.begin("a", &lifecycle, recording: "/c")
@@ -73,7 +73,7 @@ struct LifecycleTests {
     try Self.begin("b", &lifecycle, recording: "/c")
   }
 
-  @Test("is refused beyond the limit, but not when it comes back after a restart")
+  @Test("refuses environments beyond the limit, except restored ones")
   func limit() throws {
     var lifecycle = Self.lifecycle(limit: 1)
     try Self.begin("a", &lifecycle)
@@ -81,26 +81,26 @@ struct LifecycleTests {
     try Self.begin("c", &lifecycle, isRestored: true)
   }
 
-  @Test("is refused a cassette that another one records, which the refusal names")
+  @Test("refuses to record a cassette twice, and names the other environment")
   func twoRecordings() throws {
     var lifecycle = Self.lifecycle()
     try Self.begin("a", &lifecycle, recording: "/nowhere/c")
     do {
       try Self.begin("b", &lifecycle, recording: "/nowhere/./c")
-      Issue.record("two record one cassette")
+      Issue.record("two environments record one cassette")
     } catch let error as DaemonError {
       #expect(error.status == 409)
       #expect(error.detail.contains("environment a ('test a')"))
     }
     lifecycle.ready("a", isRecording: true)
     _ = try lifecycle.end("a", because: .request)
-    // Until it is sealed nobody else begins.
+    // Refused until the cassette is sealed.
     #expect(Self.status { try Self.begin("b", &lifecycle, recording: "/nowhere/c") } == 409)
     lifecycle.ended("a", report: [])
     try Self.begin("b", &lifecycle, recording: "/nowhere/c")
   }
 
-  @Test("lets others record when it replays after all")
+  @Test("lets others record the cassette if the environment replays")
   func onceThatReplays() throws {
     var lifecycle = Self.lifecycle()
     try Self.begin("a", &lifecycle, recording: "/nowhere/c")
@@ -108,7 +108,7 @@ struct LifecycleTests {
     try Self.begin("b", &lifecycle, recording: "/nowhere/c")
   }
 
-  @Test("is due when its time is over, once, and only when it is ready")
+  @Test("reports a ready environment as due once its time is over")
   func due() throws {
     var lifecycle = Self.lifecycle()
     try Self.begin("a", &lifecycle)
@@ -121,7 +121,7 @@ struct LifecycleTests {
     #expect(lifecycle.due(at: then) { _ in false }.isEmpty)
   }
 
-  @Test("does not begin while the daemon ends")
+  @Test("refuses new environments while the daemon is stopping")
   func stopping() throws {
     var lifecycle = Self.lifecycle()
     try Self.begin("a", &lifecycle)
@@ -133,7 +133,7 @@ struct LifecycleTests {
     #expect(Self.status { try Self.begin("c", &lifecycle) } == 503)
   }
 
-  @Test("is listed in the order in which it was asked for")
+  @Test("lists environments in the order of creation")
   func order() throws {
     var lifecycle = Self.lifecycle()
     for id in ["z", "a", "m"] { try Self.begin(id, &lifecycle) }
@@ -142,18 +142,18 @@ struct LifecycleTests {
   }
 }
 
-@Suite("Until when an environment lives")
+@Suite("Environment lifetime")
 struct LifetimeTests {
   private static let now = Date(timeIntervalSince1970: 1_000_000)
 
-  @Test("is an hour where nobody gave an owner or a time")
+  @Test("is an hour without an owner and a time")
   func standard() throws {
     let lifetime = try Lifetime(owner: nil, seconds: nil, now: Self.now)
     #expect(lifetime.endsAt == Self.now.addingTimeInterval(3600))
     #expect(lifetime.owner == nil)
   }
 
-  @Test("is the owner's end alone where only an owner is given, and whichever comes first with both")
+  @Test("ends with the owner, or at the time if that comes first")
   func owner() throws {
     let pid = getpid()
     let lifetime = try Lifetime(owner: pid, seconds: nil, now: Self.now)
@@ -164,12 +164,12 @@ struct LifetimeTests {
     #expect(both.cause(at: Self.now.addingTimeInterval(10)) { _ in false } == .time)
   }
 
-  @Test("may be the end of process 1, which in a container is the program itself")
+  @Test("accepts process 1, the main program of a container")
   func first() throws {
     #expect(try Lifetime(owner: 1, seconds: nil, now: Self.now).owner?.pid == 1)
   }
 
-  @Test("is refused for an owner that is gone and for a time that is none", arguments: [0, -1, .nan, .infinity, 1e300])
+  @Test("rejects missing owners and invalid times", arguments: [0, -1, .nan, .infinity, 1e300])
   func refused(seconds: Double) {
     #expect(throws: DaemonError.self) { try Lifetime(owner: nil, seconds: seconds, now: Self.now) }
     #expect(throws: DaemonError.self) { try Lifetime(owner: -5, seconds: nil, now: Self.now) }
@@ -180,7 +180,7 @@ struct LifetimeTests {
 
 @Suite("Reports of ended environments")
 struct EndedReportsTests {
-  @Test("are kept as many as are allowed, the last ones")
+  @Test("are kept up to the limit, newest first")
   func count() {
     var reports = EndedReports(limit: 2, bytes: 1000)
     for id in ["a", "b", "c"] { reports.add(id, [0]) }
@@ -188,7 +188,7 @@ struct EndedReportsTests {
     #expect(reports.has("b") && reports.has("c"))
   }
 
-  @Test("are kept as far as their bytes are allowed, but always the last one")
+  @Test("are kept up to the byte limit, but always the newest")
   func bytes() {
     var reports = EndedReports(limit: 10, bytes: 10)
     reports.add("a", Array(repeating: 0, count: 6))

@@ -10,14 +10,14 @@ import Testing
 
 @testable import Daemon
 
-@Suite("An environment of a manager", .timeLimit(.minutes(2)))
+@Suite("Provisioning environments", .timeLimit(.minutes(2)))
 struct ProvisioningTests {
   private static func error(_ body: () async throws -> Void) async -> DaemonError? {
     do { try await body() } catch { return error as? DaemonError ?? DaemonError(-1, "\(error)", "\(error)") }
     return nil
   }
 
-  @Test("answers at its ports, has its contract in a file, and leaves nothing when it has ended")
+  @Test("serves its ports, writes its contract, and leaves nothing after its end")
   func life() async throws {
     let test = try TestManager()
     let client = try HTTPClient(.init())
@@ -40,17 +40,17 @@ struct ProvisioningTests {
     let report = try await test.manager.end(environment.id)
     #expect(report.requests.unmatched == 1)
     #expect(try test.isEmpty)
-    // Connections from before are told so; nobody new gets in.
+    // Open connections get an error; new ones are refused.
     #expect(await status(of: try #require(environment.endpoints["api"]), client: try HTTPClient(.init())) == nil)
     #expect(await Self.error { _ = try test.manager.environment(environment.id) }?.status == 410)
     #expect(await Self.error { _ = try await test.manager.end(environment.id) }?.status == 410)
     #expect(try test.manager.report(environment.id).requests.unmatched == 1)
-    #expect(await Self.error { _ = try test.manager.environment("nobody") }?.status == 404)
+    #expect(await Self.error { _ = try test.manager.environment("unknown") }?.status == 404)
     #expect(test.log.withLock { !$0.joined().contains("hush") })
     await test.stop()
   }
 
-  @Test("has one end and one report, however many ask for it at once")
+  @Test("ends once for concurrent callers")
   func concurrentEnds() async throws {
     let test = try TestManager()
     let id = try await test.manager.provision(.mock).id
@@ -63,7 +63,7 @@ struct ProvisioningTests {
     await test.stop()
   }
 
-  @Test("is refused a cassette that another one records, and gets it when that has ended")
+  @Test("refuses a cassette being recorded until the other environment has ended")
   func twoRecordings() async throws {
     let test = try TestManager()
     var request = ProvisioningRequest.mock
@@ -80,7 +80,7 @@ struct ProvisioningTests {
     await test.stop()
   }
 
-  @Test("is refused a cassette outside of the roots")
+  @Test("refuses a cassette outside the roots")
   func roots() async throws {
     let test = try TestManager { $0.cassetteRoots = ["/nowhere/cassettes"] }
     var request = ProvisioningRequest.mock
@@ -91,7 +91,7 @@ struct ProvisioningTests {
     await test.stop()
   }
 
-  @Test("is refused a header for a URL that only the cassette names, in the words of the API")
+  @Test("refuses a header for a URL that only the cassette names, with advice for API users")
   func secretOfCassette() async throws {
     let test = try TestManager()
     let cassettes = try ScratchFolder()
@@ -117,17 +117,18 @@ struct ProvisioningTests {
     await test.stop()
   }
 
-  @Test("is refused without a word in the log of what was written, which may be a secret")
+  @Test("doesn't log values of a refused request, which may be secrets")
   func silentRefusal() async throws {
     let test = try TestManager()
     var request = ProvisioningRequest.mock
     request.upstreams = ["api": "https://ann:hunter2@api.example.com"]
     #expect(await Self.error { _ = try await test.manager.provision(request) }?.status == 422)
-    #expect(test.log.withLock { $0.contains { $0.contains("was refused") } && !$0.joined().contains("hunter2") })
+    #expect(
+      test.log.withLock { $0.contains { $0.contains("environment refused") } && !$0.joined().contains("hunter2") })
     await test.stop()
   }
 
-  @Test("leaves nothing when there are not enough ports for all of its endpoints")
+  @Test("leaves nothing if there are too few ports")
   func portsRunOut() async throws {
     let test = try TestManager { $0.limits.leases = 4 }
     var request = ProvisioningRequest.mock
@@ -135,14 +136,14 @@ struct ProvisioningTests {
     request.upstreams = ["x": "https://x.example.com", "y": "https://y.example.com"]
     #expect(await Self.error { _ = try await test.manager.provision(request) } != nil)
     #expect(try test.isEmpty)
-    // What it had taken is there for others.
+    // Its ports are free again.
     request.upstreams = ["x": "https://x.example.com"]
     _ = try await test.manager.provision(request)
     await test.stop()
     #expect(try test.isEmpty)
   }
 
-  @Test("leaves nothing when its contract cannot be written")
+  @Test("leaves nothing if the contract can't be written")
   func noContract() async throws {
     let folder = try ScratchFolder()
     let test = try TestManager(folder: folder)
@@ -152,7 +153,7 @@ struct ProvisioningTests {
     await test.stop()
   }
 
-  @Test("leaves nothing when it cannot be stored")
+  @Test("leaves nothing if the environment can't be stored")
   func noStore() async throws {
     let test = try TestManager(store: FailingStore())
     #expect(await Self.error { _ = try await test.manager.provision(.mock) }?.status == 507)
@@ -163,12 +164,12 @@ struct ProvisioningTests {
     await test.stop()
   }
 
-  @Test("takes another port where one is taken between lease and bind")
+  @Test("tries another port if one is taken between lease and bind")
   func portIsTaken() async throws {
     let test = try TestManager()
     let ports = EndpointPorts(server: try HTTPServer(), pool: test.manager.pool)
     let taken = Guarded<UInt16?>(nil)
-    // The pool hands out ports one after the other: whoever sits on the next but one is met.
+    // The pool leases ports in order, so this blocks the next one.
     let next = try test.manager.pool.lease(PortRequest(count: 1))[0].port
     let thief = try ListeningSocket(in: (next + 1)...(next + 1))
     taken.withLock { $0 = thief.port }

@@ -10,9 +10,9 @@ import Testing
 @testable import Daemon
 @testable import EnvironmentService
 
-@Suite("A manager after a kill", .timeLimit(.minutes(2)))
+@Suite("Restoring environments after a kill", .timeLimit(.minutes(2)))
 struct RestoringTests {
-  @Test("has its environments on the same ports, with what had changed, their contracts and their journals")
+  @Test("restores environments with their ports, changes, contracts and journals")
   func environments() async throws {
     let client = try HTTPClient(.init())
     let first = try TestManager()
@@ -25,7 +25,7 @@ struct RestoringTests {
     patch.toggles = ["a": .null, "b": .int(2)]
     #expect(try await first.manager.patch(before.id, patch).revision == 1)
     #expect(await status(of: endpoint, client: client) == 501)
-    // It gets there by itself, a tenth of a second after it was made.
+    // Entries are written within a tenth of a second.
     try await until { first.manager.journal.written == 1 }
 
     let second = try TestManager(store: try await first.die(), folder: first.folder)
@@ -48,7 +48,7 @@ struct RestoringTests {
     await second.stop()
   }
 
-  @Test("has what only requests had changed, of which each batch stores little")
+  @Test("restores changes made by requests, which are stored incrementally")
   func traffic() async throws {
     let client = try HTTPClient(.init())
     let cassettes = try ScratchFolder()
@@ -79,7 +79,7 @@ struct RestoringTests {
     await second.stop()
   }
 
-  @Test("goes on in the middle of a strict playback, by the rules that it was asked for")
+  @Test("continues a strict playback with the requested rules")
   func strict() async throws {
     let client = try HTTPClient(.init())
     let cassettes = try ScratchFolder()
@@ -112,7 +112,7 @@ struct RestoringTests {
     await second.stop()
   }
 
-  /// A cassette that answers these paths.
+  /// A cassette with responses for these paths.
   private static func har(_ paths: String...) -> String {
     let entries = paths.enumerated().map { number, path in
       Self.har.split(separator: "\n").dropFirst().joined().dropLast(3)
@@ -123,7 +123,7 @@ struct RestoringTests {
       + entries.joined(separator: ",") + "]}}"
   }
 
-  /// A cassette that answers `/x`.
+  /// A cassette with a response for `/x`.
   private static let har = """
     {"log": {"version": "1.2", "creator": {"name": "a test", "version": "1"}, "entries": [
       {"startedDateTime": "2018-10-08T09:00:00Z", "time": 1, "cache": {}, "timings": {"send": 0, "wait": 1, "receive": 0},
@@ -134,7 +134,7 @@ struct RestoringTests {
                     "headersSize": -1, "bodySize": 2}}]}}
     """
 
-  @Test("has its leases, and none of environments that nobody was told of")
+  @Test("restores leases, except those of unfinished environments")
   func leases() async throws {
     let first = try TestManager()
     let leased = try await first.manager.leasePorts(PortsRequest(names: ["a", "b"])).ports.map(\.port)
@@ -144,17 +144,17 @@ struct RestoringTests {
     #expect(second.manager.ports().ports.map(\.port) == leased)
     #expect(try second.store.load().leases.count == 2)
     await second.stop()
-    #expect(try second.store.load().leases.count == 2, "they outlive an orderly end, too")
+    #expect(try second.store.load().leases.count == 2, "leases survive a regular stop, too")
   }
 
-  @Test("ends what cannot come back, says why, and leaves nothing of it")
+  @Test("ends environments that can't be restored, and reports why")
   func lost() async throws {
     let first = try TestManager()
     let taken = try await first.manager.provision(.mock)
     let whole = try await first.manager.provision(.mock)
     let store = try await first.die()
     try store.save(environment: "garbage", document: Data("{}".utf8))
-    // Somebody else has its port by now.
+    // Another program has its port now.
     let thief = try HTTPServer()
     try thief.listen(on: UInt16(taken.port), handler: NoAnswer())
     let second = try TestManager(store: store, folder: first.folder)
@@ -163,9 +163,9 @@ struct RestoringTests {
     #expect(second.manager.counters().ended["lost"] == 2)
     let report = try second.manager.report(taken.id)
     #expect(!report.ok)
-    #expect(report.failures.first?.contains("could not come back") == true)
+    #expect(report.failures.first?.contains("could not be restored") == true)
     #expect(try !second.manager.report("garbage").ok)
-    #expect(second.log.withLock { $0.filter { $0.contains("could not come back") }.count } == 2)
+    #expect(second.log.withLock { $0.filter { $0.contains("cannot restore an environment") }.count } == 2)
     #expect(try second.store.load().environments.map(\.id) == [whole.id])
     #expect(second.contracts.count == 1)
     await thief.stop()
@@ -173,7 +173,7 @@ struct RestoringTests {
     #expect(try second.isEmpty)
   }
 
-  @Test("does not bring back what was ending: its recording is sealed, its ports are free")
+  @Test("doesn't restore an environment that was ending")
   func ending() async throws {
     let first = try TestManager()
     let environment = try await first.manager.provision(.mock)
@@ -186,7 +186,7 @@ struct RestoringTests {
     await second.stop()
   }
 
-  /// A recording with one value in it, whose daemon is killed while it ends.
+  /// Kills a daemon while it ends an environment that recorded one value.
   private func killedWhileEnding(_ cassette: String) async throws -> (id: String, next: TestManager) {
     let first = try TestManager()
     var request = ProvisioningRequest.mock
@@ -196,12 +196,12 @@ struct RestoringTests {
     #expect(try await first.manager.strings(id, body: Array(#"{"key": "email"}"#.utf8)).status == 200)
     let hosted = try first.manager.hosted(id).hosted
     try hosted.saveEnding()
-    // A kill lets go of the files, too.
+    // A kill releases the files, too.
     hosted.environment?.recorder?.release()
     return (id, try TestManager(store: try await first.die(), folder: first.folder))
   }
 
-  @Test("has sealed the recording of what was ending, and says so")
+  @Test("saves the recording of an environment that was ending")
   func endingRecording() async throws {
     let cassettes = try ScratchFolder()
     let location = CassetteLocation(cassettes.path + "/one")
@@ -209,18 +209,18 @@ struct RestoringTests {
     try await second.manager.restore()
     let report = try second.manager.report(id)
     #expect(report.recording?.outcome == .written)
-    #expect(report.failures.first?.contains("its recording is sealed") == true)
+    #expect(report.failures.first?.contains("its recording was saved") == true)
     #expect(location.exists)
     #expect(access(location.partial, F_OK) != 0)
     await second.stop()
   }
 
-  @Test("does not claim to have sealed a recording that it could not seal, and keeps what was recorded")
+  @Test("reports a recording that could not be saved, and keeps its partial files")
   func unsealed() async throws {
     let cassettes = try ScratchFolder()
     let location = CassetteLocation(cassettes.path + "/one")
     let (id, second) = try await killedWhileEnding(location.base)
-    // Somebody else is just taking it up.
+    // Another process is recovering it.
     var lock = try PartialLock.existing(location)
     #expect(lock != nil)
     try await second.manager.restore()
@@ -228,15 +228,15 @@ struct RestoringTests {
     #expect(report.recording == .unsealed)
     #expect(!report.ok)
     let failure = try #require(report.failures.first)
-    #expect(failure.contains("could not be sealed"))
+    #expect(failure.contains("could not be saved"))
     #expect(failure.contains("diorama cassette check --recover \(location.base)"))
-    #expect(!failure.contains("is sealed"))
+    #expect(!failure.contains("was saved"))
     lock = nil
     #expect(try CassetteRecovery.recover(location)?.strings == 1)
     await second.stop()
   }
 
-  @Test("refuses a state that a later version has written, and changes nothing of it")
+  @Test("refuses a state of a later version without changing it")
   func newer() async throws {
     let first = try TestManager()
     let ids = [try await first.manager.provision(.mock).id, try await first.manager.provision(.mock).id]
@@ -257,7 +257,7 @@ struct RestoringTests {
     await second.stop()
   }
 
-  @Test("refuses a state in which something is no JSON, and changes nothing of it")
+  @Test("refuses a state with invalid JSON without changing it")
   func damaged() async throws {
     let first = try TestManager()
     let id = try await first.manager.provision(.mock).id
@@ -274,12 +274,12 @@ struct RestoringTests {
     await second.stop()
   }
 
-  @Test("writes a contract again that is gone, and removes one that nobody was told of")
+  @Test("rewrites a missing contract, and removes those of unfinished environments")
   func contracts() async throws {
     let first = try TestManager()
     let environment = try await first.manager.provision(.mock)
     for name in first.contracts { unlink("\(first.folder.path)/\(name)") }
-    try Data().write(to: URL(fileURLWithPath: "\(first.folder.path)/contract-of-nobody.json"))
+    try Data().write(to: URL(fileURLWithPath: "\(first.folder.path)/unknown-contract.json"))
     let second = try TestManager(store: try await first.die(), folder: first.folder)
     try await second.manager.restore()
     let path = try #require(try second.manager.environment(environment.id).contract?.environment["DIORAMA_CONTRACT"])
@@ -288,7 +288,7 @@ struct RestoringTests {
     #expect(try second.isEmpty)
   }
 
-  @Test("ends at once what was over meanwhile")
+  @Test("ends restored environments whose time is over")
   func over() async throws {
     let first = try TestManager()
     var request = ProvisioningRequest.mock
@@ -304,9 +304,9 @@ struct RestoringTests {
   }
 }
 
-@Suite("What the store keeps of a lease")
+@Suite("Stored leases")
 struct LeaseDocumentTests {
-  @Test("is read back as what it was, with all that it may have and without")
+  @Test("are decoded as they were encoded")
   func roundTrip() throws {
     let start = Date(timeIntervalSinceReferenceDate: 817_812_345.123_456_7)
     let leases = [
@@ -318,7 +318,7 @@ struct LeaseDocumentTests {
     #expect(leases[2].owner != nil)
     for lease in leases {
       #expect(try JSONDecoder().decode(PortLease.self, from: lease.document) == lease)
-      // What an earlier version has stored is the same.
+      // The JSON equals what earlier versions stored.
       let members = try JSONSerialization.jsonObject(with: lease.document) as? NSDictionary
       #expect(members == (try JSONSerialization.jsonObject(with: JSONEncoder().encode(lease)) as? NSDictionary))
     }

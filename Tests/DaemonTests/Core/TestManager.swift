@@ -9,10 +9,10 @@ import TestSupport
 
 @testable import Daemon
 
-// Foundation has a type of this name.
+// Foundation has a type of this name, too.
 import class Daemon.EnvironmentManager
 
-/// A manager on a store in memory, with a folder for its files; what is left of it can be looked at.
+/// An environment manager with an in-memory store and a temporary folder.
 final class TestManager: Sendable {
   let manager: EnvironmentManager
   let store: any DaemonStore
@@ -24,7 +24,7 @@ final class TestManager: Sendable {
   ///   - store: nil for a new one.
   ///   - folder: nil for a new one.
   ///   - configure: changes the configuration.
-  /// - Throws: when the system gives no threads.
+  /// - Throws: if the system is out of threads.
   init(
     store: (any DaemonStore)? = nil, folder: ScratchFolder? = nil,
     _ configure: (inout DaemonConfiguration) -> Void = { _ in }
@@ -42,15 +42,15 @@ final class TestManager: Sendable {
       log: Log(level: .debug) { line in log.withLock { $0.append(String(decoding: line, as: UTF8.self)) } })
   }
 
-  /// Ends it well.
+  /// Stops the manager regularly.
   func stop() async {
     await manager.stop()
     await server.stop()
   }
 
-  /// What a kill does: its ports close, and it says nothing to anybody, nor to the store.
+  /// Simulates a kill: closes the ports without ending environments or writing to the store.
   ///
-  /// - Returns: the store, as the next manager finds it.
+  /// - Returns: the store for the next manager.
   func die() async throws -> InMemoryStore {
     let next = InMemoryStore()
     let state = try store.load()
@@ -67,10 +67,10 @@ final class TestManager: Sendable {
     return next
   }
 
-  /// The files of launch contracts.
+  /// The launch contract files.
   var contracts: [String] { (try? FileManager.default.contentsOfDirectory(atPath: folder.path)) ?? [] }
 
-  /// Whether nothing at all is left of any environment.
+  /// Whether no trace of an environment is left.
   var isEmpty: Bool {
     get throws {
       try manager.environments().environments.isEmpty && contracts.isEmpty && manager.pool.leases.isEmpty
@@ -80,7 +80,7 @@ final class TestManager: Sendable {
 }
 
 extension ProvisioningRequest {
-  /// A world of stubs: it needs no cassette and no network.
+  /// An environment in mode `mock`, which needs no cassette and no network.
   static var mock: ProvisioningRequest {
     var request = ProvisioningRequest()
     request.mode = "mock"
@@ -90,9 +90,9 @@ extension ProvisioningRequest {
   }
 }
 
-/// Asks once.
+/// Sends a GET request.
 ///
-/// - Returns: the status; nil where nobody answers.
+/// - Returns: the status; nil if there is no answer.
 func status(of url: String, _ target: String = "/x", client: HTTPClient) async -> Int? {
   guard let origin = try? Origin(parsing: url) else { return nil }
   let response = try? await client.send(Request(method: "GET", target: target), to: origin)

@@ -9,9 +9,9 @@ import Testing
 
 @testable import Daemon
 
-@Suite("Waits of a manager", .timeLimit(.minutes(2)))
+@Suite("Waiting calls", .timeLimit(.minutes(2)))
 struct WaitTests {
-  /// A manager on which one may wait.
+  /// A manager that allows one waiting call.
   private func manager() throws -> TestManager {
     try TestManager {
       $0.limits.waits = 1
@@ -27,7 +27,7 @@ struct WaitTests {
     return move
   }
 
-  @Test("on a journal, for sleepers and for apps are counted together, and one too many is refused")
+  @Test("share one limit for journals, sleepers and apps")
   func calls() async throws {
     let test = try manager()
     let id = try await test.manager.provision(.mock).id
@@ -55,7 +55,7 @@ struct WaitTests {
     await test.stop()
   }
 
-  @Test("for a state have a limit of their own, for all environments together")
+  @Test("have a separate limit for state requests of all environments")
   func states() async throws {
     let test = try manager()
     let asked = try await test.manager.provision(.mock)
@@ -63,7 +63,7 @@ struct WaitTests {
     let first = try await onThread { try RawClient(port: UInt16(asked.port)) }
     try first.send(try Self.question(of: asked))
     try await until { test.manager.counters().stateWaiting == 1 }
-    // Whoever does not wait is answered; calls are not counted with these.
+    // Requests that don't wait are answered. State requests don't count as calls.
     #expect(try await Self.status(of: other, wait: 0) == 200)
     #expect(try await Self.status(of: other, wait: 60) == 429)
     #expect(test.manager.counters().waiting == 0)
@@ -89,9 +89,9 @@ struct WaitTests {
   }
 }
 
-@Suite("Who follows a journal", .timeLimit(.minutes(2)))
+@Suite("Following a journal", .timeLimit(.minutes(2)))
 struct FollowingTests {
-  @Test("gets every entry although the environment has ended meanwhile, and then its end")
+  @Test("returns all entries even after the environment has ended, and then the end")
   func end() async throws {
     let test = try TestManager()
     let client = try HTTPClient(.init())
@@ -110,7 +110,7 @@ struct FollowingTests {
     await test.stop()
   }
 
-  @Test("is told of the end while he waits for an entry, and of no end where there was only nothing new")
+  @Test("returns an empty page on timeout, and the end while waiting")
   func waiting() async throws {
     let test = try TestManager()
     let id = try await test.manager.provision(.mock).id
@@ -122,7 +122,7 @@ struct FollowingTests {
     await test.stop()
   }
 
-  @Test("is one of so many, from the first to the last look")
+  @Test("counts as a waiting call while the follower is retained")
   func places() async throws {
     let test = try TestManager { $0.limits.waits = 1 }
     let id = try await test.manager.provision(.mock).id

@@ -15,7 +15,7 @@ import Testing
   import Glibc
 #endif
 
-@Suite("A daemon that ends well", .timeLimit(.minutes(2)))
+@Suite("Stopping a daemon", .timeLimit(.minutes(2)))
 struct DaemonEndTests {
   private let folder: ScratchFolder
 
@@ -31,7 +31,7 @@ struct DaemonEndTests {
 
   private func control() -> ControlFile? { ControlFiles(folder: folder.state).left() }
 
-  @Test("tells who follows a journal its last entry, and that it is over")
+  @Test("sends followers of a journal its last entry and the end event")
   func journal() async throws {
     let daemon = try await start()
     let environment = try await daemon.manager.provision(.mock)
@@ -55,10 +55,10 @@ struct DaemonEndTests {
     let text = try await rest
     #expect(text.contains("id: 1\nevent: entry\n"))
     #expect(text.contains("event: end\ndata: {\"last\":1,"))
-    #expect(control() == nil, "nobody is there any more")
+    #expect(control() == nil, "the control file is removed")
   }
 
-  @Test("stays known where somebody else holds its socket: whoever calls there is served by the next")
+  @Test("keeps its control file if the socket is inherited, and the next daemon serves the client")
   func activated() async throws {
     try FileManager.default.createDirectory(
       atPath: folder.state, withIntermediateDirectories: false, attributes: [.posixPermissions: 0o700])
@@ -71,7 +71,7 @@ struct DaemonEndTests {
       return token
     }()
     #expect(control()?.token == token)
-    // As systemd does it: the call waits at the socket, and the daemon is started for it.
+    // As with systemd: the call waits at the socket until the daemon has started.
     async let client = DaemonClient.connect(to: DaemonHome(folder: folder.state))
     try await onThread {
       var caller = pollfd(fd: socket, events: Int16(POLLIN), revents: 0)
@@ -83,7 +83,7 @@ struct DaemonEndTests {
     await second.stop()
   }
 
-  /// A Unix socket as systemd makes it.
+  /// A Unix socket as systemd creates it.
   private static func listen(_ path: String) throws -> Int32 {
     let descriptor = Glibc.socket(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0)
     var address = sockaddr_un()
@@ -103,7 +103,7 @@ struct DaemonEndTests {
   }
 }
 
-@Suite("Sockets that systemd hands over")
+@Suite("Sockets inherited from systemd")
 struct ActivatedSocketsTests {
   private static func sockets(_ families: [Int32?], pid: String = "7") -> ActivatedSockets {
     ActivatedSockets(variables: ["LISTEN_PID": pid, "LISTEN_FDS": String(families.count)], pid: 7) {
@@ -111,7 +111,7 @@ struct ActivatedSocketsTests {
     }
   }
 
-  @Test("are known by their kind, in whatever order and by whatever name")
+  @Test("are identified by address family, whatever their order and names")
   func kinds() {
     let sockets = Self.sockets([AF_UNIX, AF_INET])
     #expect(sockets.socket == 3)
@@ -120,7 +120,7 @@ struct ActivatedSocketsTests {
     #expect(Self.sockets([AF_UNIX, AF_UNIX, nil]).others == [4, 5])
   }
 
-  @Test("are none of ours when they are for another process, or the count makes no sense")
+  @Test("are ignored if they are for another process, or their count is invalid")
   func others() {
     #expect(Self.sockets([AF_INET], pid: "8") == ActivatedSockets())
     #expect(ActivatedSockets(variables: ["LISTEN_PID": "7", "LISTEN_FDS": "-1"], pid: 7) == ActivatedSockets())

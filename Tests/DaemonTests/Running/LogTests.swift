@@ -5,7 +5,7 @@ import Testing
 
 @testable import Daemon
 
-@Suite("The daemon's log")
+@Suite("Daemon log")
 struct LogTests {
   private static func lines(level: Log.Level, _ body: (Log) -> Void) throws -> [[String: String]] {
     let written = Guarded<[UInt8]>([])
@@ -16,7 +16,7 @@ struct LogTests {
     }
   }
 
-  @Test("has one line of JSON an event, whatever is in it")
+  @Test("writes one line of JSON per event")
   func lines() throws {
     let lines = try Self.lines(level: .info) { log in
       log.with(["environment": "e"]).info("said \"so\"\nand so", ["port": 5, "level": "no", "text": "a\nb\u{1}"])
@@ -32,7 +32,7 @@ struct LogTests {
     #expect(lines[1]["level"] == "error")
   }
 
-  @Test("has nothing in it that steers a terminal")
+  @Test("escapes control characters")
   func terminals() throws {
     let written = Guarded<[UInt8]>([])
     let text = "a\u{1B}\r\n\u{9B}\u{7F}\u{202E}\u{2028}"
@@ -42,7 +42,7 @@ struct LogTests {
     #expect(line.hasSuffix("\"message\":\(quoted),\(quoted):\(quoted)}\n"), "\(line)")
   }
 
-  @Test("leaves out what is below its level")
+  @Test("omits events below its level")
   func levels() throws {
     let lines = try Self.lines(level: .warning) { log in
       log.debug("a")
@@ -53,7 +53,7 @@ struct LogTests {
     #expect(lines.compactMap { $0["message"] } == ["c", "d"])
   }
 
-  @Test("does not show a secret")
+  @Test("doesn't reveal secrets")
   func secrets() throws {
     let lines = try Self.lines(level: .info) { log in
       log.info("a token", ["token": "\(Secret("hush"))"])

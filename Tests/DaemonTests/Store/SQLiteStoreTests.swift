@@ -6,7 +6,7 @@ import Testing
 
 @testable import Daemon
 
-@Suite("The SQLite store", .timeLimit(.minutes(2)))
+@Suite("SQLite store", .timeLimit(.minutes(2)))
 struct SQLiteStoreTests {
   private let folder: ScratchFolder
 
@@ -14,7 +14,7 @@ struct SQLiteStoreTests {
 
   private func open() throws -> SQLiteStore { try SQLiteStore(in: StateFolder(folder.state)) }
 
-  @Test("has everything after it was closed")
+  @Test("keeps everything after closing")
   func restart() throws {
     let store = try open()
     try store.save(environment: "a", document: Data("document"))
@@ -28,7 +28,7 @@ struct SQLiteStoreTests {
     again.close()
   }
 
-  @Test("has everything that was acknowledged after its process was killed")
+  @Test("keeps all acknowledged changes after a kill")
   func kill() async throws {
     await #expect(processExitsWith: .signal(SIGKILL)) { [state = folder.state as String] in
       let store = try SQLiteStore(in: StateFolder(state))
@@ -46,7 +46,7 @@ struct SQLiteStoreTests {
     store.close()
   }
 
-  @Test("has files that only their owner can read, whatever the umask is")
+  @Test("creates files that only their owner can read, whatever the umask is")
   func modes() async throws {
     await #expect(processExitsWith: .success) { [state = folder.state as String] in
       umask(0)
@@ -62,7 +62,7 @@ struct SQLiteStoreTests {
     }
   }
 
-  @Test("leaves nothing of an environment in any file once it is removed")
+  @Test("leaves no data of a removed environment in any file")
   func secrets() throws {
     let store = try open()
     let secret = Data("the-secret-of-this-test")
@@ -76,7 +76,7 @@ struct SQLiteStoreTests {
     store.close()
   }
 
-  @Test("drops the journal of an environment that was never stored when it is opened again")
+  @Test("removes journals without an environment when opened")
   func orphans() throws {
     let store = try open()
     try store.append(journal: [StoredJournalEntry(environment: "a", number: 1, document: Data())])
@@ -86,7 +86,7 @@ struct SQLiteStoreTests {
     again.close()
   }
 
-  @Test("fails the change for which there is no room, and no other; removing makes room")
+  @Test("refuses only changes that don't fit, and frees space on removal")
   func full() throws {
     let store = try open()
     try store.save(environment: "a", document: Data(count: 50_000))
@@ -103,7 +103,7 @@ struct SQLiteStoreTests {
     store.close()
   }
 
-  @Test("keeps a save to a fraction of a millisecond")
+  @Test("saves within a millisecond")
   func latency() throws {
     let store = try open()
     let document = Data(count: 3000)
@@ -111,12 +111,12 @@ struct SQLiteStoreTests {
       try ContinuousClock().measure { try store.save(environment: "\(index)", document: document) }
     }
     store.close()
-    // 40 µs where nothing else runs; the fastest tenth hardly depends on what does.
+    // 40 µs on an idle machine. The fastest tenth hardly depends on the load.
     #expect(times.sorted()[100] < .microseconds(800))
   }
 }
 
-@Suite("The store's schema", .timeLimit(.minutes(2)))
+@Suite("Store schema", .timeLimit(.minutes(2)))
 struct StoreVersionTests {
   private let folder: ScratchFolder
 
@@ -126,7 +126,7 @@ struct StoreVersionTests {
     try SQLiteStore(in: StateFolder(folder.state), schema: StoreSchema(steps: StoreSchema.current.steps + steps))
   }
 
-  @Test("of a newer version is refused, and no file of it is touched", arguments: [false, true])
+  @Test("refuses a newer version without changing files", arguments: [false, true])
   func newer(isKilled: Bool) async throws {
     await #expect(processExitsWith: .signal(SIGKILL)) { [state = folder.state as String, isKilled = isKilled as Bool] in
       let schema = StoreSchema(steps: StoreSchema.current.steps + ["CREATE TABLE more (a)", "CREATE TABLE most (a)"])
@@ -146,7 +146,7 @@ struct StoreVersionTests {
     #expect(after == before)
   }
 
-  @Test("of an older version is brought up, with what is stored")
+  @Test("migrates an older version with its data")
   func migration() throws {
     let store = try open([])
     try store.save(environment: "a", document: Data("document"))
@@ -158,7 +158,7 @@ struct StoreVersionTests {
     #expect(StoreFile(path: folder.database).version == StoreSchema.current.version + 2)
   }
 
-  @Test("stays as it was when a step fails, and the steps before it count")
+  @Test("keeps completed migrations if a later one fails")
   func failingStep() throws {
     try open([]).close()
     #expect(throws: StoreError.self) {
@@ -169,7 +169,7 @@ struct StoreVersionTests {
     store.close()
   }
 
-  @Test("of another program's database is refused, and it stays as it is")
+  @Test("refuses another program's database without changing it")
   func foreign() throws {
     let state = try StateFolder(folder.state)
     let file = StoreFile(path: folder.database)
@@ -181,7 +181,7 @@ struct StoreVersionTests {
     #expect(try folder.files()["state.sqlite"] == before["state.sqlite"])
   }
 
-  @Test("of a damaged file is refused by a line that names it and says what to do", arguments: [false, true])
+  @Test("refuses a damaged file, and explains how to continue", arguments: [false, true])
   func damaged(isHeadGood: Bool) throws {
     let store = try open([])
     for index in 0..<100 { try store.save(environment: "\(index)", document: Data(count: 2000)) }
@@ -200,8 +200,8 @@ struct StoreVersionTests {
 
 @Suite("Group commit", .timeLimit(.minutes(2)))
 struct GroupCommitTests {
-  /// Commits that wait until they are let go.
-  private final class Gate: Sendable {
+  /// Commits that block until released.
+  private final class BlockedCommits: Sendable {
     let batches = Guarded<[[Int]]>([])
     private let entered = DispatchSemaphore(value: 0)
     private let leave = DispatchSemaphore(value: 0)
@@ -226,25 +226,25 @@ struct GroupCommitTests {
     }
   }
 
-  @Test("makes what came during one transaction in the next, and tells each how it went")
+  @Test("commits changes that arrive during a transaction together, with one result each")
   func groups() async throws {
-    let gate = Gate()
-    let group = GroupCommit<Int> { gate.commit($0) }
+    let blocked = BlockedCommits()
+    let group = GroupCommit<Int> { blocked.commit($0) }
     async let first = onThread { failure { () throws(StoreError) in try group.make(1) } }
-    try await onThread { gate.awaitCommit() }
+    try await onThread { blocked.awaitCommit() }
     async let second = onThread { failure { () throws(StoreError) in try group.make(2) } }
     async let third = onThread { failure { () throws(StoreError) in try group.make(-3) } }
     while group.waitingCount < 2 { await Task.yield() }
-    gate.open()
+    blocked.open()
     #expect(try await first == nil)
-    try await onThread { gate.awaitCommit() }
-    #expect(gate.batches.withLock { $0.map { $0.sorted() } } == [[1], [-3, 2]])
-    gate.open()
+    try await onThread { blocked.awaitCommit() }
+    #expect(blocked.batches.withLock { $0.map { $0.sorted() } } == [[1], [-3, 2]])
+    blocked.open()
     #expect(try await second == nil)
     #expect(try await third == "-3")
   }
 
-  @Test("lets somebody look alone")
+  @Test("runs exclusive work between commits")
   func alone() async throws {
     let counter = Guarded(0)
     let group = GroupCommit<Int> { changes in
@@ -270,7 +270,7 @@ struct GroupCommitTests {
     #expect(counter.withLock { $0 } == 1)
   }
 
-  @Test("makes each change of many threads once")
+  @Test("commits each change of many threads once")
   func many() {
     let made = Guarded<[Int]>([])
     let group = GroupCommit<Int> { changes in
