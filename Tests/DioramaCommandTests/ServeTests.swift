@@ -8,7 +8,7 @@ import Testing
   import Glibc
 #endif
 
-@Suite("The command serve", .timeLimit(.minutes(2)))
+@Suite("diorama serve", .timeLimit(.minutes(2)))
 struct ServeTests {
   private let folder: Folder
 
@@ -18,7 +18,7 @@ struct ServeTests {
 
   private var state: String { folder.file("state") }
 
-  /// Starts a daemon that has no portserver, since there is one of a name on the machine.
+  /// Starts a daemon without a portserver, whose default name is unique on the machine.
   private func start(_ options: [String] = [], variables: [String: String?] = [:]) async throws -> (
     child: Child, ready: [String: Any]
   ) {
@@ -35,7 +35,7 @@ struct ServeTests {
     return stat("\(state)/\(name)", &status) == 0 ? Int(status.st_mode & 0o777) : -1
   }
 
-  @Test("says in one line where it is, keeps its files to itself, and leaves no word of itself when it is ended")
+  @Test("prints one ready line, keeps its files private, and removes its control file on exit")
   func life() async throws {
     let (child, ready) = try await start()
     #expect(ready["pid"] as? Int == Int(child.pid))
@@ -60,7 +60,7 @@ struct ServeTests {
     #expect(mode("control.sock") == -1)
   }
 
-  @Test("comes back on the same port, after an orderly end and after a kill; a kill's token is the old one")
+  @Test("keeps its port after a stop and a kill, and its token after a kill")
   func port() async throws {
     let (first, ready) = try await start()
     let token = try object(try folder.read("state/control.json"))["token"] as? String
@@ -79,7 +79,7 @@ struct ServeTests {
     #expect(try await onThread { third.finish() }.status == 0)
   }
 
-  @Test("is refused a state folder that another has, which goes on")
+  @Test("refuses a state folder in use, without affecting its daemon")
   func second() async throws {
     let (child, _) = try await start()
     let outcome = try await Diorama.run("serve", "--state", state, "--portserver-address", "")
@@ -89,7 +89,7 @@ struct ServeTests {
     #expect(try await onThread { child.finish() }.status == 0)
   }
 
-  @Test("ends well when it is told so twice at once, as by timeout(1)")
+  @Test("stops regularly on two signals at once, as from timeout(1)")
   func toldTwice() async throws {
     let (child, _) = try await start()
     child.send(SIGTERM)
@@ -97,7 +97,7 @@ struct ServeTests {
     #expect(try await onThread { child.finish() }.status == 0)
   }
 
-  @Test("ends when its state folder is removed, says so, and leaves alone what another daemon has made there")
+  @Test("exits if its state folder is removed, and leaves another daemon's files alone")
   func removedFolder() async throws {
     let (child, _) = try await start()
     try FileManager.default.removeItem(atPath: state)
@@ -110,17 +110,17 @@ struct ServeTests {
     #expect(try await onThread { second.finish() }.status == 0)
   }
 
-  @Test("leaves by itself when it was started on demand and has nothing to do")
+  @Test("exits when idle if started on demand")
   func onDemand() async throws {
     try folder.write(#"{"idleSeconds": 1, "portserverAddress": ""}"#, to: "d.json")
     let (child, _) = try await start(["--on-demand", "--config", folder.file("d.json")])
     let outcome = try await onThread { child.finish() }
     #expect(outcome.status == 0)
-    #expect(outcome.words.contains("nothing to do"))
+    #expect(outcome.words.contains("idle"))
     #expect(mode("control.json") == -1)
   }
 
-  @Test("answers on a socket that was handed to it")
+  @Test("serves an inherited socket")
   func activation() async throws {
     let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
     var address = sockaddr_in()
@@ -148,18 +148,18 @@ struct ServeTests {
     #expect(try await onThread { child.finish() }.status == 0)
   }
 
-  @Test("tells what makes no sense before it makes anything")
+  @Test("rejects invalid arguments before it creates anything")
   func usage() async throws {
     try folder.write(#"{"limit": 5}"#, to: "d.json")
     for (words, problem) in [
-      (["--control", "0.0.0.0:80"], "'0.0.0.0' is not this machine alone"),
-      (["--control", "example.com:80"], "not this machine alone"),
-      (["--ports", "10-5"], "no LOW-HIGH"),
+      (["--control", "0.0.0.0:80"], "'0.0.0.0' is not allowed"),
+      (["--control", "example.com:80"], "'example.com' is not allowed"),
+      (["--ports", "10-5"], "not a range LOW-HIGH"),
       (["--log-level", "inform"], "did you mean info?"),
       (["--config", folder.file("d.json")], "did you mean 'limits'?"),
       (["--config", folder.file("none.json")], "cannot be read"),
-      (["--stop", "--status"], "two things"),
-      (["now"], "one word too many"),
+      (["--stop", "--status"], "exclude each other"),
+      (["now"], "unexpected argument"),
     ] {
       expectOneLine(try await Diorama.run(["serve", "--state", state] + words), status: 64, naming: problem)
     }
@@ -169,7 +169,7 @@ struct ServeTests {
     #expect(try await Diorama.run("serve", "--help").text.contains("usage: diorama serve"))
   }
 
-  @Test("is refused a port that somebody has, and keeps nothing")
+  @Test("fails if the port is taken, and leaves nothing behind")
   func takenPort() async throws {
     let (child, ready) = try await start()
     let address = try #require(ready["control"] as? String).dropFirst("http://".count)
