@@ -218,7 +218,9 @@ enum ContractShow {
     usage: diorama contract show [--json] [PATH]
 
     Prints a launch contract. <secret> replaces credentials and the control token.
-    Without PATH, reads DIORAMA_CONTRACT, as in: diorama run … -- diorama contract show
+    Without PATH, reads DIORAMA_CONTRACT, as in:
+
+      diorama run … -- diorama contract show
 
     \(Options.describe(table))
     """

@@ -139,7 +139,7 @@ struct UsageTests {
       #expect(outcome.status == 0)
       #expect(outcome.words.isEmpty)
       #expect(outcome.text.contains("usage: diorama \(command)"), "\(outcome.text)")
-      #expect(outcome.text.split(separator: "\n").allSatisfy { $0.count <= 120 })
+      #expect(outcome.text.split(separator: "\n").allSatisfy { $0.count <= (command == "run" ? 120 : 80) })
     }
   }
 

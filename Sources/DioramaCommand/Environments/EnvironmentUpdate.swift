@@ -38,27 +38,27 @@ enum EnvironmentUpdate {
 
   /// The requested change, if any.
   private static func patch(_ options: Options) throws -> EnvironmentPatch? {
-    let world = EnvironmentOptions(options, command: command)
+    let environment = EnvironmentOptions(options, command: command)
     var patch = EnvironmentPatch()
     let clock = try ClockOptions(options, command: command)
-    if options.has("--toggle") { patch.toggles = try world.values("--toggle") }
-    if options.has("--value") { patch.values = try world.values("--value") }
-    if let mode = options.value("--mode") { patch.mode = try world.mode(mode).rawValue }
+    if options.has("--toggle") { patch.toggles = try environment.values("--toggle") }
+    if options.has("--value") { patch.values = try environment.values("--value") }
+    if let mode = options.value("--mode") { patch.mode = try environment.mode(mode).rawValue }
     if !clock.isEmpty {
       patch.clock = ClockSettings(
         kind: clock.kind?.rawValue, start: clock.start.map(RFC3339.format), rate: clock.rate,
         timeZone: clock.timeZone, locale: clock.locale)
     }
     guard patch.toggles != nil || patch.values != nil || patch.mode != nil || patch.clock != nil else { return nil }
-    patch.timeoutSeconds = try world.seconds("--timeout", upTo: 1e6)
+    patch.timeoutSeconds = try environment.seconds("--timeout", upTo: 1e6)
     return patch
   }
 
   /// The requested clock movement, if any.
   private static func move(_ options: Options) throws -> ClockMoveRequest? {
     var move = ClockMoveRequest()
-    let world = EnvironmentOptions(options, command: command)
-    move.advance = try world.seconds("--advance", upTo: 1e11)
+    let environment = EnvironmentOptions(options, command: command)
+    move.advance = try environment.seconds("--advance", upTo: 1e11)
     move.set = try ClockOptions.instant(options, "--set", command: command).map(RFC3339.format)
     guard move.advance != nil || move.set != nil else {
       if options.has("--sleepers") {
@@ -75,7 +75,7 @@ enum EnvironmentUpdate {
       }
       move.sleepers = count
     }
-    move.timeoutSeconds = try world.seconds("--timeout", upTo: 1e6)
+    move.timeoutSeconds = try environment.seconds("--timeout", upTo: 1e6)
     return move
   }
 
