@@ -90,7 +90,8 @@ struct Main {
 
     Every command has --help. The first of these runs records; later ones replay:
 
-      diorama run --cassette Cassettes/first --upstream api=https://api.example.com -- ./my-test
+      diorama run --cassette Cassettes/first --upstream api=https://api.example.com \\
+        -- ./my-test
 
     """
 }

@@ -81,16 +81,16 @@ enum PortCommand {
            diorama port list
            diorama port release PORT …
 
-    Leases free ports of 127.0.0.1 and prints one a line. A port belongs to its owner
-    until it is released, its time to live is over, or the owner has been gone for
-    30 s. The default owner is the calling process, such as the shell of a script. If
-    that ends too early (timeout, xargs), use --owner PID (in a script: --owner $$)
-    or --ttl SECONDS.
+    Leases free ports of 127.0.0.1 and prints one a line. A port belongs to its
+    owner until it is released, its time to live is over, or the owner has been gone
+    for 30 s. The default owner is the calling process, such as the shell of a
+    script. If that ends too early (timeout, xargs), use --owner PID (in a script:
+    --owner $$) or --ttl SECONDS.
 
     Starts a daemon if none is running. That daemon exits when it is idle.
 
     \(Options.describe(table))
-    Exit status: 64 usage; 66 port not leased; 69 no daemon, or no free port; 74 I/O.
+    Exit status: 64 usage; 66 port not leased; 69 no daemon or no free port; 74 I/O.
 
       port=$(diorama port --name web) && ./server --port "$port"
 

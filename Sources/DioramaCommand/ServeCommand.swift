@@ -93,19 +93,19 @@ struct ServeOptions {
            diorama serve --stop|--status [--state DIR] [--json]
 
     Runs the daemon, which hosts environments and leases ports for all processes of
-    this user, until it gets SIGTERM, SIGINT or --stop. It then ends its environments
-    and saves their recordings. Ports stay leased to their owners.
+    this user, until it gets SIGTERM, SIGINT or --stop. It then ends its
+    environments and saves their recordings. Ports stay leased to their owners.
 
     If the daemon is killed, the next start restores everything on the same ports,
-    except for the last 0.1 s of the journals. The daemon prints one line of JSON when
-    it is ready, and logs to standard error, one line of JSON per event. SIGUSR1 logs
-    statistics.
+    except for the last 0.1 s of the journals. The daemon prints one line of JSON
+    when it is ready, and logs to standard error, one line of JSON per event.
+    SIGUSR1 logs statistics.
 
     \(Options.describe(table))
     Exit status: 0 stopped; 64 usage or configuration; 65 state broken or of a newer
-    version; 69 another daemon uses the state folder, or (--stop, --status) no daemon
-    is running; 73 state folder unusable; 74 a port is taken, or the state folder was
-    removed; 75 a second signal forced the end.
+    version; 69 another daemon uses the state folder, or (--stop, --status) no
+    daemon is running; 73 state folder unusable; 74 a port is taken, or the state
+    folder was removed; 75 a second signal forced the end.
 
     """
 

@@ -92,8 +92,8 @@ enum StringsCommand {
            diorama strings --batch < REQUESTS
 
     Prints a random value. The same seed, key and ordinal always produce the same
-    value, in every language: the algorithm uuid5-v1 needs only name-based UUIDs (RFC
-    9562).
+    value, in every language: the algorithm uuid5-v1 needs only name-based UUIDs
+    (RFC 9562).
 
     \(Options.describe(table))
       diorama strings --seed recording-2018 --key email
@@ -104,8 +104,8 @@ enum StringsCommand {
       {"seed": "recording-2018", "key": "email", "ordinal": 1}
 
     produces the output line {"value": "1hjqdinv568o"}. Other members are those of a
-    string store's entry: length and alphabet, or type (email, uuid, integer, choice,
-    shuffle) with domain, version4, low and high, options or count.
+    string store's entry: length and alphabet, or type (email, uuid, integer,
+    choice, shuffle) with domain, version4, low and high, options or count.
 
     """
 }

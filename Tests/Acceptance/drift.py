@@ -72,7 +72,7 @@ def main():
             document.write_text(DOCUMENT)
             status, output, words = check("--openapi", document, cassette)
             checks.that(status == 0, "the document of the first release fits what was recorded", f"{output} {words}")
-            checks.that(output == f"{cassette}.har: 5 interactions, all as {document} has it\n", "and that is said", output)
+            checks.that(output == f"{cassette}.har: 5 interactions, all match {document}\n", "and that is said", output)
             status, output, words = check("--openapi", document, booking)
             checks.that(status == 0, "also the app's bodies fit it", f"{output} {words}")
 

@@ -144,12 +144,12 @@ enum CassetteCheck {
            diorama cassette check --live [option …] PATH …
            diorama cassette check --openapi FILE [option …] PATH …
 
-    Verifies cassettes: the HAR, string store and bodies, and the rules for matching,
-    redaction and dates. With --live or --openapi, compares a cassette with its
-    upstreams or a document instead, and changes nothing.
+    Verifies cassettes: the HAR, string store and bodies, and the rules for
+    matching, redaction and dates. With --live or --openapi, compares a cassette
+    with its upstreams or a document instead, and changes nothing.
 
-    Exit status: 0 valid; 65 broken; 66 no cassette. With --live and --openapi: 1 the
-    shape has changed or contradicts the document; 69 an upstream didn't answer.
+    Exit status: 0 valid; 65 broken; 66 no cassette. With --live and --openapi: 1
+    the shape has changed or contradicts the document; 69 an upstream didn't answer.
 
     \(Options.describe(table))
     """

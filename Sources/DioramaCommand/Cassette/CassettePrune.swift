@@ -85,9 +85,9 @@ enum CassettePrune {
   private static let help = """
     usage: diorama cassette prune PATH --report FILE … [options]
 
-    Removes interactions that are unused in every report, with their bodies. Give the
-    reports of all tests that replay the cassette; otherwise, interactions that the
-    other tests need are removed.
+    Removes interactions that are unused in every report, with their bodies. Give
+    the reports of all tests that replay the cassette; otherwise, interactions that
+    the other tests need are removed.
 
     Exit status: 65 a report is of another recording or of a failed test; nothing is
     changed then.

@@ -191,7 +191,8 @@ enum EnvironmentReport {
   private static let endHelp = """
     usage: diorama env delete [--json] [ID]
 
-    Ends an environment: closes its ports, saves its recording and prints its report.
+    Ends an environment: closes its ports, saves its recording and prints its
+    report.
 
     \(Options.describe(table))
     Exit status: 3 the environment failed (an unmatched request, a missing string);
