@@ -17,7 +17,7 @@ struct DaemonBackendTests {
     #expect(passed, "\(text)")
     // A filter that matches nothing passes, too.
     #expect(text.contains(/(?:with|Executed) [1-9][0-9]* tests?/), "\(text)")
-    #expect(try await daemon.diorama("env", "list") == "there is no environment\n")
+    #expect(try await daemon.diorama("env", "list") == "no environments\n")
     #expect(try await daemon.diorama("port", "list") == "no port is leased\n")
   }
 
@@ -32,7 +32,7 @@ struct DaemonBackendTests {
     let ports = try await daemon.diorama("port", "list")
     #expect(try ports.contains("\(environment.port("debug"))"))
     await environment.end()
-    #expect(try await daemon.diorama("env", "list") == "there is no environment\n")
+    #expect(try await daemon.diorama("env", "list") == "no environments\n")
   }
 
   @Test("sees what others change before its next program starts")
@@ -73,10 +73,10 @@ struct DaemonBackendTests {
     try await run.wait(for: .killed(signal: SIGKILL))
     // It looks from time to time whether its owners are there, and tells nobody.
     let patience = ContinuousClock.now + .seconds(60)
-    while try await daemon.diorama("env", "list") != "there is no environment\n", ContinuousClock.now < patience {
+    while try await daemon.diorama("env", "list") != "no environments\n", ContinuousClock.now < patience {
       try await Task.sleep(for: .milliseconds(50))
     }
-    #expect(try await daemon.diorama("env", "list") == "there is no environment\n")
+    #expect(try await daemon.diorama("env", "list") == "no environments\n")
   }
 
   @Test("whose daemon is gone fails its test, with what to do")
