@@ -1,4 +1,5 @@
 #if os(Linux)
+  import CredentialConcurrency
   import Diorama
   import DioramaTesting
   import DioramaSecretService
@@ -30,7 +31,7 @@
       }
     }
 
-    @Test("mixed calls by 16 threads get the answers, and end in the state, that a model predicts")
+    @Test("mixed calls by 16 threads are linearizable")
     func concurrent() async throws {
       try await withKeyring { keyring in
         let run = ConcurrentRun(threads: 16, operations: 800, sharedAccounts: 16)

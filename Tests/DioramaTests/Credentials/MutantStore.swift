@@ -1,7 +1,7 @@
 import Diorama
 import Foundation
 
-/// A store in memory with one mistake in it.
+/// An in-memory store with one defect, or with none.
 final class MutantStore: CredentialStore, @unchecked Sendable {
   struct Entry {
     var key: CredentialKey
@@ -15,7 +15,7 @@ final class MutantStore: CredentialStore, @unchecked Sendable {
   private let entries = Hidden()
   private var deleted: Set<CredentialKey> = []
   private var remembered: [CredentialKey: Data] = [:]
-  /// What a careless store has among its members.
+  /// A member that a careless store exposes to printing and reflection.
   private var shown: [String: Data] = [:]
 
   final class Hidden: CustomReflectable {
@@ -42,7 +42,7 @@ final class MutantStore: CredentialStore, @unchecked Sendable {
       if has(.addOverwrites) || has(.addKeepsAndSucceeds) { return }
       if has(.addFailsAsFailed) { throw CredentialError(.failed, for: key) }
       if has(.errorTellsSecret) {
-        throw CredentialError(.duplicate, "there is \(String(decoding: old.secret, as: UTF8.self))")
+        throw CredentialError(.duplicate, "the secret is \(String(decoding: old.secret, as: UTF8.self))")
       }
       throw CredentialError(.duplicate, for: key)
     }
@@ -205,13 +205,13 @@ extension MutantStore: CustomStringConvertible, CustomReflectable {
   }
 }
 
-/// Where one caller waits for another, who is to come between its look and its deed; not for long, since mostly there
-/// is no other.
+/// A rendezvous of two callers, one of which acts between the other's check and write. Waits for a millisecond only,
+/// because most calls have no second caller.
 private final class Pair: @unchecked Sendable {
   private let condition = NSCondition()
   private var waiting = 0
 
-  /// Returns once a second caller is here.
+  /// Returns when a second caller arrives.
   func meet() {
     condition.lock()
     defer { condition.unlock() }
@@ -221,7 +221,7 @@ private final class Pair: @unchecked Sendable {
     waiting = 0
   }
 
-  /// Returns once ``happen()`` was called.
+  /// Returns when ``happen()`` is called.
   func wait() {
     condition.lock()
     defer { condition.unlock() }
@@ -233,4 +233,21 @@ private final class Pair: @unchecked Sendable {
     defer { condition.unlock() }
     condition.broadcast()
   }
+}
+
+/// A defect that a credential store may have.
+enum Mutation: String, CaseIterable, Sendable {
+  case addOverwrites, addKeepsAndSucceeds, addOverwritesAndFails, addFailsAsFailed
+  case updateCreates, updateOfNothingSucceeds, updateKeepsTail, updateDoesNothing
+  case setOfNothingFails, setKeeps
+  case deleteOfNothingSucceeds, deleteDoesNothing, deleteTakesService, deleteTakesAllGroups
+  case readOfNothingIsEmpty, readIsRemembered, readFailsAsFailed
+  case losesEmptySecrets, refusesEmptySecrets, cutsAtZero, keepsTextOnly, trimsSecrets, cutsLongSecrets,
+    dropsLastLineEnd
+  case ignoresGroup, takesAnyGroup, ignoresService, ignoresCase, ignoresUnicodeForm, joinsParts, trimsAccounts
+  case listsInAnyOrder, listsBackwards, listsInOrderOfAddition, listsAllServices, listsByPrefix, listsDeleted
+  case listsSecrets, listsTwice, listsNoGroups, listFailsWhenEmpty, listForgetsTheFirst
+  case takesZeroInKeys, takesEmptyGroups, refusesEmptyAccounts
+  case errorTellsSecret, errorHasTwoLines, printsSecrets, dumpsSecrets, reflectsSecrets
+  case addsInTwoSteps, deletesInTwoSteps, updatesInTwoSteps
 }

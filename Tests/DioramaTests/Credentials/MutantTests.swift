@@ -2,37 +2,37 @@ import Diorama
 import DioramaTesting
 import Testing
 
-@Suite("What the conformance kit notices")
+@Suite("Credential store conformance checks")
 struct MutantTests {
-  @Test("nothing in a store without a mistake")
+  @Test("find no violation in a correct store")
   func sound() {
     #expect(CredentialStoreConformance.violations(of: MutantStore(nil)) == [])
   }
 
-  @Test("a mistake", arguments: Mutation.allCases)
+  @Test("find each defect", arguments: Mutation.allCases)
   func mutant(_ mutation: Mutation) {
     let violations = CredentialStoreConformance.violations(of: MutantStore(mutation), groups: ["one", "two"], upTo: 1)
     #expect(violations != [])
   }
 
-  @Test("a store that cannot be used at all, in one line")
+  @Test("report an unusable store as one violation")
   func useless() throws {
     let violations = CredentialStoreConformance.violations(of: InMemoryCredentialStore(faults: [.locked]))
     #expect(violations.count == 1)
     #expect(violations.first?.came.contains("locked") == true)
   }
 
-  @Test("says what was done, what should have come and what came")
+  @Test("report the call, the expected result and the actual result")
   func words() throws {
     let violations = CredentialStoreConformance.violations(
       of: MutantStore(.updateOfNothingSucceeds), groups: [], upTo: 1)
     let first = try #require(violations.first)
-    #expect(first.done.hasPrefix("where there is nothing: update to 1 bytes for account \"account\" of service"))
+    #expect(first.done.hasPrefix("missing credential: update to 1 bytes for account \"account\" of service"))
     #expect(first.expected.hasPrefix("the error notFound"))
     #expect(first.came == "success")
   }
 
-  @Test("nothing of groups where none may be used")
+  @Test("skip groups if the list of groups is empty")
   func withoutGroups() {
     #expect(CredentialStoreConformance.violations(of: MutantStore(.ignoresGroup), groups: []) == [])
   }

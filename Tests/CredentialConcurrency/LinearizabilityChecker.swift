@@ -1,31 +1,40 @@
-import Foundation
+package import Foundation
 
-/// Looks for an order in which simultaneous calls about one key can have happened, one at a time, each between its begin
-/// and its end: then the store is what it promises to be, whatever the threads did. (Herlihy and Wing call it
-/// linearizable; the search is theirs as Wing and Gong do it, over the begins and ends in order.)
-struct LinearizabilityChecker {
-  /// A call about the key, as far as it counts here.
-  struct Step: Sendable {
-    enum Effect: Sendable {
+/// Checks whether simultaneous calls for one key are linearizable (Herlihy and Wing).
+///
+/// They are if some sequential order, in which each call happens between its begin and its end, explains all results.
+/// The search is Wing and Gong's: over the begins and ends in order.
+package struct LinearizabilityChecker {
+  /// The effect of a call on the key.
+  package struct Step: Sendable {
+    package enum Effect: Sendable {
       case add(Data)
       case update(Data)
       case set(Data)
       case delete
       case read
-      /// The key was in a list.
+      /// Lists the keys.
       case list
     }
 
     var begin: Int
     var end: Int
     var effect: Effect
-    /// Whether it found what it needed (`list`: whether the key was there); nothing else can have gone wrong.
+    /// Whether the call succeeded; for `list`, whether the key was in the list.
     var found: Bool
-    /// What was read.
+    /// The secret that was read.
     var value: Data?
 
-    /// What there is afterwards; nil when it cannot have happened in this state.
-    func after(_ state: Data?) -> State? {
+    package init(begin: Int, end: Int, effect: Effect, found: Bool, value: Data?) {
+      self.begin = begin
+      self.end = end
+      self.effect = effect
+      self.found = found
+      self.value = value
+    }
+
+    /// The state after the call; nil if the call cannot have had this result in the given state.
+    fileprivate func after(_ state: Data?) -> State? {
       switch effect {
       case .add(let secret): found == (state == nil) ? State(state ?? secret) : nil
       case .update(let secret): found == (state != nil) ? State(found ? secret : state) : nil
@@ -37,22 +46,24 @@ struct LinearizabilityChecker {
     }
   }
 
-  /// The secret that there is, or none.
-  struct State: Hashable {
+  /// The secret, or nil if the key has none.
+  fileprivate struct State: Hashable {
     var secret: Data?
 
     init(_ secret: Data?) { self.secret = secret }
   }
 
-  /// One way in which it can have gone so far.
+  /// One possible course of events so far.
   private struct Way: Hashable {
     var state: State
-    /// Calls that have happened, but have not ended.
+    /// Calls that have taken effect but have not ended.
     var early: Set<Int>
   }
 
-  /// - Returns: the first call, by its end, for which no order is left, and those under way then; nil when there is one.
-  static func contradiction(in steps: [Step]) -> (step: Int, underWay: [Int])? {
+  /// Finds the first call, by its end, that no order explains.
+  ///
+  /// - Returns: the call and those under way at its end; nil if the calls are linearizable.
+  package static func contradiction(in steps: [Step]) -> (step: Int, underWay: [Int])? {
     let moments =
       (steps.indices.map { (time: steps[$0].begin, step: $0, isEnd: false) }
       + steps.indices.map { (time: steps[$0].end, step: $0, isEnd: true) }).sorted { $0.time < $1.time }
