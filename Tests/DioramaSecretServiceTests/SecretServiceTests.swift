@@ -91,7 +91,7 @@
       }
     }
 
-    @Test("an app brings the store for its live world")
+    @Test("an app uses its own store without a contract")
     func launch() async throws {
       try await withKeyring { keyring in
         let controls = try AppControls.launch(

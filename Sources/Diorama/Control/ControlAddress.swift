@@ -78,17 +78,17 @@
 
   extension LoopbackSocket {
     /// Reads one complete response.
-    func receiveAnswer(by deadline: ContinuousClock.Instant) throws -> HTTPAnswer {
+    func receiveAnswer(by deadline: ContinuousClock.Instant) throws -> HTTPResponse {
       var received: [UInt8] = []
       while true {
         let bytes = try receive(by: deadline)
         received += bytes
-        if let answer = try HTTPAnswer.parse(received, ended: bytes.isEmpty) { return answer }
+        if let answer = try HTTPResponse.parse(received, ended: bytes.isEmpty) { return answer }
       }
     }
   }
 
-  extension HTTPAnswer {
+  extension HTTPResponse {
     /// The reason for a refusal, on one line.
     var refusal: String {
       struct Problem: Decodable {
@@ -188,7 +188,7 @@
     fileprivate var isAbsence: Bool {
       switch self {
       case let failure as SocketFailure: !failure.isTimeOut
-      case let malformed as HTTPAnswer.Malformed: malformed.isCutOff
+      case let malformed as HTTPResponse.Malformed: malformed.isCutOff
       default: false
       }
     }

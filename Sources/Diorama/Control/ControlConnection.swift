@@ -66,10 +66,10 @@
 
     /// Sends a message and returns the body of a 2xx response.
     private func post(_ path: String, _ message: some Encodable) throws(DioramaError) -> [UInt8] {
-      let answer: HTTPAnswer
+      let answer: HTTPResponse
       do {
         answer = try send(address.request("POST", path, body: [UInt8](try ContractJSON.encode(message))))
-      } catch let error as HTTPAnswer.Malformed {
+      } catch let error as HTTPResponse.Malformed {
         throw failure(path, error.problem)
       } catch {
         throw failure(path, "\(error); is the environment that started this app still running?")
@@ -79,7 +79,7 @@
     }
 
     /// Sends a request on the persistent connection, or on a new one if that has been closed.
-    private func send(_ request: [UInt8]) throws -> HTTPAnswer {
+    private func send(_ request: [UInt8]) throws -> HTTPResponse {
       let deadline = ContinuousClock.now + timeout
       return try socket.withLock { kept in
         // Safe to repeat, because a report names its key and ordinal.
@@ -107,7 +107,7 @@
 
     private static func send(
       _ request: [UInt8], over socket: borrowing LoopbackSocket, by deadline: ContinuousClock.Instant
-    ) throws -> HTTPAnswer {
+    ) throws -> HTTPResponse {
       try socket.send(request, by: deadline)
       return try socket.receiveAnswer(by: deadline)
     }

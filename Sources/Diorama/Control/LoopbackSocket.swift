@@ -135,7 +135,7 @@
   }
 
   /// A complete HTTP/1.1 response of the environment: small and not compressed.
-  struct HTTPAnswer: Equatable {
+  struct HTTPResponse: Equatable {
     /// 200 to 599.
     var status: Int
     /// The body without transfer coding.
@@ -160,7 +160,7 @@
     ///   - ended: whether the peer has closed the connection.
     /// - Returns: nil if the response is not complete.
     /// - Throws: ``Malformed``.
-    static func parse(_ bytes: [UInt8], ended: Bool) throws(Malformed) -> HTTPAnswer? {
+    static func parse(_ bytes: [UInt8], ended: Bool) throws(Malformed) -> HTTPResponse? {
       guard bytes.count <= limit else { throw Malformed(problem: "the response has more than \(limit) bytes") }
       guard let headEnd = bytes.firstRange(of: Array("\r\n\r\n".utf8)) else {
         if ended { throw Malformed(problem: "the connection closed within the response's head", isCutOff: true) }
@@ -186,7 +186,7 @@
         return nil
       }
       let isDelimited = head.isChunked || head.length != nil || head.status == 204 || head.status == 304
-      return HTTPAnswer(status: head.status, body: body, keepsAlive: isDelimited && head.keepsAlive && !ended)
+      return HTTPResponse(status: head.status, body: body, keepsAlive: isDelimited && head.keepsAlive && !ended)
     }
 
     /// The content of a chunked body (RFC 9112, section 7.1); nil if it is not complete.

@@ -8,18 +8,18 @@ import Testing
   import Glibc
 #endif
 
-/// A real HTTP server on a loopback port of its own, in the environment's place: one thread, one connection at a time.
+/// An HTTP server on a loopback port that stands in for the environment: one thread, one connection at a time.
 final class ControlServer: Sendable {
-  /// What came in.
+  /// A received request.
   struct Received: Sendable, Equatable {
     var path: String
     var headers: [String: String]
     var body: Data
-    /// Which connection it came on, from 0.
+    /// The number of its connection, from 0.
     var connection: Int
   }
 
-  /// What goes out: the bytes as they are, and whether the connection is closed after them.
+  /// The bytes of a response, and whether to close the connection after them.
   struct Answer: Sendable {
     var bytes: String
     var closes = false
@@ -39,7 +39,7 @@ final class ControlServer: Sendable {
   /// All requests so far.
   var requests: [Received] { received.values }
 
-  /// The uses of strings that were reported so far.
+  /// The uses of strings reported so far.
   func uses() throws -> [StringUse] {
     try requests.filter { $0.path.hasSuffix("/strings") }.map {
       try JSONDecoder().decode(StringUse.self, from: $0.body)
@@ -50,7 +50,7 @@ final class ControlServer: Sendable {
     .init(url: "http://127.0.0.1:\(port)/__diorama", token: "t0ken")
   }
 
-  /// Listens; where `answer` is nil the request stays without one and the connection is closed.
+  /// Starts listening. If `answer` returns nil, the server closes the connection without a response.
   init(_ answer: @escaping @Sendable (Received) -> Answer?) throws {
     #if canImport(Darwin)
       listener = socket(AF_INET, SOCK_STREAM, 0)
@@ -84,14 +84,14 @@ final class ControlServer: Sendable {
     }
   }
 
-  /// Refuses connections from now on.
+  /// Stops accepting connections.
   ///
-  /// The thread closes the descriptor: its number must not be another's while `accept` waits on it.
+  /// The thread closes the descriptor, because its number must not be reused while `accept` waits on it.
   func stop() {
     shutdown(listener, Int32(SHUT_RDWR))
   }
 
-  /// Echoes values as the environment does in a recording.
+  /// Returns the reported values, as the environment does while recording.
   static let recording: @Sendable (Received) -> Answer? = { request in
     guard request.path.hasSuffix("/strings") else { return .noContent }
     guard let use = try? JSONDecoder().decode(StringUse.self, from: request.body),
@@ -132,7 +132,7 @@ final class ControlServer: Sendable {
   }
 }
 
-/// Runs a test with a server, and ends it afterwards.
+/// Runs a test with a server, and stops it afterwards.
 func withControlServer<Result>(
   _ answer: @escaping @Sendable (ControlServer.Received) -> ControlServer.Answer? = ControlServer.recording,
   _ body: (ControlServer) throws -> Result

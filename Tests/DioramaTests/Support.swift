@@ -1,6 +1,6 @@
 import Foundation
 
-/// Values that several threads put together.
+/// Values that several threads collect.
 final class Collected<Value: Sendable>: @unchecked Sendable {
   private let lock = NSLock()
   private var found: [Value] = []
@@ -11,3 +11,6 @@ final class Collected<Value: Sendable>: @unchecked Sendable {
     lock.withLock { found.append(value) }
   }
 }
+
+/// How often to repeat a concurrency test; `DIORAMA_ROUNDS` overrides it (`make soak`: 10,000).
+let rounds = ProcessInfo.processInfo.environment["DIORAMA_ROUNDS"].flatMap { Int($0) } ?? 300

@@ -1,8 +1,7 @@
+@testable import Diorama
 import Foundation
 
-@testable import Diorama
-
-/// Real time that passes when the test says so: no test waits for it.
+/// Real time that a test controls, so that no test waits.
 final class ScriptedTime: RealTimeSource, @unchecked Sendable {
   private final class Alarm: WakeUp, @unchecked Sendable {
     let time: ScriptedTime
@@ -19,7 +18,7 @@ final class ScriptedTime: RealTimeSource, @unchecked Sendable {
   }
 
   private let lock = NSRecursiveLock()
-  // Not 0, which a mistake would give as well.
+  // Not 0, which could also result from a defect.
   private var passed: Int64 = 7_000_000_000
   private var shown = Date(timeIntervalSince1970: 2_000_000_000)
   private var alarms: [Alarm] = []
@@ -33,10 +32,10 @@ final class ScriptedTime: RealTimeSource, @unchecked Sendable {
     return alarm
   }
 
-  /// How many wake-ups are set.
+  /// The number of wake-ups that are set.
   var wakeUps: Int { lock.withLock { alarms.count { $0.due != nil } } }
 
-  /// Lets real time pass; wake-ups come when they are due, as often as they are set again.
+  /// Advances real time. Wake-ups fire when they are due, each time they are set.
   func pass(_ duration: Duration) {
     let end = lock.withLock {
       nanoseconds + Int64(duration.components.seconds) * 1_000_000_000
@@ -56,5 +55,33 @@ final class ScriptedTime: RealTimeSource, @unchecked Sendable {
       alarm.due = nil
       return alarm.handler
     }
+  }
+}
+
+/// 2018-10-08T09:00:00Z.
+let autumnMorning = Date(timeIntervalSince1970: 1_538_989_200)
+
+extension Pace {
+  /// One pace of each kind that can be moved.
+  static let movable: [Pace] = [.frozen, .ticking, .scaled(10), .scaled(0.5), .manual]
+}
+
+extension Timeline {
+  /// A timeline that starts at `autumnMorning` and uses scripted real time.
+  static func scripted(_ pace: Pace, _ time: ScriptedTime = ScriptedTime()) -> Timeline {
+    Timeline(pace: pace, start: autumnMorning, timeZone: .gmt, real: time)
+  }
+
+  /// Registers a sleeper that adds its name when it ends: `a`, or `a: error`.
+  @discardableResult
+  func note(_ name: String, _ alarm: Sleeper.Alarm, in names: Collected<String>) -> Sleeper {
+    let sleeper = Sleeper(alarm)
+    register(sleeper) { outcome in
+      switch outcome {
+      case .success: names.add(name)
+      case .failure(let error): names.add("\(name): \(error)")
+      }
+    }
+    return sleeper
   }
 }

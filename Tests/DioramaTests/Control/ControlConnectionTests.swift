@@ -1,14 +1,15 @@
 import Diorama
+@testable import Diorama
 import Foundation
 import LaunchContract
 import Testing
 
-@Suite("The app's line to its environment")
+@Suite("Control connection")
 struct ControlConnectionTests {
   private let use = StringUse(
     key: "email", ordinal: 0, status: .recorded, value: "é🙂", parameters: .string(length: 2, alphabet: "é🙂"))
 
-  @Test("sends the token and JSON to the path below the control URL, on one kept connection")
+  @Test("sends the token and JSON to the path below the control URL, on a persistent connection")
   func request() throws {
     try withControlServer { server in
       let connection = try ControlConnection(server.control)
@@ -23,7 +24,7 @@ struct ControlConnectionTests {
     }
   }
 
-  @Test("connects anew when the kept connection has been closed meanwhile")
+  @Test("reconnects if the persistent connection was closed")
   func reconnects() throws {
     let closing: @Sendable (ControlServer.Received) -> ControlServer.Answer? = { request in
       ControlServer.recording(request).map { .init(bytes: $0.bytes, closes: true) }
@@ -35,12 +36,12 @@ struct ControlConnectionTests {
     }
   }
 
-  @Test("waits for an environment that was there and is away, and reports when it is back")
+  @Test("retries a report until an environment that responded before responds again")
   func away() throws {
     let turns = Collected<Int>()
     let cutting: @Sendable (ControlServer.Received) -> ControlServer.Answer? = { request in
       turns.add(0)
-      // Known after the first; then nobody answers for a while.
+      // The first report makes the environment known; then it does not respond for a while.
       guard turns.values.count == 1 || turns.values.count > 6 else { return nil }
       return ControlServer.recording(request).map { .init(bytes: $0.bytes, closes: true) }
     }
@@ -53,7 +54,7 @@ struct ControlConnectionTests {
     }
   }
 
-  @Test("does not wait for one that was never there")
+  @Test("does not wait for an environment that never responded")
   func neverThere() throws {
     var patience = Patience()
     patience.first = .zero
@@ -64,7 +65,7 @@ struct ControlConnectionTests {
     }
   }
 
-  @Test("serves many threads")
+  @Test("supports many threads")
   func threads() throws {
     try withControlServer { server in
       let connection = try ControlConnection(server.control)
@@ -81,7 +82,7 @@ struct ControlConnectionTests {
     }
   }
 
-  @Test("says that nobody is there")
+  @Test("reports that nothing listens at the address")
   func refused() throws {
     let server = try ControlServer { _ in nil }
     server.stop()
@@ -95,7 +96,7 @@ struct ControlConnectionTests {
     #expect(error?.description.contains("t0ken") == false)
   }
 
-  @Test("gives up when no answer comes in time")
+  @Test("fails if no response arrives in time")
   func timeout() throws {
     let release = DispatchSemaphore(value: 0)
     let silent: @Sendable (ControlServer.Received) -> ControlServer.Answer? = { _ in
@@ -106,20 +107,23 @@ struct ControlConnectionTests {
       defer { release.signal() }
       let connection = try ControlConnection(server.control, timeout: .milliseconds(100))
       let error = #expect(throws: DioramaError.self) { try connection.report(use) }
-      #expect(error?.description.contains("no answer in time") == true)
+      #expect(error?.description.contains("no response in time") == true)
     }
   }
 
   @Test(
-    "shows what the environment says when it refuses",
+    "includes the environment's reason for a refusal",
     arguments: [
       (ControlServer.Answer.json(501, #"{"title":"T","detail":"the reason"}"#), "status 501: the reason"),
       (.json(401, #"{"title":"Who are you"}"#), "status 401: Who are you"),
       (.json(500, "first line\nsecond line"), "status 500: first line"),
       (.json(404, ""), "status 404: no reason given"),
-      (.json(200, "{}"), #"the answer is not {"value", "ordinal"}"#),
+      (.json(200, "{}"), #"the response is not {"value", "ordinal"}"#),
       (.init(bytes: "nonsense\r\n\r\n", closes: true), "not HTTP/1.1"),
-      (.init(bytes: "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nab", closes: true), "closed within the answer's body"),
+      (
+        .init(bytes: "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nab", closes: true),
+        "closed within the response's body"
+      ),
     ])
   func refusals(_ answer: ControlServer.Answer, _ words: String) throws {
     var patience = Patience()
@@ -132,7 +136,7 @@ struct ControlConnectionTests {
   }
 
   @Test(
-    "refuses a URL that is not plain HTTP on this machine",
+    "rejects a URL that is not HTTP on a loopback address",
     arguments: [
       "https://127.0.0.1:1/x", "http://example.com/x", "http://10.0.0.1:1/x", "", "127.0.0.1:80", "http://127.0.0.1:0/",
     ])
@@ -141,11 +145,69 @@ struct ControlConnectionTests {
     #expect(error?.kind == .contract)
   }
 
-  @Test("refuses a token that would break the header, without showing it")
+  @Test("rejects a token that would break the header, without showing it")
   func token() {
     let error = #expect(throws: DioramaError.self) {
       try ControlConnection(.init(url: "http://127.0.0.1:1/x", token: "a\r\nX: y"))
     }
     #expect(error?.description.contains("X: y") == false)
+  }
+}
+
+@Suite("HTTP responses")
+struct HTTPResponseTests {
+  private func parse(_ text: String, ended: Bool = false) throws -> HTTPResponse? {
+    try HTTPResponse.parse(Array(text.utf8), ended: ended)
+  }
+
+  @Test(
+    "are parsed once they are complete",
+    arguments: [
+      ("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi", 200, "hi", true),
+      ("HTTP/1.1 200\r\ncontent-length:2\r\n\r\nhi and more", 200, "hi", true),
+      ("HTTP/1.1 204 No Content\r\n\r\n", 204, "", true),
+      ("HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 0\r\n\r\n", 200, "", false),
+      ("HTTP/1.0 200 OK\r\nContent-Length: 2\r\n\r\nhi", 200, "hi", false),
+      ("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 404 No\r\nContent-Length: 1\r\n\r\nx", 404, "x", true),
+      (
+        "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2;a=b\r\nhi\r\nA\r\n0123456789\r\n0\r\n\r\n", 200,
+        "hi0123456789", true
+      ),
+      ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\nTrailer: x\r\n\r\n", 200, "", true),
+    ] as [(String, Int, String, Bool)])
+  func whole(_ text: String, _ status: Int, _ body: String, _ keepsAlive: Bool) throws {
+    let answer = HTTPResponse(status: status, body: Array(body.utf8), keepsAlive: keepsAlive)
+    #expect(try parse(text) == answer)
+    // No prefix of the bytes is a response or an error.
+    for length in 0..<text.utf8.count {
+      let part = Array(text.utf8.prefix(length))
+      let early = try HTTPResponse.parse(part, ended: false)
+      #expect(early == nil || early == answer)
+    }
+  }
+
+  @Test("end with the connection without any other delimiter")
+  func untilClose() throws {
+    let text = "HTTP/1.1 200 OK\r\n\r\nhi"
+    #expect(try parse(text) == nil)
+    #expect(try parse(text, ended: true) == HTTPResponse(status: 200, body: Array("hi".utf8), keepsAlive: false))
+  }
+
+  @Test(
+    "are rejected if they are incomplete or not HTTP",
+    arguments: [
+      "", "HTTP/1.1 200 OK\r\n", "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nhi", "SSH-2.0-OpenSSH\r\n\r\n",
+      "HTTP/1.1 abc\r\n\r\n", "HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n", "HTTP/1.1 200 OK\r\nno colon\r\n\r\n",
+      "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
+      "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhi",
+    ])
+  func malformed(_ text: String) {
+    #expect(throws: HTTPResponse.Malformed.self) { try parse(text, ended: true) }
+  }
+
+  @Test("are rejected above 8 MiB")
+  func tooLong() {
+    let bytes = [UInt8](repeating: 0x61, count: HTTPResponse.limit + 1)
+    #expect(throws: HTTPResponse.Malformed.self) { try HTTPResponse.parse(bytes, ended: false) }
   }
 }
