@@ -1,8 +1,9 @@
 import DioramaTesting
 import Foundation
 import Testing
+import XCTest
 
-/// Tests whose ends are looked at from outside; see ``NestedRun``.
+/// Tests whose outcome is observed from outside; see ``NestedRun``.
 @Suite("Samples", .enabled(if: NestedRun.isInside))
 struct Samples {
   static let missingLine = #line + 1
@@ -54,5 +55,22 @@ struct Samples {
   @Test("forgets to end its environment")
   func unended() async throws {
     _ = try await TestEnvironment.provision(mode: .mock)
+  }
+}
+
+/// Tests whose outcome is observed from outside; see ``NestedRun``.
+final class XCTestSamples: XCTestCase {
+  static let line = #line + 4
+
+  override func setUp() async throws {
+    try XCTSkipUnless(NestedRun.isInside)
+    _ = try await TestEnvironment.provision(for: self, mode: .replay, cassette: NestedRun.value("CASSETTE"))
+  }
+
+  func testMissing() async throws {
+    let app = TestApplication(executable: "clinic")
+    app.launchArguments = ["book"]
+    try await app.launch()
+    try await app.wait(for: .notRunning)
   }
 }

@@ -4,25 +4,25 @@ import HTTPMessages
 import LaunchContract
 
 extension TestEnvironment {
-  /// Moves the time of an environment, and with it that of every app that lives in it.
+  /// The clock of an environment and of every app in it.
   ///
   /// ```swift
   /// try await TestEnvironment.current.clock.advance(by: .seconds(900), afterSleepers: 1)
   /// ```
   public struct Clock: Sendable {
-    /// What a move came to.
+    /// The result of a move.
     public struct Move: Sendable, Equatable {
-      /// What the app's clock shows after it.
+      /// The app's time after the move.
       public let now: Date
-      /// How many sleepers were woken, in all apps together.
+      /// The number of sleepers woken, in all apps.
       public let woken: Int
     }
 
     let environment: TestEnvironment
 
-    /// What the environment's clock shows, also after another process has moved it: a daemon is asked for it.
+    /// The environment's current time. In a daemon it includes moves by other processes.
     ///
-    /// - Throws: ``DioramaTestingError`` where the daemon cannot be asked, or the environment has ended there.
+    /// - Throws: ``DioramaTestingError`` if the daemon does not respond, or the environment has ended there.
     public var now: Date {
       get async throws(DioramaTestingError) {
         do throws(EnvironmentError) {
@@ -33,17 +33,17 @@ extension TestEnvironment {
       }
     }
 
-    /// Moves wall time and monotonic time on, and wakes whoever slept no longer than that. Returns once every app has
-    /// applied it.
+    /// Advances wall time and monotonic time, and wakes the sleepers that are due. Returns when every app has applied the
+    /// move.
     ///
     /// - Parameters:
-    ///   - duration: how far.
-    ///   - sleepers: how many are to be asleep first, in all apps together: no move is lost because the app had not come
-    ///     to its sleep yet. Nil moves at once.
-    ///   - timeout: how long all of it may take, in real time.
-    /// - Returns: the new time and how many woke.
-    /// - Throws: ``DioramaTestingError``: the clock cannot be moved (the machine's own, or backwards), or the time is
-    ///   over, with what was missing and the last lines of the applications' output.
+    ///   - duration: the duration of the move.
+    ///   - sleepers: the number of sleepers to wait for first, in all apps, so that the move is not too early; nil to
+    ///     move at once.
+    ///   - timeout: the time limit, in real time.
+    /// - Returns: the new time and the number of sleepers woken.
+    /// - Throws: ``DioramaTestingError`` if the clock cannot be moved (a system clock, or backward), or at the time limit,
+    ///   with the reason and the last lines of the applications' output.
     @discardableResult
     public func advance(
       by duration: Duration, afterSleepers sleepers: Int? = nil, timeout: Duration = .seconds(30)
@@ -51,15 +51,15 @@ extension TestEnvironment {
       try await move(.advance(duration), sleepers, timeout)
     }
 
-    /// Sets wall time; forward it moves monotonic time as far, backwards it moves wall time alone. Returns once every app
-    /// has applied it.
+    /// Sets wall time. Forward it also advances monotonic time; backward it changes only wall time. Returns when every app
+    /// has applied the move.
     ///
     /// - Parameters:
-    ///   - date: the instant.
-    ///   - sleepers: how many are to be asleep first, in all apps together; nil moves at once.
-    ///   - timeout: how long all of it may take, in real time.
-    /// - Returns: the new time and how many woke.
-    /// - Throws: ``DioramaTestingError``, as for ``advance(by:afterSleepers:timeout:)``.
+    ///   - date: the new time.
+    ///   - sleepers: the number of sleepers to wait for first, in all apps; nil to move at once.
+    ///   - timeout: the time limit, in real time.
+    /// - Returns: the new time and the number of sleepers woken.
+    /// - Throws: ``DioramaTestingError``, as ``advance(by:afterSleepers:timeout:)`` does.
     @discardableResult
     public func set(
       to date: Date, afterSleepers sleepers: Int? = nil, timeout: Duration = .seconds(30)
@@ -67,15 +67,14 @@ extension TestEnvironment {
       try await move(.set(date), sleepers, timeout)
     }
 
-    /// Sets wall time to an instant that is written as RFC 3339 has it, such as `"2018-10-08T09:00:00Z"`.
+    /// Sets wall time to an instant in RFC 3339 format, such as `"2018-10-08T09:00:00Z"`.
     ///
     /// - Parameters:
-    ///   - instant: the instant.
-    ///   - sleepers: how many are to be asleep first, in all apps together; nil moves at once.
-    ///   - timeout: how long all of it may take, in real time.
-    /// - Returns: the new time and how many woke.
-    /// - Throws: ``DioramaTestingError``, as for ``advance(by:afterSleepers:timeout:)``, and for a text that is no
-    ///   instant.
+    ///   - instant: the new time.
+    ///   - sleepers: the number of sleepers to wait for first, in all apps; nil to move at once.
+    ///   - timeout: the time limit, in real time.
+    /// - Returns: the new time and the number of sleepers woken.
+    /// - Throws: ``DioramaTestingError``, as ``advance(by:afterSleepers:timeout:)`` does, and for an invalid instant.
     @discardableResult
     public func set(
       to instant: ClockSettings.Instant, afterSleepers sleepers: Int? = nil,
@@ -96,23 +95,23 @@ extension TestEnvironment {
     }
   }
 
-  /// The environment's time.
+  /// The environment's clock.
   public var clock: Clock { Clock(environment: self) }
 
-  /// Changes toggles, values, clock and mode while the app runs, all in one step. Returns once every app has applied it.
+  /// Changes toggles, values, clock and mode while the app runs, in one step. Returns when every app has applied it.
   ///
   /// ```swift
   /// try await TestEnvironment.current.update(toggles: ["new-calendar": true, "beta": nil])
   /// ```
   ///
   /// - Parameters:
-  ///   - toggles: what changes: nil takes a toggle away, an object is merged into the old one (RFC 7396).
-  ///   - values: what changes of the app's own keys, likewise.
-  ///   - clock: another clock; what it leaves out goes on as it is.
-  ///   - mode: an environment of mode `extend` can go over to `replay` and back.
-  ///   - timeout: how long it may take.
-  /// - Throws: ``DioramaTestingError``: it cannot be, and nothing has changed then, or an app did not apply it in time,
-  ///   with the last lines of the applications' output.
+  ///   - toggles: toggles to change; nil removes a toggle, an object is merged (RFC 7396).
+  ///   - values: values to change, in the same way.
+  ///   - clock: a new clock; settings left out keep their values.
+  ///   - mode: the mode; an environment of mode `extend` can change to `replay` and back.
+  ///   - timeout: the time limit.
+  /// - Throws: ``DioramaTestingError`` if the change is invalid, and then nothing has changed, or if an app did not apply
+  ///   it in time, with the last lines of the applications' output.
   public func update(
     toggles: [String: Value?] = [:], values: [String: Value?] = [:], clock: ClockSettings? = nil,
     mode: Mode? = nil,
@@ -128,7 +127,7 @@ extension TestEnvironment {
     }
   }
 
-  /// In the test's terms, with what the applications said last where one of them is what is missing.
+  /// The test's error for an environment error, with the applications' output if one of them did not respond.
   private func failure(_ error: EnvironmentError) -> DioramaTestingError {
     guard error.kind == .unanswered else {
       return DioramaTestingError(error.kind == .usage ? .usage : .environment, error.message)
@@ -140,7 +139,7 @@ extension TestEnvironment {
 }
 
 extension TestEnvironment.ClockSettings {
-  /// As a change of a clock that runs: what is left out is left alone.
+  /// A change of a running clock; settings left out keep their values.
   fileprivate func patch() throws(DioramaTestingError) -> Environment.ClockPatch {
     Environment.ClockPatch(
       kind: kind, start: try start?.date(), rate: kind == .scaled ? rate : nil, timeZone: timeZone,
@@ -149,13 +148,13 @@ extension TestEnvironment.ClockSettings {
 }
 
 extension [String: TestEnvironment.Value?] {
-  /// As a merge patch; nil deletes.
+  /// A merge patch; nil removes a member.
   fileprivate func contractPatch(_ what: String) throws(DioramaTestingError) -> [String:
     ContractValue?]
   {
     let changed = try compactMapValues { $0 }.contractValues(what)
     var patch: [String: ContractValue?] = [:]
-    // A subscript would take nil for "no such member".
+    // Assigning nil by subscript would remove the member.
     for name in keys { patch.updateValue(changed[name], forKey: name) }
     return patch
   }

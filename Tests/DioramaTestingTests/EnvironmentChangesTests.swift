@@ -2,11 +2,11 @@ import DioramaTesting
 import Foundation
 import Testing
 
-@Suite("A running application")
-struct LiveTests {
+@Suite("Changes while an application runs")
+struct EnvironmentChangesTests {
   private let morning = TestEnvironment.ClockSettings.manual(at: "2018-10-08T09:00:00Z", timeZone: "Europe/London")
 
-  @Test("follows its test's hands on clock and toggles, step by step")
+  @Test("follow the test's clock moves and toggle updates, step by step")
   func session() async throws {
     let backend = try await Backend()
     let environment = try await TestEnvironment.provision(
@@ -17,7 +17,7 @@ struct LiveTests {
     try await app.wait(forOutput: "choose a PIN:")
     try await app.write("1234\n")
 
-    // One second before the session ends nobody wakes.
+    // One second before the session ends, no sleeper wakes.
     #expect(try await environment.clock.advance(by: .seconds(899), afterSleepers: 1).woken == 0)
     let move = try await environment.clock.advance(by: .seconds(1))
     #expect(move.woken == 1)
@@ -39,7 +39,7 @@ struct LiveTests {
     await backend.app.terminate()
   }
 
-  @Test("that does not come to its sleep is an error with what it said last")
+  @Test("fail with the last output if the application does not reach its sleep")
   func sleepless() async throws {
     let environment = try await TestEnvironment.provision(mode: .mock, clock: morning)
     let app = shell("echo busy; sleep 1000", in: .environment(environment))
@@ -54,7 +54,7 @@ struct LiveTests {
     await environment.end()
   }
 
-  @Test("cannot have its machine's time moved, nor time moved backwards")
+  @Test("cannot move a system clock, or move time backward")
   func refused() async throws {
     let environment = try await TestEnvironment.provision(mode: .mock, clock: .system)
     let error = await #expect(throws: DioramaTestingError.self) {

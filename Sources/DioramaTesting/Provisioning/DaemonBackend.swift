@@ -6,12 +6,12 @@ import Foundation
 import HTTPMessages
 import LaunchContract
 
-/// An environment in a daemon, whose owner is this process: it ends with us at the latest.
+/// An environment in a daemon. This process owns it, so it ends with the process at the latest.
 struct DaemonBackend: EnvironmentBackend {
-  /// What was last heard of it.
+  /// The environment's last known state.
   private struct Seen: Sendable {
     var contract: ProvisionedEnvironment.Contract
-    /// As a program of ours is to get it, with what is secret.
+    /// The contract for programs of this process, including secrets.
     var document: LaunchContract
   }
 
@@ -24,12 +24,12 @@ struct DaemonBackend: EnvironmentBackend {
   private let credentials: LaunchContract.Credentials?
   private let seen: Guarded<Seen>
 
-  /// Provisions it.
+  /// Provisions the environment.
   ///
   /// - Parameters:
   ///   - specification: the environment.
   ///   - ports: names of free ports.
-  ///   - home: the daemon's state folder; one is started where none runs.
+  ///   - home: the daemon's state folder; a daemon is started if none is running.
   /// - Throws: an `EnvironmentError`.
   init(
     _ specification: EnvironmentSpecification, ports: [String], home: DaemonHome
@@ -49,7 +49,7 @@ struct DaemonBackend: EnvironmentBackend {
 
   var mode: Mode { seen.withLock { Mode(rawValue: $0.document.mode) } ?? .once }
   var seed: String { seen.withLock { $0.document.seed } }
-  /// As its contract shows it to a program that starts now.
+  /// The time that the contract would show to a program launched now.
   var now: Date {
     get async throws(EnvironmentError) {
       try await refresh()
@@ -62,12 +62,12 @@ struct DaemonBackend: EnvironmentBackend {
     }
   }
 
-  func handover(in folder: () throws(EnvironmentError) -> String) throws -> Handover {
+  func launchParameters(in folder: () throws(EnvironmentError) -> String) throws -> LaunchParameters {
     let (contract, document) = seen.withLock { ($0.contract, $0.document) }
-    var handover = Handover(variables: contract.environment, arguments: contract.arguments)
-    // A file of the program's own, which goes with it, and not the daemon's, which stays as long as the environment.
-    handover.variables["DIORAMA_CONTRACT"] = try ContractWriter.deliver(document, folder: try folder()).value
-    return handover
+    var parameters = LaunchParameters(variables: contract.environment, arguments: contract.arguments)
+    // In a file of the program's own, which is removed with it. The daemon's file stays as long as the environment.
+    parameters.variables["DIORAMA_CONTRACT"] = try ContractWriter.deliver(document, folder: try folder()).value
+    return parameters
   }
 
   func refresh() async throws(EnvironmentError) {
@@ -91,7 +91,7 @@ struct DaemonBackend: EnvironmentBackend {
     }
     try await refresh()
     guard let now = RFC3339.parse(answer.now) else {
-      throw EnvironmentError(.inputOutput, "the daemon says that the clock shows '\(answer.now)', which is no instant")
+      throw EnvironmentError(.inputOutput, "the daemon returned the time '\(answer.now)', which is not a date")
     }
     return (now, answer.woken)
   }
@@ -122,7 +122,7 @@ struct DaemonBackend: EnvironmentBackend {
   ) throws(EnvironmentError) -> Seen {
     guard let contract = environment.contract, var document = contract.document else {
       throw EnvironmentError(
-        .inputOutput, "the daemon hands out no contract; restart it with this version: diorama serve --stop")
+        .inputOutput, "the daemon returned no contract; restart it with this version: diorama serve --stop")
     }
     document.credentials = credentials
     return Seen(contract: contract, document: document)
@@ -140,7 +140,7 @@ struct DaemonBackend: EnvironmentBackend {
 }
 
 extension EnvironmentError {
-  /// In the terms of an environment that lives here.
+  /// The same error as of an environment in this process.
   init(_ error: DaemonClientError) {
     guard case .refused(let status, let problem) = error.kind else {
       self.init(.noUpstream, error.message)
@@ -148,5 +148,42 @@ extension EnvironmentError {
     }
     let other: Kind = status == 400 || status == 422 ? .usage : .inputOutput
     self.init(problem.flatMap(Kind.init(name:)) ?? other, error.message)
+  }
+}
+
+/// The clients for the daemons that this process uses, shared by all tests.
+enum SharedDaemons {
+  private static let clients = Guarded<[String: DaemonClient]>([:])
+
+  /// Provisions an environment.
+  ///
+  /// - Parameters:
+  ///   - request: the environment.
+  ///   - home: the daemon's state folder; a daemon is started if none is running.
+  /// - Returns: the environment and its client.
+  /// - Throws: an `EnvironmentError`.
+  static func provision(
+    _ request: ProvisioningRequest, home: DaemonHome
+  ) async throws(EnvironmentError) -> (DaemonClient, ProvisionedEnvironment) {
+    do throws(DaemonClientError) {
+      if let client = clients.withLock({ $0[home.folder] }) {
+        do throws(DaemonClientError) {
+          return (client, try await client.provision(request))
+        } catch {
+          // An idle daemon exits, possibly since the last request.
+          guard error.kind == .dead else { throw error }
+        }
+      }
+      let new = try await DaemonStarter(home: home, program: program).connect()
+      clients.withLock { $0[home.folder] = new }
+      return (new, try await new.provision(request))
+    } catch {
+      throw EnvironmentError(error)
+    }
+  }
+
+  /// The `diorama` command, beside the tests or in PATH; nil if it is missing, and then no daemon can be started.
+  private static var program: String? {
+    try? Executable.find("diorama", path: ProcessInfo.processInfo.environment["PATH"])
   }
 }
