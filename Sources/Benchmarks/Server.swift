@@ -1,17 +1,17 @@
 import Foundation
 
-/// A running server of one of the two kinds.
+/// A running server.
 final class Server {
-  /// Such as `http://127.0.0.1:20013`.
+  /// The origin, such as `http://127.0.0.1:20013`.
   let origin: String
-  /// The processes that do the work: their CPU time counts.
+  /// The processes that do the work, whose CPU time counts.
   let workers: [Int32]
-  /// Requests answered since the start.
+  /// The number of requests since the start.
   var answered = 0
   private let process: Process
   private let input: Pipe?
 
-  /// Where it listens.
+  /// The port.
   var port: UInt16 { UInt16(origin.split(separator: ":").last ?? "") ?? 0 }
 
   init(origin: String, workers: [Int32], process: Process, input: Pipe?) {
@@ -21,16 +21,16 @@ final class Server {
     self.input = input
   }
 
-  /// `diorama run`, around a command that only says where the endpoint is and waits for the end of its input.
+  /// Runs `diorama run` with a command that prints the endpoint and waits for the end of its input.
   ///
   /// - Parameters:
-  ///   - command: diorama.
-  ///   - mode: as in `--mode`.
-  ///   - cassette: without the ending; nil where the mode needs none.
+  ///   - command: the `diorama` command.
+  ///   - mode: the value of `--mode`.
+  ///   - cassette: the path without extension; nil if the mode needs none.
   ///   - upstream: the backend.
-  ///   - words: where its report goes.
+  ///   - words: the file for its standard error.
   /// - Returns: the server, ready.
-  /// - Throws: ``BenchError`` when it does not come up.
+  /// - Throws: ``BenchError`` if it does not start.
   static func diorama(
     _ command: URL, mode: String, cassette: URL?, upstream: String, words: URL
   ) throws -> Server {
@@ -49,33 +49,33 @@ final class Server {
     process.standardError = try FileHandle(forWritingTo: words)
     try process.run()
     guard let line = output.fileHandleForReading.line(withPrefix: "endpoint ") else {
-      throw BenchError("diorama run does not come up: \(try String(contentsOf: words, encoding: .utf8))")
+      throw BenchError("diorama run did not start: \(try String(contentsOf: words, encoding: .utf8))")
     }
     let origin = String(line.dropFirst("endpoint ".count))
     return Server(origin: origin, workers: [process.processIdentifier], process: process, input: input)
   }
 
-  /// `diorama run` in replay, of a cassette whose backend is long gone.
+  /// Runs `diorama run` in replay, without a backend.
   static func diorama(_ command: URL, replaying cassette: URL) throws -> Server {
     try diorama(
       command, mode: "replay", cassette: cassette, upstream: "http://127.0.0.1:9",
       words: cassette.appendingPathExtension("words"))
   }
 
-  /// nginx with two workers that answers the same body to everything.
+  /// Runs nginx with two workers and the same response to every request.
   static func nginx(in scratch: Scratch) throws -> Server {
     try nginx("return", in: scratch, location: "return 200 '\(answer)';")
   }
 
-  /// nginx with two workers.
+  /// Runs nginx with two workers.
   ///
   /// - Parameters:
-  ///   - name: tells its files from those of others.
-  ///   - scratch: where these lie.
+  ///   - name: a name for its files.
+  ///   - scratch: the folder for its files.
   ///   - http: directives of its `http` block.
-  ///   - location: directives of its one `location`.
+  ///   - location: directives of its only `location`.
   /// - Returns: the server, ready.
-  /// - Throws: ``BenchError`` when it does not come up.
+  /// - Throws: ``BenchError`` if it does not start.
   static func nginx(_ name: String, in scratch: Scratch, http: String = "", location: String) throws -> Server {
     let port = try freePort()
     let configuration = scratch.file("\(name).conf")
@@ -108,7 +108,7 @@ final class Server {
     process.arguments = ["nginx", "-p", scratch.folder.path, "-e", "stderr", "-c", configuration.path]
     process.standardError = words
     try process.run()
-    // nginx listens by the time it starts its workers, and says so.
+    // nginx listens before it starts its workers, and logs their start.
     var workers: [Int32] = []
     while workers.count < 2,
       let line = words.fileHandleForReading.line(withPrefix: "", containing: "start worker process ")
@@ -121,7 +121,7 @@ final class Server {
     return Server(origin: "http://127.0.0.1:\(port)", workers: workers, process: process, input: nil)
   }
 
-  /// Ends it and waits for that.
+  /// Terminates the server and waits for its end.
   func stop() {
     if let input {
       try? input.fileHandleForWriting.close()
@@ -131,23 +131,23 @@ final class Server {
     process.waitUntilExit()
   }
 
-  /// CPU time of all workers so far, in seconds.
+  /// The CPU time of all workers, in seconds.
   func processorSeconds() throws -> Double {
     try workers.reduce(0) { try $0 + Readings.processorSeconds(of: $1) }
   }
 
-  /// RssAnon of all workers: what the program has allocated and touched.
+  /// RssAnon of all workers: allocated and used memory.
   func anonymousMegabytes() throws -> Double {
     try workers.reduce(0) { try $0 + Readings.anonymousMegabytes(of: $1) }
   }
 
-  /// VmHWM of all workers: the most memory that was ever resident, of files too.
+  /// VmHWM of all workers: peak resident memory, including files.
   func peakMegabytes() throws -> Double {
     try workers.reduce(0) { try $0 + Readings.megabytes("VmHWM", of: $1) }
   }
 }
 
-/// A port that was free a moment ago.
+/// A port that was free just now.
 func freePort() throws -> UInt16 {
   let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
   defer { close(descriptor) }
@@ -165,7 +165,7 @@ func freePort() throws -> UInt16 {
 }
 
 extension FileHandle {
-  /// Reads lines until one begins and contains as asked; nil at the end of the file.
+  /// Reads lines until one matches; nil at the end of the file.
   func line(withPrefix prefix: String, containing part: String = "") -> String? {
     var line: [UInt8] = []
     while let byte = try? read(upToCount: 1)?.first {
@@ -179,4 +179,87 @@ extension FileHandle {
     }
     return nil
   }
+}
+
+/// Figures from the kernel.
+enum Readings {
+  /// User and system time of all threads, in seconds: fields 14 and 15 of proc(5)'s `/proc/PID/stat`.
+  static func processorSeconds(of process: Int32) throws -> Double {
+    let text = try read("/proc/\(process)/stat")
+    // The second field is the program's name in parentheses and may contain spaces, so fields are counted from its end.
+    guard let end = text.lastIndex(of: ")") else { throw BenchError("/proc/\(process)/stat is not as expected") }
+    let fields = text[text.index(after: end)...].split(separator: " ")
+    guard fields.count > 12, let user = Double(fields[11]), let system = Double(fields[12]) else {
+      throw BenchError("/proc/\(process)/stat is not as expected")
+    }
+    return (user + system) / Double(sysconf(Int32(_SC_CLK_TCK)))
+  }
+
+  /// Anonymous resident memory, in megabytes of 1,000,000 bytes.
+  static func anonymousMegabytes(of process: Int32) throws -> Double { try megabytes("RssAnon", of: process) }
+
+  /// A field of proc(5)'s `/proc/PID/status`, in megabytes of 1,000,000 bytes.
+  static func megabytes(_ field: String, of process: Int32) throws -> Double {
+    for line in try read("/proc/\(process)/status").split(separator: "\n") where line.hasPrefix("\(field):") {
+      guard let kibibytes = line.split(separator: " ").compactMap({ Double($0) }).first else { break }
+      return kibibytes * 1024 / 1_000_000
+    }
+    throw BenchError("/proc/\(process)/status has no \(field)")
+  }
+
+  /// The limited resources of a process.
+  struct Resources {
+    var anonymousMegabytes: Double
+    var descriptors: Int
+    var threads: Int
+  }
+
+  static func resources(of process: Int32) throws -> Resources {
+    func entries(_ folder: String) throws -> Int {
+      do {
+        return try FileManager.default.contentsOfDirectory(atPath: "/proc/\(process)/\(folder)").count
+      } catch {
+        throw BenchError("cannot look into /proc/\(process)/\(folder): has the process ended?")
+      }
+    }
+    return Resources(
+      anonymousMegabytes: try anonymousMegabytes(of: process), descriptors: try entries("fd"),
+      threads: try entries("task"))
+  }
+
+  fileprivate static func read(_ path: String) throws -> String {
+    guard let data = FileManager.default.contents(atPath: path) else {
+      throw BenchError("cannot read \(path); this needs Linux and a running process")
+    }
+    return String(decoding: data, as: UTF8.self)
+  }
+}
+
+/// A line about the machine, without which the figures mean nothing.
+func machine() -> String {
+  let information = (try? Readings.read("/proc/cpuinfo")) ?? ""
+  let model = information.split(separator: "\n").first { $0.hasPrefix("model name") }?
+    .split(separator: ":").last.map { $0.trimmingCharacters(in: .whitespaces) }
+  let kernel = (try? Readings.read("/proc/sys/kernel/osrelease"))?.trimmingCharacters(in: .whitespacesAndNewlines)
+  let memory = ProcessInfo.processInfo.physicalMemory / 1_000_000_000
+  return """
+    machine: \(ProcessInfo.processInfo.activeProcessorCount) cores (\(model ?? "unknown")), \(memory) GB, \
+    Linux \(kernel ?? "unknown")
+    \(version(of: "nginx", "-v")) · \(version(of: "wrk", "-v"))
+    """
+}
+
+/// The first line of a tool's version.
+private func version(of tool: String, _ argument: String) -> String {
+  let process = Process()
+  let words = Pipe()
+  process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
+  process.arguments = [tool, argument]
+  process.standardOutput = words
+  process.standardError = words
+  guard (try? process.run()) != nil else { return "\(tool): unknown" }
+  let text = String(decoding: words.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
+  process.waitUntilExit()
+  let line = text.split(separator: "\n").first.map(String.init) ?? "\(tool): unknown"
+  return line.components(separatedBy: " [epoll]")[0]
 }

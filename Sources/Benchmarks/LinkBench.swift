@@ -3,12 +3,12 @@ import EnvironmentService
 import Foundation
 import LaunchContract
 
-/// What a test waits for when it changes the environment of an app in another process, and what that app pays for listening.
+/// The delay of a change in another process's environment, and the cost of listening for changes in that process.
 enum LinkBench {
   private static let rounds = 2_000
   private static let idleSeconds = 5.0
 
-  /// Measures and prints; false when a limit does not hold.
+  /// Measures and prints; false if a limit is exceeded.
   static func run() async throws -> Bool {
     say(machine())
     let service = try EnvironmentService(threads: 1)
@@ -17,7 +17,7 @@ enum LinkBench {
     let environment = try service.provision(specification)
     let app = try Follower(environment)
     defer { app.stop() }
-    guard let control = environment.contract.control else { throw BenchError("there is no control") }
+    guard let control = environment.contract.control else { throw BenchError("the contract has no control") }
     let connection = try ControlConnection(control)
     say("\nan app in another process, \(rounds) changes each; microseconds, median and 99th percentile\n")
     let peer = try await measured("one request over loopback") { _ in
@@ -34,13 +34,13 @@ enum LinkBench {
     let before = try Readings.processorSeconds(of: app.process.processIdentifier)
     try await Task.sleep(for: .seconds(idleSeconds))
     let share = (try Readings.processorSeconds(of: app.process.processIdentifier) - before) / idleSeconds
-    say(String(format: "\nthe app while nothing changes: %.2f %% of a processor", share * 100))
+    say(String(format: "\nthe idle app: %.2f %% of a processor", share * 100))
     _ = await environment.end()
     await service.stop()
     return isKept && share <= 0.01
   }
 
-  /// What the other process does: it sleeps again and again, a second of its own time each.
+  /// The other process: sleeps repeatedly, one second of its own time each.
   static func follow() async throws -> Bool {
     let controls = try AppControls.launch()
     say("ready")
@@ -54,7 +54,7 @@ enum LinkBench {
     for round in 0..<(rounds + rounds / 10) {
       let start = ContinuousClock.now
       try await body(round)
-      // The first ones warm up.
+      // The first rounds warm up.
       if round >= rounds / 10 { samples.append((ContinuousClock.now - start) / .microseconds(1)) }
     }
     samples.sort()
@@ -66,7 +66,7 @@ enum LinkBench {
     return (median, isKept)
   }
 
-  /// This program once more, as an app.
+  /// A second process of this program, as an app.
   private struct Follower {
     let process = Process()
 
@@ -80,7 +80,7 @@ enum LinkBench {
       process.standardOutput = output
       try process.run()
       guard output.fileHandleForReading.availableData == Data("ready\n".utf8) else {
-        throw BenchError("the app does not come up; build with --traits Controlled")
+        throw BenchError("the app did not start; build with --traits Controlled")
       }
     }
 

@@ -1,6 +1,6 @@
 import Foundation
 
-/// A kept connection to a port of this machine, for requests one after the other: what is measured is to be the server.
+/// A persistent loopback connection for sequential requests, with little overhead on the client's side.
 final class PlainConnection {
   private let descriptor: Int32
   private var buffer = [UInt8](repeating: 0, count: 65_536)
@@ -28,13 +28,13 @@ final class PlainConnection {
 
   deinit { close(descriptor) }
 
-  /// Sends a request and reads its whole answer.
+  /// Sends a request and reads the complete response.
   ///
   /// - Parameters:
-  ///   - head: request line and fields, without the length and the empty line.
-  ///   - body: what follows them.
+  ///   - head: the request line and header fields, without Content-Length and the empty line.
+  ///   - body: the body.
   /// - Returns: the status and the body.
-  /// - Throws: ``BenchError`` when the connection is cut.
+  /// - Throws: ``BenchError`` if the connection is closed.
   func exchange(_ head: String, body: [UInt8] = []) throws -> (status: Int, body: [UInt8]) {
     let request = Array("\(head)\r\nHost: 127.0.0.1:\(port)\r\nContent-Length: \(body.count)\r\n\r\n".utf8) + body
     var sent = 0
@@ -64,7 +64,7 @@ final class PlainConnection {
         let head = String(decoding: bytes[..<end.lowerBound], as: UTF8.self)
         let lines = head.components(separatedBy: "\r\n")
         guard let status = lines.first?.split(separator: " ").dropFirst().first.flatMap({ Int($0) }) else {
-          throw BenchError("no answer of HTTP: \(head)")
+          throw BenchError("the response is not HTTP: \(head)")
         }
         let field = lines.first { $0.lowercased().hasPrefix("content-length:") }
         let length = field.flatMap { Int($0.dropFirst("content-length:".count).trimmingCharacters(in: .whitespaces)) }
@@ -79,7 +79,7 @@ final class PlainConnection {
 
   private func more(_ bytes: inout [UInt8]) throws {
     let count = recv(descriptor, &buffer, buffer.count, 0)
-    guard count > 0 else { throw BenchError("the connection was closed before the answer was whole") }
+    guard count > 0 else { throw BenchError("the connection closed before the end of the response") }
     bytes += buffer[..<count]
   }
 }

@@ -1,12 +1,12 @@
 import Foundation
 
-/// Leases by the portserver protocol: `diorama serve` beside portpicker's own portserver.py, asked by one client.
+/// Leases with the portserver protocol: `diorama serve` beside portpicker's portserver.py, with one client.
 enum PortsBench {
-  /// A pool of each must last for all rounds.
+  /// The number of leases in a round. The pool must be large enough for all rounds.
   private static let leases = 1_500
   private static let rounds = 7
 
-  /// Measures and prints; false when the limit does not hold.
+  /// Measures and prints; false if the limit is missed.
   static func run(_ settings: Settings) throws -> Bool {
     say(machine())
     let scratch = try Scratch()
@@ -23,7 +23,7 @@ enum PortsBench {
     for round in 0...rounds {
       let theirs = try measure(peer.address)
       let ours = try measure(address)
-      // The first one warms up.
+      // The first round warms up.
       guard round > 0 else { continue }
       ratios.append(ours / theirs)
       say(
@@ -36,7 +36,7 @@ enum PortsBench {
     return isKept
   }
 
-  /// Takes leases for a process that ends afterwards.
+  /// Leases ports for a process that ends afterwards.
   private static func measure(_ address: String) throws -> Double {
     let owner = Process()
     owner.executableURL = URL(fileURLWithPath: "/bin/sleep")
@@ -49,12 +49,12 @@ enum PortsBench {
     let request = Array("\(owner.processIdentifier)\n".utf8)
     let start = ContinuousClock.now
     for _ in 0..<leases {
-      guard try ask(address, request) > 0 else { throw BenchError("\(address) has no port left") }
+      guard try ask(address, request) > 0 else { throw BenchError("\(address) has no free port") }
     }
     return Double(leases) / ((ContinuousClock.now - start) / .seconds(1))
   }
 
-  /// What portpicker's client does for a port.
+  /// Requests a port like portpicker's client.
   private static func ask(_ address: String, _ request: [UInt8]) throws -> Int {
     let descriptor = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0)
     defer { close(descriptor) }
@@ -71,5 +71,43 @@ enum PortsBench {
     var buffer = [UInt8](repeating: 0, count: 1024)
     let count = recv(descriptor, &buffer, buffer.count, 0)
     return Int(String(decoding: buffer[..<max(0, count)].prefix { $0 != UInt8(ascii: "\n") }, as: UTF8.self)) ?? 0
+  }
+}
+
+/// portserver.py, from the Python environment made by `Config/venv portpicker`.
+final class PeerPortserver {
+  let address: String
+  private let process = Process()
+
+  init(address: String, ports: String, scratch: Scratch) throws {
+    self.address = address
+    let folder = URL(fileURLWithPath: ".build/portpicker/bin")
+    let python = folder.appendingPathComponent("python")
+    guard FileManager.default.isExecutableFile(atPath: python.path) else {
+      throw BenchError("portserver.py is missing; run Config/venv portpicker in the package folder")
+    }
+    let words = scratch.file("portserver.log")
+    try Data().write(to: words)
+    process.executableURL = python
+    process.arguments = [
+      folder.appendingPathComponent("portserver.py").path, "--portserver_address", address,
+      "--portserver_static_pool", ports,
+    ]
+    process.standardError = try FileHandle(forWritingTo: words)
+    process.standardOutput = FileHandle.nullDevice
+    try process.run()
+    let deadline = ContinuousClock.now + .seconds(30)
+    while !(try String(contentsOf: words, encoding: .utf8)).contains("Serving on") {
+      guard process.isRunning, .now < deadline else {
+        throw BenchError("portserver.py did not start: \(try String(contentsOf: words, encoding: .utf8))")
+      }
+      usleep(10_000)
+    }
+  }
+
+  /// Terminates the process and waits for its end.
+  func stop() {
+    process.interrupt()
+    process.waitUntilExit()
   }
 }

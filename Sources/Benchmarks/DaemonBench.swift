@@ -1,13 +1,14 @@
 import ControlAPI
 import Foundation
+import LaunchContract
 
-/// What environments cost on one daemon: the time to provision one, its memory, and what is left when all have ended.
+/// The cost of environments in a daemon: the time to provision one, its memory, and leftovers after all have ended.
 enum DaemonBench {
   private static let count = 2_000
   private static let requests = 100
   private static let ports = "33000-48000"
 
-  /// Measures and prints; false when a limit does not hold.
+  /// Measures and prints; false if a limit is exceeded.
   static func run(_ settings: Settings) throws -> Bool {
     say(machine())
     let scratch = try Scratch(in: stateParent)
@@ -16,7 +17,7 @@ enum DaemonBench {
     let daemon = try DaemonProcess(settings.diorama, state: scratch.file("state"), ports: ports)
     defer { daemon.stop() }
     let connection = try PlainConnection(port: daemon.control)
-    // The first ones make what is made once: threads, pages, compiled statements.
+    // The first environments also create what all share: threads, pages, compiled statements.
     for id in try (0..<20).map({ _ in try provision(connection, daemon, cassette).id }) {
       try end(id, connection, daemon)
     }
@@ -37,7 +38,7 @@ enum DaemonBench {
 
     samples.sort()
     let kilobytes = (full.anonymousMegabytes - before.anonymousMegabytes) * 1e6 / 1024 / Double(count)
-    say("\n\(count) environments on one daemon, each with a port of its own and \(requests) requests answered\n")
+    say("\n\(count) environments in one daemon, each with one port and \(requests) requests\n")
     var isKept = true
     func claim(_ name: String, _ value: Double, _ limit: Double, _ unit: String) {
       isKept = isKept && value <= limit
@@ -53,7 +54,7 @@ enum DaemonBench {
     return isKept
   }
 
-  /// What is left, once the connections that clients have closed are gone on the daemon's side too.
+  /// The remaining resources, after the daemon has closed its side of the clients' connections.
   private static func settled(_ daemon: DaemonProcess, below before: Readings.Resources) throws -> Readings.Resources {
     let deadline = ContinuousClock.now + .seconds(10)
     while true {
@@ -63,7 +64,7 @@ enum DaemonBench {
     }
   }
 
-  /// The state is where a daemon has it by default: in memory, where the system has such a place.
+  /// The default location of a daemon's state: in memory, if the system has a memory file system.
   private static var stateParent: URL {
     let runtime = ProcessInfo.processInfo.environment["XDG_RUNTIME_DIR"].map { URL(fileURLWithPath: $0) }
     return runtime ?? URL(fileURLWithPath: FileManager.default.isWritableFile(atPath: "/dev/shm") ? "/dev/shm" : "/tmp")
@@ -78,7 +79,8 @@ enum DaemonBench {
       "POST /v1/environments HTTP/1.1\r\nAuthorization: Bearer \(daemon.token)\r\nContent-Type: application/json",
       body: Array(body.utf8))
     guard answer.status == 201 else {
-      throw BenchError("provisioning answers \(answer.status): \(String(decoding: answer.body, as: UTF8.self))")
+      throw BenchError(
+        "provisioning failed with status \(answer.status): \(String(decoding: answer.body, as: UTF8.self))")
     }
     return answer.body
   }
@@ -96,13 +98,60 @@ enum DaemonBench {
     let connection = try PlainConnection(port: UInt16(port))
     for index in 0..<requests {
       let answer = try connection.exchange("GET \(path(index % 10)) HTTP/1.1")
-      guard answer.status == 200 else { throw BenchError("environment \(environment.id) answers \(answer.status)") }
+      guard answer.status == 200 else {
+        throw BenchError("environment \(environment.id) responded with \(answer.status)")
+      }
     }
   }
 
   private static func end(_ id: String, _ connection: PlainConnection, _ daemon: DaemonProcess) throws {
     let answer = try connection.exchange(
       "DELETE /v1/environments/\(id) HTTP/1.1\r\nAuthorization: Bearer \(daemon.token)")
-    guard answer.status == 200 else { throw BenchError("the end of \(id) answers \(answer.status)") }
+    guard answer.status == 200 else { throw BenchError("ending \(id) failed with status \(answer.status)") }
+  }
+}
+
+/// A separate `diorama serve` with its own state folder and ports.
+final class DaemonProcess {
+  let id: Int32
+  let control: UInt16
+  let token: String
+  private let process = Process()
+
+  /// - Parameters:
+  ///   - command: the command `diorama`.
+  ///   - state: the state folder.
+  ///   - ports: the port pool, such as `20000-32767`.
+  ///   - portserver: the address for the portserver protocol; empty to turn it off.
+  /// - Throws: ``BenchError`` if it does not start.
+  init(_ command: URL, state: URL, ports: String, portserver: String = "") throws {
+    let output = Pipe()
+    process.executableURL = command
+    process.arguments = [
+      "serve", "--state", state.path, "--ports", ports, "--portserver-address", portserver, "--log-level", "warning",
+    ]
+    process.standardOutput = output
+    process.standardInput = FileHandle.nullDevice
+    try process.run()
+    id = process.processIdentifier
+    var line = Data()
+    while line.last != UInt8(ascii: "\n"), let byte = try output.fileHandleForReading.read(upToCount: 1), !byte.isEmpty
+    {
+      line += byte
+    }
+    guard let ready = try? JSONDecoder().decode(ReadyLine.self, from: line),
+      let port = URL(string: ready.control)?.port.flatMap(UInt16.init(exactly:))
+    else {
+      throw BenchError("diorama serve did not start; run \(command.path) serve to see why")
+    }
+    let file = try Data(contentsOf: URL(fileURLWithPath: ready.tokenFile))
+    control = port
+    token = try JSONDecoder().decode(ControlFile.self, from: file).token.revealed
+  }
+
+  /// Terminates the process and waits for its end.
+  func stop() {
+    process.terminate()
+    process.waitUntilExit()
   }
 }

@@ -1,29 +1,30 @@
 import Foundation
 
-/// One run of wrk.
+/// A run of wrk.
 struct Load {
   let script: URL
   let connections: Int
   let seconds: Int
 
-  /// Writes a script that asks for one interaction after the other and prints the results as numbers.
+  /// Writes a wrk script that cycles through the interactions and prints the results as numbers.
   static func writeScript(cyclingThrough size: Int, in scratch: Scratch) throws -> URL {
     let path = path(0).replacingOccurrences(of: "/0/", with: "/%d/")
     return try writeScript(
       "cycle-\(size)", count: size, request: #"wrk.format("GET", string.format("\#(path)", i))"#, in: scratch)
   }
 
-  /// Writes a script that sends one request after the other and prints the results as numbers.
+  /// Writes a wrk script that cycles through requests and prints the results as numbers.
   ///
-  /// Every thread begins at another place. The requests are made beforehand: building them would cost wrk more than sending them.
+  /// Each thread starts at a different request. The requests are built in advance, because building one costs wrk more
+  /// than sending it.
   ///
   /// - Parameters:
-  ///   - name: of the script.
-  ///   - count: how many requests there are.
-  ///   - request: Lua that makes the one with the number `i`.
-  ///   - scratch: where it is put.
+  ///   - name: the name of the script.
+  ///   - count: the number of requests.
+  ///   - request: Lua code for the request with the number `i`.
+  ///   - scratch: the folder for the script.
   /// - Returns: the script.
-  /// - Throws: when it cannot be written.
+  /// - Throws: an error if the script cannot be written.
   static func writeScript(_ name: String, count: Int, request: String, in scratch: Scratch) throws -> URL {
     let script = scratch.file("\(name).lua")
     try Data(
@@ -57,13 +58,13 @@ struct Load {
     return script
   }
 
-  /// Loads the server for so long that it is warm: WireMock runs on a JVM, and has not one answer in its first second
-  /// where it looks through a thousand stubs.
+  /// Runs load until the server is warm. WireMock runs on a JVM, and may not respond in the first second if it searches
+  /// a thousand stubs.
   func warm(_ server: Server) {
     _ = try? Load(script: script, connections: connections, seconds: max(seconds, 5)).run(against: server)
   }
 
-  /// Loads the server and reads its CPU time before and after.
+  /// Runs load, and reads the server's CPU time before and after.
   func run(against server: Server) throws -> Sample {
     let process = Process()
     let output = Pipe()
@@ -79,12 +80,12 @@ struct Load {
     process.waitUntilExit()
     let used = try server.processorSeconds() - before
     guard let line = text.split(separator: "\n").first(where: { $0.hasPrefix("result ") }) else {
-      throw BenchError("wrk gave no result; is it installed? Config/bootstrap bench installs it")
+      throw BenchError("wrk printed no result; install it with Config/bootstrap bench")
     }
     let numbers = line.split(separator: " ").dropFirst().compactMap { Double($0) }
-    guard numbers.count == 5, numbers[0] > 0 else { throw BenchError("wrk got no answer from \(server.origin)") }
+    guard numbers.count == 5, numbers[0] > 0 else { throw BenchError("wrk got no response from \(server.origin)") }
     guard numbers[4] == 0 else {
-      throw BenchError("\(Int(numbers[4])) requests to \(server.origin) failed: the figures would mean nothing")
+      throw BenchError("\(Int(numbers[4])) requests to \(server.origin) failed, so the figures are invalid")
     }
     server.answered += Int(numbers[0])
     return Sample(
@@ -93,18 +94,18 @@ struct Load {
   }
 }
 
-/// What one round showed.
+/// The results of a round.
 struct Sample {
-  /// Requests a second.
+  /// Requests per second.
   var rate: Double
   /// Latency of the median request, in microseconds.
   var median: Double
   /// Latency of the 99th percentile, in microseconds.
   var slowest: Double
-  /// The server's CPU time a request, in microseconds.
+  /// The server's CPU time per request, in microseconds.
   var processor: Double
 
-  /// Each figure's median on its own.
+  /// The median of each figure.
   static func median(of samples: [Sample]) -> Sample {
     func middle(_ figure: (Sample) -> Double) -> Double {
       let sorted = samples.map(figure).sorted()

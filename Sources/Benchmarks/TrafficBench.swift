@@ -1,12 +1,12 @@
 import Foundation
 
-/// Replay, proxy and recording beside nginx, WireMock and mitmproxy, all in one run.
+/// Replay, proxying and recording beside nginx, WireMock and mitmproxy, in one run.
 struct TrafficBench {
   private let settings: Settings
   private let scratch: Scratch
   private let verdicts = Verdicts()
 
-  /// Measures and prints; false when a limit does not hold.
+  /// Measures and prints; false if a limit is exceeded.
   static func run(_ settings: Settings) throws -> Bool {
     let scratch = try Scratch()
     defer { scratch.remove() }
@@ -20,7 +20,7 @@ struct TrafficBench {
     return bench.verdicts.hold()
   }
 
-  /// One plain answer.
+  /// A single response.
   private func replay() throws {
     let nginx = try Server.nginx(in: scratch)
     defer { nginx.stop() }
@@ -51,7 +51,7 @@ struct TrafficBench {
     verdicts.atLeast(40, "rate beside mitmproxy", medians, "diorama", "mitmproxy", \.rate)
   }
 
-  /// One of a thousand by its JSON.
+  /// One of a thousand responses, by JSON.
   private func orders() throws {
     let diorama = try Server.diorama(settings.diorama, replaying: try Orders.cassette(in: scratch))
     defer { diorama.stop() }
@@ -65,7 +65,7 @@ struct TrafficBench {
     verdicts.atLeast(2, "rate beside WireMock, JSON among a thousand", medians, "diorama", "WireMock", \.rate)
   }
 
-  /// Bodies of all sizes.
+  /// Bodies of several sizes.
   private func bodies() throws {
     let bodies = try SizedBodies(in: scratch)
     let nginx = try Server.nginx("sized", in: scratch, http: "sendfile on;", location: "root \(bodies.folder.path);")
@@ -82,7 +82,7 @@ struct TrafficBench {
     }
   }
 
-  /// Past a live backend: forwarded only, and recorded.
+  /// With a live backend: proxied, and recorded.
   private func forwarding() throws {
     let backend = try Server.nginx("backend", in: scratch, location: "return 200 '\(answer)';")
     defer { backend.stop() }
@@ -117,7 +117,7 @@ struct TrafficBench {
     try latency(backend: backend, nginx: nginx, proxy: proxy)
   }
 
-  /// What a proxy adds when it is not at its limit.
+  /// The delay added by a proxy below its limit.
   private func latency(backend: Server, nginx: Server, proxy: Server) throws {
     let load = PacedLoad(rate: 2_000, seconds: settings.seconds, path: path(0))
     var added: (nginx: [Double], proxy: [Double]) = ([], [])
@@ -133,5 +133,83 @@ struct TrafficBench {
     let ours = added.proxy.sorted()[added.proxy.count / 2]
     say(String(format: "\nat 2,000 requests/s, added at p99: nginx %.3f ms, diorama %.3f ms", theirs, ours))
     verdicts.add(ours < 1, String(format: "proxy adds %.3f ms at p99, at 2,000 requests/s (below 1)", ours))
+  }
+}
+
+/// Several servers under the same load, in alternating rounds.
+struct Contest {
+  /// A server.
+  struct Contestant {
+    let name: String
+    let server: Server
+  }
+
+  let title: String
+  let script: URL
+  let contestants: [Contestant]
+
+  /// Measures and prints a table.
+  ///
+  /// - Returns: the medians, by name.
+  func measure(_ settings: Settings, connections: Int = 32) throws -> [String: Sample] {
+    // Beside faster servers, a peer may get no processor time for a whole second.
+    let load = Load(script: script, connections: connections, seconds: max(settings.seconds, 2))
+    var samples: [String: [Sample]] = [:]
+    for contestant in contestants { load.warm(contestant.server) }
+    for _ in 0..<settings.rounds {
+      for contestant in contestants {
+        do {
+          samples[contestant.name, default: []].append(try load.run(against: contestant.server))
+        } catch {
+          throw BenchError("\(title), \(contestant.name): \(error)")
+        }
+      }
+    }
+    let medians = samples.mapValues(Sample.median(of:))
+    say("\n\(title), \(connections) connections")
+    say("                       requests/s    p50 µs    p99 µs  CPU µs/request   memory MB  diorama's rate  CPU")
+    for contestant in contestants {
+      guard let sample = medians[contestant.name], let ours = medians["diorama"] else { continue }
+      let name = contestant.name.padding(toLength: 20, withPad: " ", startingAt: 0)
+      say(
+        name
+          + String(
+            format: "%13.0f %9.0f %9.0f %15.2f %11.1f %14.2f× %4.2f×", sample.rate, sample.median, sample.slowest,
+            sample.processor, try contestant.server.anonymousMegabytes(), ours.rate / sample.rate,
+            ours.processor / sample.processor))
+    }
+    return medians
+  }
+}
+
+/// Limits and their figures.
+final class Verdicts {
+  private var all: [(kept: Bool, text: String)] = []
+
+  func add(_ kept: Bool, _ text: String) { all.append((kept, text)) }
+
+  /// Requires one figure to be at least a multiple of another.
+  func atLeast(
+    _ limit: Double, _ what: String, _ medians: [String: Sample], _ ours: String, _ theirs: String,
+    _ figure: KeyPath<Sample, Double>
+  ) {
+    let ratio = (medians[ours]?[keyPath: figure] ?? .nan) / (medians[theirs]?[keyPath: figure] ?? .nan)
+    add(ratio >= limit, String(format: "%@: %.2f times (at least %.1f)", what, ratio, limit))
+  }
+
+  /// Requires one figure to be at most a multiple of another.
+  func atMost(
+    _ limit: Double, _ what: String, _ medians: [String: Sample], _ ours: String, _ theirs: String,
+    _ figure: KeyPath<Sample, Double>
+  ) {
+    let ratio = (medians[ours]?[keyPath: figure] ?? .nan) / (medians[theirs]?[keyPath: figure] ?? .nan)
+    add(ratio <= limit, String(format: "%@: %.2f times (at most %.1f)", what, ratio, limit))
+  }
+
+  /// Prints each limit; false if one is missed.
+  func hold() -> Bool {
+    say("")
+    for verdict in all { say((verdict.kept ? "kept    " : "BROKEN  ") + verdict.text) }
+    return all.allSatisfy(\.kept)
   }
 }

@@ -1,9 +1,9 @@
 import Foundation
 import HTTPMessages
 
-/// Requests at a steady rate, whatever the server does: what one waits for is counted from when it was due.
+/// Requests at a constant rate, whatever the server does. A request's time is counted from when it was due.
 ///
-/// wrk sends the next request when the last was answered, so that a slow answer delays those that would have waited for it.
+/// wrk sends the next request after the last response, so a slow response delays and hides the ones behind it.
 struct PacedLoad {
   let rate: Int
   let seconds: Int
@@ -11,9 +11,9 @@ struct PacedLoad {
 
   private static let connections = 16
 
-  /// Loads a server.
+  /// Runs load on a server.
   ///
-  /// - Returns: the 99th percentile of what the requests took, in milliseconds.
+  /// - Returns: the 99th percentile of the requests' times, in milliseconds.
   func slowest(of server: Server) throws -> Double {
     let outcome = Guarded<(times: [Double], failure: BenchError?)>(([], nil))
     let done = DispatchGroup()
@@ -52,7 +52,7 @@ struct PacedLoad {
   }
 }
 
-/// What one thread does with its connection.
+/// The work of a thread with its connection.
 private struct Sender: @unchecked Sendable {
   let connection: PlainConnection
   let path: String
@@ -60,13 +60,13 @@ private struct Sender: @unchecked Sendable {
   let gap: Double
   let count: Int
 
-  /// The seconds that each request took.
+  /// The time of each request, in seconds.
   func run() throws -> [Double] {
     var times: [Double] = []
     for index in 0..<count {
       let due = first + Double(index) * gap
       var time = timespec(tv_sec: Int(due), tv_nsec: Int((due - due.rounded(.down)) * 1e9))
-      // What is due already is sent at once.
+      // An overdue request is sent at once.
       while clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &time, nil) == EINTR {}
       let status = try connection.exchange("GET \(path) HTTP/1.1").status
       guard status == 200 else { throw BenchError("an answer has status \(status)") }
