@@ -68,7 +68,7 @@ struct DaemonBackendTests {
     let daemon = try await RunningDaemon()
     let run = try await NestedRun.start("Samples/killed", variables: ["DIORAMA_DAEMON": daemon.folder])
     try await run.wait(forOutput: /application .*\n/)
-    #expect(try await daemon.diorama("env", "list").contains("is killed while its application runs"))
+    #expect(try await daemon.diorama("env", "list").contains("is killed while its application is running"))
     kill(try #require(run.processIdentifier), SIGKILL)
     try await run.wait(for: .killed(signal: SIGKILL))
     // The daemon checks its owners periodically, without a notification.

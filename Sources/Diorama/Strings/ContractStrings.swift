@@ -21,7 +21,7 @@
       _ strings: LaunchContract.Strings, seed: String, connection: ControlConnection?, reporter: UsageReporter?
     ) throws(DioramaError) {
       guard strings.policy != .report || connection != nil else {
-        throw DioramaError(.contract, "launch contract: strings.policy is report, but there is no control to report to")
+        throw DioramaError(.contract, "launch contract: strings.policy is report, which requires control")
       }
       policy = strings.policy
       derivation = StringDerivation(seed: seed)

@@ -243,8 +243,8 @@ extension MutantStore: CustomStringConvertible, CustomReflectable {
   }
 }
 
-/// A rendezvous of two callers, one of which acts between the other's check and write. Waits for a millisecond only,
-/// because most calls have no second caller.
+/// Lets a second caller act between a caller's check and its write. Waits for at most a millisecond, because most calls
+/// have no second caller.
 private final class Pair: @unchecked Sendable {
   private let condition = NSCondition()
   private var waiting = 0

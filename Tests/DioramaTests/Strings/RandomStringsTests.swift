@@ -35,7 +35,7 @@ struct IntegerTests {
       "id": [.init(value: "33b5dc9e", parameters: .uuid(version4: false))],
     ]).strings
     let error = #expect(throws: DioramaError.self) { try strings.integer("age", in: 18...99) }
-    let words = #"'100' recorded for the key "age", ordinal 0, is no integer in 18…99"#
+    let words = #"'100' recorded for the key "age", ordinal 0, is not a valid integer in 18…99"#
     #expect(error?.description.contains(words) == true)
     #expect(throws: DioramaError.self) { try strings.uuid("id") }
   }
