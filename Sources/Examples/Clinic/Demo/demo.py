@@ -137,7 +137,7 @@ def main():
         if run.status != 0 or not same or not complete:
             fail(f"{run.name} differs from the recording:\n{run.said()}")
 
-    step("5. Why the clock must stand still: the same replay with today's date.")
+    step("5. Why the clock has to stand still: the same replay under today's clock.")
     awake = Run("awake", "replay", "--clock", "system")
     print(shown(awake.words))
     print(awake.said())
