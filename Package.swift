@@ -105,6 +105,9 @@ let package = Package(
     .executableTarget(name: "FollowingApp", dependencies: ["Diorama"], path: "Tests/FollowingApp"),
     // A program whose user defaults tests look at from outside.
     .executableTarget(name: "DefaultsProbe", dependencies: ["Diorama"], path: "Tests/DefaultsProbe"),
+    // Checks credential stores with many threads.
+    .target(
+      name: "CredentialConcurrency", dependencies: ["Diorama", "DioramaTesting"], path: "Tests/CredentialConcurrency"),
     // What throws bytes at the parsers: make fuzz builds it with libFuzzer.
     .target(
       name: "FuzzedParsers",
@@ -119,9 +122,12 @@ let package = Package(
     .testTarget(name: "LaunchContractTests", dependencies: ["LaunchContract"]),
     .testTarget(
       name: "DioramaTests",
-      dependencies: ["TestSupport", "DefaultsProbe", "Diorama", "DioramaTesting", "LaunchContract"]),
+      dependencies: [
+        "TestSupport", "CredentialConcurrency", "DefaultsProbe", "Diorama", "DioramaTesting", "LaunchContract",
+      ]),
     .testTarget(
-      name: "DioramaSecretServiceTests", dependencies: ["TestSupport", "DioramaSecretService", "DioramaTesting"]),
+      name: "DioramaSecretServiceTests",
+      dependencies: ["TestSupport", "CredentialConcurrency", "DioramaSecretService", "DioramaTesting"]),
     .testTarget(
       name: "ClinicTests",
       dependencies: ["TestSupport", "DioramaTesting", "Clinic", "ClinicBackend", "LaunchContract"]),

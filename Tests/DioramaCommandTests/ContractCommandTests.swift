@@ -84,7 +84,7 @@ struct ContractCommandTests {
       (#"{"version": 1, "endpoints": {"api": "nowhere"}}"#, "endpoints.api: 'nowhere'"),
       (#"{"version": 1, "control": {"url": "ftp://x", "token": "t"}}"#, "control.url: 'ftp://x'"),
       (#"{"version": 1, "control": {"url": "http://127.0.0.1:1/", "token": "a b"}}"#, "control.token"),
-      (#"{"version": 1, "strings": {"policy": "report"}}"#, "no control to report to"),
+      (#"{"version": 1, "strings": {"policy": "report"}}"#, "which requires control"),
       (#"{"version": 1, "strings": {"policy": "replay", "file": "/no/store"}}"#, "the string store /no/store"),
       (#"{"version": 1, "credentials": {"store": "disk"}}"#, "credentials.store"),
       (#"{"version": 1, "credentials": {"faults": [{"fault": "bad"}]}}"#, "credentials.faults.0.fault"),

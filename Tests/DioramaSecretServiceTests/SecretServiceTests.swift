@@ -1,4 +1,5 @@
 #if os(Linux)
+  import CredentialConcurrency
   import Diorama
   import DioramaTesting
   import DioramaSecretService
@@ -30,7 +31,7 @@
       }
     }
 
-    @Test("mixed calls by 16 threads get the answers, and end in the state, that a model predicts")
+    @Test("mixed calls by 16 threads are linearizable")
     func concurrent() async throws {
       try await withKeyring { keyring in
         let run = ConcurrentRun(threads: 16, operations: 800, sharedAccounts: 16)
@@ -90,7 +91,7 @@
       }
     }
 
-    @Test("an app brings the store for its live world")
+    @Test("an app uses its own store without a contract")
     func launch() async throws {
       try await withKeyring { keyring in
         let controls = try AppControls.launch(
