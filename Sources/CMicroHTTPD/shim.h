@@ -2,6 +2,9 @@
 // What Swift cannot import as it is gets a static inline function here: libmicrohttpd's variadic functions, and the
 // Linux calls that the C library hides from Swift (or shows only to those who define _GNU_SOURCE, which breaks debug
 // builds: hence the `extern` declarations).
+#if !__has_include(<microhttpd.h>)
+#error "libmicrohttpd is missing. Debian, Ubuntu: apt-get install libmicrohttpd-dev. Homebrew: brew install libmicrohttpd"
+#endif
 #include <microhttpd.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
