@@ -7,7 +7,7 @@ let package = Package(
   products: [
     .library(name: "Diorama", targets: ["Diorama"]),
     .library(name: "DioramaTesting", targets: ["DioramaTesting"]),
-    // A product of its own, so that nobody links libsecret by accident.
+    // A product of its own, so that no app links libsecret by accident.
     .library(name: "DioramaSecretService", targets: ["DioramaSecretService"]),
     .executable(name: "diorama", targets: ["DioramaCommand"]),
     .executable(name: "clinic", targets: ["Clinic"]),

@@ -17,11 +17,11 @@ FEW = {
     "outside_package": [],
     "hostile": [],
     "inert": [],
-    "large": ["--megabytes", "64"],
+    "large": ["--megabytes", "40"],
     "canary": [],
-    "daemon_soak": [],
-    "api_fuzz": [],
-    "hostile_fuzz": ["--seconds", "20"],
+    "daemon_soak": ["--minutes", "0.2"],
+    "api_fuzz": ["--calls", "400"],
+    "hostile_fuzz": ["--seconds", "10"],
     "importers": [],
     "killed": ["--rounds", "6"],
     "streams": [],
@@ -29,7 +29,7 @@ FEW = {
     "matching": [],
     "traces": ["--rounds", "10"],
     "api_crowd": [],
-    "leases": ["--generations", "2"],
+    "leases": ["--generations", "2", "--processes", "24"],
     "daemon_examples": [],
     "disk": [],
     "daemon_disk": [],
@@ -56,11 +56,9 @@ FULL = dict(
     api_crowd=["--soak"],
     daemon_soak=["--soak"],
     leases=["--generations", "10"],
-    hostile_fuzz=["--seconds", "600"],
     outside_package=["--build-system", "native", "swiftbuild"],
+    hostile_fuzz=["--seconds", "600"],
 )
-# These measure how long a client waits, or how much memory a loaded daemon takes: they run with nothing beside them.
-ALONE = ["api_crowd", "daemon_soak"]
 
 
 class Run:
@@ -95,10 +93,8 @@ def main():
     scripts = {name: words for name, words in scripts.items() if not options.scripts or name in options.scripts}
 
     started = time.monotonic()
-    together = [name for name in scripts if name not in ALONE]
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
-        first = list(pool.map(lambda name: Run(name, scripts[name]), together))
-    first += [Run(name, scripts[name]) for name in scripts if name in ALONE]
+        first = list(pool.map(lambda name: Run(name, scripts[name]), scripts))
     # A script that fails runs once more, alone. If it passes then, it is flaky: reported, but no reason to fail the run.
     again = {run.name: Run(run.name, scripts[run.name]) for run in first if not run.passed}
     failed = [name for name, run in again.items() if not run.passed]

@@ -17,7 +17,7 @@ enum Messages {
     let (target, rest) = line(bytes[...])
     let (type, body) = line(rest)
     func text(_ bytes: ArraySlice<UInt8>) -> String { String(decoding: bytes, as: UTF8.self) }
-    // Recorded is much the same, only cut: what differs has to be said of any two bodies.
+    // Mostly like the recorded body, only cut. Whatever the two bodies are, their differences must be found.
     let recorded = Interaction(
       upstream: "api", startedAt: "", milliseconds: 0,
       request: RecordedRequest(

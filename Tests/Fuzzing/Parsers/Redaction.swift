@@ -17,7 +17,7 @@ enum Redaction {
     let (type, body) = Messages.line(rest)
     var rules = try RedactionRules(decoding: Data(text))
     _ = try rules.compiled(from: "fuzzed")
-    // One that takes for ever is given up by the clock: at another place each time.
+    // A pattern that takes too long is given up by the clock, each time at another place.
     if !rules.patterns.isEmpty { rules.patterns = ["sk_live_[A-Za-z0-9]+"] }
     let redactor = Redactor([credential], token: "t0k3n-of-this", rules: try rules.compiled(from: "fuzzed"))
     let headers: Headers = ["Content-Type": String(decoding: type, as: UTF8.self)]
