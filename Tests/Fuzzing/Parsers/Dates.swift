@@ -18,7 +18,7 @@ enum Dates {
         for byte in bytes { pieces += stream.push([byte]) }
         pieces += stream.finish()
         precondition(pieces == whole, "a body is another one when it comes byte by byte")
-        precondition(!stream.keepsLength || whole.count == bytes.count, "a body changes its length though keepsLength is true")
+        precondition(!stream.keepsLength || whole.count == bytes.count, "a body changes its length against keepsLength")
       }
       let target = String(decoding: bytes, as: UTF8.self)
       _ = shifter.reversed.target(shifter.target(target))
