@@ -3,7 +3,7 @@ import EnvironmentService
 import Foundation
 import HTTPMessages
 
-/// Redaction rules, and bodies out of which they take something, wherever those are cut.
+/// Redacts bodies by fuzzed rules, cut into pieces at every place.
 enum Redaction {
   /// Longer ones are not cut at each place: that takes the square of their length.
   private static let limit = 512
