@@ -61,11 +61,18 @@ FULL = dict(
 )
 
 
+def say(text):
+    sys.stdout.write(text)
+    sys.stdout.flush()
+
+
 class Run:
     """One run of a script: whether it passed, what it printed, and how long it took."""
 
     def __init__(self, name, words):
         started = time.monotonic()
+        title = " ".join([name, *words])
+        say(f"acceptance: running {title}\n")
         script = [sys.executable, support.HERE / f"{name}.py", *words]
         process = subprocess.Popen(script, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         output = process.stdout.read()
@@ -78,8 +85,7 @@ class Run:
         text = output.decode(errors="replace")
         self.last = [line[:600] for line in text.rstrip().splitlines()[-6:]]
         # In one piece, since another script is running.
-        sys.stdout.write(f"acceptance: {' '.join([name, *words])}\n{text}")
-        sys.stdout.flush()
+        say(f"acceptance: output of {title}\n{text}")
 
 
 def main():

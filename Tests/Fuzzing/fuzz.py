@@ -42,7 +42,9 @@ def build():
     command += ["--product", "Fuzzing", "-Xswiftc", "-DFUZZING", "-Xswiftc", f"-sanitize-coverage={COVERAGE}"]
     command += ["-Xlinker", runtime(), "-Xlinker", "-lstdc++" if sys.platform == "linux" else "-lc++"]
     print("fuzz: building the parsers for libFuzzer", flush=True)
-    done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    # Package.swift looks at PWD.
+    variables = dict(os.environ, PWD=str(ROOT))
+    done = subprocess.run(command, cwd=ROOT, env=variables, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     if done.returncode != 0:
         # The linker prints a warning for each function of the sanitizer.
         print("\n".join(line for line in done.stdout.splitlines() if "Cannot export local" not in line))
