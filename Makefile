@@ -17,9 +17,6 @@ FUZZ_SECONDS ?= 60
 export SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH ?= 8
 # The leak check reports leaks even in `swift test` of an empty package.
 export ASAN_OPTIONS ?= detect_leaks=0
-# A debug build for make needs no index, which takes a quarter of the time. The compiler keeps its objects when a plain
-# `swift build` follows: the option does not count as a change of flags.
-BUILD = $(SWIFT) build --disable-index-store
 # The virtual environments of the acceptance scripts.
 VENVS = httpbin openfeature portpicker importers websockets schemathesis pytest
 
@@ -34,18 +31,18 @@ ready:
 
 build: ready ## Builds everything (debug)
 	@echo "make: building"
-	@$(BUILD)
+	@$(SWIFT) build
 
 demo: ready ## Records an app, stops its backend, replays it eight times in parallel
 	@echo "make: building diorama and the clinic (the first time takes some minutes)"
-	@$(BUILD)
+	@$(SWIFT) build
 	@echo "make: running the demo"
 	@python3 Sources/Examples/Clinic/Demo/demo.py
 
 test: ready ## Runs the unit tests, then the acceptance scripts with few rounds
 	@Config/bootstrap test
 	@echo "make: building diorama and its tests (the first time takes some minutes)"
-	@Config/venv $(VENVS) & venvs=$$!; $(BUILD) --build-tests && wait $$venvs
+	@Config/venv $(VENVS) & venvs=$$!; $(SWIFT) build --build-tests && wait $$venvs
 	@echo "make: running the tests"
 	@Config/unit-tests $(SWIFT) test --skip-build
 	@echo "make: running the acceptance scripts with few rounds (make soak runs them in full)"
@@ -61,13 +58,13 @@ test-thread: ready ## Runs the unit tests under the thread sanitizer, without th
 	@Config/bootstrap test
 	@echo "make: running the tests under the thread sanitizer, but for these of single-threaded code: $(ONE_THREAD)"
 	@TSAN_OPTIONS="suppressions=$(CURDIR)/Config/tsan-suppressions" Config/unit-tests \
-		$(SWIFT) test --sanitize=thread --scratch-path .build/thread --disable-index-store --skip '$(ONE_THREAD)'
+		$(SWIFT) test --sanitize=thread --scratch-path .build/thread --skip '$(ONE_THREAD)'
 
 # All of them: every target uses unsafe pointers or C, or tests through one that does.
 test-address: ready ## Runs the unit tests under the address sanitizer
 	@Config/bootstrap test
 	@echo "make: running the tests under the address sanitizer"
-	@Config/unit-tests $(SWIFT) test --sanitize=address --scratch-path .build/address --disable-index-store
+	@Config/unit-tests $(SWIFT) test --sanitize=address --scratch-path .build/address
 
 fuzz: ready ## Fuzzes each parser with libFuzzer; FUZZ_SECONDS=60
 	@python3 Tests/Fuzzing/fuzz.py $(FUZZ_SECONDS)
@@ -75,7 +72,7 @@ fuzz: ready ## Fuzzes each parser with libFuzzer; FUZZ_SECONDS=60
 soak: ready bench-build ## Runs the tests of guarantees 10,000 times, all scripts in full, benchmarks with limits
 	@Config/venv $(VENVS)
 	@echo "make: building diorama and its tests"
-	@$(BUILD) --build-tests
+	@$(SWIFT) build --build-tests
 	@echo "make: testing the clock's guarantees, 10,000 times each"
 	@DIORAMA_ROUNDS=10000 $(SWIFT) test --skip-build --filter 'DioramaTests\.(PromiseTests|ReadingTests)'
 	@echo "make: drawing random values for a hundred keys on sixteen threads, 1,000 times"

@@ -58,6 +58,7 @@ FULL = dict(
     leases=["--generations", "10"],
     outside_package=["--build-system", "native", "swiftbuild"],
     hostile_fuzz=["--seconds", "600"],
+    inert=["--optimized"],
 )
 
 
