@@ -7,7 +7,7 @@ let package = Package(
   products: [
     .library(name: "Diorama", targets: ["Diorama"]),
     .library(name: "DioramaTesting", targets: ["DioramaTesting"]),
-    // A product of its own, so that nobody links libsecret by accident.
+    // A product of its own, so that no app links libsecret by accident.
     .library(name: "DioramaSecretService", targets: ["DioramaSecretService"]),
     .executable(name: "diorama", targets: ["DioramaCommand"]),
     .executable(name: "clinic", targets: ["Clinic"]),
@@ -21,7 +21,7 @@ let package = Package(
     // System libraries: one module map and one commented shim each.
     .systemLibrary(
       name: "CLibUUID", pkgConfig: "uuid",
-      providers: [.apt(["uuid-dev"]), .brew(["ossp-uuid"])]),
+      providers: [.apt(["uuid-dev"])]),
     .systemLibrary(
       name: "CMicroHTTPD", pkgConfig: "libmicrohttpd",
       providers: [.apt(["libmicrohttpd-dev"]), .brew(["libmicrohttpd"])]),
@@ -173,15 +173,20 @@ let package = Package(
   swiftLanguageModes: [.v6]
 )
 
-// One loop over all targets, so that none can forget: strict imports keep C types from leaking, and a
-// warning is an error everywhere.
-for target in package.targets where target.type != .system {
+// Warnings are errors only when `swift` runs in this folder. A package that depends on Diorama compiles it with
+// -suppress-warnings, which `--build-system swiftbuild` does not combine with -warnings-as-errors. The shell sets PWD, so
+// `make` and a plain `swift build` pass the same flags and share what they have built. `make lint` checks the result.
+let isRootPackage = Context.environment["PWD"] == Context.packageDirectory
+let strictSettings: [SwiftSetting] = isRootPackage ? [.treatAllWarnings(as: .error)] : []
+
+// One loop, so that no target is left out. SwiftPM rejects settings on plugins and system libraries.
+for target in package.targets where [.regular, .executable, .test].contains(target.type) {
   target.swiftSettings =
-    (target.swiftSettings ?? []) + [
-      .enableUpcomingFeature("ExistentialAny"),
-      .enableUpcomingFeature("MemberImportVisibility"),
+    (target.swiftSettings ?? []) + strictSettings + [
+      // C types do not leak out of the module that imports them.
       .enableUpcomingFeature("InternalImportsByDefault"),
+      .enableUpcomingFeature("MemberImportVisibility"),
+      .enableUpcomingFeature("ExistentialAny"),
       .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
-      .treatAllWarnings(as: .error),
     ]
 }

@@ -1,6 +1,9 @@
 #pragma once
 // What Swift cannot import as it is gets a static inline function here: curl's setters and getters are variadic,
 // so there is one function for each type of argument.
+#if !__has_include(<curl/curl.h>)
+#error "libcurl is missing. Debian, Ubuntu: apt-get install libcurl4-openssl-dev. Homebrew: brew install curl"
+#endif
 #include <curl/curl.h>
 #include <stdint.h>
 #include <unistd.h>

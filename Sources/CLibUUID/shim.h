@@ -1,5 +1,8 @@
 #pragma once
 // What Swift cannot import as it is gets a static inline function here.
+#if !__has_include(<uuid/uuid.h>)
+#error "libuuid is missing. Debian, Ubuntu: apt-get install uuid-dev. macOS: part of Xcode's SDK"
+#endif
 #include <uuid/uuid.h>
 
 // uuid_generate(3): fills `out` (16 bytes) with the version 5 UUID of `length` bytes at `name` in the name space

@@ -2,6 +2,9 @@
 // What Swift cannot import as it is gets a static inline function here: libmicrohttpd's variadic functions, and the
 // Linux calls that the C library hides from Swift (or shows only to those who define _GNU_SOURCE, which breaks debug
 // builds: hence the `extern` declarations).
+#if !__has_include(<microhttpd.h>)
+#error "libmicrohttpd is missing. Debian, Ubuntu: apt-get install libmicrohttpd-dev. Homebrew: brew install libmicrohttpd"
+#endif
 #include <microhttpd.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -132,7 +135,7 @@ static inline enum MHD_Result diorama_check_field(
     check->hosts++;
     while (length > 0 && (value[length - 1] == ' ' || value[length - 1] == '\t')) length--;
     check->is_host_valid = length > 0;
-    // uri-host and port (RFC 9110, 7.2): nothing that another reader could take for the end of either.
+    // uri-host and port (RFC 9110, 7.2): no character that another parser could treat as the end of either.
     for (size_t index = 0; index < length; index++) {
       unsigned char byte = (unsigned char)value[index];
       if (byte <= 0x20 || byte == 0x7F || strchr("\"#,/<>?@\\^`{|}", byte)) check->is_host_valid = 0;
@@ -257,7 +260,7 @@ static inline int64_t diorama_milliseconds_since_data(int descriptor) {
   return info.tcpi_last_data_recv;
 }
 
-// Bytes that have come to a socket and that nobody has read; 0 where that is not known.
+// The bytes that a socket has received and not yet read; 0 if that is not known.
 static inline int diorama_unread(int descriptor) {
   int count = 0;
   return ioctl(descriptor, FIONREAD, &count) == 0 ? count : 0;

@@ -1,6 +1,9 @@
 #pragma once
 // What Swift cannot import as it is gets a static inline function here: GObject's variadic makers, its macros, and a
 // subclass, for which C needs a function of its own.
+#if !__has_include(<libsecret/secret.h>)
+#error "libsecret is missing. Debian, Ubuntu: apt-get install libsecret-1-dev. Homebrew: brew install libsecret"
+#endif
 #include <gio/gio.h>
 #include <libsecret/secret.h>
 
