@@ -31,6 +31,7 @@ FEW = {
     "hostile": [],
     "hostile_fuzz": ["--seconds", "20"],
     "daemon_examples": [],
+    "documentation": [],
     "api_fuzz": [],
     "api_crowd": [],
     "daemon_soak": [],
