@@ -7,8 +7,8 @@ A code block fenced as `console` is a session: a line that begins with `$ ` is a
 one shell, in order, in one empty folder. Blocks that cannot run here are fenced as `sh` or `text`, without a prompt.
 
 - `…` stands for any text within a line, a line of `…` alone for any number of lines.
-- Ports of 127.0.0.1, instants, HTTP dates, seconds (`0.09 s`), numbers of ten or more digits, UUIDs and addresses of
-  example.com made of random characters differ from run to run: any other of the same kind will do. For instants with
+- Ports of 127.0.0.1, instants, HTTP dates, seconds (`0.09 s`), numbers of ten or more digits, JSON Web Tokens, UUIDs and
+  addresses of example.com made of random characters differ from run to run: any other of the same kind will do. For instants with
   a fraction, UUIDs and e-mail addresses, what is the same in the document has to be the same in the run.
 - `$ cat FILE` makes the file with the content that is shown, if there is none yet; `.sh` and `.py` are executable.
 - The addresses in UPSTREAMS stand for servers that this script starts.
@@ -18,13 +18,16 @@ The script also follows the links between the documents, and looks whether optio
 they name exist.
 """
 
+import base64
 import contextlib
+import hmac
 import http.server
 import json
 import os
 import pathlib
 import re
 import shlex
+import signal
 import subprocess
 import sys
 import threading
@@ -48,6 +51,7 @@ KINDS = [
     ("second", r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:Z|\+00:00)", False),
     ("date", r"[A-Z][a-z]{2}, \d\d [A-Z][a-z]{2} \d{4} \d\d:\d\d:\d\d GMT", False),
     ("uuid", r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", True),
+    ("jwt", r"\beyJ[\w-]+\.[\w-]+\.[\w-]+", False),
     ("email", r"\b[a-z0-9]{8,12}@example\.com", True),
     ("port", r"(?<=127\.0\.0\.1:)(?!808\d\b)\d{4,5}", False),
     ("seconds", r"\b\d+\.\d\d s\b", False),
@@ -109,9 +113,12 @@ def slots(release):
 
 def session(handler, body):
     """Slots of 2018 and a login that lasts an hour, for recordings of which the dates are moved."""
+    encoded = [base64.urlsafe_b64encode(part).rstrip(b"=") for part in (b'{"alg":"HS256"}', b'{"sub":"ann","exp":1538992800}')]
+    signature = hmac.digest(b"not-a-real-key", b".".join(encoded), "sha256")
+    token = b".".join([*encoded, base64.urlsafe_b64encode(signature).rstrip(b"=")]).decode()
     content = {
         "now": "2018-10-08T09:00:00+00:00", "next_slot": "2018-10-09T09:00:00+00:00", "expires_at": 1538992800,
-        "born": "1980-05-04T00:00:00Z",
+        "born": "1980-05-04T00:00:00Z", "token": token,
     }
     expires = "Mon, 08 Oct 2018 10:00:00 GMT"
     headers = [("Content-Type", "application/json"), ("Set-Cookie", f"session=s; Path=/; Expires={expires}")]
@@ -191,15 +198,24 @@ def run(all_commands, folder, home, real):
     tools.mkdir(exist_ok=True)
     if not (tools / "diorama").exists():
         (tools / "diorama").symlink_to(support.binary("diorama"))
-        (tools / "python").symlink_to(support.python("websockets"))
+        # Not a link: a virtual environment is found by the path of its interpreter.
+        (tools / "python").write_text(f'#!/bin/sh\nexec {support.python("websockets")} "$@"\n')
+        (tools / "python").chmod(0o755)
     environment.update(
         PATH=f"{tools}:{environment['PATH']}", DIORAMA_HOME=str(home), TZ="Etc/UTC", LANG="en_GB.UTF-8", LC_ALL="C.UTF-8")
-    script_file = folder.parent / "session.sh"
+    script_file, output = folder.parent / "session.sh", folder.parent / "output"
     script_file.write_text(text, encoding="utf-8")
-    ended = subprocess.run(
-        ["bash", str(script_file)], cwd=folder, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT, timeout=300)
-    printed = ended.stdout.decode(errors="replace").replace(str(folder), "…")
+    # Into a file: what a session leaves in the background would keep a pipe open.
+    with output.open("wb") as file:
+        shell = subprocess.Popen(
+            ["bash", str(script_file)], cwd=folder, env=environment, stdin=subprocess.DEVNULL, stdout=file,
+            stderr=subprocess.STDOUT, start_new_session=True)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            shell.wait(support.PATIENCE)
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(shell.pid, signal.SIGKILL)
+        shell.wait()
+    printed = output.read_bytes().decode(errors="replace").replace(str(folder), "…")
     for shown, address in real.items():
         printed = printed.replace(address, shown)
     outputs = [[]]
@@ -281,7 +297,8 @@ class Document:
             return 0
         named = [address for address in UPSTREAMS if any(address in block[2] for block in self.blocks)]
         real = {address: f"127.0.0.1:{port(servers(address))}" for address in named}
-        place = folder / re.sub(r"\W", "-", self.name) / "session"
+        # A short path: the daemon's socket lies below.
+        place = folder / self.path.stem[:20] / "session"
         place.mkdir(parents=True)
         home = place.parent / "state"
         outputs = run(all_commands, place, home, real)
