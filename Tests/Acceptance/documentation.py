@@ -358,7 +358,7 @@ def headings(text):
 
 def check_architecture(checks):
     """Each path that the article on the architecture names exists, and holds the type beside it."""
-    rows = re.findall(r"`(\w[\w.]*)` \(`(\w[^`]*)`\)", ARCHITECTURE.read_text(encoding="utf-8"))
+    rows = re.findall(r"`(\w[\w.]*)`\s\(`(\w[^`]*)`\)", ARCHITECTURE.read_text(encoding="utf-8"))
     checks.that(len(rows) > 10, "the article on the architecture names types and their files", rows)
     for name, path in rows:
         file = support.ROOT / "Sources" / path
@@ -367,7 +367,7 @@ def check_architecture(checks):
 
 
 def known_options():
-    """All options in the help of all commands, and the few of `make` and of tests that documents name."""
+    """All options in the help of all commands, and this script's."""
     words = ["run", "serve", "env", "port", "cassette", "contract", "strings"]
     deeper = {
         "env": ["list", "show", "create", "update", "report", "delete"], "port": ["list", "release"],
@@ -377,7 +377,7 @@ def known_options():
     for word in words:
         texts += [support.diorama(word, "--help").stdout]
         texts += [support.diorama(word, more, "--help").stdout for more in deeper.get(word, [])]
-    return set(re.findall(r"--[a-z][a-z-]*", " ".join(texts))) | {"--help"}
+    return set(re.findall(r"--[a-z][a-z-]*", " ".join(texts))) | {"--help", "--update"}
 
 
 def main():
