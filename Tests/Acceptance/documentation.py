@@ -14,8 +14,8 @@ one shell, in order, in one empty folder. Blocks that cannot run here are fenced
 - The addresses in UPSTREAMS stand for servers that this script starts.
 
 --update writes what was printed into the documents, but keeps lines that match; --print shows what was printed.
-The script also follows the links between the documents, and looks whether options, make targets, source files and types that
-they name exist.
+The script also follows the links between the documents, and looks whether options, make targets, packages, source files,
+types and tests that they name exist.
 """
 
 import base64
@@ -350,6 +350,20 @@ class Document:
             checks.that(target in targets, f"{self.name}: make {target} is a target")
 
 
+def check_tests(checks, document):
+    """Each test that a document names in a table exists: `Suite`, `Suite.function` or `script.py`, perhaps `: function`."""
+    rows = re.findall(r"^\|.*\|$", document.text, re.MULTILINE)
+    for name in {name for row in rows for name in re.findall(r"`(\w+Tests(?:\.\w+)?|\w+\.py(?:: \w+)?)`", row)}:
+        place, _, function = name.replace(": ", ".", 1).replace(".py", "", 1).partition(".")
+        kind = "py" if ".py" in name else "swift"
+        files = [file for file in support.ROOT.glob("Tests/**/*." + kind) if kind == "swift" or file.stem == place]
+        texts = [file.read_text(encoding="utf-8") for file in files]
+        found = [text for text in texts if kind == "py" or re.search(rf"(?:struct|class|extension|enum) {place}\b", text)]
+        if function:
+            found = [text for text in found if re.search(rf"(?:func|def) {function}\b", text)]
+        checks.that(found, f"{document.name}: {name} is a test")
+
+
 def headings(text):
     """The anchors of a document's headings, as GitHub makes them."""
     titles = re.findall(r"^#+ (.*)$", FENCE.sub("", text), re.MULTILINE)
@@ -364,6 +378,15 @@ def check_architecture(checks):
         file = support.ROOT / "Sources" / path
         found = file.exists() and re.search(rf"\b{re.escape(name.split('.')[-1])}\b", file.read_text(encoding="utf-8"))
         checks.that(found, f"{name} is in Sources/{path}")
+
+
+def check_packages(checks, readme):
+    """The README lists the system packages that Config/system-packages has."""
+    listed = (support.ROOT / "Config/system-packages").read_text(encoding="utf-8")
+    needed = set(re.findall(r"^apt: *(\S+)", listed, re.MULTILINE))
+    command = re.search(r"apt-get install ((?:[^\n]*\\\n)*[^\n]*)", readme)
+    named = set(command[1].replace("\\", " ").split()) if command else set()
+    checks.that(named == needed, "the README lists the packages of Config/system-packages", named ^ needed)
 
 
 def known_options():
@@ -404,9 +427,11 @@ def main():
     targets = set(re.findall(r"^([a-z-]+):", (support.ROOT / "Makefile").read_text(), re.MULTILINE))
     for document in documents:
         document.check_text(checks, options, targets)
+        check_tests(checks, document)
         if document.path == README:
             lines = len(document.text.splitlines())
             checks.that(lines <= README_LINES, f"the README has at most {README_LINES} lines", lines)
+            check_packages(checks, document.text)
         if document.path == ARCHITECTURE:
             check_architecture(checks)
     checks.say(f"{len(documents)} documents, {count} commands")
