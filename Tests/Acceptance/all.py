@@ -32,6 +32,7 @@ FEW = {
     "hostile_fuzz": ["--seconds", "20"],
     "daemon_examples": [],
     "documentation": [],
+    "swift_snippets": [],
     "api_fuzz": [],
     "api_crowd": [],
     "daemon_soak": [],
