@@ -26,7 +26,7 @@ struct File { let name: String }
 enum Plan: CaseIterable { case basic, full }
 enum Theme: String { case light, dark }
 struct Location: Codable, Sendable { static let london = Location() }
-let controls = try! AppControls.launch(), strings = controls.strings
+let controls = try! AppControls.launch(), strings = controls.strings, clock = controls.clock
 nonisolated(unsafe) var token = ""
 let key = "", start = Date(), london = TimeZone(identifier: "Europe/London")!
 let all: [Slot] = [], files: [File] = [], registry = [1, 2], api = API(), screen = Screen()
