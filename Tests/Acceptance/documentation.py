@@ -37,6 +37,7 @@ import support
 
 README = support.ROOT / "README.md"
 ARTICLES = sorted(support.ROOT.glob("Sources/*/*.docc/*.md"))
+THREATS = support.ROOT / "Sources/Daemon/THREATS.md"
 ARCHITECTURE = support.ROOT / "Sources/DioramaTesting/DioramaTesting.docc/Architecture.md"
 README_LINES = 200
 # Reference pages that are generated, and checked by what generates them.
@@ -66,6 +67,7 @@ class Board(http.server.BaseHTTPRequestHandler):
     """Departures as server-sent events, with pauses."""
 
     protocol_version = "HTTP/1.1"
+    wbufsize = -1  # the first event leaves with the head: no time passes between them
 
     def do_GET(self):
         self.send_response(200)
@@ -76,6 +78,7 @@ class Board(http.server.BaseHTTPRequestHandler):
             time.sleep(pause)
             event = f"data: {text}\n\n".encode()
             self.wfile.write(b"%x\r\n%s\r\n" % (len(event), event))
+            self.wfile.flush()
         self.wfile.write(b"0\r\n\r\n")
 
     def log_message(self, *_):
@@ -434,6 +437,7 @@ def main():
             check_packages(checks, document.text)
         if document.path == ARCHITECTURE:
             check_architecture(checks)
+    check_tests(checks, Document(THREATS))
     checks.say(f"{len(documents)} documents, {count} commands")
     checks.end()
 
