@@ -375,8 +375,14 @@ def headings(text):
 
 def check_architecture(checks):
     """Each path that the article on the architecture names exists, and holds the type beside it."""
-    rows = re.findall(r"`(\w[\w.]*)`\s\(`(\w[^`]*)`\)", ARCHITECTURE.read_text(encoding="utf-8"))
+    text = ARCHITECTURE.read_text(encoding="utf-8")
+    rows = re.findall(r"`(\w[\w.]*)`\s\(`(\w[^`]*)`\)", text)
     checks.that(len(rows) > 10, "the article on the architecture names types and their files", rows)
+    sources = "\n".join(file.read_text(encoding="utf-8") for file in support.ROOT.glob("Sources/**/*.swift"))
+    drawing = re.search(r"^```text\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)[1]
+    for name in sorted(set(re.findall(r"\b[A-Z][a-z]+[A-Z]\w+", drawing)) - {"URLs"}):
+        found = re.search(rf"(?:struct|class|enum|actor|protocol) {name}\b", sources)
+        checks.that(found, f"{name} in the drawing of the architecture is a type")
     for name, path in rows:
         file = support.ROOT / "Sources" / path
         found = file.exists() and re.search(rf"\b{re.escape(name.split('.')[-1])}\b", file.read_text(encoding="utf-8"))
