@@ -7,9 +7,10 @@ A code block fenced as `console` is a session: a line that begins with `$ ` is a
 one shell, in order, in one empty folder. Blocks that cannot run here are fenced as `sh` or `text`, without a prompt.
 
 - `…` stands for any text within a line, a line of `…` alone for any number of lines.
-- Ports of 127.0.0.1, instants, HTTP dates, seconds (`0.09 s`), numbers of ten or more digits, JSON Web Tokens, UUIDs and
-  addresses of example.com made of random characters differ from run to run: any other of the same kind will do. For instants with
-  a fraction, UUIDs and e-mail addresses, what is the same in the document has to be the same in the run.
+- Ports of 127.0.0.1 (after that, or where a line begins), instants, HTTP dates, seconds (`0.09 s`), numbers of ten or more
+  digits, JSON Web Tokens, UUIDs, and e-mail addresses of random characters differ from run to run: any other of the same
+  kind matches. Ports where a line begins, instants, UUIDs, and e-mail addresses that are equal in the document have to be
+  equal in the run.
 - `$ cat FILE` makes the file with the content that is shown, if there is none yet; `.sh` and `.py` are executable.
 - The addresses in UPSTREAMS stand for servers that this script starts.
 
@@ -48,13 +49,13 @@ FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 # What differs from run to run: a name, how it looks, and whether equal values have to stay equal.
 KINDS = [
     ("any", r"…", False),
-    ("instant", r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d+(?:Z|\+00:00)", True),
-    ("second", r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:Z|\+00:00)", False),
+    ("instant", r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|\+00:00)", True),
     ("date", r"[A-Z][a-z]{2}, \d\d [A-Z][a-z]{2} \d{4} \d\d:\d\d:\d\d GMT", False),
     ("uuid", r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", True),
     ("jwt", r"\beyJ[\w-]+\.[\w-]+\.[\w-]+", False),
     ("email", r"\b[a-z0-9]{8,12}@example\.com", True),
     ("port", r"(?<=127\.0\.0\.1:)(?!808\d\b)\d{4,5}", False),
+    ("lease", r"^[23]\d{4}\b", True),
     ("seconds", r"\b\d+\.\d\d s\b", False),
     ("long", r"\b\d{10,}\b", False),
 ]
