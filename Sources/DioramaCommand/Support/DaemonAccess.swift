@@ -1,3 +1,4 @@
+import CassetteChecks
 import DaemonClient
 import EnvironmentService
 import Foundation

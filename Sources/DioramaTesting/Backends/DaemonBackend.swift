@@ -1,3 +1,4 @@
+import CassetteChecks
 import ControlAPI
 import DaemonClient
 import Diorama

@@ -1,3 +1,4 @@
+import Transforms
 import Cassettes
 
 /// Bodies and targets whose dates are moved.

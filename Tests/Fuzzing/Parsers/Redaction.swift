@@ -1,3 +1,4 @@
+import Transforms
 import ControlAPI
 import EnvironmentService
 import Foundation
@@ -7,8 +8,7 @@ import HTTPMessages
 enum Redaction {
   /// Longer ones are not cut at each place: that takes the square of their length.
   private static let limit = 512
-  private static let credential = EnvironmentSpecification.Credential(
-    service: "clinic", account: "anna", secret: Array("s3cr\"t/7".utf8))
+  private static let credential = (name: "clinic/anna", secret: Array("s3cr\"t/7".utf8))
 
   /// - Parameter bytes: a line with the rules, a line with the `Content-Type`, then the body.
   /// - Throws: what is wrong with the rules.
