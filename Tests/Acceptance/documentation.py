@@ -380,6 +380,11 @@ def check_architecture(checks):
     rows = re.findall(r"`(\w[\w.]*)`\s\(`(\w[^`]*)`\)", text)
     checks.that(len(rows) > 10, "the article on the architecture names types and their files", rows)
     sources = "\n".join(file.read_text(encoding="utf-8") for file in support.ROOT.glob("Sources/**/*.swift"))
+    package = (support.ROOT / "Package.swift").read_text(encoding="utf-8")
+    targets = re.findall(r"\.(?:executableT|t)arget\(\s*name: \"(\w+)\"", package)
+    folders = {name: support.ROOT / "Sources" / name for name in targets}
+    for name in sorted(name for name, at in folders.items() if at.exists() and not (at / "module.modulemap").exists()):
+        checks.that(f"`{name}`" in text, f"the article on the architecture has the module {name}")
     drawing = re.search(r"^```text\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)[1]
     for name in sorted(set(re.findall(r"\b[A-Z][a-z]+[A-Z]\w+", drawing)) - {"URLs"}):
         found = re.search(rf"(?:struct|class|enum|actor|protocol) {name}\b", sources)
