@@ -40,6 +40,8 @@ FEW = {
     "daemon_killed": ["--rounds", "4"],
     "activation": [],
     "strangers": [],
+    "documentation": [],
+    "swift_snippets": [],
     "portpicker_client": [],
     "clinic": ["--rounds", "2", "--copies", "4"],
     "openfeature": [],

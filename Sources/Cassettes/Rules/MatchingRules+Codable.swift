@@ -30,7 +30,7 @@ extension MatchingRules: Codable {
       return rules
     } catch let error as ContractError {
       throw CassetteError(
-        name: name, problem: error.problem, advice: "mend the rules; the README has all that a rule can say")
+        name: name, problem: error.problem, advice: "fix the rules; the documentation, Matching.md, lists all members")
     } catch {
       throw CassetteError(
         name: name, problem: "it is no JSON (\(error))", advice: "write rules such as {\"rules\": []}")
