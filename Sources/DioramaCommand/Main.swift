@@ -88,10 +88,11 @@ struct Main {
       strings   print values of the string algorithm uuid5-v1
       version   print the version
 
-    Every command has --help. The first of these runs records; later ones replay:
+    Every command has --help. To begin, run this: the first run records, later ones
+    replay:
 
-      diorama run --cassette Cassettes/first --upstream api=https://api.example.com \\
-        -- ./my-test
+      diorama run --cassette Cassettes/first \\
+        --upstream api=https://api.example.com -- ./my-test
 
     """
 }

@@ -200,7 +200,7 @@ struct CassetteConversionTests {
     #expect(try folder.read("out.har") == before)
     expectOneLine(
       try await Diorama.run("cassette", "export", cassette, "--as", "wiremock", "--to", folder.file("one.json")),
-      status: 64, naming: "has 2 backends")
+      status: 64, naming: "has 2 upstreams")
     expectOneLine(
       try await Diorama.run("cassette", "export", cassette, "--as", "har", "--to", folder.path), status: 73,
       naming: "is a folder")

@@ -82,7 +82,7 @@ struct StandardErrorTests {
     await upstream.stop()
     #expect(outcome.status == 0)
     #expect(outcome.text == "200 /a 1\n")
-    #expect(folder.names == ["report", "booking.har", "booking.strings.json"])
+    #expect(folder.names == ["booking.har", "booking.strings.json", "report"])
     let log = try #require(try folder.json("booking.har")["log"] as? [String: Any])
     #expect((log["entries"] as? [Any])?.count == 1)
     #expect(try folder.json("report")["ok"] as? Bool == true)
