@@ -9,7 +9,7 @@ struct DaemonBackendTests {
   @Test(
     "passes the same tests as an environment in the test process",
     arguments: [
-      "TraitTests", "RecordingTests", "LiveTests", "CredentialTests", "XCTestCaseTests",
+      "TraitTests", "RecordingTests", "EnvironmentChangesTests", "CredentialTests", "XCTestCaseTests",
     ])
   func suites(_ suite: String) async throws {
     let daemon = try await RunningDaemon()

@@ -107,7 +107,7 @@ struct TestRunTests {
     #expect(!passed)
     #expect(
       text.contains(
-        "XCTestSamples.swift:\(XCTestSamples.line): error: XCTestSamples.testMissing : failed - replay failed"),
+        "Samples.swift:\(XCTestSamples.line): error: XCTestSamples.testMissing : failed - replay failed"),
       "\(text)")
   }
 }

@@ -20,7 +20,7 @@ struct TraitTests {
     #expect(contract.toggles == ["a": .int(1), "b": .int(1)])
     #expect(contract.seed == "suite")
     #expect(contract.mode == "mock")
-    #expect(contract.environment.name == "TraitTests/holds for every test of its suite")
+    #expect(contract.environment.name == "TraitTests/applies to every test of its suite")
     #expect(contract.ports["debug"] == (try TestEnvironment.current.port("debug")))
   }
 

@@ -38,7 +38,7 @@ struct DeadlineTests {
     #expect(try clock.advance(by: .seconds(30)) == 1)
     let error = await #expect(throws: DioramaError.self) { try await task.value }
     #expect(error?.kind == .deadline)
-    #expect(error?.description == "the work was not done within 30.0 seconds")
+    #expect(error?.description == "the work did not end within 30.0 seconds")
     #expect(names.values == ["CancellationError()"])
     #expect(clock.sleeperCount == 0)
   }

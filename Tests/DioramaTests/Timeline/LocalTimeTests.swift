@@ -59,7 +59,7 @@ struct LocalTimeTests {
     }
     let error = #expect(throws: DioramaError.self) { try local.date(in: zone) }
     #expect(
-      error?.description.contains("\(local) is \(instants[0] == "-" ? "skipped" : "shown twice") in \(name)") == true)
+      error?.description.contains("\(local) \(instants[0] == "-" ? "is skipped" : "occurs twice") in \(name)") == true)
   }
 
   @Test(
