@@ -1,8 +1,8 @@
 import HTTPMessages
 import Testing
 
-@Suite("Frames of a WebSocket")
-struct WebSocketReaderTests {
+@Suite("WebSocket frames")
+struct WebSocketTests {
   private static func read(
     _ bytes: [UInt8], isMasked: Bool = false, limit: Int = 1 << 20, piece: Int = .max
   ) throws -> [WebSocketMessage] {
@@ -25,8 +25,8 @@ struct WebSocketReaderTests {
 
   private static func text(_ text: String) -> WebSocketMessage { WebSocketMessage(.text, Array(text.utf8)) }
 
-  // RFC 6455, 5.7, gives these to the byte.
-  @Test("are read as the RFC's examples say")
+  // The examples of RFC 6455, 5.7.
+  @Test("reads the examples of the RFC")
   func examples() throws {
     let hello: [UInt8] = [0x81, 0x05, 0x48, 0x65, 0x6C, 0x6C, 0x6F]
     let masked: [UInt8] = [0x81, 0x85, 0x37, 0xFA, 0x21, 0x3D, 0x7F, 0x9F, 0x4D, 0x51, 0x58]
@@ -39,7 +39,7 @@ struct WebSocketReaderTests {
   }
 
   @Test(
-    "of any length come back as they were, in any pieces",
+    "reads back messages of any length, in any pieces",
     arguments: [0, 1, 125, 126, 65_535, 65_536, 70_000], [1000, 3, Int.max])
   func lengths(count: Int, piece: Int) throws {
     let message = WebSocketMessage(.binary, [UInt8](repeating: 0xA5, count: count))
@@ -48,13 +48,13 @@ struct WebSocketReaderTests {
     #expect(try Self.read(pair.flatMap { $0.frame(mask: 0xDEAD_BEEF) }, isMasked: true, piece: piece) == pair)
   }
 
-  @Test("let a ping in between the fragments of a message")
+  @Test("accepts a ping between the fragments of a message")
   func interleaved() throws {
     let bytes: [UInt8] = [0x01, 0x01, 0x61, 0x89, 0x01, 0x21, 0x80, 0x01, 0x62]
     #expect(try Self.read(bytes) == [WebSocketMessage(.ping, [0x21]), Self.text("ab")])
   }
 
-  @Test("of an end have its code and as much of a reason as a frame holds")
+  @Test("writes a close code and truncates a long reason")
   func close() throws {
     let long = WebSocketMessage.close(1008, String(repeating: "é", count: 100))
     #expect(try Self.read(long.frame()) == [long])
@@ -64,7 +64,7 @@ struct WebSocketReaderTests {
   }
 
   @Test(
-    "that RFC 6455 does not allow are refused",
+    "rejects frames that RFC 6455 forbids",
     arguments: [
       [0xC1, 0x00], [0x83, 0x00], [0x8B, 0x00], [0x09, 0x00], [0x89, 0x7E, 0x00, 0x7E], [0x80, 0x00],
       [0x01, 0x00, 0x01, 0x00], [0x81, 0x80, 0, 0, 0, 0], [0x88, 0x01, 0x03], [0x88, 0x02, 0x03, 0xED],
@@ -73,25 +73,25 @@ struct WebSocketReaderTests {
     #expect(Self.failure(bytes) == 1002)
   }
 
-  @Test("of a client are refused without a mask")
+  @Test("rejects unmasked frames from a client")
   func unmasked() {
     #expect(Self.failure([0x81, 0x00], isMasked: true) == 1002)
   }
 
-  @Test("are refused before they are held where they are too large, also in fragments")
+  @Test("rejects oversized messages before buffering them, including fragmented ones")
   func large() {
     #expect(Self.failure([0x82, 0x7F, 0x7F, 0, 0, 0, 0, 0, 0, 0]) == 1009)
     #expect(Self.failure([0x82, 0xFF, 0xFF, 0, 0, 0, 0, 0, 0, 0, 1, 2, 3, 4], isMasked: true) == 1009)
     #expect(Self.failure([0x02, 0x02, 1, 2, 0x80, 0x02, 3, 4], limit: 3) == 1009)
   }
 
-  @Test("with a text, or a reason, that is no UTF-8 are refused")
+  @Test("rejects a text or close reason that is not valid UTF-8")
   func invalid() {
     #expect(Self.failure([0x81, 0x01, 0xFF]) == 1007)
     #expect(Self.failure([0x88, 0x03, 0x03, 0xE8, 0xFF]) == 1007)
   }
 
-  @Test("follow a handshake that is one")
+  @Test("recognises a valid handshake")
   func handshake() {
     var request = Request(
       method: "GET", target: "/",

@@ -1,52 +1,50 @@
 import Dispatch
 
-/// Both directions of a connection that has left HTTP, as streams.
+/// The two directions of an upgraded connection, as streams.
 package struct Duplex: Sendable {
-  /// What the other side says; it ends when that has said all, or is gone.
+  /// The bytes received; ends when the other side ends its direction or disconnects.
   package let incoming: BytePipe
-  /// What is said to the other side. Once it is finished, and all of it sent, the connection is closed.
+  /// The bytes to send. When it ends, the rest is sent and the connection is closed.
   package let outgoing: BytePipe
 }
 
-/// A connection whose calls never wait; of one queue.
+/// A connection with non-blocking calls, used from one queue.
 package protocol DuplexChannel: AnyObject, Sendable {
-  /// What becomes readable and writable; the channel's own.
+  /// The descriptor to poll; owned by the channel.
   var descriptor: Int32 { get }
-  /// Bytes that are there: how many; 0 for none yet; nil at the end.
+  /// Reads available bytes: their number, 0 if there are none yet, nil at the end.
   func read(into buffer: UnsafeMutableRawBufferPointer) -> Int?
-  /// How many bytes were taken; 0 for none yet; nil where nobody takes any.
+  /// Writes bytes: the number written, 0 if there is no room yet, nil if the connection is broken.
   func write(_ bytes: UnsafeRawBufferPointer) -> Int?
-  /// Called once; nothing else is called after it.
+  /// Called once, after all other calls.
   func close()
 }
 
-/// Moves bytes between a connection and its streams, on a queue of its own: a connection on which nothing happens holds no
-/// thread.
+/// Moves bytes between a connection and its streams, on a queue of its own. An idle connection uses no thread.
 package final class DuplexPump: @unchecked Sendable {
   private static let pieceSize = 65_536
 
   private let channel: any DuplexChannel
   private let queue = DispatchQueue(label: "duplex")
   private let duplex = Duplex(incoming: BytePipe(), outgoing: BytePipe())
-  /// All below is reached under it: a thread sanitizer knows locks better than queues.
+  /// Protects everything below. The queue would do, but ThreadSanitizer understands locks better than queues.
   private let lock = Guarded(())
   private var reading: (any DispatchSourceRead)?
   private var writing: (any DispatchSourceWrite)?
   private var isReadingSuspended = false
   private var isWritingSuspended = true
-  /// Read, and not yet taken by who reads.
+  /// Read from the connection, not yet accepted by `incoming`.
   private var held: [UInt8] = []
-  /// Taken, and not yet written.
+  /// Taken from `outgoing`, not yet written.
   private var unsent: ArraySlice<UInt8> = []
   private var openSources = 2
   private var isClosed = false
 
-  /// Begins to move bytes; it goes on until ``Duplex/outgoing`` has ended.
+  /// Starts moving bytes, until ``Duplex/outgoing`` ends.
   ///
   /// - Parameters:
   ///   - channel: the connection, which is closed at the end.
-  ///   - received: what has been read from it already.
-  /// - Returns: its streams.
+  ///   - received: bytes already read from the connection.
   package static func start(_ channel: any DuplexChannel, received: [UInt8] = []) -> Duplex {
     let pump = DuplexPump(channel)
     if !received.isEmpty { received.withUnsafeBytes { _ = pump.duplex.incoming.offer($0) } }
@@ -63,7 +61,7 @@ package final class DuplexPump: @unchecked Sendable {
     duplex.outgoing.onReadable { [self] in enqueue { $0.send() } }
     let reading = DispatchSource.makeReadSource(fileDescriptor: channel.descriptor, queue: queue)
     let writing = DispatchSource.makeWriteSource(fileDescriptor: channel.descriptor, queue: queue)
-    // They keep this object until they are cancelled.
+    // The sources keep this object alive until they are cancelled.
     reading.setEventHandler { [self] in lock.withLock { _ in readable() } }
     writing.setEventHandler { [self] in lock.withLock { _ in send() } }
     reading.setCancelHandler { [self] in lock.withLock { _ in sourceEnded() } }
@@ -82,7 +80,7 @@ package final class DuplexPump: @unchecked Sendable {
 
   private func readable() {
     guard !isClosed, deliver() else { return }
-    // A bound, so that what is to be sent has its turn.
+    // Bounded, so sending gets its turn.
     for _ in 0..<4 {
       var count: Int? = 0
       let piece = [UInt8](unsafeUninitializedCapacity: Self.pieceSize) { buffer, written in
@@ -97,11 +95,11 @@ package final class DuplexPump: @unchecked Sendable {
       held = piece
       guard deliver() else { return }
     }
-    // What is left in a TLS session makes no descriptor readable.
+    // Data buffered in a TLS session does not make the descriptor readable.
     enqueue { $0.readable() }
   }
 
-  /// - Returns: whether all that was read has been taken; else reading stands still until there is room.
+  /// - Returns: whether all bytes read were accepted; if not, reading is suspended until there is room.
   private func deliver() -> Bool {
     guard !held.isEmpty else { return true }
     guard held.withUnsafeBytes({ duplex.incoming.offer($0) }) else {
@@ -162,7 +160,7 @@ package final class DuplexPump: @unchecked Sendable {
     duplex.incoming.finish()
     reading?.cancel()
     writing?.cancel()
-    // One that is suspended is never told that it is cancelled.
+    // A suspended source never calls its cancel handler.
     if isReadingSuspended { reading?.resume() }
     if isWritingSuspended { writing?.resume() }
   }
