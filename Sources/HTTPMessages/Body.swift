@@ -28,6 +28,7 @@ package enum Body: Sendable {
   /// Reads the whole body.
   ///
   /// - Parameter limit: the maximum number of bytes to hold.
+  /// - Returns: the bytes.
   /// - Throws: ``BodyTooLarge`` if the body exceeds `limit`; the error that the stream failed with.
   package func collect(upTo limit: Int) async throws -> [UInt8] {
     switch self {

@@ -45,6 +45,7 @@ package final class DuplexPump: @unchecked Sendable {
   /// - Parameters:
   ///   - channel: the connection, which is closed at the end.
   ///   - received: bytes already read from the connection.
+  /// - Returns: the streams.
   package static func start(_ channel: any DuplexChannel, received: [UInt8] = []) -> Duplex {
     let pump = DuplexPump(channel)
     if !received.isEmpty { received.withUnsafeBytes { _ = pump.duplex.incoming.offer($0) } }

@@ -88,11 +88,11 @@ package struct Origin: Hashable, Sendable, CustomStringConvertible {
   }
 }
 
-/// A text that is not an origin.
-/// The text as given.
+/// The text is not an origin.
+package struct InvalidOrigin: Error, CustomStringConvertible {
   /// The text as given.
+  package let text: String
   /// The reason.
-  /// What is wrong with it.
   package let problem: String
 
   package var description: String { "'\(text)' is not an origin: \(problem), as in https://api.example.com" }

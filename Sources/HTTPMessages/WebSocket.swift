@@ -43,6 +43,7 @@ package struct WebSocketMessage: Sendable, Equatable {
   /// Encodes the message as one frame.
   ///
   /// - Parameter mask: a client's masking key, different for each frame; nil for a server's frame.
+  /// - Returns: the bytes of the frame.
   package func frame(mask: UInt32? = nil) -> [UInt8] {
     var frame = [0x80 | kind.rawValue]
     let flag: UInt8 = mask == nil ? 0 : 0x80

@@ -54,10 +54,10 @@ struct InheritedSocketTests {
   func refused() async throws {
     let server = try HTTPServer()
     let others: [(Int32, String)] = [
-      (open("/dev/null", O_RDONLY | O_CLOEXEC), "it is not a socket that listens"),
-      (make(listening: false), "it is not a socket that listens"),
-      (make(SOCK_DGRAM, listening: false), "it is not a socket that listens"),
-      (make(address: 0), "it can be reached from other machines"),
+      (open("/dev/null", O_RDONLY | O_CLOEXEC), "not a listening socket"),
+      (make(listening: false), "not a listening socket"),
+      (make(SOCK_DGRAM, listening: false), "not a listening socket"),
+      (make(address: 0), "the socket can be reached from other machines"),
     ]
     for (descriptor, what) in others {
       let error = #expect(throws: ServerError.self) { try server.listen(descriptor: descriptor, handler: ok) }

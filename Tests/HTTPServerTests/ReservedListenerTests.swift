@@ -31,7 +31,7 @@ struct ReservedListenerTests {
     #expect(throws: ServerError.self) { try server.listen(on: reserved.port, handler: ok) }
     reserved.close()
     let error = #expect(throws: ServerError.self) { try reserved.serve(handler: ok) }
-    #expect(error?.next == "reserve it anew")
+    #expect(error?.next == "reserve it again")
     #expect(throws: (any Error).self) { try RawClient(port: reserved.port) }
     await server.stop()
   }

@@ -76,7 +76,7 @@ struct SocketFileTests {
   func taken() async throws {
     try await withUnixServer(.init(), ok) { path in
       let error = try await attempt(path)
-      #expect(error?.what == "another process listens there" && error?.location == path)
+      #expect(error?.what == "another process listens on this path" && error?.location == path)
       #expect(try await onThread { try RawClient(path: path).exchange(.get("/")).status } == 200)
     }
   }
@@ -85,7 +85,7 @@ struct SocketFileTests {
   func foreign() async throws {
     let folder = try SocketFolder()
     close(open(folder.socket, O_CREAT | O_WRONLY, 0o600))
-    #expect(try await attempt(folder.socket)?.what == "there is a file that is not a socket")
+    #expect(try await attempt(folder.socket)?.what == "a file that is not a socket exists")
     #expect(folder.mode == S_IFREG | 0o600)
   }
 
@@ -95,8 +95,8 @@ struct SocketFileTests {
     let longest = folder.socket + String(repeating: "x", count: 107 - folder.socket.utf8.count)
     #expect(try await attempt(longest) == nil)
     let error = try await attempt(longest + "x")
-    #expect(error?.what == "the path of a Unix socket has at most 107 bytes, and this one has 108")
-    #expect(try await attempt("")?.what == "it is not a path for a Unix socket")
-    #expect(try await attempt(folder.path + "/none/socket")?.next == "make the folder first")
+    #expect(error?.what == "a Unix socket's path has at most 107 bytes, and this one has 108")
+    #expect(try await attempt("")?.what == "not a path for a Unix socket")
+    #expect(try await attempt(folder.path + "/none/socket")?.next == "create the folder first")
   }
 }

@@ -1,22 +1,21 @@
 import CMicroHTTPD
 
-/// Finds connections on which a head has begun after an answer, and does not come to its end.
+/// Finds connections on which a request head has begun after a response, but is not complete.
 ///
-/// libmicrohttpd takes the bytes and says nothing until the head is whole. Over TCP the kernel knows when the last of
-/// them came. Over a Unix socket it does not: there the accept loop asks to be told once of the next bytes, after a
-/// connection has been found silent.
+/// libmicrohttpd reports nothing until the head is complete. Over TCP, the kernel knows when the last bytes arrived. Over
+/// a Unix socket it does not, so the accept loop asks for one notification of the next bytes once a connection is idle.
 ///
-/// Only for the accept loop's thread, and for connections that are registered.
+/// Used by the accept loop's thread only, for registered connections.
 struct PartialHeads {
   private struct Watch {
     let token: UInt64
-    /// The answer after which it watches.
+    /// The time of the response after which it watches.
     let answer: Int
     var hasBytes = false
   }
 
   private let epoll: Int32
-  /// By descriptor, since when.
+  /// By descriptor: when a partial head was first seen.
   private var begun: [Int32: (token: UInt64, since: Int)] = [:]
   private var watches: [Int32: Watch] = [:]
 
@@ -24,15 +23,15 @@ struct PartialHeads {
     self.epoll = epoll
   }
 
-  /// Looks at a connection that has been answered and whose next request is not there.
+  /// Checks a connection that has sent a response and is waiting for the next request.
   ///
   /// - Parameters:
-  ///   - connection: which.
-  ///   - answer: when it was answered, in milliseconds.
-  ///   - now: the time.
-  /// - Returns: since when there has been a part of a head; nil while nothing has come.
+  ///   - connection: the connection.
+  ///   - answer: the time of the response, in milliseconds.
+  ///   - now: the current time, in milliseconds.
+  /// - Returns: when the partial head was first seen; nil if no bytes have arrived.
   mutating func begun(on connection: Connection, after answer: Int, now: Int) -> Int? {
-    // What the kernel counts in is as coarse as 10 ms.
+    // The kernel's clock for this has a resolution of about 10 ms.
     guard now > answer + 20, hasBytes(connection, after: answer, now) else {
       begun[connection.descriptor] = nil
       return nil
@@ -42,7 +41,7 @@ struct PartialHeads {
     return since
   }
 
-  /// A connection over a Unix socket has bytes to read.
+  /// Bytes have arrived on a connection over a Unix socket.
   mutating func bytesArrived(on connection: Connection) {
     let descriptor = connection.descriptor
     guard watches[descriptor]?.token == connection.token else { return }
@@ -54,7 +53,7 @@ struct PartialHeads {
     if begun[descriptor] != nil { begun[descriptor] = nil }
   }
 
-  /// Forgets those whose descriptor stands for another connection by now.
+  /// Forgets connections whose descriptor has been reused.
   mutating func forgetGone(_ current: (Int32) -> UInt64?) {
     begun = begun.filter { current($0.key) == $0.value.token }
     watches = watches.filter { current($0.key) == $0.value.token }

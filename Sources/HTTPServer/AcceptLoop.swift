@@ -8,10 +8,10 @@ import Synchronization
   import Glibc
 #endif
 
-/// The thread that accepts connections, learns that clients have left, and ends those who send too slowly.
+/// The thread that accepts connections, detects disconnected clients and ends connections that send too slowly.
 final class AcceptLoop {
   private static let sweepInterval = 500
-  /// Milliseconds after its last answer at which a connection may be ended to make room for others.
+  /// Milliseconds of silence after a response before a connection may be closed to make room for others.
   private static let idleMilliseconds = 1000
 
   private static let fewConnections = 4
@@ -19,9 +19,9 @@ final class AcceptLoop {
   private let core: ServerCore
   private var lastSweep = Clock.milliseconds()
   private var partialHeads: PartialHeads
-  /// The lowest descriptor above those that were open at the start.
+  /// The lowest descriptor above those open at the start.
   private let firstDescriptor: Int
-  /// Whether the last connection took the last room, so that there has to be some before the next one.
+  /// Whether the last connection used the last free slot, so room must be made before the next.
   private var isTight = false
 
   init(core: ServerCore) {
@@ -78,7 +78,7 @@ final class AcceptLoop {
   // MARK: Accepting
 
   private func accept(_ id: UInt32) {
-    // A bound, so that one busy listener does not starve the others.
+    // Bounded, so a busy listener does not starve the others.
     for _ in 0..<64 {
       guard !isTight || hasRoom else { return acceptLater() }
       var address = SocketAddress()
@@ -95,7 +95,7 @@ final class AcceptLoop {
       }
       guard let connection else { return Socket.close(descriptor) }
       core.adopt(connection, address)
-      // The system gives the lowest number that is free.
+      // The system assigns the lowest free descriptor.
       isTight = isFull || Int(descriptor) >= descriptorCeiling
     }
   }
@@ -118,9 +118,7 @@ final class AcceptLoop {
 
   // MARK: Making room
 
-  /// There is no room for another connection: clients wait in the listeners' backlogs until there is.
-  ///
-  /// Until then each answer ends its connection.
+  /// Leaves clients in the listeners' backlogs until there is room. Until then, each response closes its connection.
   private func acceptLater() {
     core.isCrowded.store(true, ordering: .relaxed)
     watchListeners(for: 0)
@@ -136,18 +134,18 @@ final class AcceptLoop {
   private var hasRoom: Bool {
     let count = core.registry.withLock { $0.connections.count }
     guard count < core.configuration.maximumConnections else { return false }
-    // The lowest number that is free.
+    // The lowest free descriptor.
     let free = fcntl(core.epoll, F_DUPFD_CLOEXEC, 0)
     guard free >= 0 else { return false }
     close(free)
-    // A few are served in any case: the rest of the process may have the descriptors.
+    // A few are always served, even if the rest of the process uses up the descriptors.
     return count < Self.fewConnections || Int(free) < descriptorCeiling
   }
 
-  /// The first descriptor that connections leave to upstreams and files.
+  /// The first descriptor reserved for upstream connections and files.
   private var descriptorCeiling: Int {
     let limit = Socket.descriptorLimit
-    // Each connection may lead to an upstream's, and some more are kept for the next requests.
+    // Each connection may need one to an upstream, plus some for the next requests.
     return limit - min(256, max(0, limit - firstDescriptor) * 3 / 4)
   }
 
@@ -159,7 +157,7 @@ final class AcceptLoop {
     }
   }
 
-  /// Ends connections that have been answered and have said nothing since.
+  /// Closes connections that have been silent since their last response.
   private func endIdleConnections() {
     let now = Clock.milliseconds()
     core.registry.withLock { registry in
