@@ -6,7 +6,7 @@ import Testing
 
 @Suite("Proxies", .timeLimit(.minutes(5)))
 struct ProxyTests {
-  /// The first head that a proxy gets, which answers as told, and what becomes of the request.
+  /// The first head that a proxy receives, and the result of the request.
   private func ask(
     _ url: String, _ variables: (String) -> [String: String], headers: Headers = [:], answer: String = ok("by proxy")
   ) async throws -> (head: String?, result: Result<Response, any Error>) {
@@ -30,7 +30,7 @@ struct ProxyTests {
   }
 
   @Test(
-    "named by a variable get the absolute form, and nothing else is added",
+    "get the absolute form and nothing else",
     arguments: [
       { ["http_proxy": $0] }, { ["http_proxy": "http://\($0)/", "no_proxy": "api2.test"] }, { ["all_proxy": $0] },
       { ["ALL_PROXY": $0] },
@@ -41,13 +41,13 @@ struct ProxyTests {
     #expect(try await result.get().body.collect(upTo: 99) == [UInt8]("by proxy".utf8))
   }
 
-  @Test("get their own credentials from the variable")
+  @Test("get their credentials from the variable")
   func credentials() async throws {
     let (head, _) = try await ask("http://api.test", { ["http_proxy": "http://me:secret@\($0)"] })
     #expect(head?.contains("Proxy-Authorization: Basic bWU6c2VjcmV0\r\n") == true)
   }
 
-  @Test("are not used for HTTP by HTTP_PROXY, which a CGI server sets, nor for what no_proxy names")
+  @Test("ignore HTTP_PROXY, which a CGI server sets, and hosts in no_proxy")
   func notUsed() async throws {
     for variables: (String) -> [String: String] in [
       { ["HTTP_PROXY": $0] }, { ["https_proxy": $0] }, { ["http_proxy": $0, "no_proxy": "x.test,.invalid"] },
@@ -60,13 +60,13 @@ struct ProxyTests {
     }
   }
 
-  @Test("are used for the loopback too")
+  @Test("are used for loopback addresses too")
   func loopback() async throws {
     let (head, _) = try await ask("http://127.0.0.1:9", { ["http_proxy": $0] })
     #expect(head?.hasPrefix("GET http://127.0.0.1:9/a%7Eb") == true)
   }
 
-  @Test("are asked for a tunnel for HTTPS, and a refusal is theirs, not the upstream's")
+  @Test("tunnel HTTPS, and a refused tunnel is reported as the proxy's error")
   func tunnelRefused() async throws {
     let (head, result) = try await ask(
       "https://api.test", { ["https_proxy": $0] }, headers: ["X-A": "1"],

@@ -4,9 +4,9 @@ import Testing
 
 @testable import HTTPClient
 
-@Suite("A response as bytes")
+@Suite("Raw responses")
 struct RawResponseTests {
-  /// Lines of which heads are made, good and bad.
+  /// Lines for building heads, valid and invalid.
   private static let lines = [
     "HTTP/1.1 200 OK\r\n", "HTTP/1.1 404 Not Found\r\n", "HTTP/1.1 103 Early Hints\r\n", "HTTP/1.1 299\r\n",
     "A: b\r\n", "A:c \r\n", "Empty:\r\n", "Content-Length: 12\r\n", "content-length: 7\r\n", "Content-Length: +1\r\n",
@@ -17,7 +17,7 @@ struct RawResponseTests {
     "Two words : x\r\n", "Umlaut: \u{E4}\r\n", "Date: Mon, 08 Oct 2018 09:00:00 GMT\n", "\r\n",
   ]
 
-  @Test("is the same, field by field, as a head that is read the other way", arguments: 0..<200)
+  @Test("are equal to heads parsed the other way, field by field", arguments: 0..<200)
   func sameAsHead(seed: UInt64) {
     var random = Numbers(state: seed)
     let raw = RawResponse()
@@ -42,7 +42,7 @@ struct RawResponseTests {
     }
   }
 
-  @Test("is odd where something in it has to be read with more care")
+  @Test("are marked if they need full parsing")
   func odd() {
     for line in Self.lines[5...] {
       let raw = RawResponse()
@@ -55,7 +55,7 @@ struct RawResponseTests {
     }
   }
 
-  @Test("knows a coding, by which alone its end is told, whatever length stands beside it")
+  @Test("detect a transfer coding, whatever the declared length")
   func coded() {
     for lines in [["Content-Length: 3\r\n", "Transfer-Encoding: chunked\r\n"], ["transfer-encoding: gzip\r\n"], []] {
       let raw = RawResponse()
@@ -66,7 +66,7 @@ struct RawResponseTests {
     }
   }
 
-  @Test("gives its body away once")
+  @Test("transfer ownership of the body once")
   func body() {
     let raw = RawResponse()
     for piece in ["hello, ", "world"] { #expect([UInt8](piece.utf8).withUnsafeBytes { raw.takeBody($0) }) }
@@ -77,7 +77,7 @@ struct RawResponseTests {
   }
 }
 
-/// Numbers that are the same in each run.
+/// A random number generator with reproducible results.
 private struct Numbers {
   var state: UInt64
 

@@ -3,7 +3,7 @@ import Testing
 
 @testable import HTTPClient
 
-@Suite("A response's head, line by line")
+@Suite("Response heads")
 struct ResponseHeadTests {
   private func head(_ lines: String...) -> ResponseHead {
     var head = ResponseHead()
@@ -13,7 +13,7 @@ struct ResponseHeadTests {
     return head
   }
 
-  @Test("is complete with the empty line after the final status")
+  @Test("are complete after the empty line that follows the final status")
   func complete() {
     #expect(!head("HTTP/1.1 200 OK\r\n", "A: b\r\n").isComplete)
     #expect(head("HTTP/1.1 200 OK\r\n", "A: b\r\n", "\r\n").isComplete)
@@ -21,7 +21,7 @@ struct ResponseHeadTests {
     #expect(!head("HTTP/1.1 100 Continue\r\n", "\r\n").isComplete)
   }
 
-  @Test("begins again with the status after an interim response, and ends for good")
+  @Test("restart after an interim response, and end once")
   func interim() {
     let head = head(
       "HTTP/1.1 103 Early Hints\r\n", "Link: </a>\r\n", "\r\n", "HTTP/1.1 404 Not Found\r\n", "A: b\r\n", "\r\n",
@@ -31,7 +31,7 @@ struct ResponseHeadTests {
     #expect(head.headers == ["A": "b"])
   }
 
-  @Test("tells the length only where it counts")
+  @Test("have a length only if it determines the body")
   func length() {
     #expect(head("HTTP/1.1 200 OK\r\n", "content-length: 12\r\n", "\r\n").length == 12)
     #expect(head("HTTP/1.1 200 OK\r\n", "Content-Length: +12\r\n", "\r\n").length == nil)
@@ -40,7 +40,7 @@ struct ResponseHeadTests {
       head("HTTP/1.1 200 OK\r\n", "Content-Length: 1\r\n", "Transfer-Encoding: chunked\r\n", "\r\n").length == nil)
   }
 
-  @Test("survives lines that are none")
+  @Test("ignore malformed lines")
   func nonsense() {
     let head = head(
       "\r\n", " folded\r\n", "no colon\r\n", "HTTP/\r\n", "HTTP/1.1 2\r\n", "HTTP/1.1 200\r\n", ": x\r\n", "\r\n")

@@ -2,13 +2,13 @@ import Testing
 
 @testable import HTTPClient
 
-@Suite("The settings of a client")
+@Suite("Client settings")
 struct SettingsTests {
   private func settings(_ variables: [String: String], authorities: String? = nil) -> Settings {
     Settings(.init(certificateAuthorities: authorities, environment: variables))
   }
 
-  @Test("take the proxy of a scheme before that of all")
+  @Test("prefer the proxy of a scheme to that for all")
   func proxies() {
     let settings = settings(["https_proxy": "a", "HTTPS_PROXY": "b", "ALL_PROXY": "c", "NO_PROXY": "d"])
     #expect(settings.proxy(for: "https") == "a")
@@ -16,14 +16,14 @@ struct SettingsTests {
     #expect(settings.noProxy == "d")
   }
 
-  @Test("take an empty variable for none")
+  @Test("treat an empty variable as unset")
   func empty() {
     let settings = settings(["http_proxy": "", "all_proxy": "c", "SSL_CERT_FILE": ""])
     #expect(settings.proxy(for: "http") == "c")
     #expect(settings.authoritiesFile == nil)
   }
 
-  @Test("take the configuration's authorities before those of a variable")
+  @Test("prefer the configured authorities to those of a variable")
   func authorities() {
     let variables = ["CURL_CA_BUNDLE": "a", "SSL_CERT_FILE": "b", "SSL_CERT_DIR": "c"]
     #expect(settings(variables, authorities: "d").authoritiesFile == "d")
@@ -34,7 +34,7 @@ struct SettingsTests {
     #expect(others.authoritiesFolder == "c")
   }
 
-  @Test("bear times that make no sense")
+  @Test("clamp invalid times")
   func times() {
     for seconds in [0, -1, .infinity, .nan, 1e300] {
       let settings = Settings(.init(connectSeconds: seconds, stallSeconds: seconds, environment: [:]))

@@ -4,9 +4,9 @@ import HTTPServer
 import TestSupport
 import Testing
 
-@Suite("An answer from a file", .timeLimit(.minutes(5)))
+@Suite("File responses", .timeLimit(.minutes(5)))
 struct FileAnswerTests {
-  /// A file in the temporary folder, gone at the end.
+  /// A file in the temporary folder, removed at the end.
   private func withFile(_ size: Int, _ body: (String, [UInt8]) async throws -> Void) async throws {
     let path = NSTemporaryDirectory() + "diorama-\(UUID().uuidString)"
     let bytes = (0..<size).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ $0 >> 8) }
@@ -20,7 +20,7 @@ struct FileAnswerTests {
     return Response(status: 200, headers: ["Content-Type": "image/png"], body: .file(file))
   }
 
-  @Test("has its length and its bytes, and HEAD the same head", arguments: [0, 1, 1_000_000])
+  @Test("sends length and bytes, and the same head for HEAD", arguments: [0, 1, 1_000_000])
   func whole(size: Int) async throws {
     try await withFile(size) { path, bytes in
       let handler = TestHandler(slow: { _ in Self.open(path, length: size) })
@@ -42,7 +42,7 @@ struct FileAnswerTests {
     }
   }
 
-  @Test("is one file for many at once")
+  @Test("sends one file to many clients at once")
   func shared() async throws {
     try await withFile(3_000_000) { path, bytes in
       let response = Self.open(path, length: bytes.count)
@@ -55,7 +55,7 @@ struct FileAnswerTests {
     }
   }
 
-  @Test("that has become shorter ends the connection once that has been idle for long enough")
+  @Test("closes the connection after the idle timeout if the file was truncated")
   func cut() async throws {
     try await withFile(1_000_000) { path, bytes in
       let handler = TestHandler(slow: { _ in Self.open(path, length: 2_000_000) })

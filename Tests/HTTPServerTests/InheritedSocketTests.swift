@@ -9,7 +9,7 @@ import Testing
   import Glibc
 #endif
 
-@Suite("An inherited socket", .timeLimit(.minutes(5)))
+@Suite("Inherited sockets", .timeLimit(.minutes(5)))
 struct InheritedSocketTests {
   private let ok = TestHandler.responding(Response(status: 200))
 
@@ -26,7 +26,7 @@ struct InheritedSocketTests {
     return descriptor
   }
 
-  @Test("on a port is served, no child inherits it, and no accept waits on it")
+  @Test("serves an inherited TCP socket and makes it close-on-exec and non-blocking")
   func port() async throws {
     let server = try HTTPServer()
     let descriptor = make()
@@ -38,7 +38,7 @@ struct InheritedSocketTests {
     await server.stop()
   }
 
-  @Test("on a Unix path is served, with the peer, and its file is left to who made it")
+  @Test("serves an inherited Unix socket, reports the peer and keeps the file")
   func path() async throws {
     let folder = try SocketFolder()
     let server = try HTTPServer()
@@ -50,7 +50,7 @@ struct InheritedSocketTests {
     #expect(folder.mode != nil)
   }
 
-  @Test("is refused, and stays open, when it is none that listens on this machine only")
+  @Test("rejects sockets that do not listen on this machine only, and leaves them open")
   func refused() async throws {
     let server = try HTTPServer()
     let others: [(Int32, String)] = [

@@ -3,9 +3,9 @@ import HTTPServer
 import TestSupport
 import Testing
 
-@Suite("Many at a time", .timeLimit(.minutes(5)))
+@Suite("Concurrent load", .timeLimit(.minutes(5)))
 struct LoadTests {
-  @Test("answers 1,000 requests that all wait at the same time")
+  @Test("handles 1,000 requests that wait at the same time")
   func thousand() async throws {
     let count = Guarded(0)
     let allHere = Event()
@@ -31,7 +31,7 @@ struct LoadTests {
     }
   }
 
-  @Test("has 200 listeners, each with its own handler")
+  @Test("supports 200 listeners, each with its own handler")
   func listeners() async throws {
     let server = try HTTPServer()
     let listeners = try (0..<200).map { index in
@@ -43,7 +43,7 @@ struct LoadTests {
     await server.stop()
   }
 
-  @Test("serves prepared responses from many connections and threads at once")
+  @Test("sends prepared responses on many connections and threads at once")
   func prepared() async throws {
     let prepared = try PreparedResponse(status: 200, headers: ["X-A": "1"], body: Array("prepared".utf8))
     try await withServer(.init(threads: 4), TestHandler(fast: { _ in prepared })) { port in

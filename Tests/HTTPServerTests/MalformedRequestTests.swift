@@ -5,14 +5,14 @@ import Testing
 
 @Suite("Malformed requests", .timeLimit(.minutes(5)))
 struct MalformedRequestTests {
-  /// The second request of each stream, which nobody may answer.
+  /// The second request of each stream, which must not be handled.
   private static let smuggled = "GET /smuggled HTTP/1.1\r\nHost: a\r\n\r\n"
 
   private static let get = "GET / HTTP/1.1\r\nHost: a\r\n"
   private static let post = "POST / HTTP/1.1\r\nHost: a\r\n"
 
   @Test(
-    "are answered with 400, and nothing that follows them is served",
+    "get a 400, and what follows them is not served",
     arguments: [
       ("both lengths", post + "Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"),
       ("both lengths, the coding first", post + "Transfer-Encoding: chunked\r\nContent-Length: 5\r\n\r\n0\r\n\r\n"),
@@ -60,7 +60,7 @@ struct MalformedRequestTests {
   }
 
   @Test(
-    "do not include what RFC 9112 lets pass",
+    "exclude what RFC 9112 allows",
     arguments: [
       "GET /a?b=c&d HTTP/1.1\nHost: a\nX: b\n\n",
       "GET / HTTP/1.1\r\nHost: a\r\nX:\r\nY: \t\r\nZ:  a\tb  \r\nCookie: a=b; c=d\r\n\r\n",
@@ -74,7 +74,7 @@ struct MalformedRequestTests {
     }
   }
 
-  @Test("are ended although bytes pass through other connections")
+  @Test("are ended even if there is traffic on other connections")
   func busyNeighbours() async throws {
     let start = Self.post + "Transfer-Encoding: chunked\r\n\r\n5;"
     let line = start + String(repeating: "a", count: 60_000)
@@ -97,13 +97,13 @@ struct MalformedRequestTests {
     }
   }
 
-  // libmicrohttpd 0.9.75 waits for the end of the line with a full buffer, and keeps its thread busy.
+  // libmicrohttpd 0.9.75 waits for the end of the line with a full buffer and keeps its thread busy.
   @Test(
-    "are ended where a chunk's size line does not fit into the connection's memory",
+    "are ended if a chunk's size line does not fit into the connection's memory",
     arguments: ["5;", "5\r\nhello\r\n5;"])
   func endlessChunkLine(start: String) async throws {
     let line = Self.post + "Transfer-Encoding: chunked\r\n\r\n" + start + String(repeating: "a", count: 60_000)
-    // Nothing but the server's own look at it may end the connection.
+    // Only the server's own check may end the connection.
     try await withServer(.init(idleSeconds: 1000, headSeconds: 1000), TestHandler.mirror) { port in
       let bytes = try await onThread {
         let client = try RawClient(port: port)

@@ -10,11 +10,11 @@ import Testing
   import Glibc
 #endif
 
-@Suite("Clients that others wrote", .timeLimit(.minutes(5)))
+@Suite("Third-party clients", .timeLimit(.minutes(5)))
 struct OtherClientsTests {
-  /// What the program prints.
+  /// Runs a program and returns its output.
   private func run(_ program: String, _ arguments: [String]) async throws -> String {
-    // By the shell: AddressSanitizer finds an overflow in Foundation's Process, in its search for open descriptors.
+    // Through the shell: AddressSanitizer reports an overflow in Foundation's Process, in its search for open descriptors.
     let words = ([program] + arguments).map {
       "'"
         + $0.split(separator: "'", omittingEmptySubsequences: false)

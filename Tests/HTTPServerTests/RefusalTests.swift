@@ -4,7 +4,7 @@ import HTTPServer
 import TestSupport
 import Testing
 
-@Suite("What the server says itself", .timeLimit(.minutes(5)))
+@Suite("Error responses of the server", .timeLimit(.minutes(5)))
 struct RefusalTests {
   private struct Document: Decodable {
     var type: String
@@ -27,7 +27,7 @@ struct RefusalTests {
   private static let long = String(repeating: "x", count: 4100)
 
   @Test(
-    "is a problem document, whether or not libmicrohttpd could still answer",
+    "are problem documents, whether or not libmicrohttpd could still respond",
     arguments: [
       ("GET /\(long) HTTP/1.1\r\nHost: a\r\n\r\n", 414),
       ("GET / HTTP/1.1\r\nHost: a\r\nX: \(long)\r\n\r\n", 431),
@@ -45,7 +45,7 @@ struct RefusalTests {
     }
   }
 
-  @Test("ends the connection where a folded field may have said how long the body is")
+  @Test("end the connection if a folded field may have declared the body's length")
   func folded() async throws {
     try await withServer(.init(), TestHandler.mirror) { port in
       let end = try await onThread {
@@ -59,7 +59,7 @@ struct RefusalTests {
     }
   }
 
-  @Test("is one for a handler's error, whose words are in it to the letter")
+  @Test("contain the description of a handler's error")
   func failure() async throws {
     try await withServer(.init(), TestHandler(slow: { _ in throw Broken() })) { port in
       let answer = try await ask(port, .get("/"))

@@ -3,11 +3,11 @@ import HTTPServer
 import TestSupport
 import Testing
 
-@Suite("A reserved port", .timeLimit(.minutes(5)))
+@Suite("Reserved ports", .timeLimit(.minutes(5)))
 struct ReservedListenerTests {
   private let ok = TestHandler.responding(Response(status: 200))
 
-  @Test("lets clients connect at once, and answers them when it is served")
+  @Test("accept clients at once and respond when served")
   func waits() async throws {
     let server = try HTTPServer()
     let reserved = try server.reserve()
@@ -16,14 +16,14 @@ struct ReservedListenerTests {
     let listener = try reserved.serve(handler: ok)
     #expect(listener.port == reserved.port)
     #expect(try await onThread { try client.receiveAnswer().status } == 200)
-    // Neither takes the port from who serves it.
+    // Neither frees the port that is being served.
     reserved.close()
     #expect(throws: ServerError.self) { try reserved.serve(handler: ok) }
     #expect(try await ask(listener.port, .get("/")).status == 200)
     await server.stop()
   }
 
-  @Test("is nobody else's until it is closed")
+  @Test("belong to the server until closed")
   func exclusive() async throws {
     let server = try HTTPServer()
     let reserved = try server.reserve()
@@ -36,7 +36,7 @@ struct ReservedListenerTests {
     await server.stop()
   }
 
-  @Test("comes back when it is dropped, or its server has been stopped")
+  @Test("are freed when dropped or when the server has stopped")
   func dropped() async throws {
     let server = try HTTPServer()
     let port = try server.reserve().port

@@ -9,11 +9,11 @@ import Testing
   import Glibc
 #endif
 
-@Suite("The file of a Unix socket", .timeLimit(.minutes(5)))
+@Suite("Unix socket files", .timeLimit(.minutes(5)))
 struct SocketFileTests {
   private let ok = TestHandler.responding(Response(status: 200))
 
-  /// What listening at the path comes to.
+  /// The error of listening at a path, if any.
   private func attempt(_ path: String) async throws -> ServerError? {
     let server = try HTTPServer()
     let result = Result { try server.listen(onUnixSocket: path, handler: ok) }
@@ -22,9 +22,9 @@ struct SocketFileTests {
     return error as? ServerError
   }
 
-  @Test("is for this user only, whatever the umask is")
+  @Test("are accessible to this user only, whatever the umask")
   func mode() async {
-    // In a process of its own, whose umask it is.
+    // In a separate process, because of its umask.
     await #expect(processExitsWith: .success) {
       umask(0)
       let folder = try SocketFolder()
@@ -32,13 +32,13 @@ struct SocketFileTests {
       try server.listen(onUnixSocket: folder.socket, handler: TestHandler.mirror)
       let isPrivate = folder.mode == S_IFSOCK | 0o600
       await server.stop()
-      // Nothing is torn down behind an exit.
+      // Skips all teardown.
       rmdir(folder.path)
       exit(isPrivate ? 0 : 1)
     }
   }
 
-  @Test("is removed when the listener closes")
+  @Test("are removed when the listener closes")
   func removed() async throws {
     let folder = try SocketFolder()
     let server = try HTTPServer()
@@ -49,7 +49,7 @@ struct SocketFileTests {
     await server.stop()
   }
 
-  @Test("stays when it is another one by then")
+  @Test("are kept if they were replaced")
   func replaced() async throws {
     let folder = try SocketFolder()
     let server = try HTTPServer()
@@ -62,7 +62,7 @@ struct SocketFileTests {
     await server.stop()
   }
 
-  @Test("is replaced when nobody answers on it")
+  @Test("are replaced if no process listens on them")
   func stale() async throws {
     let folder = try SocketFolder()
     close(try folder.bind(listening: true))
@@ -72,7 +72,7 @@ struct SocketFileTests {
     await server.stop()
   }
 
-  @Test("is left alone when somebody listens there")
+  @Test("are left alone if another process listens on them")
   func taken() async throws {
     try await withUnixServer(.init(), ok) { path in
       let error = try await attempt(path)
@@ -81,7 +81,7 @@ struct SocketFileTests {
     }
   }
 
-  @Test("is left alone when it is no socket")
+  @Test("are left alone if they are not sockets")
   func foreign() async throws {
     let folder = try SocketFolder()
     close(open(folder.socket, O_CREAT | O_WRONLY, 0o600))
@@ -89,7 +89,7 @@ struct SocketFileTests {
     #expect(folder.mode == S_IFREG | 0o600)
   }
 
-  @Test("has a path that the system can hold, or an error says how long it may be")
+  @Test("have a path of limited length, and an error states the limit")
   func length() async throws {
     let folder = try SocketFolder()
     let longest = folder.socket + String(repeating: "x", count: 107 - folder.socket.utf8.count)

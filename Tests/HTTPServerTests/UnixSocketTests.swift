@@ -9,11 +9,11 @@ import Testing
   import Glibc
 #endif
 
-@Suite("A Unix socket", .timeLimit(.minutes(5)))
+@Suite("Unix sockets", .timeLimit(.minutes(5)))
 struct UnixSocketTests {
   private let ok = TestHandler.responding(Response(status: 200))
 
-  @Test("serves requests one after the other, and names who asks")
+  @Test("serve successive requests and report the client process")
   func peer() async throws {
     let handler = TestHandler(slow: { request in
       let text = request.peer.map { "\($0.uid) \($0.pid)" } ?? "nobody"
@@ -30,7 +30,7 @@ struct UnixSocketTests {
     #expect(overTCP == "nobody")
   }
 
-  @Test("carries large bodies both ways")
+  @Test("carry large bodies in both directions")
   func bodies() async throws {
     let text = try await withUnixServer(.init(), TestHandler.mirror) { path in
       try await onThread {
@@ -43,7 +43,7 @@ struct UnixSocketTests {
     #expect(text.hasSuffix(String(repeating: "A", count: 3_000_000)))
   }
 
-  @Test("cancels a handler whose client has left")
+  @Test("cancel a handler whose client has disconnected")
   func departure() async throws {
     let started = Event()
     let cancelled = Event()
@@ -62,7 +62,7 @@ struct UnixSocketTests {
     }
   }
 
-  @Test("lets a client wait above the most connections")
+  @Test("make clients wait above the connection limit")
   func connectionLimit() async throws {
     try await withUnixServer(.init(maximumConnections: 1), ok) { path in
       let statuses = try await onThread {
@@ -77,7 +77,7 @@ struct UnixSocketTests {
     }
   }
 
-  @Test("ends a client that sends its head too slowly, first or later on a connection", arguments: [false, true])
+  @Test("close connections whose first or later head arrives too slowly", arguments: [false, true])
   func slowHead(isLater: Bool) async throws {
     try await withUnixServer(.init(idleSeconds: 30, headSeconds: 1), ok) { path in
       let sent = try await onThread {
@@ -85,7 +85,7 @@ struct UnixSocketTests {
         if isLater { _ = try client.exchange(.get("/")) }
         for (index, byte) in "GET / HTTP/1.1\r\nX: \(String(repeating: "x", count: 300))".utf8.enumerated() {
           guard client.sendSome([byte]) == 1 else { return index }
-          // A sender's pace, and the wait for the server's end in one.
+          // Paces the sender and waits for the server to close.
           var waiting = pollfd(fd: client.descriptor, events: Int16(POLLIN), revents: 0)
           if poll(&waiting, 1, 50) > 0 { return index }
         }
@@ -95,12 +95,12 @@ struct UnixSocketTests {
     }
   }
 
-  @Test("leaves a silent connection to the idle time once it has been answered")
+  @Test("apply only the idle timeout after a response")
   func keepAlive() async throws {
     try await withUnixServer(.init(idleSeconds: 30, headSeconds: 1), ok) { path in
       let statuses = try await onThread {
         let client = try RawClient(path: path)
-        // The second answer comes after the server has looked at the silence behind the first.
+        // The second response comes after the server has checked the silence following the first.
         let first = try client.exchange(.get("/")).status
         var waiting = pollfd(fd: client.descriptor, events: Int16(POLLIN), revents: 0)
         guard poll(&waiting, 1, 1200) == 0 else { return [first] }
@@ -112,7 +112,7 @@ struct UnixSocketTests {
     }
   }
 
-  @Test("ends idle connections when the server stops, and lets a running request finish")
+  @Test("close idle connections when the server stops, and let a running request finish")
   func stopping() async throws {
     let folder = try SocketFolder()
     let started = Event()

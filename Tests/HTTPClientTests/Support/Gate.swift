@@ -1,6 +1,6 @@
 import Foundation
 
-/// Holds an upstream's thread until the test opens it, once.
+/// Blocks an upstream's thread until the test opens it, once.
 final class Gate: Sendable {
   private let semaphore = DispatchSemaphore(value: 0)
 

@@ -13,7 +13,7 @@ func withUpstream<Result>(
   return try await body(client, upstream)
 }
 
-/// Values that one side, perhaps a thread, sends and a task awaits.
+/// Values sent by one side, perhaps a thread, and awaited by a task.
 final class Signal<Value: Sendable>: Sendable {
   private let stream: AsyncStream<Value>
   private let continuation: AsyncStream<Value>.Continuation

@@ -7,10 +7,10 @@ import TestSupport
   import Glibc
 #endif
 
-/// A folder with a short path, removed with what is in it.
+/// A folder with a short path, removed with its content.
 final class SocketFolder: Sendable {
   let path: String
-  /// A path in it for a socket.
+  /// A path for a socket in the folder.
   var socket: String { path + "/socket" }
 
   init() throws {
@@ -24,13 +24,13 @@ final class SocketFolder: Sendable {
     rmdir(path)
   }
 
-  /// The mode of the file at ``socket``, with its type; nil where there is none.
+  /// The mode and type of the file at ``socket``; nil if there is no file.
   var mode: mode_t? {
     var status = stat()
     return lstat(socket, &status) == 0 ? status.st_mode : nil
   }
 
-  /// A socket bound to ``socket`` that listens, or does not.
+  /// Binds a socket to ``socket``, listening or not.
   func bind(listening: Bool) throws -> Int32 {
     let descriptor = Glibc.socket(AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
     var address = sockaddr_un()
@@ -46,7 +46,7 @@ final class SocketFolder: Sendable {
   }
 }
 
-/// A server with one Unix socket, stopped at the end.
+/// Runs a server with one Unix socket, and stops it at the end.
 func withUnixServer<Value: Sendable>(
   _ configuration: HTTPServer.Configuration = .init(), _ handler: any RequestHandler,
   _ body: (String) async throws -> Value

@@ -3,7 +3,7 @@ import HTTPMessages
 import HTTPServer
 import TestSupport
 
-/// A handler from closures.
+/// A handler made of closures.
 struct TestHandler: RequestHandler {
   var fast: @Sendable (borrowing RequestView) -> PreparedResponse? = { _ in nil }
   var isBrief = false
@@ -12,10 +12,10 @@ struct TestHandler: RequestHandler {
   func answer(_ request: borrowing RequestView) -> PreparedResponse? { fast(request) }
   func respond(to request: Request) async throws -> Response { try await slow(request) }
 
-  /// Answers all with this.
+  /// Sends this response to all requests.
   static func responding(_ response: Response) -> TestHandler { TestHandler(slow: { _ in response }) }
 
-  /// Answers with the method, the target, the headers and the body of the request, one thing a line.
+  /// Responds with the method, target, headers and body of the request, one per line.
   static let mirror = TestHandler(slow: { request in
     var text = "\(request.method) \(request.target)\n"
     for field in request.headers.fields { text += "\(field.name): \(field.value)\n" }
@@ -24,7 +24,7 @@ struct TestHandler: RequestHandler {
   })
 }
 
-/// A server with one listener, stopped at the end.
+/// Runs a server with one listener, and stops it at the end.
 func withServer<Value: Sendable>(
   _ configuration: HTTPServer.Configuration = .init(), _ handler: any RequestHandler,
   _ body: (UInt16) async throws -> Value
@@ -41,14 +41,14 @@ func withServer<Value: Sendable>(
   }
 }
 
-/// Waits for somebody on another thread.
+/// Waits for another thread.
 func waitForAnotherThread() async {
   await withCheckedContinuation { continuation in
     DispatchQueue.global().async { continuation.resume() }
   }
 }
 
-/// Sends one request, as text, on a connection of its own and reads the answer.
+/// Sends one request as text on its own connection and reads the response.
 func ask(_ port: UInt16, _ request: String) async throws -> RawClient.Answer {
   try await onThread { try RawClient(port: port).exchange(request) }
 }
