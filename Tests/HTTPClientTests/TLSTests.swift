@@ -22,7 +22,7 @@ struct TLSTests {
   }
 
   @Test(
-    "is trusted by the authority that a variable names", arguments: ["SSL_CERT_FILE", "CURL_CA_BUNDLE", "SSL_CERT_DIR"])
+    "are trusted through the authority in a variable", arguments: ["SSL_CERT_FILE", "CURL_CA_BUNDLE", "SSL_CERT_DIR"])
   func trustedByVariable(name: String) async throws {
     try await withTLSUpstream { origin, certificate in
       let isFolder = name.hasSuffix("DIR")
@@ -59,7 +59,8 @@ struct TLSTests {
       // Connections and handles of those must not be used without these settings.
       let error = await #expect(throws: UpstreamError.self) { try await client.send(request, to: origin) }
       #expect(error?.kind == .tls)
-      #expect(error?.message.contains("a file and set SSL_CERT_FILE to its path") == true, "\(String(describing: error))")
+      let advice = "a file and set SSL_CERT_FILE to its path"
+      #expect(error?.message.contains(advice) == true, "\(String(describing: error))")
       let other = Origin(scheme: "https", host: "localhost", port: origin.port)
       #expect(try await client.send(request, to: other, trust: Trust(isInsecure: true)).status == 200)
     }

@@ -8,21 +8,76 @@ import Foundation
   import Glibc
 #endif
 
-/// One start of `diorama serve --on-demand`, as nobody's child: it outlives us and our terminal.
+/// Connects to a daemon, or starts one that exits when it is idle.
+package struct DaemonStarter: Sendable {
+  /// The time for a daemon to become ready, and for another program to start one.
+  private static let patience = Duration.seconds(30)
+
+  /// The daemon's state folder.
+  package let home: DaemonHome
+  /// The `diorama` command, as an absolute path or a name in PATH; nil if there is none.
+  package let program: String?
+
+  package init(home: DaemonHome, program: String?) {
+    self.home = home
+    self.program = program
+  }
+
+  /// Connects to the daemon and starts it if there is none. Concurrent callers, in any process, get the same daemon.
+  ///
+  /// - Returns: a client for it.
+  /// - Throws: ``DaemonClientError``.
+  package func connect() async throws(DaemonClientError) -> DaemonClient {
+    do throws(DaemonClientError) {
+      return try await DaemonClient.connect(to: home)
+    } catch {
+      guard error.isNobody, program != nil else { throw error }
+    }
+    let lock = try await onOwnThread { [home] () throws(DaemonClientError) in
+      try StartLock(home, patience: Self.patience)
+    }
+    defer { withExtendedLifetime(lock) {} }
+    // Another program may have started it in the meantime.
+    do throws(DaemonClientError) {
+      return try await DaemonClient.connect(to: home)
+    } catch {
+      guard error.isNobody, let program else { throw error }
+      try await start(program)
+    }
+    return try await DaemonClient.connect(to: home)
+  }
+
+  private func start(_ program: String) async throws(DaemonClientError) {
+    let launch = DaemonLaunch(home: home, program: program)
+    do throws(DaemonClientError) {
+      try await onOwnThread { () throws(DaemonClientError) in try launch.run(patience: Self.patience) }
+    } catch {
+      // A daemon started by another program at the same moment is fine too.
+      guard (try? await DaemonClient.connect(to: home)) != nil else { throw error }
+    }
+  }
+}
+
+extension DaemonClientError {
+  /// Whether there is no daemon, so one may be started.
+  fileprivate var isNobody: Bool { kind == .noDaemon || kind == .dead }
+}
+
+/// Starts `diorama serve --on-demand` detached, so it outlives this process and its terminal.
 struct DaemonLaunch: Sendable {
   let home: DaemonHome
   let program: String
 
-  /// Above it the log of those before is thrown away.
+  /// The size in bytes above which the log is truncated.
   private static let logLimit = 1 << 20
 
-  /// What the daemon says while nobody listens.
+  /// The file for the daemon's output.
   var log: String { home.folder + "/daemon.log" }
 
-  /// Starts it and waits until it is ready; on a thread that may wait.
+  /// Starts the daemon and waits until it is ready, blocking the thread.
   ///
-  /// - Parameter patience: how long.
-  /// - Throws: ``DaemonClientError``, with the last thing that it said.
+  /// - Parameter patience: the maximum time to wait.
+  /// - Throws: ``DaemonClientError`` with the daemon's last message.
   func run(patience: Duration) throws(DaemonClientError) {
     do throws(NotStarted) {
       let ready = try DescriptorPair.pipe()
@@ -34,16 +89,16 @@ struct DaemonLaunch: Sendable {
       try started.get()
       switch Self.readLine(ready.read, patience) {
       case .line(let line) where (try? JSONDecoder().decode(ReadyLine.self, from: Data(line))) != nil: return
-      case .line: throw NotStarted(status: 126, message: "'\(program) serve' says something else than that it is ready")
-      case .ended: throw NotStarted(status: 126, message: lastWords(after: logEnd) ?? "it ended without a word")
-      case .silent: throw NotStarted(status: 126, message: "it was not ready within \(patience); its log is \(log)")
+      case .line: throw NotStarted(status: 126, message: "unexpected output from '\(program) serve'")
+      case .ended: throw NotStarted(status: 126, message: lastWords(after: logEnd) ?? "it exited unexpectedly")
+      case .silent: throw NotStarted(status: 126, message: "it was not ready within \(patience); check its log: \(log)")
       }
     } catch {
       throw DaemonClientError(.notStarted, "cannot start a daemon for \(home.folder): \(error.message)")
     }
   }
 
-  /// By a shell that ends at once, so that the daemon is never ours to wait for, in a session without a terminal.
+  /// Uses a shell that exits at once, so the daemon is never our child, in a session without a terminal.
   private func start(output: Int32, errors: Int32) throws(NotStarted) {
     try Spawn.check(Array(program.utf8), path: ProcessInfo.processInfo.environment["PATH"])
     let words = ["/bin/sh", "-c", "cd / && \"$@\" & exit 0", "diorama", program, "serve", "--on-demand", "--state"]
@@ -63,8 +118,7 @@ struct DaemonLaunch: Sendable {
     while waitpid(pid, &status, 0) < 0, errno == EINTR {}
   }
 
-  /// The variables for it: ours but for what concerns this process alone, the environment that it may live in, and its
-  /// sockets.
+  /// Our environment variables, without those that concern only this process, its environment and its sockets.
   static func variables(_ inherited: [[UInt8]]) -> [[UInt8]] {
     inherited.filter { variable in
       !["DIORAMA_", "LISTEN_", "NOTIFY_SOCKET="].contains { variable.starts(with: $0.utf8) }
@@ -79,7 +133,7 @@ struct DaemonLaunch: Sendable {
     return (descriptor, ftruncate(descriptor, 0) == 0 ? 0 : status.st_size)
   }
 
-  /// The last line of the log behind a place.
+  /// The last line of the log after an offset.
   private func lastWords(after place: off_t) -> String? {
     guard let data = FileManager.default.contents(atPath: log), data.count > Int(place) else { return nil }
     let lines = String(decoding: data.dropFirst(Int(place)), as: UTF8.self).split(whereSeparator: \.isNewline)
@@ -88,7 +142,7 @@ struct DaemonLaunch: Sendable {
 
   private enum Reading {
     case line([UInt8])
-    /// The writer is gone.
+    /// The writer has closed.
     case ended
     case silent
   }
@@ -110,4 +164,14 @@ struct DaemonLaunch: Sendable {
     }
     return .ended
   }
+}
+
+/// Runs blocking code on its own thread, since Swift's task threads are few.
+func onOwnThread<Value: Sendable, Failure: Error>(
+  _ body: @escaping @Sendable () throws(Failure) -> Value
+) async throws(Failure) -> Value {
+  let result: Result<Value, Failure> = await withCheckedContinuation { continuation in
+    Thread.detachNewThread { continuation.resume(returning: Result { () throws(Failure) in try body() }) }
+  }
+  return try result.get()
 }

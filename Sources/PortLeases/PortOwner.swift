@@ -4,32 +4,32 @@
   import Glibc
 #endif
 
-/// The process for which a port is leased: its id and when it started, since ids recur.
+/// The process that owns a lease: its ID and start time, since IDs are reused.
 package struct PortOwner: Hashable, Sendable, Codable {
-  /// The process id.
+  /// The process ID.
   package let pid: Int32
   /// Clock ticks since boot (field 22 of `/proc/PID/stat`; microseconds since 1970 on Darwin).
   package let startTime: UInt64
 
-  /// Looks a running process up.
+  /// Looks up a running process.
   ///
-  /// Nil where there is none: a process that has ended and is only waited for (a zombie) is gone.
+  /// Nil if there is none. A zombie, which has ended and only waits to be reaped, counts as gone.
   package init?(pid: Int32) {
     guard pid > 0, let startTime = Self.startTime(of: pid) else { return nil }
     self.pid = pid
     self.startTime = startTime
   }
 
-  /// Whether it runs still, and is not another process with the same id.
+  /// Whether it still runs and its ID has not been reused.
   package var isAlive: Bool { Self.startTime(of: pid) == startTime }
 
-  /// What it is called, for messages.
+  /// Its name, for messages.
   var name: String? {
     #if canImport(Darwin)
       return nil
     #else
       guard isAlive, let bytes = ProcFile.read("/proc/\(pid)/comm") else { return nil }
-      // A program chooses its name: what would break a line is left out.
+      // Programs choose their own names: drop characters that would break a line.
       let scalars = String(decoding: bytes, as: UTF8.self).unicodeScalars.filter {
         $0.properties.generalCategory != .control
       }
@@ -54,14 +54,50 @@ package struct PortOwner: Hashable, Sendable, Codable {
     }
   #endif
 
-  /// Reads `/proc/PID/stat`; the second field, the name in parentheses, may hold anything.
+  /// Parses `/proc/PID/stat`. The second field, the name in parentheses, may contain any characters.
   static func startTime(fromStat stat: [UInt8]) -> UInt64? {
     guard let parenthesis = stat.lastIndex(of: UInt8(ascii: ")")) else { return nil }
     let fields = stat[(parenthesis + 1)...].split(separator: UInt8(ascii: " "), maxSplits: 20)
-    // From field 3, the state, on.
+    // Starts at field 3, the state.
     guard fields.count > 19, let state = fields[0].first, state != UInt8(ascii: "Z"), state != UInt8(ascii: "X") else {
       return nil
     }
     return UInt64(String(decoding: fields[19], as: UTF8.self))
+  }
+}
+
+/// Reads files of `/proc`, whose size is not known in advance.
+enum ProcFile {
+  /// Reads the whole file; tables are longer than one read returns.
+  ///
+  /// - Returns: nil if it cannot be read.
+  static func read(_ path: String) -> [UInt8]? {
+    let descriptor = open(path, O_RDONLY | O_CLOEXEC)
+    guard descriptor >= 0 else { return nil }
+    defer { close(descriptor) }
+    var bytes: [UInt8] = []
+    var capacity = 4096
+    while true {
+      var last = 0
+      // Never append single bytes: in a debug build, threads that do so at the same time contend in the runtime, sometimes
+      // for a minute.
+      let longer = [UInt8](unsafeUninitializedCapacity: capacity) { buffer, count in
+        guard let start = buffer.baseAddress else { return }
+        bytes.withUnsafeBufferPointer { if let from = $0.baseAddress { start.update(from: from, count: $0.count) } }
+        count = bytes.count
+        repeat {
+          #if canImport(Darwin)
+            last = Darwin.read(descriptor, start + count, capacity - count)
+          #else
+            last = Glibc.read(descriptor, start + count, capacity - count)
+          #endif
+          count += max(0, last)
+        } while count < capacity && (last > 0 || last < 0 && errno == EINTR)
+      }
+      guard last >= 0 else { return nil }
+      bytes = longer
+      if last == 0 { return bytes }
+      capacity *= 2
+    }
   }
 }

@@ -8,30 +8,28 @@ import HTTPMessages
   import Glibc
 #endif
 
-/// The right to start the daemon of a state folder: one process has it at a time, and loses it
-/// with its end.
-///
-/// It is given up with this object.
+/// The lock for starting the daemon of a state folder. One process holds it at a time, until this object is released or
+/// the process ends.
 final class StartLock: Sendable {
-  /// What has come of the wait: the thread that gets the lock and the one that wants it tell each other.
+  /// The state shared by the waiting thread and its caller.
   private enum Wait {
     case going
-    /// 0, or why it failed.
+    /// 0, or an `errno`.
     case over(Int32)
-    /// Nobody wants it any more.
+    /// The caller has given up.
     case abandoned
   }
 
   private let descriptor: Int32
-  /// False once the thread that waits in vain has it.
+  /// False once the abandoned waiting thread owns it.
   private let descriptorIsOurs = Guarded(true)
 
-  /// Waits for it; on a thread that may wait.
+  /// Acquires the lock, blocking the thread.
   ///
   /// - Parameters:
-  ///   - home: whose daemon it is; the folder is made where there is none.
-  ///   - patience: how long.
-  /// - Throws: ``DaemonClientError``.
+  ///   - home: the daemon's state folder, created if missing.
+  ///   - patience: the maximum time to wait.
+  /// - Throws: ``DaemonClientError`` if the lock cannot be acquired.
   init(_ home: DaemonHome, patience: Duration) throws(DaemonClientError) {
     try Self.makeFolder(home)
     let path = home.folder + "/start.lock"
@@ -40,11 +38,11 @@ final class StartLock: Sendable {
     self.descriptor = descriptor
     guard flock(descriptor, LOCK_EX | LOCK_NB) != 0 else { return }
     guard let code = Self.wait(for: descriptor, patience) else {
-      // Whoever waits for it still closes it.
+      // The waiting thread closes it.
       descriptorIsOurs.withLock { $0 = false }
       throw DaemonClientError(
         .notStarted,
-        "another program has been starting the daemon of \(home.folder) for \(patience); see what holds \(path)")
+        "another program has been starting the daemon of \(home.folder) for \(patience); check which one holds \(path)")
     }
     errno = code
     guard code == 0 else { throw Self.failure("cannot lock \(path)", home) }
@@ -52,9 +50,9 @@ final class StartLock: Sendable {
 
   deinit { if descriptorIsOurs.withLock({ $0 }) { close(descriptor) } }
 
-  /// Waits in flock(2), which has no time limit, on a thread that is left alone when the time is over.
+  /// Waits in flock(2), which has no timeout, on a thread that is abandoned at the time limit.
   ///
-  /// - Returns: 0, or why it failed; nil when the time is over: the descriptor is the thread's then.
+  /// - Returns: 0 or an `errno`; nil at the time limit, after which the thread owns the descriptor.
   private static func wait(for descriptor: Int32, _ patience: Duration) -> Int32? {
     let wait = Guarded(Wait.going)
     let isOver = DispatchSemaphore(value: 0)
@@ -79,12 +77,12 @@ final class StartLock: Sendable {
   private static func makeFolder(_ home: DaemonHome) throws(DaemonClientError) {
     guard access(home.folder, F_OK) != 0 else { return }
     do {
-      // Nobody else's business from its first moment on.
+      // Private from the start.
       try FileManager.default.createDirectory(
         atPath: home.folder, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
     } catch {
       throw DaemonClientError(
-        .notStarted, "cannot make the state folder \(home.folder); set DIORAMA_HOME to a folder that you may write")
+        .notStarted, "cannot create the state folder \(home.folder); set DIORAMA_HOME to a writable folder")
     }
   }
 

@@ -4,35 +4,35 @@
   import Glibc
 #endif
 
-/// Where the portserver listens: a path, or `@` and a name that is in no folder (the abstract name space).
+/// The portserver's address: a path, or `@` and a name in the abstract namespace.
 struct PortserverAddress: CustomStringConvertible {
   let description: String
   private let bytes: [UInt8]
 
-  /// Reads an address as portpicker's clients do.
+  /// Parses an address as portpicker's clients do.
   ///
-  /// - Throws: ``PortserverError`` when it is empty or too long.
+  /// - Throws: ``PortserverError`` if it is empty or too long.
   init(_ address: String) throws(PortserverError) {
     description = address
     let isAbstract = address.hasPrefix("@")
     // unix(7): an abstract name begins with a zero byte, a path ends with one.
     bytes = isAbstract ? [0] + address.utf8.dropFirst() : address.utf8 + [0]
     guard bytes.count > 1 else {
-      throw PortserverError("the portserver's address is '\(address)': give a path, or '@' and a name")
+      throw PortserverError("invalid portserver address '\(address)'; use a path, or '@' and a name")
     }
     guard bytes.count <= MemoryLayout.size(ofValue: sockaddr_un().sun_path), !bytes.dropFirst().dropLast().contains(0)
     else {
-      throw PortserverError("the portserver's address \(address) is longer than the system allows: give a shorter one")
+      throw PortserverError("the portserver address \(address) is too long for the system; use a shorter one")
     }
   }
 
-  /// Nil in the abstract name space.
+  /// Nil for an abstract name.
   var path: String? { bytes.first == 0 ? nil : description }
 
-  /// Makes a socket that listens there and does not block.
+  /// Creates a non-blocking listening socket.
   ///
-  /// - Returns: the descriptor, close-on-exec, which the caller closes.
-  /// - Throws: ``PortserverError`` when somebody else listens there, or it may not be used.
+  /// - Returns: the descriptor, close-on-exec, to be closed by the caller.
+  /// - Throws: ``PortserverError`` if another process listens on the address or it cannot be used.
   func listen() throws(PortserverError) -> Int32 {
     if let path { try removeStale(path) }
     let descriptor = Self.socket()
@@ -46,12 +46,12 @@ struct PortserverAddress: CustomStringConvertible {
     return descriptor
   }
 
-  /// A socket that a killed process left behind goes; one at which somebody answers stays, and so does any other file.
+  /// Removes the socket of a killed process. A socket on which a process listens, or any other file, is kept.
   private func removeStale(_ path: String) throws(PortserverError) {
     var status = stat()
     guard lstat(path, &status) == 0 else { return }
     guard status.st_mode & S_IFMT == S_IFSOCK else {
-      throw PortserverError("the portserver's address \(path) is a file that is no socket: move it, or give another")
+      throw PortserverError("the portserver address \(path) is not a socket; move it, or use another address")
     }
     let probe = Self.socket()
     guard probe >= 0 else { throw failure(errno) }
@@ -95,17 +95,17 @@ struct PortserverAddress: CustomStringConvertible {
   private func failure(_ code: Int32) -> PortserverError {
     let advice =
       switch code {
-      case EADDRINUSE: "another portserver or daemon listens there; end it"
+      case EADDRINUSE: "another portserver or daemon listens there; stop it"
       case EMFILE, ENFILE: "raise the limit of open files ('ulimit -n')"
-      default: "look at its folder and the rights to it"
+      default: "check its folder and permissions"
       }
     return PortserverError(
-      "the portserver cannot listen at \(description) (\(String(cString: strerror(code)))): \(advice), or give another "
+      "the portserver cannot listen on \(description) (\(String(cString: strerror(code)))): \(advice), or use another "
         + "'--portserver-address' (an empty one turns it off)")
   }
 }
 
-/// Why there is no portserver: one line that says what, where and what to do next.
+/// The portserver could not be started.
 package struct PortserverError: Error, CustomStringConvertible, Equatable {
   package let description: String
 

@@ -4,18 +4,18 @@
   import Glibc
 #endif
 
-/// What the kernel knows about the TCP sockets of a port (`sock_diag(7)`).
+/// The kernel's information about the TCP sockets of a port (`sock_diag(7)`).
 ///
-/// Unlike `/proc/net/tcp` it also lists sockets that are bound and silent, from Linux 6.8 on.
+/// Unlike `/proc/net/tcp`, it includes sockets that are bound but not listening, from Linux 6.8 on.
 enum SocketDiagnosis {
   struct Entry: Equatable {
     let inode: UInt64
     let isTimeWait: Bool
   }
 
-  /// Sockets by their local port, v4 and v6, of these ports alone.
+  /// The sockets of the given local ports, IPv4 and IPv6.
   ///
-  /// - Returns: nil where the kernel does not say.
+  /// - Returns: nil if the kernel does not support it.
   static func sockets(on ports: Set<UInt16>) -> [UInt16: [Entry]]? {
     #if canImport(Darwin)
       return nil
@@ -28,9 +28,9 @@ enum SocketDiagnosis {
     #endif
   }
 
-  /// Reads the messages of one answer.
+  /// Parses the messages of one response.
   ///
-  /// - Returns: whether the answer is complete; nil when it is an error or no such message.
+  /// - Returns: whether the response is complete; nil for an error or an unknown message.
   static func parse(_ bytes: [UInt8], of ports: Set<UInt16>, into found: inout [UInt16: [Entry]]) -> Bool? {
     func number(_ offset: Int, _ count: Int) -> Int {
       (0..<count).reduce(0) { $0 | Int(bytes[offset + $1]) << (8 * $1) }
@@ -62,7 +62,7 @@ enum SocketDiagnosis {
       defer { close(descriptor) }
       // struct nlmsghdr: length, SOCK_DIAG_BY_FAMILY, NLM_F_REQUEST | NLM_F_DUMP, number, port id.
       var request: [UInt8] = [72, 0, 0, 0, 20, 0, 0x01, 0x03, 1, 0, 0, 0, 0, 0, 0, 0]
-      // struct inet_diag_req_v2: family, protocol, no extensions, every state (bound and silent, too), every port.
+      // struct inet_diag_req_v2: family, protocol, no extensions, every state (bound but not listening too), every port.
       request += [family, UInt8(IPPROTO_TCP), 0, 0, 0xFF, 0xFF, 0xFF, 0xFF]
       request += [UInt8](repeating: 0, count: 72 - request.count)
       guard send(descriptor, request, request.count, 0) == request.count else { return false }
@@ -74,4 +74,46 @@ enum SocketDiagnosis {
       }
     }
   #endif
+}
+
+/// The ports on which programs listen (`proc_net_tcp(5)`).
+enum ListeningPorts {
+  /// All TCP ports, IPv4 and IPv6.
+  static func all() -> Set<UInt16> {
+    var ports = Set<UInt16>()
+    for path in ["/proc/net/tcp", "/proc/net/tcp6"] {
+      if let table = ProcFile.read(path) { parse(table, into: &ports) }
+    }
+    return ports
+  }
+
+  /// Parses a table with one socket per line, such as `   0: 0100007F:4E20 00000000:0000 0A …`; state 0A is `LISTEN`.
+  static func parse(_ table: [UInt8], into ports: inout Set<UInt16>) {
+    for line in table.split(separator: UInt8(ascii: "\n")) {
+      let fields = line.split(separator: UInt8(ascii: " "), maxSplits: 4)
+      guard fields.count > 3, fields[3].elementsEqual("0A".utf8),
+        let colon = fields[1].lastIndex(of: UInt8(ascii: ":")),
+        let port = UInt16(String(decoding: fields[1][(colon + 1)...], as: UTF8.self), radix: 16)
+      else { continue }
+      ports.insert(port)
+    }
+  }
+}
+
+/// The ports that the system assigns to outgoing connections and to programs that bind port 0.
+package enum EphemeralPorts {
+  /// Whether a pool contains some of them: any program may get such a port while it is not held.
+  package static func overlap(_ pool: ClosedRange<UInt16>) -> Bool { range.overlaps(pool) }
+
+  /// The system's range, or the usual default.
+  static var range: ClosedRange<UInt16> {
+    ProcFile.read("/proc/sys/net/ipv4/ip_local_port_range").flatMap(parse) ?? 32768...65535
+  }
+
+  /// Parses `32768	60999`.
+  static func parse(_ text: [UInt8]) -> ClosedRange<UInt16>? {
+    let numbers = String(decoding: text, as: UTF8.self).split(whereSeparator: \.isWhitespace).compactMap { UInt16($0) }
+    guard numbers.count == 2, numbers[0] <= numbers[1] else { return nil }
+    return numbers[0]...numbers[1]
+  }
 }

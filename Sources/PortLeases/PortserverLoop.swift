@@ -7,9 +7,9 @@ import HTTPMessages
   import Glibc
 #endif
 
-/// The portserver's thread: takes clients and answers each as soon as its request is there.
+/// The portserver's thread: accepts clients and answers each as soon as its request has arrived.
 final class PortserverLoop: @unchecked Sendable {
-  /// Clients whose request has not come yet; one more, and the oldest is dropped.
+  /// The maximum number of clients whose request has not arrived; one more, and the oldest is dropped.
   static let mostWaiting = 128
 
   private struct Client {
@@ -24,22 +24,22 @@ final class PortserverLoop: @unchecked Sendable {
   private let log: @Sendable (PortserverEvent) -> Void
   private let holds: Bool
   private let tally = Guarded(PortserverCounts())
-  /// The file that is ours to remove.
+  /// The socket file to remove at the end.
   private let file: (device: UInt64, inode: UInt64)?
-  /// A byte in it ends the loop.
+  /// Writing a byte ends the loop.
   private let wake: (read: Int32, write: Int32)
 
-  // Of the thread alone from here.
+  // Used by the thread only from here.
   private var listener: Int32
   private var clients: [Client] = []
-  /// While there are no descriptors left.
+  /// Set while no descriptors are left.
   private var pausedUntil: ContinuousClock.Instant?
 
   init(
     address: PortserverAddress, pool: PortPool, patience: Duration, log: @escaping @Sendable (PortserverEvent) -> Void
   ) throws(PortserverError) {
     var ends: [Int32] = [-1, -1]
-    guard pipe(&ends) == 0 else { throw PortserverError("no descriptor is left: raise the limit ('ulimit -n')") }
+    guard pipe(&ends) == 0 else { throw PortserverError("no descriptors are left; raise the limit ('ulimit -n')") }
     for end in ends {
       _ = fcntl(end, F_SETFD, FD_CLOEXEC)
       _ = fcntl(end, F_SETFL, O_NONBLOCK)
@@ -65,11 +65,11 @@ final class PortserverLoop: @unchecked Sendable {
 
   var counts: PortserverCounts { tally.withLock { $0 } }
 
-  /// From any thread, any number of times.
+  /// Ends the loop; may be called repeatedly, on any thread.
   func end() { _ = write(wake.write, [0], 1) }
 
   func run() {
-    // Signals are for the threads of the program.
+    // Leave signals to the program's other threads.
     var all = sigset_t()
     sigfillset(&all)
     pthread_sigmask(SIG_BLOCK, &all, nil)
@@ -81,13 +81,13 @@ final class PortserverLoop: @unchecked Sendable {
       dropSlow(now)
     }
     for client in clients { close(client.descriptor) }
-    // The address is free before anybody is told that this has ended.
+    // Free the address before reporting the end.
     close(listener)
     listener = -1
     if let file, let path = address.path, let found = Self.identity(path), found == file { unlink(path) }
   }
 
-  /// Returns false when it is to end.
+  /// Returns false if the loop should end.
   private func waitForSomething() -> Bool {
     var polled = [pollfd(fd: wake.read, events: Int16(POLLIN), revents: 0)]
     polled.append(pollfd(fd: pausedUntil == nil ? listener : -1, events: Int16(POLLIN), revents: 0))
@@ -100,7 +100,7 @@ final class PortserverLoop: @unchecked Sendable {
 
   private func accept(_ now: ContinuousClock.Instant) {
     guard pausedUntil == nil else { return }
-    // A bound, since those who wait have their deadlines.
+    // Bounded, since waiting clients have deadlines.
     for _ in 0..<32 {
       let descriptor = Peer.accept(listener)
       guard descriptor >= 0 else {
@@ -111,10 +111,10 @@ final class PortserverLoop: @unchecked Sendable {
         refuse(Client(descriptor: descriptor, deadline: now), .foreign, "it belongs to another user")
         continue
       }
-      // Most have sent their request by now.
+      // Most clients have sent their request by now.
       if let client = read(Client(descriptor: descriptor, deadline: now + patience)) { clients.append(client) }
       if clients.count > Self.mostWaiting {
-        refuse(clients.removeFirst(), .malformed, "more than \(Self.mostWaiting) clients have sent no request yet")
+        refuse(clients.removeFirst(), .malformed, "more than \(Self.mostWaiting) clients have not sent a request")
       }
     }
   }
@@ -123,16 +123,16 @@ final class PortserverLoop: @unchecked Sendable {
     clients = clients.compactMap(read)
   }
 
-  /// They are in the order of their deadlines.
+  /// Clients are in the order of their deadlines.
   private func dropSlow(_ now: ContinuousClock.Instant) {
     while let first = clients.first, first.deadline <= now {
-      refuse(clients.removeFirst(), .malformed, "it sent no request in \(patience)")
+      refuse(clients.removeFirst(), .malformed, "it sent no request within \(patience)")
     }
   }
 
-  /// Reads what is there.
+  /// Reads available bytes.
   ///
-  /// - Returns: the client, where more has to come; nil once it has been answered.
+  /// - Returns: the client if its request is incomplete; nil once it has been answered.
   private func read(_ client: Client) -> Client? {
     var client = client
     var buffer = [UInt8](repeating: 0, count: PortserverRequest.mostRead)
@@ -141,37 +141,37 @@ final class PortserverLoop: @unchecked Sendable {
     client.bytes += buffer[..<max(0, count)]
     switch PortserverRequest(client.bytes, isOver: count <= 0) {
     case .incomplete: return client
-    case .malformed: refuse(client, .malformed, "what it sent is no process id and a newline")
+    case .malformed: refuse(client, .malformed, "its request is not a process ID and a newline")
     case .process(let pid): answer(client, pid)
     }
     return nil
   }
 
   private func answer(_ client: Client, _ pid: Int32) {
-    // 1: a client whose parent is gone meant that parent.
+    // 1: a client whose parent has ended; it meant that parent.
     guard pid > 1, let owner = PortOwner(pid: pid) else {
-      refuse(client, .denied, "there is no process \(pid) that could own a port")
+      refuse(client, .denied, "no process \(pid) that can own a port")
       return
     }
     let request = PortRequest(owner: owner, holds: holds)
     do {
       let port = try pool.lease(request)[0].port
       guard Peer.send(Array("\(port)\n".utf8), to: client.descriptor) else {
-        refuse(client, .malformed, "it was gone before it got its port")
+        refuse(client, .malformed, "it disconnected before it got its port")
         try pool.release(port)
         return
       }
       tally.withLock { $0.leased += 1 }
       log(.leased(port: port, pid: pid))
       close(client.descriptor)
-      // The sockets that it takes to find a port free are most of the work; the next client need not wait for them.
+      // Finding a free port is most of the work; do it before the next client needs one.
       pool.prepare(for: request)
     } catch {
       refuse(client, .denied, "\(error)")
     }
   }
 
-  /// A refusal is the end without a byte.
+  /// Refuses a client by closing the connection without sending a byte.
   private func refuse(_ client: Client, _ kind: PortserverCounts.Refusal, _ reason: String) {
     tally.withLock { $0.refused[kind, default: 0] += 1 }
     log(.refused(reason))
@@ -182,5 +182,83 @@ final class PortserverLoop: @unchecked Sendable {
     var status = stat()
     guard lstat(path, &status) == 0 else { return nil }
     return (UInt64(truncatingIfNeeded: status.st_dev), UInt64(status.st_ino))
+  }
+}
+
+/// A request of the portserver protocol: the ID of the process that is to own a port, and a newline.
+enum PortserverRequest: Equatable {
+  /// More bytes may follow.
+  case incomplete
+  case process(Int32)
+  case malformed
+
+  /// The maximum length of a valid request in bytes.
+  static let most = 20
+  /// How much is read before the connection is closed: a client with unread bytes sees a reset.
+  static let mostRead = 100
+
+  /// Parses a request.
+  ///
+  /// - Parameters:
+  ///   - bytes: the bytes received so far.
+  ///   - isOver: whether the client has ended its direction.
+  init(_ bytes: [UInt8], isOver: Bool) {
+    guard bytes.count <= Self.most else {
+      self = .malformed
+      return
+    }
+    guard isOver || bytes.contains(UInt8(ascii: "\n")) else {
+      self = .incomplete
+      return
+    }
+    let blanks: [UInt8] = [0x20, 0x09, 0x0A, 0x0D]
+    let number = bytes.drop { blanks.contains($0) }.reversed().drop { blanks.contains($0) }.reversed()
+    self = Int32(String(decoding: Array(number), as: UTF8.self)).map(Self.process) ?? .malformed
+  }
+}
+
+/// Calls on a client's connection; none of them blocks or raises SIGPIPE.
+enum Peer {
+  /// Accepts a connection, close-on-exec; negative if there is none.
+  static func accept(_ listener: Int32) -> Int32 {
+    #if canImport(Darwin)
+      let descriptor = Darwin.accept(listener, nil, nil)
+    #else
+      let descriptor = Glibc.accept(listener, nil, nil)
+    #endif
+    guard descriptor >= 0 else { return descriptor }
+    _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC)
+    #if canImport(Darwin)
+      var on: Int32 = 1
+      setsockopt(descriptor, SOL_SOCKET, SO_NOSIGPIPE, &on, socklen_t(MemoryLayout<Int32>.size))
+    #endif
+    return descriptor
+  }
+
+  /// The user of the client process, as the kernel reports it.
+  static func user(of descriptor: Int32) -> uid_t? {
+    #if canImport(Darwin)
+      var user = uid_t()
+      var group = gid_t()
+      return getpeereid(descriptor, &user, &group) == 0 ? user : nil
+    #else
+      // struct ucred: process, user, group (unix(7), SO_PEERCRED).
+      var credentials: [UInt32] = [0, 0, 0]
+      var size = socklen_t(12)
+      guard getsockopt(descriptor, SOL_SOCKET, SO_PEERCRED, &credentials, &size) == 0, size == 12 else { return nil }
+      return credentials[1]
+    #endif
+  }
+
+  /// Whether to serve clients of this user: only this process's own user and root.
+  static func isWelcome(_ user: uid_t?, own: uid_t = geteuid()) -> Bool { user == own || user == 0 }
+
+  /// Returns whether all bytes were sent.
+  static func send(_ bytes: [UInt8], to descriptor: Int32) -> Bool {
+    #if canImport(Darwin)
+      Darwin.send(descriptor, bytes, bytes.count, Int32(MSG_DONTWAIT)) == bytes.count
+    #else
+      Glibc.send(descriptor, bytes, bytes.count, Int32(MSG_NOSIGNAL) | Int32(MSG_DONTWAIT)) == bytes.count
+    #endif
   }
 }
