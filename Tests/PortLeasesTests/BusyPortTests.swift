@@ -2,10 +2,10 @@ import Foundation
 import PortLeases
 import Testing
 
-@Suite("A port that another program has")
+@Suite("Ports in use by other programs")
 struct BusyPortTests {
   @Test(
-    "is not given, on whatever address it is",
+    "are not leased, whatever address they are on",
     arguments: ["127.0.0.1", "0.0.0.0", "127.0.0.2", "::1", "::"], [false, true])
   func taken(host: String, datagrams: Bool) throws {
     let pool = try PortPool.own(1)
@@ -18,7 +18,7 @@ struct BusyPortTests {
     withExtendedLifetime(other) {}
   }
 
-  @Test("is passed over for one that is free, and given once that program has ended")
+  @Test("are skipped, and leased once the program has ended")
   func passed() throws {
     let pool = try PortPool.own(2)
     let port = pool.range.lowerBound
@@ -31,7 +31,7 @@ struct BusyPortTests {
     #expect(try pool.leaseSoon()[0].port == port)
   }
 
-  @Test("is not given while a second holder has it")
+  @Test("are not leased while a second holder has them")
   func reserved() throws {
     let pool = try PortPool.own(1)
     let reservation = try PortReservation(in: pool.range)
@@ -39,7 +39,7 @@ struct BusyPortTests {
     withExtendedLifetime(reservation) {}
   }
 
-  @Test("is not given after its release while something listens there")
+  @Test("are not leased after their release while a program listens on them")
   func released() throws {
     let pool = try PortPool.own(1)
     let port = try pool.leaseSoon()[0].port

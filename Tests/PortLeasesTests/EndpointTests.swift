@@ -2,9 +2,9 @@ import Foundation
 import PortLeases
 import Testing
 
-@Suite("An environment's endpoint")
+@Suite("Environment endpoints")
 struct EndpointTests {
-  @Test("is held until the server listens there, which gets the port though it is held")
+  @Test("are held until the server listens, which can bind the held port")
   func lent() throws {
     let pool = try PortPool.own(1)
     let port = try pool.leaseSoon(PortRequest(environment: "e", holds: false))[0].port
@@ -24,7 +24,7 @@ struct EndpointTests {
     #expect(pool.leases.isEmpty)
   }
 
-  @Test("costs no socket beside the server's own")
+  @Test("need no socket besides the server's own")
   func descriptors() throws {
     let pool = try PortPool.own(1)
     let port = try pool.leaseSoon(PortRequest(environment: "e", holds: false))[0].port
@@ -33,7 +33,7 @@ struct EndpointTests {
     #expect(TestSocket.isFree(port))
   }
 
-  @Test("is no matter of a lease for an app, which stays held")
+  @Test("do not affect an app's lease, which stays held")
   func app() throws {
     let pool = try PortPool.own(1)
     let port = try pool.leaseSoon(PortRequest(environment: "e"))[0].port

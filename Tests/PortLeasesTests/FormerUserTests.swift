@@ -2,10 +2,10 @@ import Foundation
 import PortLeases
 import Testing
 
-/// A server that closed its connections first leaves their ends behind for a minute (`TIME_WAIT`).
-@Suite("A former user's connections")
+/// A server that closes its connections first leaves them behind for a minute (`TIME_WAIT`).
+@Suite("Connections of a former user")
 struct FormerUserTests {
-  @Test("do not keep a port from a program that sets SO_REUSEADDR, nor from an environment")
+  @Test("do not prevent leases for programs that set SO_REUSEADDR and for environments")
   func tolerated() throws {
     let pool = try PortPool.own(1)
     let port = pool.range.lowerBound
@@ -19,9 +19,9 @@ struct FormerUserTests {
     withExtendedLifetime(server) {}
   }
 
-  @Test("are passed over while there are ports without any")
+  @Test("make their ports the last choice")
   func passed() throws {
-    // Two neighbours of which the first is used.
+    // Two adjacent ports, of which the first has been used.
     let pool = try PortPool.own(2)
     let port = pool.range.lowerBound
     try TestSocket.leaveTimeWait(port)
@@ -29,14 +29,14 @@ struct FormerUserTests {
     #expect(try pool.leaseSoon(PortRequest(environment: "e", holds: false))[0].port == port)
   }
 
-  @Test("keep a port from a program that binds plainly, since it could not bind")
+  @Test("prevent leases for programs that bind without SO_REUSEADDR")
   func plain() throws {
     let pool = try PortPool.own(1)
     try TestSocket.leaveTimeWait(pool.range.lowerBound)
     #expect(throws: PortError.self) { try pool.lease(PortRequest(holds: false)) }
   }
 
-  @Test("are beside many ports at once: those taken in advance go out next, or are free again")
+  @Test("are checked for many ports at once: spare ports are leased next or freed")
   func many() throws {
     let pool = try PortPool.own(8)
     for port in pool.range { try TestSocket.leaveTimeWait(port) }
@@ -44,14 +44,14 @@ struct FormerUserTests {
     #expect(pool.counts.leased == 1 && pool.counts.free + pool.counts.taken == 7)
     let second = try pool.leaseSoon()[0].port
     try pool.release(second)
-    // None of them is one that a program could bind plainly.
+    // None of these could be bound without SO_REUSEADDR.
     #expect(throws: PortError.self) { try pool.lease(PortRequest(holds: false)) }
     pool.reclaim(now: Date() + 20)
     try pool.leaseSoon(PortRequest(count: 7))
     #expect(throws: PortError.self) { try pool.lease(PortRequest()) }
   }
 
-  @Test("hide neither a holder nor a program that listens")
+  @Test("hide neither holders nor listening programs")
   func others() throws {
     let pool = try PortPool.own(1)
     let port = pool.range.lowerBound
@@ -64,7 +64,7 @@ struct FormerUserTests {
     withExtendedLifetime(reservation) {}
   }
 
-  @Test("that are still open keep the port")
+  @Test("prevent leases while still open")
   func open() throws {
     let pool = try PortPool.own(1)
     let port = pool.range.lowerBound

@@ -7,9 +7,9 @@ import Testing
   import Glibc
 #endif
 
-@Suite("A listening socket")
+@Suite("Listening sockets")
 struct ListeningSocketTests {
-  @Test("accepts connections at its port from the beginning")
+  @Test("accept connections from the start")
   func accepts() throws {
     let socket = try ListeningSocket()
     #expect(PortReservation.pool.contains(socket.port))
@@ -20,7 +20,7 @@ struct ListeningSocketTests {
     close(accepted)
   }
 
-  @Test("keeps its port to itself, also from programs that would reuse the address")
+  @Test("keep their port from other programs, even with SO_REUSEADDR")
   func exclusive() throws {
     let socket = try ListeningSocket()
     #expect(TestSocket(reuse: false).bind(socket.port) == EADDRINUSE)
@@ -29,15 +29,15 @@ struct ListeningSocketTests {
     #expect(throws: PortUnavailable.self) { try PortReservation(in: socket.port...socket.port) }
   }
 
-  @Test("closes with its value")
+  @Test("close when released")
   func closes() throws {
     let ports = try OwnPorts()
     do { _ = try ListeningSocket(in: ports.range) }
-    // A child that another test starts just now listens on, for a moment.
+    // A child that another test starts at this moment keeps a copy open briefly.
     #expect(soon { TestSocket().connect(ports.range.lowerBound) == ECONNREFUSED ? true : nil } == true)
   }
 
-  @Test("does not take a reserved port")
+  @Test("do not take a reserved port")
   func reserved() throws {
     let reservation = try PortReservation()
     #expect(throws: PortUnavailable.self) { try ListeningSocket(in: reservation.port...reservation.port) }

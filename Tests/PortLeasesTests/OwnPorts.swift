@@ -1,19 +1,19 @@
 import Foundation
 import PortLeases
 
-/// Ports that no other test takes while this value lives, be it one of another run on this machine.
+/// Ports that no other test takes while this object lives, even in another test run on this machine.
 ///
-/// They are below those of the acceptance scripts (`own_ports` in `daemon.py`), those of the daemon's standard pool and
-/// those that the system hands out by itself.
+/// They are below the ports of the acceptance scripts (`own_ports` in `daemon.py`), of the daemon's default pool and of
+/// the system's ephemeral range.
 final class OwnPorts: Sendable {
-  /// Each can be bound plainly: a former test's connections need a minute to be gone.
+  /// Each can be bound without SO_REUSEADDR: a former test's connections need a minute to disappear.
   let range: ClosedRange<UInt16>
-  /// A hundred ports stand or fall with a name in the abstract name space of Unix sockets: one process can bind it, and
-  /// the system frees it when that ends, however it does.
+  /// Each block of a hundred ports is guarded by an abstract Unix socket name: only one process can bind it, and the
+  /// system frees it when that process ends.
   private let name: Int32
 
-  /// - Parameter count: at most 60: of a hundred some may be in use.
-  /// - Throws: when others have all.
+  /// - Parameter count: at most 60, since some of a hundred may be in use.
+  /// - Throws: an error if other tests use all blocks.
   init(_ count: UInt16 = 1) throws {
     for low in stride(from: UInt16(10_000), to: 15_000, by: 100).shuffled() {
       guard let name = Self.bind("diorama-test-ports-\(low)") else { continue }
@@ -48,17 +48,17 @@ final class OwnPorts: Sendable {
 }
 
 extension PortPool {
-  /// A pool of ports that no other test has.
+  /// A pool of ports that no other test uses.
   static func own(
     _ count: UInt16, limit: Int = .max, record: (@Sendable (PortChange) throws -> Void)? = nil
   ) throws -> PortPool {
     let ports = try OwnPorts(count)
-    // They are its own for as long as it lives.
+    // The pool keeps the ports while it lives.
     return PortPool(range: ports.range, limit: limit) { change in
       try withExtendedLifetime(ports) { try record?(change) }
     }
   }
 
-  /// Its ports as messages name them.
+  /// The range of ports as in messages.
   var words: String { "\(range.lowerBound)-\(range.upperBound)" }
 }

@@ -4,9 +4,9 @@ import Testing
 
 @testable import PortLeases
 
-@Suite("An owner")
+@Suite("Owners")
 struct OwnerTests {
-  @Test("is alive until its process has ended, also while nobody has waited for that")
+  @Test("are alive until their process has ended, even if it has not been reaped")
   func alive() async throws {
     try await onThread {
       let child = try sleeper()
@@ -14,7 +14,7 @@ struct OwnerTests {
       #expect(owner.isAlive)
       #expect(PortOwner(pid: child.pid) == owner)
       child.send(SIGKILL)
-      // Waits without taking the zombie away.
+      // Waits without reaping the zombie.
       var info = siginfo_t()
       #expect(waitid(P_PID, id_t(child.pid), &info, Int32(WEXITED | WNOWAIT)) == 0)
       #expect(!owner.isAlive)
@@ -24,7 +24,7 @@ struct OwnerTests {
     }
   }
 
-  @Test("is not another process that has got the same id")
+  @Test("are distinguished from later processes with the same ID")
   func recurring() throws {
     let now = try thisProcess()
     let json = Data(#"{"pid": \#(now.pid), "startTime": \#(now.startTime - 1)}"#.utf8)
@@ -33,10 +33,10 @@ struct OwnerTests {
     #expect(!former.isAlive)
   }
 
-  @Test("does not exist for an id that no process has", arguments: [0, -1, Int32.max, Int32.min])
+  @Test("do not exist for unused IDs", arguments: [0, -1, Int32.max, Int32.min])
   func none(pid: Int32) { #expect(PortOwner(pid: pid) == nil) }
 
-  @Test("is read from a process whose name has parentheses and blanks")
+  @Test("are parsed even if the process name contains parentheses and blanks")
   func name() {
     let rest = (4...21).map(String.init).joined(separator: " ")
     func start(_ state: String) -> UInt64? {

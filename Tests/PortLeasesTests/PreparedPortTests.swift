@@ -4,7 +4,7 @@ import Testing
 
 @testable import PortLeases
 
-@Suite("A port that is taken before anybody asks for it")
+@Suite("Ports taken in advance")
 struct PreparedPortTests {
   private let pool: PortPool
 
@@ -18,7 +18,7 @@ struct PreparedPortTests {
       })
   }
 
-  @Test("is nobody else's, and goes to the next request of its kind", arguments: [true, false])
+  @Test("are exclusive, and leased to the next request of their kind", arguments: [true, false])
   func next(holds: Bool) throws {
     let port = try prepare(PortRequest(holds: holds))
     #expect(pool.leases.isEmpty)
@@ -35,14 +35,14 @@ struct PreparedPortTests {
     }
   }
 
-  @Test("is in nobody's way: a request of another kind has all ports to choose from", arguments: [true, false])
+  @Test("do not restrict requests of another kind", arguments: [true, false])
   func other(holds: Bool) throws {
     _ = try prepare(PortRequest(holds: holds))
     try pool.leaseSoon(PortRequest(count: 20, holds: !holds))
     #expect(pool.counts == PortCounts(leased: 20, free: 0, taken: 0))
   }
 
-  @Test("is free again when a second has passed and nobody has asked for it")
+  @Test("are freed after a second without a request")
   func dropped() throws {
     let port = try prepare(PortRequest(holds: false))
     pool.reclaim()

@@ -4,7 +4,7 @@ import PortLeases
 import TestSupport
 import Testing
 
-/// Stands in for the daemon's store.
+/// A stand-in for the daemon's store.
 private final class Record: Sendable {
   struct Failure: Error {}
 
@@ -17,11 +17,11 @@ private final class Record: Sendable {
   }
 }
 
-@Suite("What a pool stores")
+@Suite("Storing changes of a pool")
 struct RecordTests {
   private let record = Record()
 
-  @Test("is every change, before anybody is told")
+  @Test("stores every change before it takes effect")
   func changes() throws {
     let pool = try PortPool.own(4, record: record.note)
     let leases = try pool.leaseSoon(PortRequest(count: 2, environment: "e"))
@@ -37,7 +37,7 @@ struct RecordTests {
       ])
   }
 
-  @Test("decides: a lease that cannot be stored is none, and its ports are free")
+  @Test("makes no lease that cannot be stored, and frees its ports")
   func unstored() throws {
     let pool = try PortPool.own(2, record: record.note)
     record.isBroken.withLock { $0 = true }
@@ -49,7 +49,7 @@ struct RecordTests {
     #expect(try pool.leaseSoon(PortRequest(count: 2)).count == 2)
   }
 
-  @Test("decides: a release that cannot be stored is none")
+  @Test("makes no release that cannot be stored")
   func unreleased() throws {
     let pool = try PortPool.own(2, record: record.note)
     let lease = try pool.leaseSoon(PortRequest(ttl: .seconds(1)))[0]
@@ -63,7 +63,7 @@ struct RecordTests {
     #expect(soon { pool.reclaim(now: Date() + 2).first } == lease)
   }
 
-  @Test("is in the order in which it happens, however many threads there are")
+  @Test("stores changes in their order, from any number of threads")
   func order() async throws {
     let record = record
     let pool = try PortPool.own(8, record: record.note)

@@ -2,9 +2,9 @@ import Foundation
 import PortLeases
 import Testing
 
-@Suite("After a restart")
+@Suite("Restoring leases after a restart")
 struct RestoreTests {
-  @Test("leases are there again, held, and not given to others")
+  @Test("restores and holds leases, and does not lease their ports again")
   func restored() throws {
     let former = try PortPool.own(4)
     let leases = try former.leaseSoon(PortRequest(count: 2, names: ["a", "b"], ttl: .seconds(60)))
@@ -21,7 +21,7 @@ struct RestoreTests {
     withExtendedLifetime(former) {}
   }
 
-  @Test("a port on which its program listens stays leased, and is held once it does not")
+  @Test("keeps the lease of a port whose program listens, and holds it afterwards")
   func listening() throws {
     let pool = try PortPool.own(2)
     let port = pool.range.lowerBound
@@ -36,7 +36,7 @@ struct RestoreTests {
       #expect(client.connect(port) == 0)
       #expect(app.hasConnection)
     }
-    // What a plain bind cannot get, while nobody listens there, is held.
+    // A port that cannot be bound without SO_REUSEADDR, although no program listens, is held.
     let isHeld = soon {
       pool.reclaim()
       let isTaken = TestSocket(reuse: false).bind(port) == EADDRINUSE
@@ -46,7 +46,7 @@ struct RestoreTests {
     #expect(try pool.leaseSoon()[0].port == port + 1)
   }
 
-  @Test("a port beside connections of before is held")
+  @Test("holds a port with earlier connections")
   func connections() throws {
     let pool = try PortPool.own(1)
     let port = pool.range.lowerBound
@@ -57,7 +57,7 @@ struct RestoreTests {
     #expect(server.listen() == 0)
   }
 
-  @Test("a lease of a pool that has been changed since ends as others do, and its port does not go out")
+  @Test("ends leases of a changed pool as usual, without leasing their ports again")
   func outside() throws {
     let former = try OwnPorts(3)
     let port = former.range.upperBound
@@ -70,7 +70,7 @@ struct RestoreTests {
     withExtendedLifetime(former) {}
   }
 
-  @Test("leases of a former pool take no room in the new one")
+  @Test("does not count leases of a former pool")
   func outsideRoom() throws {
     let former = try OwnPorts(4)
     let low = former.range.lowerBound
@@ -83,7 +83,7 @@ struct RestoreTests {
     withExtendedLifetime(former) {}
   }
 
-  @Test("nothing is held that was not to be")
+  @Test("holds no port that should not be held")
   func unheld() throws {
     let pool = try PortPool.own(1)
     let port = pool.range.lowerBound

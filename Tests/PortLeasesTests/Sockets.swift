@@ -9,11 +9,11 @@ import Testing
   import Glibc
 #endif
 
-/// What another program does with a port.
+/// Another program's use of a port.
 final class TestSocket {
   let descriptor: Int32
 
-  /// - Parameter reuse: whether it sets `SO_REUSEADDR` before it binds, as nearly every server does.
+  /// - Parameter reuse: whether it sets `SO_REUSEADDR` before binding, as nearly every server does.
   init(reuse: Bool = true) {
     descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
     var yes: Int32 = reuse ? 1 : 0
@@ -31,8 +31,7 @@ final class TestSocket {
   /// 0, or errno.
   func listen() -> Int32 { Glibc.listen(descriptor, 8) == 0 ? 0 : errno }
 
-  /// A connection to itself that this side closed first, so that its end waits here for its time to pass
-  /// (`TIME_WAIT`), with nobody listening any more.
+  /// A connection to itself that this side closed first, which leaves it in `TIME_WAIT` without a listener.
   static func leaveTimeWait(_ port: UInt16) throws {
     let server = TestSocket()
     try #require(server.bind(port) == 0 && server.listen() == 0)
@@ -40,12 +39,12 @@ final class TestSocket {
     try #require(client.connect(port) == 0)
     let accepted = accept(server.descriptor, nil, nil)
     close(accepted)
-    // The client has seen the end before it closes, too.
+    // The client must see the end before it closes too.
     var byte: UInt8 = 0
     try #require(recv(client.descriptor, &byte, 1, 0) == 0)
   }
 
-  /// Whether a connection waits.
+  /// Whether a connection is waiting.
   var hasConnection: Bool {
     var poll = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
     return Glibc.poll(&poll, 1, 10_000) == 1
@@ -67,11 +66,11 @@ final class TestSocket {
   }
 }
 
-/// A socket of another program on some address: TCP or UDP, v4 or v6.
+/// Another program's socket on some address: TCP or UDP, IPv4 or IPv6.
 final class OtherSocket {
   let descriptor: Int32
 
-  /// On `127.0.0.1`, `0.0.0.0`, `::1` or `::`, which is v6 alone; a stream's listens.
+  /// On `127.0.0.1`, `0.0.0.0`, `::1` or `::` (IPv6 only); a stream socket listens.
   init(_ host: String, _ port: UInt16, datagrams: Bool = false) throws {
     let type = Int32((datagrams ? SOCK_DGRAM : SOCK_STREAM).rawValue | SOCK_CLOEXEC.rawValue)
     let isV6 = host.contains(":")
@@ -107,10 +106,10 @@ final class OtherSocket {
   }
 }
 
-// A child that another test starts just now holds copies of all sockets until it runs its program: for a moment what is
-// free seems taken. Where a test depends on one port it therefore asks until it gets it.
+// A child that another test starts at this moment has copies of all sockets until it runs its program, so free ports
+// briefly seem to be in use. Tests that depend on a certain port therefore retry.
 
-/// What comes of trying again for as long as it is nil; nil after ten seconds of that.
+/// Retries until the result is not nil, for at most ten seconds.
 func soon<Value>(_ body: () throws -> Value?) rethrows -> Value? {
   let end = ContinuousClock.now + .seconds(10)
   while true {
@@ -121,19 +120,19 @@ func soon<Value>(_ body: () throws -> Value?) rethrows -> Value? {
 }
 
 extension TestSocket {
-  /// Whether a program that binds plainly gets the port.
+  /// Whether a program can bind the port without SO_REUSEADDR.
   static func isFree(_ port: UInt16) -> Bool { soon { TestSocket(reuse: false).bind(port) == 0 ? true : nil } ?? false }
 }
 
 extension PortPool {
-  /// Leases from a pool that must have what is asked for.
+  /// Leases ports from a pool that must have them.
   @discardableResult
   func leaseSoon(_ request: PortRequest = PortRequest(), now: Date = Date()) throws -> [PortLease] {
     try #require(soon { try? lease(request, now: now) })
   }
 }
 
-/// Another process that owns leases; it sleeps until it is killed.
+/// Another process that owns leases; sleeps until it is killed.
 func sleeper() throws -> Child {
   try Child(["/bin/sleep", "240"].map { Array($0.utf8) }, environment: [:])
 }
@@ -143,12 +142,12 @@ extension Child {
     get throws { try #require(PortOwner(pid: pid)) }
   }
 
-  /// Kills it; returns when it is gone.
+  /// Kills it and waits until it is gone.
   func end() {
     send(SIGKILL)
     waitForEnd()
   }
 }
 
-/// This process, as an owner that stays.
+/// This process as an owner.
 func thisProcess() throws -> PortOwner { try #require(PortOwner(pid: getpid())) }

@@ -3,9 +3,9 @@ import Testing
 
 @testable import PortLeases
 
-@Suite("The system's tables")
+@Suite("System tables")
 struct SystemTableTests {
-  @Test("tell the listening sockets from the others")
+  @Test("distinguish listening sockets from others")
   func parsed() {
     let table = """
         sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode
@@ -20,7 +20,7 @@ struct SystemTableTests {
     #expect(ports == [0x4E20, 0x1F90])
   }
 
-  @Test("are read to their end, which is some pages away")
+  @Test("are read to the end, over several pages")
   func whole() throws {
     let ports = try OwnPorts(60)
     let sockets = try ports.range.map { port in
@@ -33,7 +33,7 @@ struct SystemTableTests {
     withExtendedLifetime(sockets) {}
   }
 
-  @Test("say which ports the system hands out by itself")
+  @Test("contain the ephemeral ports")
   func ephemeral() {
     #expect(EphemeralPorts.parse(Array("32768\t60999\n".utf8)) == 32768...60999)
     #expect(EphemeralPorts.parse(Array("60999 32768".utf8)) == nil)
@@ -42,7 +42,7 @@ struct SystemTableTests {
     #expect(!EphemeralPorts.overlap(1...(EphemeralPorts.range.lowerBound - 1)))
   }
 
-  @Test("that a kernel cuts short or refuses are no answer")
+  @Test("that are truncated or refused by the kernel give no result")
   func broken() {
     let rest = [UInt8](repeating: 0, count: 12)
     #expect(complete([]) == false)
