@@ -1,7 +1,7 @@
 #pragma once
-// What Swift cannot import as it is gets a static inline function here.
+// Static inline functions for what Swift cannot import.
 #include <gnutls/abstract.h>
 #include <gnutls/crypto.h>
 
-// gnutls_free is a variable that holds a function.
+// gnutls_free is a function pointer variable.
 static inline void diorama_gnutls_free(void *memory) { gnutls_free(memory); }

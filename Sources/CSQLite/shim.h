@@ -1,5 +1,5 @@
 #pragma once
-// What Swift cannot import of SQLite: a macro with a cast, and a variadic function.
+// Parts of SQLite that Swift cannot import: a macro with a cast, and a variadic function.
 #include <sqlite3.h>
 
 // "SQLITE_TRANSIENT means that the content will likely change in the near future and that SQLite should make its own

@@ -89,7 +89,8 @@ struct FailureTests {
   }
 
   @Test(
-    "reports a response that is not HTTP", arguments: ["SSH-2.0-OpenSSH_9\r\n", "\u{15}\u{3}\u{1}\0\u{2}\u{2}\n", "220 ftp\r\n"])
+    "reports a response that is not HTTP",
+    arguments: ["SSH-2.0-OpenSSH_9\r\n", "\u{15}\u{3}\u{1}\0\u{2}\u{2}\n", "220 ftp\r\n"])
   func noHTTP(answer: String) async throws {
     let error = try await failure { connection in
       _ = try connection.readHead()

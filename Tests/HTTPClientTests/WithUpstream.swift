@@ -1,3 +1,4 @@
+import Foundation
 import HTTPClient
 import TestSupport
 
@@ -28,4 +29,13 @@ final class Signal<Value: Sendable>: Sendable {
     for await value in stream { return value }
     throw CancellationError()
   }
+}
+
+/// Blocks an upstream's thread until the test opens it, once.
+final class Gate: Sendable {
+  private let semaphore = DispatchSemaphore(value: 0)
+
+  func open() { semaphore.signal() }
+
+  func wait() { semaphore.wait() }
 }
