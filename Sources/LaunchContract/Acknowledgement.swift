@@ -1,19 +1,19 @@
-/// What an app that follows its environment sends to `POST {control}/acknowledge`: that it has applied a step, or how
-/// many sleepers it has.
+/// The body of `POST {control}/acknowledge`, sent by an app that follows its environment: it has applied a step, or
+/// reports its number of sleepers.
 package struct Acknowledgement: Codable, Sendable, Equatable {
-  /// The name that the app gives itself when it asks for the state.
+  /// The name that the app uses when it requests the state.
   package var follower: String
-  /// The step that has been applied, and with it all before it.
+  /// The step that has been applied, including all earlier ones.
   package var revision: Int?
-  /// RFC 3339: what the app's clock shows after it.
+  /// The time of the app's clock after the step, in RFC 3339.
   package var now: String?
-  /// How many sleepers the step woke.
+  /// The number of sleepers that the step woke.
   package var woken: Int?
   /// Why the step could not be applied.
   package var error: String?
-  /// The watch that `sleepers` is for.
+  /// The watch to which `sleepers` belongs.
   package var watch: Int?
-  /// How many sleepers there are.
+  /// The number of sleepers.
   package var sleepers: Int?
 
   package init(
@@ -31,12 +31,12 @@ package struct Acknowledgement: Codable, Sendable, Equatable {
 }
 
 extension Acknowledgement {
-  /// Whether an app may call itself so: 1 to 100 letters, digits, `.`, `_` and `-`.
+  /// Whether this is a valid app name: 1 to 100 letters, digits, `.`, `_` and `-`.
   package static func isName(_ text: String) -> Bool {
     1...100 ~= text.utf8.count && text.utf8.allSatisfy(isNameByte)
   }
 
-  /// Whether a name may have the byte.
+  /// Whether a name may contain the byte.
   package static func isNameByte(_ byte: UInt8) -> Bool {
     switch byte {
     case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),

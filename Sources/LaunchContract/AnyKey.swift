@@ -1,4 +1,4 @@
-/// A member of any name.
+/// A coding key with any name.
 struct AnyKey: CodingKey {
   let stringValue: String
   var intValue: Int? { nil }

@@ -1,8 +1,8 @@
-/// A launch contract that cannot be read or written: what is wrong, and where.
+/// A launch contract cannot be read or written.
 package struct ContractError: Error, Equatable, CustomStringConvertible {
-  /// What is wrong, after the member that it is about: `clock.kind: …`; never with a secret in it.
+  /// The problem, preceded by the member: `clock.kind: …`. Never contains a secret.
   package let problem: String
-  /// Where the contract comes from or was to go: a variable, an argument, a path; empty while nobody has said so.
+  /// The variable, argument or path of the contract; empty if unknown.
   package let source: String
 
   package init(_ problem: String, source: String = "") {

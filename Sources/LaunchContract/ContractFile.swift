@@ -6,11 +6,11 @@ import Foundation
   import Glibc
 #endif
 
-/// The files that a contract lives in or points at.
+/// Reads and writes contracts and the files they refer to.
 enum ContractFile {
-  /// All bytes of a file.
+  /// Reads a whole file.
   ///
-  /// - Throws: ``ContractError`` naming the path and the system's reason.
+  /// - Throws: ``ContractError`` with the path and the system's message.
   static func read(_ path: String) throws(ContractError) -> Data {
     do throws(InputFileError) {
       return try InputFile(path).read(atMost: limit)
@@ -19,22 +19,22 @@ enum ContractFile {
     }
   }
 
-  /// The most bytes of a contract or a string store.
+  /// The maximum size of a contract or a string store in bytes.
   private static let limit = 1 << 30
 
-  /// Whether its owner alone may read or write a file.
+  /// Whether only the file's owner has access.
   static func isPrivate(_ path: String) -> Bool {
     var status = stat()
     return stat(path, &status) == 0 && status.st_mode & 0o077 == 0
   }
 
-  /// Makes a file that only its owner may read; a file or link that is there already is never written to.
+  /// Creates a file that only its owner can read. Never writes to an existing file or link.
   ///
-  /// - Throws: ``ContractError`` naming the path; nothing is left behind then.
+  /// - Throws: ``ContractError`` with the path; the file is removed.
   static func create(_ path: String, _ data: Data) throws(ContractError) {
     let descriptor = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
-    guard descriptor >= 0 else { throw ContractError("cannot be made: \(reason(errno))", source: path) }
-    // The umask may have taken bits away that the owner needs.
+    guard descriptor >= 0 else { throw ContractError("cannot be created: \(reason(errno))", source: path) }
+    // The umask may have cleared bits that the owner needs.
     var failure = fchmod(descriptor, 0o600) == 0 ? 0 : errno
     var rest = data[...]
     while failure == 0, !rest.isEmpty {

@@ -1,21 +1,21 @@
 import Foundation
 
-// In words of our own: those of Foundation name Swift's types, and differ between platforms.
+// These messages replace Foundation's, which name Swift types and differ between platforms.
 extension ContractJSON {
-  /// What is wrong, after the member that it is about. It has no value in it, since that may be a secret.
+  /// Describes a decoding error, preceded by the member. Never contains a value, since that may be a secret.
   static func problem(of error: DecodingError, in data: Data) -> String {
     switch error {
     case .keyNotFound(let key, let context): place(context.codingPath) + "'\(key.stringValue)' is missing"
     case .typeMismatch(let type, let context), .valueNotFound(let type, let context):
       place(context.codingPath) + "\(found(at: context.codingPath, in: data)), not \(name(of: type))"
     case .dataCorrupted(let context) where context.codingPath.isEmpty: unreadable(data)
-    // A type's own words for what it cannot be.
+    // The message of a type's own decoding code.
     case .dataCorrupted(let context): place(context.codingPath) + context.debugDescription
     @unknown default: unreadable(data)
     }
   }
 
-  /// What there is to say of a document of which the decoder says no more than that it cannot be read.
+  /// Describes a document that the decoder rejected without further details.
   static func unreadable(_ data: Data) -> String {
     let document: JSON
     do throws(JSONError) {
@@ -23,10 +23,10 @@ extension ContractJSON {
     } catch {
       return "not valid JSON: \(error)"
     }
-    // It says the same of a number that the type cannot hold, and not which.
+    // The decoder does not report which number does not fit its type.
     let places = unusualNumbers(in: document, at: "")
     return switch places.count {
-    case 0: "cannot be read, as when an escape is half of a surrogate pair"
+    case 0: "cannot be parsed; an escape may be half of a surrogate pair"
     case 1: "\(places[0]): it is not a whole number of 64 bits"
     default: "one of \(places.prefix(5).joined(separator: ", ")) is not a whole number of 64 bits"
     }
@@ -43,7 +43,7 @@ extension ContractJSON {
     }
   }
 
-  /// As in a sentence: `it is a string`.
+  /// Describes the value found, as in `it is a string`.
   private static func found(at path: [any CodingKey], in data: Data) -> String {
     var value = try? JSON.parse([UInt8](data))
     for key in path {
@@ -72,13 +72,13 @@ extension ContractJSON {
     case is any BinaryFloatingPoint.Type: "a number"
     case is [Any].Type: "an array"
     case is [String: Any].Type: "an object"
-    default: "what it has to be"
+    default: "of the expected type"
     }
   }
 }
 
 extension KeyedDecodingContainer {
-  /// One of a few words, which the error names.
+  /// Decodes one of a set of words; an error lists them.
   func decodeWord<Word: RawRepresentable & CaseIterable>(
     _ type: Word.Type, forKey key: Key
   ) throws -> Word where Word.RawValue == String {
@@ -90,7 +90,7 @@ extension KeyedDecodingContainer {
     return word
   }
 
-  /// One of a few words, or nil where there is none.
+  /// Decodes one of a set of words; nil if absent.
   package func decodeWordIfPresent<Word: RawRepresentable & CaseIterable>(
     _ type: Word.Type, forKey key: Key
   ) throws -> Word? where Word.RawValue == String {

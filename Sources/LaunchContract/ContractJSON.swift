@@ -1,10 +1,10 @@
 package import Foundation
 
-/// JSON as both sides of a contract write and read it: members in the order of their names, slashes as they are.
+/// The JSON of contracts, with sorted members and unescaped slashes.
 package enum ContractJSON {
-  /// The same value always gives the same bytes.
+  /// Encodes a value; equal values give equal bytes.
   ///
-  /// - Throws: `EncodingError`, for a number that JSON cannot hold (infinity, not a number).
+  /// - Throws: `EncodingError` for a number that JSON cannot express (infinity, NaN).
   package static func encode(_ value: some Encodable) throws -> Data {
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
@@ -13,12 +13,12 @@ package enum ContractJSON {
     return marks.resolve(try encoder.encode(value))
   }
 
-  /// Reads a value, and on failure says what is wrong at which member.
+  /// Decodes a value; an error names the member and the problem.
   ///
   /// - Parameters:
-  ///   - type: what the JSON is to be.
+  ///   - type: the type to decode.
   ///   - data: the JSON.
-  ///   - source: where the text comes from, for the error: a variable, an argument, a path.
+  ///   - source: the origin of the JSON, for errors: a variable, an argument or a path.
   /// - Returns: the value.
   /// - Throws: ``ContractError``.
   package static func decode<Value: Decodable>(
@@ -37,7 +37,7 @@ package enum ContractJSON {
     }
   }
 
-  /// `clock.kind: `, or nothing where the document as a whole is meant.
+  /// `clock.kind: `, or an empty string for the whole document.
   static func place(_ path: [any CodingKey]) -> String {
     path.isEmpty ? "" : path.map(name).joined(separator: ".") + ": "
   }

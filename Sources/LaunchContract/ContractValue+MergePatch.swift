@@ -1,6 +1,6 @@
 extension [String: ContractValue] {
-  /// Applies a merge patch (RFC 7396): a null takes a member away, an object is merged into one that is there, anything
-  /// else takes the old value's place.
+  /// Applies a merge patch (RFC 7396): null removes a member, an object is merged into an existing one, and any other value
+  /// replaces the old one.
   package mutating func merge(patch: [String: ContractValue]) {
     for (name, change) in patch {
       switch change {

@@ -1,20 +1,20 @@
 extension LaunchContract {
-  /// The most bytes of a value that goes into an argument; one argument may have 131,071.
+  /// The maximum size of an argument's value in bytes; the system allows 131,071.
   private static let argumentLimit = 32_768
 
-  /// The toggles and user defaults as `-key value` pairs, as the argument domain of `UserDefaults` reads them: the ones
-  /// in the order of their names, then the others. A user default is preferred to a toggle of its name.
+  /// The toggles and user defaults as `-key value` pairs for the argument domain of `UserDefaults`: first the toggles, then
+  /// the defaults, each sorted by name. A user default replaces a toggle with the same name.
   ///
-  /// What a pair cannot carry is left out: a key that is empty, begins with a dash or has a NUL; a value with control
-  /// characters that XML cannot hold, a date with parts of a second, a null in a toggle, more than 32 KiB. The
-  /// contract carries it: `AppControls.launch()` puts all user defaults into the argument domain itself.
+  /// Pairs that cannot be expressed are omitted: a key that is empty, begins with a dash or contains a NUL; a value with
+  /// control characters that XML cannot contain, a date with fractional seconds, a null in a toggle, more than 32 KiB. The
+  /// contract still contains them: `AppControls.launch()` adds all user defaults to the argument domain itself.
   ///
   /// ```swift
   /// application.launchArguments += try contract.launchArguments()
   /// // ["-skip-onboarding", "<true/>", "-hasSeenPushPrompt", "<true/>", "-name", "Ann"]
   /// ```
   ///
-  /// - Throws: ``ContractError`` for a user default that can be carried in no way: null, or a date that is none.
+  /// - Throws: ``ContractError`` for a user default that cannot be expressed at all: null, or an invalid date.
   package func launchArguments() throws(ContractError) -> [String] {
     let defaults = try userDefaults()
     var words: [String] = []

@@ -6,14 +6,14 @@ extension LaunchContract: Codable {
     case strings
   }
 
-  /// Reads a contract, of which only `version` has to be there, so that a hand-written one may be short.
+  /// Decodes a contract. Only `version` is required, so a hand-written contract can be short.
   package init(from decoder: any Decoder) throws {
     let document = try decoder.container(keyedBy: CodingKeys.self)
-    // First of all, since a later version may have other shapes for what follows.
+    // First, since a later version may have a different structure.
     let version = try document.decode(Int.self, forKey: .version)
     guard version == Self.currentVersion else {
       let advice = version > Self.currentVersion ? "; rebuild the app with a newer Diorama" : ""
-      throw ContractError("version: \(version) is not known here, only \(Self.currentVersion) is\(advice)")
+      throw ContractError("version: \(version) is not supported, only \(Self.currentVersion) is\(advice)")
     }
     func decode<Value: Decodable>(_ key: CodingKeys, default value: Value) throws -> Value {
       try document.decodeIfPresent(Value.self, forKey: key) ?? value
@@ -53,20 +53,20 @@ extension LaunchContract: Codable {
     try document.encodeIfPresent(strings, forKey: .strings)
   }
 
-  /// What the types alone do not say.
+  /// Checks what the types do not express.
   private func checkMembers() throws(ContractError) {
     for (name, port) in ports.sorted(by: { $0.key < $1.key }) where !(1...65_535 ~= port) {
-      throw ContractError("ports.\(name): \(port) is no port, which is 1 to 65535")
+      throw ContractError("ports.\(name): \(port) is not a port (1 to 65535)")
     }
     if let revision = control?.revision, revision < 0 {
-      throw ContractError("control.revision: \(revision) is below 0")
+      throw ContractError("control.revision: \(revision) is negative")
     }
     if let file = strings?.file, !file.hasPrefix("/") {
       throw ContractError("strings.file: '\(file)' is not an absolute path")
     }
   }
 
-  /// The members that nobody reads: those of the document, and those of its members that have fixed ones.
+  /// The unknown members of the document and of its members with a fixed structure.
   private static func unknownFields(_ decoder: any Decoder) throws -> [String] {
     let document = try decoder.container(keyedBy: AnyKey.self)
     let known: [(CodingKeys, Set<String>)] = [
@@ -112,7 +112,7 @@ extension LaunchContract.Clock: Codable {
       locale: try container.decodeIfPresent(String.self, forKey: .locale),
       provisioned: try Self.instant(container, .provisioned))
     guard kind == .system || start != nil else {
-      throw ContractError("clock.start: a \(kind) clock needs the instant at which it starts")
+      throw ContractError("clock.start: a \(kind) clock requires a start time")
     }
     guard 0.000_001...1_000_000 ~= rate else {
       throw ContractError("clock.rate: \(rate) is not between 0.000001 and 1000000")

@@ -1,20 +1,20 @@
 package import Foundation
 
 extension LaunchContract {
-  /// What the app's credential store holds when the app starts, and the trouble that it is in.
+  /// The content of the app's credential store at launch, and its faults.
   package struct Credentials: Sendable, Equatable {
-    /// One generic password.
+    /// A generic password.
     package struct Item: Codable, Sendable, Equatable {
-      /// The service that it opens.
+      /// The service it gives access to.
       package var service: String
-      /// Whose it is.
+      /// The account.
       package var account: String
-      /// The access group that shares it; nil for the app's own.
+      /// The shared access group; nil for the app's own.
       package var group: String?
-      /// In base64.
+      /// The secret in Base64.
       package var secret: Secret
 
-      /// Takes the secret's bytes as they are, not yet in base64.
+      /// Creates an item from the raw bytes of the secret.
       package init(service: String, account: String, group: String? = nil, secret: Data) {
         self.service = service
         self.account = account
@@ -23,13 +23,13 @@ extension LaunchContract {
       }
     }
 
-    /// A state of trouble: a locked device, a write that fails.
+    /// A fault, such as a locked device or a failing write.
     package struct Fault: Codable, Sendable, Equatable {
-      /// `locked`, `missingEntitlement`, `cancelled`: every call fails; `failWrite`, `failRead`: one does.
+      /// `locked`, `missingEntitlement`, `cancelled`: every call fails; `failWrite`, `failRead`: one call fails.
       package var fault: String
-      /// Which write or read fails, from 1.
+      /// The number of the write or read that fails, from 1.
       package var nth: Int?
-      /// How it fails, such as `cancelled`; nil for `failed`.
+      /// The kind of failure, such as `cancelled`; nil for `failed`.
       package var error: String?
 
       package init(_ fault: String, nth: Int? = nil, error: String? = nil) {
@@ -43,7 +43,7 @@ extension LaunchContract {
     package var store: String
     /// The store's content at launch.
     package var items: [Item]
-    /// The trouble that it is in.
+    /// The faults of the store.
     package var faults: [Fault]
 
     package init(store: String = "memory", items: [Item], faults: [Fault] = []) {
@@ -61,12 +61,12 @@ extension LaunchContract.Credentials: Codable {
 
   static var knownFields: Set<String> { Set(CodingKeys.allCases.map(\.rawValue)) }
 
-  /// The members of the elements of its lists.
+  /// The members of the list elements.
   static var knownElementFields: [String: Set<String>] {
     ["items": ["service", "account", "group", "secret"], "faults": ["fault", "nth", "error"]]
   }
 
-  /// All members may be left out.
+  /// Decodes credentials; all members are optional.
   package init(from decoder: any Decoder) throws {
     let container = try decoder.container(keyedBy: CodingKeys.self)
     self.init(

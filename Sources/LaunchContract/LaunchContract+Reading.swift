@@ -1,20 +1,20 @@
 import Foundation
 
 extension LaunchContract {
-  /// Reads a contract's value: the JSON itself, or `file:` and an absolute path.
+  /// Reads a contract from a value: the JSON itself, or `file:` and an absolute path.
   ///
-  /// How a program finds that value is the app's business: see `decode(argumentsOf:environment:)` in `Diorama`, which
-  /// is not there in builds that are not to be controlled.
+  /// For how the app finds the value, see `decode(argumentsOf:environment:)` in `Diorama`, which is omitted from builds that
+  /// must not be controlled.
   ///
   /// - Parameters:
-  ///   - value: as it stands in the variable or argument.
-  ///   - source: where the value comes from, for the error.
+  ///   - value: the value of the variable or argument.
+  ///   - source: the origin of the value, for errors.
   /// - Returns: the contract.
-  /// - Throws: ``ContractError`` naming the place: not JSON, a member that is wrong, a later version, no such file, a
-  ///   file with credentials that others may read.
+  /// - Throws: ``ContractError`` with the place of the problem: invalid JSON, an invalid member, a later version, a missing
+  ///   file, a file with credentials that others can read.
   package static func read(_ value: String, source: String) throws(ContractError) -> LaunchContract {
     guard value.hasPrefix("file:") else {
-      if value.hasPrefix("/") { throw ContractError("a path is written file:\(value)", source: source) }
+      if value.hasPrefix("/") { throw ContractError("write a path as file:\(value)", source: source) }
       return try decode(Data(value.utf8), source: source)
     }
     let path = String(value.dropFirst("file:".count))
@@ -23,7 +23,7 @@ extension LaunchContract {
     }
     let contract = try decode(try ContractFile.read(path), source: path)
     if contract.credentials?.items.isEmpty == false, !ContractFile.isPrivate(path) {
-      throw ContractError("it holds credentials, and others may read it; run chmod 600 \(path)", source: path)
+      throw ContractError("it contains credentials that other users can read; run chmod 600 \(path)", source: path)
     }
     return contract
   }

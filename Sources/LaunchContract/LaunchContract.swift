@@ -1,40 +1,40 @@
 package import Foundation
 
-/// The document that a test hands to the app at launch: the world that it is to live in.
+/// The document that a test passes to the app at launch; it describes the app's environment.
 ///
-/// `INTERFACE.md`, "Launch contract", has its JSON. Both sides use this type: the environment writes it with
-/// ``ContractWriter``, the app reads it with ``decode(argumentsOf:environment:)``.
+/// `INTERFACE.md`, "Launch contract", specifies the JSON. The environment writes it with ``ContractWriter``; the app reads
+/// it with ``decode(argumentsOf:environment:)``.
 package struct LaunchContract: Sendable, Equatable {
-  /// The version that we write, and the highest that we read.
+  /// The version that is written, and the highest that is read.
   package static let currentVersion = 1
 
   /// 1.
   package var version: Int
-  /// Which environment this is.
+  /// The environment's identity.
   package var environment: Environment
-  /// How it serves the network (`proxy`, `record`, `extend`, `replay`, `once`, `mock`), for the app's information.
+  /// How the network is served (`proxy`, `record`, `extend`, `replay`, `once`, `mock`), for the app's information.
   package var mode: String
   /// The app's time.
   package var clock: Clock
-  /// What random values are derived from.
+  /// The seed from which random values are derived.
   package var seed: String
   /// Named switches and values for the app.
   package var toggles: [String: ContractValue]
-  /// User defaults that the app is to find.
+  /// User defaults for the app.
   package var defaults: [String: ContractValue]
-  /// Whatever else the test has for the app, such as a location.
+  /// Other values for the app, such as a location.
   package var values: [String: ContractValue]
   /// The local URL of each upstream, by its name.
   package var endpoints: [String: String]
   /// Leased ports by name, for the app to bind.
   package var ports: [String: Int]
-  /// What the app's credential store is to hold; nil for nothing. It never is the machine's own store.
+  /// The content of the app's credential store, which is never the machine's own; nil for none.
   package var credentials: Credentials?
-  /// Where the app reports to; nil when nobody listens.
+  /// Where the app sends reports; nil for nowhere.
   package var control: Control?
-  /// Where random values come from; nil: derived from the seed where there is one, else real.
+  /// The source of random values; nil: derived from the seed if set, else real.
   package var strings: Strings?
-  /// Members that this version does not know, as paths (`clock.drift`), in order; they are never written.
+  /// Members unknown to this version, as sorted paths (`clock.drift`); they are never written.
   package var unknownFields: [String] = []
 
   package init(
@@ -58,20 +58,20 @@ package struct LaunchContract: Sendable, Equatable {
     self.strings = strings
   }
 
-  /// The document as JSON, on one line; the same contract gives the same bytes.
+  /// Encodes the document as JSON on one line; equal contracts give equal bytes.
   ///
-  /// - Throws: `EncodingError`, for a number that JSON cannot hold.
+  /// - Throws: `EncodingError` for a number that JSON cannot express.
   package func encodedDocument() throws -> Data {
     try ContractJSON.encode(self)
   }
 }
 
 extension LaunchContract {
-  /// An environment's id and the name that its test gave it.
+  /// An environment's ID and the name given by its test.
   package struct Environment: Codable, Sendable, Equatable {
-    /// What the control API knows it by.
+    /// The ID in the control API.
     package var id: String
-    /// For people: `Booking/books a slot`.
+    /// The display name, such as `Booking/books a slot`.
     package var name: String
 
     package init(id: String, name: String) {
@@ -80,26 +80,26 @@ extension LaunchContract {
     }
   }
 
-  /// Which time it is for the app, and how it goes on.
+  /// The app's time and how it advances.
   package struct Clock: Sendable, Equatable {
-    /// `INTERFACE.md`, "Clock kinds".
+    /// See `INTERFACE.md`, "Clock kinds".
     package enum Kind: String, Codable, Sendable, CaseIterable {
       case system, frozen, ticking, scaled, manual
     }
 
-    /// How time goes on.
+    /// How time advances.
     package var kind: Kind
-    /// RFC 3339, as it was given; every kind but `system` needs it.
+    /// The start time in RFC 3339 as given; required for every kind but `system`.
     package var start: String?
-    /// Seconds of the app for one real second, 0.000001 to 1,000,000; counts for `scaled` only.
+    /// Seconds of the app per real second, 0.000001 to 1,000,000; used for `scaled` only.
     package var rate: Double
-    /// An IANA name such as `Europe/London`; nil for the machine's.
+    /// An IANA name such as `Europe/London`; nil for the machine's time zone.
     package var timeZone: String?
-    /// Such as `en_GB`; nil for the machine's.
+    /// A locale such as `en_GB`; nil for the machine's.
     package var locale: String?
-    /// RFC 3339, in real time: when the environment's clock showed `start`.
+    /// The real time in RFC 3339 at which the environment's clock showed `start`.
     ///
-    /// By it all apps of an environment agree in `ticking` and `scaled`. Nil: when the app starts.
+    /// Keeps all apps of an environment in sync for `ticking` and `scaled`. Nil: when the app starts.
     package var provisioned: String?
 
     package init(
@@ -115,15 +115,15 @@ extension LaunchContract {
     }
   }
 
-  /// Where the app reports to, on the environment's main port.
+  /// Where the app sends reports: the environment's main port.
   package struct Control: Codable, Sendable, Equatable {
-    /// Such as `http://127.0.0.1:20011/__diorama`.
+    /// A URL such as `http://127.0.0.1:20011/__diorama`.
     package var url: String
     /// Sent as `Authorization: Bearer …`.
     package var token: Secret
-    /// The last change of the environment that this contract has in it; later ones the app is told of while it runs.
+    /// The latest change of the environment included in this contract; the app receives later ones while it runs.
     ///
-    /// Nil where there is nothing to follow.
+    /// Nil if changes cannot be followed.
     package var revision: Int?
 
     package init(url: String, token: String, revision: Int? = nil) {
@@ -133,23 +133,23 @@ extension LaunchContract {
     }
   }
 
-  /// Where random values come from.
+  /// The source of random values.
   package struct Strings: Codable, Sendable, Equatable {
-    /// The ways to come by a value.
+    /// How the app obtains a value.
     package enum Policy: String, Codable, Sendable, CaseIterable {
-      /// Makes it from the seed and tells nobody.
+      /// Derives it from the seed without reporting it.
       case derive
-      /// Makes it from the seed, unless it is among the entries, and reports it before it is used.
+      /// Derives it from the seed unless it is in the entries, and reports it before use.
       case report
-      /// Reads it from the entries; what is not there is an error.
+      /// Reads it from the entries; a missing value is an error.
       case replay
     }
 
-    /// What the app does for each value.
+    /// How the app obtains each value.
     package var policy: Policy
-    /// What is recorded, by key and ordinal.
+    /// The recorded values, by key and ordinal.
     package var entries: [String: [StringEntry?]]?
-    /// Instead of `entries`: the absolute path of a `NAME.strings.json`.
+    /// In place of `entries`: the absolute path of a `NAME.strings.json`.
     package var file: String?
 
     package init(policy: Policy, entries: [String: [StringEntry?]]? = nil, file: String? = nil) {

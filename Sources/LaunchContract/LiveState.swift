@@ -1,10 +1,10 @@
-/// What `GET {control}/state` answers: the world as it is, and the steps that led to it.
+/// The response to `GET {control}/state`: the environment's current state and the steps that led to it.
 package struct LiveState: Codable, Sendable, Equatable {
-  /// The clock as it is now.
+  /// The state of the clock.
   package struct ClockReading: Codable, Sendable, Equatable {
-    /// What an app that starts now is told.
+    /// The clock of an app that starts now.
     package var clock: LaunchContract.Clock
-    /// RFC 3339: what it shows.
+    /// The current time of the clock in RFC 3339.
     package var now: String
 
     private enum CodingKeys: String, CodingKey {
@@ -28,12 +28,12 @@ package struct LiveState: Codable, Sendable, Equatable {
     }
   }
 
-  /// Somebody waits until the apps have so many sleepers: each app that follows says how many it has, now and whenever
-  /// that changes, until the watch is over.
+  /// A wait for a number of sleepers: each following app reports its number now and whenever it changes, until the watch
+  /// ends.
   package struct Watch: Codable, Sendable, Equatable {
-    /// Tells this watch from others.
+    /// Distinguishes this watch from others.
     package var id: Int
-    /// How many there are to be, in all apps together.
+    /// The required number of sleepers in all apps together.
     package var sleepers: Int
 
     package init(id: Int, sleepers: Int) {
@@ -42,9 +42,9 @@ package struct LiveState: Codable, Sendable, Equatable {
     }
   }
 
-  /// The last step's number; 0 before the first.
+  /// The number of the last step; 0 before the first.
   package var revision: Int
-  /// Whether the environment has ended: nothing more will come.
+  /// Whether the environment has ended, so no more steps follow.
   package var over = false
   /// How the network is served.
   package var mode: String?
@@ -54,9 +54,9 @@ package struct LiveState: Codable, Sendable, Equatable {
   package var values: [String: ContractValue]?
   /// The clock.
   package var clock: ClockReading?
-  /// The steps after the one that was asked for, in order; the first of them where they are many.
+  /// The steps after the requested one, in order; possibly only the first of many.
   package var steps: [LiveStep]
-  /// Nil while nobody waits for sleepers.
+  /// The current watch, if any.
   package var watch: Watch?
 
   package init(revision: Int, steps: [LiveStep]) {

@@ -1,13 +1,13 @@
 import Foundation
 
 extension PropertyList {
-  /// The value as one argument of a program, which the argument domain of `UserDefaults` reads back with its type.
+  /// The value as a program argument that the argument domain of `UserDefaults` reads back with its type.
   ///
-  /// It tries a property list where an argument begins with one of `{[(<"`, and takes anything else as a string without
-  /// the spaces at its ends. So a plain string stays as it is, and all else becomes an element of an XML property list:
+  /// `UserDefaults` parses an argument as a property list if it begins with one of `{[(<"`, and otherwise takes it as a
+  /// string with white space trimmed. So plain strings are unchanged, and other values become XML property list elements:
   /// `<integer>-5</integer>`, `<string> spaced </string>`.
   ///
-  /// - Returns: nil for what cannot be said so: control characters in XML, a date with parts of a second, NUL.
+  /// - Returns: nil for values that cannot be expressed: control characters in XML, fractional seconds, NUL.
   var argument: String? {
     if case .string(let text) = self, Self.isPlain(text) { return text }
     return element
@@ -52,7 +52,7 @@ extension PropertyList {
     }
   }
 
-  /// - Returns: nil where there is a character that XML 1.0 cannot hold, or would change (a carriage return).
+  /// - Returns: nil for characters that XML 1.0 cannot contain or would change (a carriage return).
   private static func escaped(_ text: String) -> String? {
     var result = ""
     for scalar in text.unicodeScalars {

@@ -1,22 +1,21 @@
 import Foundation
 
-/// The recorded values in a document, read apart from the rest: there may be thousands, an app waits for them as it
-/// starts, and `JSONDecoder` takes some microseconds for each.
+/// Parses a document's recorded values separately: there may be thousands, the app waits for them at launch, and
+/// `JSONDecoder` takes some microseconds for each.
 enum RecordedEntries {
-  /// A document whose entries are taken out of it.
+  /// A document split from its entries.
   struct Parts {
-    /// The document with `{}` in their place.
+    /// The document with `{}` in place of the entries.
     var rest: Data
     var entries: [String: [StringEntry?]]
   }
 
-  /// Takes the entries out.
+  /// Splits the entries from a document.
   ///
   /// - Parameters:
-  ///   - document: JSON.
-  ///   - path: the members that lead to them.
-  /// - Returns: nil where there are none, and where anything is not as it should be: whoever decodes the document whole
-  ///   then finds out what.
+  ///   - document: the JSON.
+  ///   - path: the members that lead to the entries.
+  /// - Returns: nil if there are no entries or anything is invalid; decoding the whole document then reports the problem.
   static func split(_ document: Data, at path: [String]) -> Parts? {
     document.withUnsafeBytes { bytes in
       var reader = JSONReader(bytes)
@@ -91,7 +90,7 @@ enum RecordedEntries {
 }
 
 extension StringEntry {
-  /// The entry of a string, by far the most frequent; nil for any other.
+  /// An entry for a string, by far the most frequent kind; nil for others.
   fileprivate init?(string json: JSON) {
     guard json["type"] == nil, let value = json["value"]?.string, let length = json["length"]?.int,
       let alphabet = json["alphabet"]?.string

@@ -1,8 +1,8 @@
-/// One value of the string store: a use of a key, in the place of its ordinal.
+/// A value of the string store, at the index of its ordinal.
 package struct StringEntry: Sendable, Equatable {
-  /// The value; a UUID in lower case, an integer in decimal, what else there is as ``StringParameters`` says.
+  /// The value: a UUID in lower case, an integer in decimal, others as ``StringParameters`` specifies.
   package var value: String
-  /// What it was made for.
+  /// The requested kind of value.
   package var parameters: StringParameters
 
   package init(value: String, parameters: StringParameters) {

@@ -7,12 +7,12 @@ extension StringParameters: Codable {
     case type, length, alphabet, domain, low, high, version4, options, count
   }
 
-  /// Reads what a store has, which spells everything out.
+  /// Decodes the parameters of a stored value, which are always complete.
   package init(from decoder: any Decoder) throws {
     try self.init(decoder, hasDefaults: false)
   }
 
-  /// Reads what somebody asks for: a length, alphabet or domain that is left out has its default.
+  /// Decodes a request; a missing length, alphabet or domain gets its default.
   package init(request decoder: any Decoder) throws {
     try self.init(decoder, hasDefaults: true)
   }

@@ -1,42 +1,42 @@
-/// What was asked of the string store: the kind of value and what bounds it.
+/// The kind of a requested random value, with its limits.
 ///
-/// In JSON these members stand beside the value. `type` is left out for a string, so that a string's entry is what
-/// `NAME.strings.json` has always looked like.
+/// In JSON, these members are beside the value. `type` is omitted for strings, as in the original form of
+/// `NAME.strings.json`.
 package enum StringParameters: Sendable, Equatable {
-  /// So many characters (Unicode scalars), each out of the alphabet.
+  /// A number of characters (Unicode scalars) from the alphabet.
   case string(length: Int, alphabet: String)
-  /// So many characters out of a-z0-9, an `@` and the domain.
+  /// A number of characters from a-z0-9, an `@` and the domain.
   case email(length: Int, domain: String)
-  /// A UUID; of version 5, or one whose version digit says 4.
+  /// A UUID: of version 5, or marked as version 4.
   case uuid(version4: Bool)
-  /// A whole number, both ends included.
+  /// An integer, with both limits included.
   case integer(low: Int64, high: Int64)
-  /// One of a list: its text where the list has texts, else its place from 0.
+  /// An element of a list: its text if the list has texts, else its index.
   case choice(StringList)
-  /// A list in another order: the places from 0, with commas between them.
+  /// A shuffled list: the indices, separated by commas.
   case shuffle(StringList)
-  /// Numbers without end; the value is the name space in which their bytes are made.
+  /// An endless sequence of numbers; the value is the namespace from which their bytes are derived.
   case generator
 
-  /// The alphabet of a string that names none, and of e-mail addresses.
+  /// The default alphabet of strings, and the one of e-mail addresses.
   package static let defaultAlphabet = "abcdefghijklmnopqrstuvwxyz0123456789"
-  /// The length of a string or an e-mail address that names none.
+  /// The default length of strings and e-mail addresses.
   package static let defaultLength = 12
-  /// The domain of an e-mail address that names none; RFC 2606 keeps it from ever being anybody's.
+  /// The default domain of e-mail addresses, reserved by RFC 2606.
   package static let defaultDomain = "example.com"
 }
 
-/// What a choice or a shuffle is made of.
+/// The list for a choice or a shuffle.
 package enum StringList: Sendable, Equatable {
-  /// The texts themselves, so that the store shows them and a replay notices another list.
+  /// The texts, so the store shows them and a replay detects a different list.
   case options([String])
-  /// So many things that have no text, or too many texts to write down each time.
+  /// A number of elements without texts, or with too many texts to store.
   case count(Int)
 
-  /// The most texts that are written down.
+  /// The maximum number of stored texts.
   package static let mostOptions = 256
 
-  /// How many there are.
+  /// The number of elements.
   package var count: Int {
     switch self {
     case .options(let options): options.count

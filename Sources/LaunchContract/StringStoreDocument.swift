@@ -1,16 +1,16 @@
 import Foundation
 
-/// `NAME.strings.json`: the random inputs of one recording, by key and ordinal.
+/// `NAME.strings.json`: the random values of a recording, by key and ordinal.
 package struct StringStoreDocument: Codable, Sendable, Equatable {
   /// 1.
   package var format: Int
-  /// How the values were made; they are read back, so that any will do in replay.
+  /// The algorithm that made the values. Replay reads the values, so any algorithm will do.
   package var algorithm: String
-  /// The seed they were made from.
+  /// The seed of the values.
   package var seed: String
-  /// The recording id that the HAR beside it has too; nil in a store written by hand.
+  /// The recording ID, also in the HAR beside it; nil in a hand-written store.
   package var recording: String?
-  /// By key, then by ordinal; nil where an ordinal was never used.
+  /// By key and ordinal; nil for an unused ordinal.
   package var entries: [String: [StringEntry?]]
 
   package init(
@@ -24,16 +24,16 @@ package struct StringStoreDocument: Codable, Sendable, Equatable {
     self.entries = entries
   }
 
-  /// Reads a store from its file.
+  /// Reads a store from a file.
   ///
-  /// - Throws: ``ContractError`` naming the path, when it cannot be read, is no string store, or is of a later format.
+  /// - Throws: ``ContractError`` with the path if it cannot be read, is not a string store, or has a later format.
   package init(path: String) throws(ContractError) {
     do throws(ContractError) {
       let bytes = try ContractFile.read(path)
       let parts = RecordedEntries.split(bytes, at: ["entries"])
       self = try ContractJSON.decode(Self.self, from: parts?.rest ?? bytes, source: path)
       if let parts { entries = parts.entries }
-      guard format == 1 else { throw ContractError("format \(format) is not known here, only 1 is") }
+      guard format == 1 else { throw ContractError("format \(format) is not supported, only 1 is") }
     } catch {
       throw ContractError("the string store \(path): \(error.problem)")
     }

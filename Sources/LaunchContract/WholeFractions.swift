@@ -1,18 +1,18 @@
 import Foundation
 
-// A `Double` 10.0 and an `Int` 10 are the same JSON number to Foundation: it writes both as `10`, and reads both as
-// either. Programs in typed languages take `10` for a whole number and refuse it where they want one with a fraction.
+// To Foundation, the `Double` 10.0 and the `Int` 10 are the same JSON number: it writes both as `10` and reads either as
+// both. Programs in typed languages take `10` for an integer and reject it where they expect a fraction.
 
 extension CodingUserInfoKey {
-  /// The document that is decoded, where some whole number in it may be written with a fraction or an exponent.
+  /// The document being decoded, if it may contain integers with a fraction or an exponent.
   fileprivate static var document: CodingUserInfoKey? { CodingUserInfoKey(rawValue: "diorama.document") }
-  /// Takes the whole numbers that are to be written with a fraction.
+  /// The marks for integers to be written with a fraction.
   fileprivate static var marks: CodingUserInfoKey? { CodingUserInfoKey(rawValue: "diorama.marks") }
 }
 
-/// Reading: the number's text decides, which only the document itself has.
+/// Reading: the text of the number in the document decides.
 enum WholeFractions {
-  /// Makes the decoder's values know how their numbers are written.
+  /// Gives the decoder access to the document's numbers as text.
   static func prepare(_ decoder: JSONDecoder, for data: Data) {
     guard let key = CodingUserInfoKey.document, mayHave(data), let document = try? JSON.parse([UInt8](data)) else {
       return
@@ -20,7 +20,7 @@ enum WholeFractions {
     decoder.userInfo[key] = document
   }
 
-  /// Whether the number at a decoder's place is written with a fraction or an exponent.
+  /// Whether the number at the decoder's position has a fraction or an exponent.
   static func isWritten(at decoder: any Decoder) -> Bool {
     guard let key = CodingUserInfoKey.document, let document = decoder.userInfo[key] as? JSON else { return false }
     var value: JSON? = document
@@ -35,7 +35,7 @@ enum WholeFractions {
     return text.utf8.contains { $0 == UInt8(ascii: ".") || $0 | 0x20 == UInt8(ascii: "e") }
   }
 
-  /// Whether there is something like `0.0` or `1e3`, perhaps in a string: a document is read twice only then.
+  /// Whether the data contains something like `0.0` or `1e3`, perhaps in a string; only then is it parsed twice.
   private static func mayHave(_ data: Data) -> Bool {
     data.withUnsafeBytes { bytes in
       func isDigit(_ index: Int) -> Bool { bytes.indices ~= index && bytes[index] &- 0x30 < 10 }
@@ -49,7 +49,7 @@ enum WholeFractions {
     }
   }
 
-  /// Whether a byte stands at some place that is meant; documents may have megabytes of text.
+  /// Whether the byte occurs at a position that `isMeant` accepts; documents may contain megabytes of text.
   private static func places(of byte: UInt8, in bytes: UnsafeRawBufferPointer, where isMeant: (Int) -> Bool) -> Bool {
     guard let start = bytes.baseAddress else { return false }
     var offset = 0
@@ -62,12 +62,12 @@ enum WholeFractions {
   }
 }
 
-/// Writing: as a string with a mark that no other string has, and the mark is taken away in the end.
+/// Writing: such numbers are encoded as strings with a unique mark, which is removed at the end.
 final class FractionMarks: @unchecked Sendable {
   // An encoder works on one thread.
   private var mark: String?
 
-  /// The marks of an encoder, where somebody takes them away in the end.
+  /// The marks of an encoder that removes them at the end.
   static func of(_ encoder: any Encoder) -> FractionMarks? {
     CodingUserInfoKey.marks.flatMap { encoder.userInfo[$0] as? FractionMarks }
   }
@@ -76,9 +76,9 @@ final class FractionMarks: @unchecked Sendable {
     if let key = CodingUserInfoKey.marks { encoder.userInfo[key] = self }
   }
 
-  /// What to encode for a number.
+  /// The text to encode for a number.
   ///
-  /// - Returns: nil for one that is written with a fraction anyway, or not at all.
+  /// - Returns: nil for a number that has a fraction anyway, or cannot be encoded.
   func text(of number: Double) -> String? {
     guard number.isFinite, number.rounded() == number else { return nil }
     let mark = mark ?? "diorama-\(UInt64.random(in: 0 ... .max))-"
@@ -86,7 +86,7 @@ final class FractionMarks: @unchecked Sendable {
     return "\(mark)\(number)"
   }
 
-  /// The document with the numbers themselves.
+  /// Replaces the marked strings with numbers.
   func resolve(_ data: Data) -> Data {
     guard let mark else { return data }
     let start = Data("\"\(mark)".utf8)

@@ -2,7 +2,7 @@ import Foundation
 import LaunchContract
 import Testing
 
-@Suite("Writing a launch contract")
+@Suite("Encoding launch contracts")
 struct ContractEncodingTests {
   private let contract = LaunchContract(
     environment: .init(id: "e-1", name: "naïve 🙂 / \"x\""), mode: "record",
@@ -21,14 +21,14 @@ struct ContractEncodingTests {
         "age": [.init(value: "55", parameters: .integer(low: .min, high: .max))],
       ]))
 
-  @Test("reads back what it wrote, to the equal")
+  @Test("a decoded contract equals the encoded one")
   func roundTrip() throws {
     let document = try contract.encodedDocument()
     let read = try LaunchContract.read(String(decoding: document, as: UTF8.self), source: "test")
     #expect(read == contract)
   }
 
-  @Test("gives the same bytes for the same contract, on one line, with slashes as they are")
+  @Test("encodes equal contracts to equal bytes, on one line, with unescaped slashes")
   func stable() throws {
     let document = try contract.encodedDocument()
     for _ in 0..<20 { #expect(try contract.encodedDocument() == document) }
@@ -38,7 +38,7 @@ struct ContractEncodingTests {
     #expect(text.contains(#""toggles":{"a":3,"b":false,"d":0.5,"n":null,"o":{"x":["y"]}}"#))
   }
 
-  @Test("leaves out what is not there")
+  @Test("omits missing members")
   func absent() throws {
     let short = LaunchContract(environment: .init(id: "", name: ""), mode: "", clock: .init(kind: .system), seed: "")
     let text = String(decoding: try short.encodedDocument(), as: UTF8.self)
@@ -47,7 +47,7 @@ struct ContractEncodingTests {
         + #""mode":"","ports":{},"seed":"","toggles":{},"values":{},"version":1}"#)
   }
 
-  @Test("writes a string's entry as the string store has it")
+  @Test("encodes a string's entry as in the string store")
   func entry() throws {
     let entry = StringEntry(value: "z0", parameters: .string(length: 2, alphabet: "z0"))
     #expect(
@@ -58,7 +58,7 @@ struct ContractEncodingTests {
         == #"{"high":99,"low":18,"type":"integer","value":"55"}"#)
   }
 
-  @Test("never shows a secret, however it is printed")
+  @Test("never reveals a secret when printed")
   func secrets() {
     var contract = contract
     contract.credentials = .init(items: [.init(service: "clinic", account: "token", secret: Data("hunter2".utf8))])

@@ -1,10 +1,10 @@
 import LaunchContract
 import Testing
 
-@Suite("A contract's values")
+@Suite("Contract values")
 struct ContractValueTests {
   @Test(
-    "reads an option's value as JSON, and a bare word as a string",
+    "parses an option's value as JSON, or else as a string",
     arguments: [
       ("true", .bool(true)), ("1", .int(1)), ("-0.5", .double(-0.5)), ("\"1\"", .string("1")), ("null", .null),
       ("word", .string("word")), ("two words", .string("two words")), ("", .string("")),
@@ -15,7 +15,7 @@ struct ContractValueTests {
     #expect(ContractValue(argument: text) == value)
   }
 
-  @Test("gives a whole number to whoever wants a fraction, but not the other way round")
+  @Test("converts an integer to a fraction, but not the other way round")
   func numbers() {
     #expect(ContractValue.int(3).double == 3)
     #expect(ContractValue.double(3).int == 3)
@@ -25,7 +25,7 @@ struct ContractValueTests {
     #expect(ContractValue.int(1).bool == nil)
   }
 
-  @Test("is text as it is, or JSON")
+  @Test("gives a string unchanged, and other values as JSON")
   func text() {
     #expect(ContractValue.string("a b").text == "a b")
     #expect(ContractValue.object(["b": .int(1), "a": .null]).text == #"{"a":null,"b":1}"#)

@@ -2,7 +2,7 @@ import Foundation
 import LaunchContract
 import Testing
 
-@Suite("Handing a launch contract over")
+@Suite("Delivering launch contracts")
 final class ContractWriterTests {
   private let folder = FileManager.default.temporaryDirectory.appending(path: "contract-\(UUID().uuidString)").path
   private var contract = LaunchContract(
@@ -16,7 +16,7 @@ final class ContractWriterTests {
     try? FileManager.default.removeItem(atPath: folder)
   }
 
-  @Test("puts a small contract into the environment itself")
+  @Test("puts a small contract into the environment")
   func inline() throws {
     let delivery = try ContractWriter.deliver(contract, folder: folder)
     #expect(delivery.file == nil)
@@ -24,7 +24,7 @@ final class ContractWriterTests {
     #expect(try FileManager.default.contentsOfDirectory(atPath: folder).isEmpty)
   }
 
-  @Test("writes a file that only its owner reads when there are credentials")
+  @Test("writes a private file if there are credentials")
   func credentials() throws {
     contract.credentials = .init(items: [.init(service: "clinic", account: "token", secret: Data("x".utf8))])
     let delivery = try ContractWriter.deliver(contract, folder: folder)
@@ -35,7 +35,7 @@ final class ContractWriterTests {
     #expect(try LaunchContract.read(delivery.value, source: "test") == contract)
   }
 
-  @Test("writes a file when the document is over 32 KiB, and not before")
+  @Test("writes a file if the document exceeds 32 KiB, and not before")
   func size() throws {
     let empty = try contract.encodedDocument().count
     let overhead = #""v":"""#.utf8.count
@@ -48,14 +48,14 @@ final class ContractWriterTests {
     #expect(try LaunchContract.read(delivery.value, source: "test") == contract)
   }
 
-  @Test("names the folder that it cannot write to")
+  @Test("names a folder in which it cannot write")
   func noFolder() throws {
     contract.credentials = .init(items: [])
     let error = #expect(throws: ContractError.self) {
       try ContractWriter.deliver(contract, folder: "\(folder)/nowhere")
     }
     #expect(error?.source.hasPrefix("\(folder)/nowhere/contract-") == true)
-    #expect(error?.problem == "cannot be made: No such file or directory")
+    #expect(error?.problem == "cannot be created: No such file or directory")
     #expect(throws: ContractError.self) { try ContractWriter.deliver(contract, folder: "relative") }
   }
 }

@@ -1,7 +1,7 @@
 import LaunchContract
 import Testing
 
-@Suite("A contract's toggles and user defaults as arguments")
+@Suite("Toggles and user defaults as arguments")
 struct LaunchArgumentsTests {
   private func arguments(
     toggles: [String: ContractValue] = [:], defaults: [String: ContractValue] = [:]
@@ -12,7 +12,7 @@ struct LaunchArgumentsTests {
     ).launchArguments()
   }
 
-  @Test("are pairs in the order of their names, toggles first; a user default is preferred to a toggle of its name")
+  @Test("are sorted pairs, toggles first, and a user default replaces a toggle with the same name")
   func order() throws {
     let words = try arguments(
       toggles: ["b": .bool(true), "a": .string("x y"), "same": .int(1)], defaults: ["same": .int(2), "d": .double(0.5)])
@@ -21,14 +21,14 @@ struct LaunchArgumentsTests {
   }
 
   @Test(
-    "never hold a value that would begin an option, or be trimmed",
+    "never contain a value that would begin an option or be trimmed",
     arguments: ["-1", "--x", "", " x", "x\n", "{", "(", "[", "<", "\"", "\u{2003}x", "x\u{200B}"])
   func marked(_ text: String) throws {
     let words = try arguments(defaults: ["k": .string(text)])
     #expect(words.count == 2 && words[1].hasPrefix("<string>") && words[1].hasSuffix("</string>"))
   }
 
-  @Test("leave out the toggles that no pair can carry, which the contract does")
+  @Test("omit toggles that cannot be expressed")
   func toggles() throws {
     let words = try arguments(
       toggles: [
@@ -42,14 +42,14 @@ struct LaunchArgumentsTests {
   }
 
   @Test(
-    "refuse a user default that can be carried in no way, and name it",
+    "reject and name a user default that cannot be expressed",
     arguments: [
       (.null, "defaults.k: user defaults cannot hold null"),
       (.array([.int(1), .object(["a": .null])]), "defaults.k.1.a: user defaults cannot hold null"),
-      (.object(["$date": .string("yesterday")]), "defaults.k.$date: it takes an instant"),
-      (.object(["$date": .int(0)]), "defaults.k.$date: it takes an instant"),
-      (.object(["$data": .string("no base64!")]), "defaults.k.$data: it takes a string in base64"),
-      (.object(["$dictionary": .int(1)]), "defaults.k.$dictionary: it takes an object"),
+      (.object(["$date": .string("yesterday")]), "defaults.k.$date: expected an instant"),
+      (.object(["$date": .int(0)]), "defaults.k.$date: expected an instant"),
+      (.object(["$data": .string("no base64!")]), "defaults.k.$data: expected a Base64 string"),
+      (.object(["$dictionary": .int(1)]), "defaults.k.$dictionary: expected an object"),
     ] as [(ContractValue, String)])
   func refused(_ value: ContractValue, _ problem: String) throws {
     let error = #expect(throws: ContractError.self) { try arguments(defaults: ["k": value]) }

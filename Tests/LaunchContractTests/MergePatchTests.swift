@@ -2,11 +2,11 @@ import Foundation
 import LaunchContract
 import Testing
 
-@Suite("A merge patch")
+@Suite("Merge patches")
 struct MergePatchTests {
-  /// The examples of RFC 7396, appendix A, whose documents and patches are both objects.
+  /// The examples of RFC 7396, appendix A, in which documents and patches are objects.
   @Test(
-    "changes what the RFC's examples say",
+    "apply the examples of the RFC",
     arguments: [
       (#"{"a":"b"}"#, #"{"a":"c"}"#, #"{"a":"c"}"#),
       (#"{"a":"b"}"#, #"{"b":"c"}"#, #"{"a":"b","b":"c"}"#),

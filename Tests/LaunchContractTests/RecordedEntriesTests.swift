@@ -2,7 +2,7 @@ import Foundation
 import LaunchContract
 import Testing
 
-@Suite("Recorded values in a contract")
+@Suite("Recorded values in contracts")
 struct RecordedEntriesTests {
   private let entries: [String: [StringEntry?]] = [
     "email": [.init(value: "uv", parameters: .string(length: 2, alphabet: "uv")), nil],
@@ -13,7 +13,7 @@ struct RecordedEntriesTests {
     "none": [],
   ]
 
-  @Test("are read as a decoder reads them, and so is what stands around them")
+  @Test("are parsed as a decoder would, including the members around them")
   func same() throws {
     let contract = LaunchContract(
       environment: .init(id: "e", name: "n"), mode: "replay", clock: .init(kind: .system), seed: "s",
@@ -23,7 +23,7 @@ struct RecordedEntriesTests {
     #expect(try LaunchContract.read(String(decoding: document, as: UTF8.self), source: "test") == contract)
   }
 
-  @Test("are read from a store, wherever they stand in it")
+  @Test("are parsed anywhere in a string store")
   func store() throws {
     let folder = FileManager.default.temporaryDirectory.path
     let path = "\(folder)/store-\(UUID().uuidString).json"
@@ -38,7 +38,7 @@ struct RecordedEntriesTests {
   }
 
   @Test(
-    "are refused with their place, whatever is wrong with them",
+    "are rejected with their place, whatever the problem",
     arguments: [
       (#"{"email":[{"value":"x","length":1}]}"#, "strings.entries.email.0"),
       (#"{"email":[null,{"value":1,"length":1,"alphabet":"ab"}]}"#, "strings.entries.email.1"),

@@ -2,7 +2,7 @@ import Foundation
 import LaunchContract
 import Testing
 
-@Suite("The secrets of a contract")
+@Suite("Secrets in contracts")
 final class SecrecyTests {
   private let folder = FileManager.default.temporaryDirectory.appending(path: "secrecy-\(UUID().uuidString)").path
   private let secrets = ["hunter2", "aHVudGVyMg", "t0ken"]
@@ -22,7 +22,7 @@ final class SecrecyTests {
     for secret in secrets { #expect(!text.contains(secret), sourceLocation: location) }
   }
 
-  @Test("are in no print of it: description, debug description, dump, mirror, or a string made of an optional of it")
+  @Test("do not appear in descriptions, dumps, mirrors or interpolated optionals")
   func prints() {
     var dumped = ""
     dump(contract, to: &dumped)
@@ -36,7 +36,7 @@ final class SecrecyTests {
     }
   }
 
-  @Test("are in no argument: a document with a control token or credentials goes into a file of mode 0600")
+  @Test("do not appear in arguments: such documents go into a file of mode 0600")
   func arguments() throws {
     expectNone(in: try contract.launchArguments().joined(separator: " "))
     expectNone(in: try ContractWriter.deliver(contract, folder: folder, by: .arguments).value)
@@ -53,7 +53,7 @@ final class SecrecyTests {
   }
 
   @Test(
-    "are in no error, wherever a document breaks",
+    "do not appear in errors, wherever a document is broken",
     arguments: [
       #"{"version":1,"control":{"url":"u","token":"t0ken"}"#, #"{"version":1,"control":{"url":"u","token":"t0ken}}"#,
       #"{"version":1,"control":{"url":"u","token":t0ken}}"#,
@@ -75,7 +75,7 @@ final class SecrecyTests {
     expectNone(in: "\(try #require(file))")
   }
 
-  @Test("are in no error of a document that cannot be written")
+  @Test("do not appear in errors about documents that cannot be encoded")
   func unwritten() throws {
     contract.values["x"] = .double(.infinity)
     let encoding = #expect(throws: ContractError.self) { try ContractWriter.deliver(contract, folder: folder) }

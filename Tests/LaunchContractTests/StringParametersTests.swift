@@ -2,10 +2,10 @@ import Foundation
 import LaunchContract
 import Testing
 
-@Suite("What a random value is made for, in JSON")
+@Suite("Parameters of random values in JSON")
 struct StringParametersTests {
   @Test(
-    "stands beside the value, and is read back",
+    "are beside the value, and are read back",
     arguments: [
       (StringParameters.string(length: 2, alphabet: "ab"), #"{"alphabet":"ab","length":2,"value":"x"}"#),
       (.email(length: 3, domain: "a.b"), #"{"domain":"a.b","length":3,"type":"email","value":"x"}"#),
@@ -35,7 +35,7 @@ struct StringParametersTests {
     }
   }
 
-  @Test("may be left out of a request where there is a default, never out of a store")
+  @Test("have defaults in a request, but not in a store")
   func defaults() throws {
     let alphabet = "abcdefghijklmnopqrstuvwxyz0123456789"
     for (text, parameters) in [

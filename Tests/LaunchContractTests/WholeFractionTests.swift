@@ -2,10 +2,10 @@ import Foundation
 import LaunchContract
 import Testing
 
-@Suite("A whole number that is written with a fraction")
+@Suite("Integers with a fraction")
 struct WholeFractionTests {
   @Test(
-    "stays one when it is read and written",
+    "keep the fraction when decoded and encoded",
     arguments: [
       "10.0", "[10.0,10]", #"{"a":{"b":[1,2.0,{"c":-3.0}]},"z":0.5}"#, #"{"1":{"0":7.0}}"#, "1e+16", "-0.0",
       #"{"t":"10.0 at 127.0.0.1","u":1.0}"#,
@@ -16,7 +16,7 @@ struct WholeFractionTests {
     #expect(ContractValue(argument: text) == value)
   }
 
-  @Test("is a Double, however it is written, and 10 is an Int", arguments: ["10.0", "10.00", "1e1", "1E+1", "100e-1"])
+  @Test("are Doubles, however written, and 10 is an Int", arguments: ["10.0", "10.00", "1e1", "1E+1", "100e-1"])
   func kinds(text: String) throws {
     #expect(try ContractJSON.decode(ContractValue.self, from: Data(text.utf8), source: "") == .double(10))
     #expect(try ContractJSON.decode(ContractValue.self, from: Data("10".utf8), source: "") == .int(10))
@@ -24,7 +24,7 @@ struct WholeFractionTests {
     #expect(member == ["7": .double(10)])
   }
 
-  @Test("does not change a string that looks like one")
+  @Test("do not change similar strings")
   func strings() throws {
     let value = ContractValue.array([.string("diorama-1-10.0"), .double(10), .string("\"10.0\"")])
     let text = String(decoding: try ContractJSON.encode(value), as: UTF8.self)
