@@ -166,3 +166,296 @@ extension LaunchContract {
     }
   }
 }
+
+extension LaunchContract: Codable {
+  private enum CodingKeys: String, CodingKey, CaseIterable {
+    case version, environment, mode, clock, seed, toggles, defaults, values, endpoints, ports, credentials, control
+    case strings
+  }
+
+  /// Decodes a contract. Only `version` is required, so a hand-written contract can be short.
+  package init(from decoder: any Decoder) throws {
+    let document = try decoder.container(keyedBy: CodingKeys.self)
+    // First, since a later version may have a different structure.
+    let version = try document.decode(Int.self, forKey: .version)
+    guard version == Self.currentVersion else {
+      let advice = version > Self.currentVersion ? "; rebuild the app with a newer Diorama" : ""
+      throw ContractError("version: \(version) is not supported, only \(Self.currentVersion) is\(advice)")
+    }
+    func decode<Value: Decodable>(_ key: CodingKeys, default value: Value) throws -> Value {
+      try document.decodeIfPresent(Value.self, forKey: key) ?? value
+    }
+    self.init(
+      environment: try decode(.environment, default: Environment(id: "", name: "")),
+      mode: try decode(.mode, default: ""),
+      clock: try decode(.clock, default: Clock(kind: .system)),
+      seed: try decode(.seed, default: ""),
+      toggles: try decode(.toggles, default: [:]),
+      defaults: try decode(.defaults, default: [:]),
+      values: try decode(.values, default: [:]),
+      endpoints: try decode(.endpoints, default: [:]),
+      ports: try decode(.ports, default: [:]),
+      credentials: try document.decodeIfPresent(Credentials.self, forKey: .credentials),
+      control: try document.decodeIfPresent(Control.self, forKey: .control),
+      strings: try document.decodeIfPresent(Strings.self, forKey: .strings),
+      version: version)
+    try checkMembers()
+    unknownFields = try Self.unknownFields(decoder)
+  }
+
+  package func encode(to encoder: any Encoder) throws {
+    var document = encoder.container(keyedBy: CodingKeys.self)
+    try document.encode(version, forKey: .version)
+    try document.encode(environment, forKey: .environment)
+    try document.encode(mode, forKey: .mode)
+    try document.encode(clock, forKey: .clock)
+    try document.encode(seed, forKey: .seed)
+    try document.encode(toggles, forKey: .toggles)
+    try document.encode(defaults, forKey: .defaults)
+    try document.encode(values, forKey: .values)
+    try document.encode(endpoints, forKey: .endpoints)
+    try document.encode(ports, forKey: .ports)
+    try document.encodeIfPresent(credentials, forKey: .credentials)
+    try document.encodeIfPresent(control, forKey: .control)
+    try document.encodeIfPresent(strings, forKey: .strings)
+  }
+
+  /// Checks what the types do not express.
+  private func checkMembers() throws(ContractError) {
+    for (name, port) in ports.sorted(by: { $0.key < $1.key }) where !(1...65_535 ~= port) {
+      throw ContractError("ports.\(name): \(port) is not a port (1 to 65535)")
+    }
+    if let revision = control?.revision, revision < 0 {
+      throw ContractError("control.revision: \(revision) is negative")
+    }
+    if let file = strings?.file, !file.hasPrefix("/") {
+      throw ContractError("strings.file: '\(file)' is not an absolute path")
+    }
+  }
+
+  /// The unknown members of the document and of its members with a fixed structure.
+  private static func unknownFields(_ decoder: any Decoder) throws -> [String] {
+    let document = try decoder.container(keyedBy: AnyKey.self)
+    let known: [(CodingKeys, Set<String>)] = [
+      (.environment, ["id", "name"]),
+      (.clock, Clock.knownFields),
+      (.credentials, Credentials.knownFields),
+      (.control, ["url", "token", "revision"]),
+      (.strings, ["policy", "entries", "file"]),
+    ]
+    var unknown = document.allKeys.map(\.stringValue).filter { CodingKeys(stringValue: $0) == nil }
+    for (field, names) in known {
+      let inner = try? document.nestedContainer(keyedBy: AnyKey.self, forKey: AnyKey(stringValue: field.rawValue))
+      let others = inner?.allKeys.map(\.stringValue).filter { !names.contains($0) } ?? []
+      unknown += others.map { "\(field.rawValue).\($0)" }
+      for (list, names) in field == .credentials ? Credentials.knownElementFields : [:] {
+        guard var elements = try? inner?.nestedUnkeyedContainer(forKey: AnyKey(stringValue: list)) else { continue }
+        while !elements.isAtEnd {
+          let place = "\(field.rawValue).\(list).\(elements.currentIndex)"
+          let others = try elements.nestedContainer(keyedBy: AnyKey.self).allKeys.map(\.stringValue)
+          unknown += others.filter { !names.contains($0) }.map { "\(place).\($0)" }
+        }
+      }
+    }
+    return unknown.sorted()
+  }
+}
+
+extension LaunchContract.Clock: Codable {
+  private enum CodingKeys: String, CodingKey, CaseIterable {
+    case kind, start, rate, timeZone, locale, provisioned
+  }
+
+  fileprivate static var knownFields: Set<String> { Set(CodingKeys.allCases.map(\.rawValue)) }
+
+  package init(from decoder: any Decoder) throws {
+    let container = try decoder.container(keyedBy: CodingKeys.self)
+    let kind = try container.decodeWord(Kind.self, forKey: .kind)
+    self.init(
+      kind: kind,
+      start: try Self.instant(container, .start),
+      rate: try container.decodeIfPresent(Double.self, forKey: .rate) ?? 1,
+      timeZone: try container.decodeIfPresent(String.self, forKey: .timeZone),
+      locale: try container.decodeIfPresent(String.self, forKey: .locale),
+      provisioned: try Self.instant(container, .provisioned))
+    guard kind == .system || start != nil else {
+      throw ContractError("clock.start: a \(kind) clock requires a start time")
+    }
+    guard 0.000_001...1_000_000 ~= rate else {
+      throw ContractError("clock.rate: \(rate) is not between 0.000001 and 1000000")
+    }
+  }
+
+  package func encode(to encoder: any Encoder) throws {
+    var container = encoder.container(keyedBy: CodingKeys.self)
+    try container.encode(kind, forKey: .kind)
+    try container.encodeIfPresent(start, forKey: .start)
+    try container.encode(rate, forKey: .rate)
+    try container.encodeIfPresent(timeZone, forKey: .timeZone)
+    try container.encodeIfPresent(locale, forKey: .locale)
+    try container.encodeIfPresent(provisioned, forKey: .provisioned)
+  }
+
+  private static func instant(_ container: KeyedDecodingContainer<CodingKeys>, _ key: CodingKeys) throws -> String? {
+    guard let text = try container.decodeIfPresent(String.self, forKey: key) else { return nil }
+    guard RFC3339.parse(text) != nil else {
+      throw ContractError("clock.\(key.rawValue): '\(text)' is not an instant such as 2018-10-08T09:00:00Z")
+    }
+    return text
+  }
+}
+
+extension LaunchContract {
+  /// The content of the app's credential store at launch, and its faults.
+  package struct Credentials: Sendable, Equatable {
+    /// A generic password.
+    package struct Item: Codable, Sendable, Equatable {
+      /// The service it gives access to.
+      package var service: String
+      /// The account.
+      package var account: String
+      /// The shared access group; nil for the app's own.
+      package var group: String?
+      /// The secret in Base64.
+      package var secret: Secret
+
+      /// Creates an item from the raw bytes of the secret.
+      package init(service: String, account: String, group: String? = nil, secret: Data) {
+        self.service = service
+        self.account = account
+        self.group = group
+        self.secret = Secret(secret.base64EncodedString())
+      }
+    }
+
+    /// A fault, such as a locked device or a failing write.
+    package struct Fault: Codable, Sendable, Equatable {
+      /// `locked`, `missingEntitlement`, `cancelled`: every call fails; `failWrite`, `failRead`: one call fails.
+      package var fault: String
+      /// The number of the write or read that fails, from 1.
+      package var nth: Int?
+      /// The kind of failure, such as `cancelled`; nil for `failed`.
+      package var error: String?
+
+      package init(_ fault: String, nth: Int? = nil, error: String? = nil) {
+        self.fault = fault
+        self.nth = nth
+        self.error = error
+      }
+    }
+
+    /// `memory`.
+    package var store: String
+    /// The store's content at launch.
+    package var items: [Item]
+    /// The faults of the store.
+    package var faults: [Fault]
+
+    package init(store: String = "memory", items: [Item], faults: [Fault] = []) {
+      self.store = store
+      self.items = items
+      self.faults = faults
+    }
+  }
+}
+
+extension LaunchContract.Credentials: Codable {
+  private enum CodingKeys: String, CodingKey, CaseIterable {
+    case store, items, faults
+  }
+
+  static var knownFields: Set<String> { Set(CodingKeys.allCases.map(\.rawValue)) }
+
+  /// The members of the list elements.
+  static var knownElementFields: [String: Set<String>] {
+    ["items": ["service", "account", "group", "secret"], "faults": ["fault", "nth", "error"]]
+  }
+
+  /// Decodes credentials; all members are optional.
+  package init(from decoder: any Decoder) throws {
+    let container = try decoder.container(keyedBy: CodingKeys.self)
+    self.init(
+      store: try container.decodeIfPresent(String.self, forKey: .store) ?? "memory",
+      items: try container.decodeIfPresent([Item].self, forKey: .items) ?? [],
+      faults: try container.decodeIfPresent([Fault].self, forKey: .faults) ?? [])
+  }
+
+  package func encode(to encoder: any Encoder) throws {
+    var container = encoder.container(keyedBy: CodingKeys.self)
+    try container.encode(store, forKey: .store)
+    try container.encode(items, forKey: .items)
+    if !faults.isEmpty { try container.encode(faults, forKey: .faults) }
+  }
+}
+
+extension LaunchContract {
+  /// Reads a contract from a value: the JSON itself, or `file:` and an absolute path.
+  ///
+  /// For how the app finds the value, see `decode(argumentsOf:environment:)` in `Diorama`, which is omitted from builds that
+  /// must not be controlled.
+  ///
+  /// - Parameters:
+  ///   - value: the value of the variable or argument.
+  ///   - source: the origin of the value, for errors.
+  /// - Returns: the contract.
+  /// - Throws: ``ContractError`` with the place of the problem: invalid JSON, an invalid member, a later version, a missing
+  ///   file, a file with credentials that others can read.
+  package static func read(_ value: String, source: String) throws(ContractError) -> LaunchContract {
+    guard value.hasPrefix("file:") else {
+      if value.hasPrefix("/") { throw ContractError("write a path as file:\(value)", source: source) }
+      return try decode(Data(value.utf8), source: source)
+    }
+    let path = String(value.dropFirst("file:".count))
+    guard path.hasPrefix("/") else {
+      throw ContractError("'\(path)' is not an absolute path; write file:/absolute/path", source: source)
+    }
+    let contract = try decode(try ContractFile.read(path), source: path)
+    if contract.credentials?.items.isEmpty == false, !ContractFile.isPrivate(path) {
+      throw ContractError("it contains credentials that other users can read; run chmod 600 \(path)", source: path)
+    }
+    return contract
+  }
+
+  private static func decode(_ document: Data, source: String) throws(ContractError) -> LaunchContract {
+    let parts = RecordedEntries.split(document, at: ["strings", "entries"])
+    var contract = try ContractJSON.decode(LaunchContract.self, from: parts?.rest ?? document, source: source)
+    if let parts { contract.strings?.entries = parts.entries }
+    return contract
+  }
+}
+
+extension LaunchContract {
+  /// The maximum size of an argument's value in bytes; the system allows 131,071.
+  private static let argumentLimit = 32_768
+
+  /// The toggles and user defaults as `-key value` pairs for the argument domain of `UserDefaults`: first the toggles, then
+  /// the defaults, each sorted by name. A user default replaces a toggle with the same name.
+  ///
+  /// Pairs that cannot be expressed are omitted: a key that is empty, begins with a dash or contains a NUL; a value with
+  /// control characters that XML cannot contain, a date with fractional seconds, a null in a toggle, more than 32 KiB. The
+  /// contract still contains them: `AppControls.launch()` adds all user defaults to the argument domain itself.
+  ///
+  /// ```swift
+  /// application.launchArguments += try contract.launchArguments()
+  /// // ["-skip-onboarding", "<true/>", "-hasSeenPushPrompt", "<true/>", "-name", "Ann"]
+  /// ```
+  ///
+  /// - Throws: ``ContractError`` for a user default that cannot be expressed at all: null, or an invalid date.
+  package func launchArguments() throws(ContractError) -> [String] {
+    let defaults = try userDefaults()
+    var words: [String] = []
+    for (name, value) in toggles.sorted(by: { $0.key < $1.key }) where defaults[name] == nil {
+      guard let list = try? PropertyList(value, at: "toggles.\(name)", hasTypedForms: false) else { continue }
+      words += Self.pair(name, list)
+    }
+    for (name, value) in defaults.sorted(by: { $0.key < $1.key }) { words += Self.pair(name, value) }
+    return words
+  }
+
+  private static func pair(_ name: String, _ value: PropertyList) -> [String] {
+    guard let first = name.unicodeScalars.first, first != "-", !name.unicodeScalars.contains("\0"),
+      let argument = value.argument, max(name.utf8.count, argument.utf8.count) <= argumentLimit
+    else { return [] }
+    return ["-\(name)", argument]
+  }
+}
