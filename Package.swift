@@ -56,7 +56,11 @@ let package = Package(
     .target(name: "EventLoops", dependencies: ["HTTPMessages", "CEpoll"]),
     .target(name: "HTTPServer", dependencies: ["HTTPMessages", "EventLoops", "CMicroHTTPD"]),
     .target(name: "HTTPClient", dependencies: ["HTTPMessages", "EventLoops", "CCurl"]),
-    .target(name: "Cassettes", dependencies: ["HTTPMessages", "LaunchContract", "CCompression", "CYAML"]),
+    .target(name: "Cassettes", dependencies: ["HTTPMessages", "LaunchContract", "CCompression"]),
+    .target(name: "CassetteConversion", dependencies: ["Cassettes", "HTTPMessages", "LaunchContract", "CYAML"]),
+    .target(
+      name: "CassetteChecks", dependencies: ["Cassettes", "CassetteConversion", "HTTPMessages", "LaunchContract"]),
+    .target(name: "Transforms", dependencies: ["Cassettes", "HTTPMessages", "LaunchContract", "CGnuTLS"]),
     .target(name: "PortLeases", dependencies: ["HTTPMessages"]),
     .target(name: "ChildProcesses", dependencies: ["CPosixSpawn"]),
     .target(name: "ControlAPI", dependencies: ["LaunchContract"]),
@@ -66,7 +70,8 @@ let package = Package(
     .target(
       name: "EnvironmentService",
       dependencies: [
-        "HTTPMessages", "LaunchContract", "ControlAPI", "Diorama", "HTTPServer", "HTTPClient", "Cassettes", "CGnuTLS",
+        "HTTPMessages", "LaunchContract", "ControlAPI", "Diorama", "HTTPServer", "HTTPClient", "Cassettes",
+        "Transforms", "CassetteChecks", "CassetteConversion",
       ]),
     .target(
       name: "Daemon",
@@ -85,7 +90,7 @@ let package = Package(
       name: "DioramaCommand",
       dependencies: [
         "EnvironmentService", "Daemon", "DaemonClient", "ControlAPI", "ChildProcesses", "PortLeases", "Diorama",
-        "LaunchContract", "Cassettes", "HTTPMessages",
+        "LaunchContract", "Cassettes", "HTTPMessages", "CassetteConversion", "CassetteChecks", "Transforms",
       ]),
     .executableTarget(name: "Clinic", dependencies: ["Diorama"], path: "Sources/Examples/Clinic/App"),
     .executableTarget(
@@ -100,10 +105,16 @@ let package = Package(
     .executableTarget(name: "FollowingApp", dependencies: ["Diorama"], path: "Tests/FollowingApp"),
     // A program whose user defaults tests look at from outside.
     .executableTarget(name: "DefaultsProbe", dependencies: ["Diorama"], path: "Tests/DefaultsProbe"),
+    // Checks credential stores with many threads.
+    .target(
+      name: "CredentialConcurrency", dependencies: ["Diorama", "DioramaTesting"], path: "Tests/CredentialConcurrency"),
     // What throws bytes at the parsers: make fuzz builds it with libFuzzer.
     .target(
       name: "FuzzedParsers",
-      dependencies: ["Cassettes", "EnvironmentService", "ControlAPI", "LaunchContract", "HTTPMessages"],
+      dependencies: [
+        "Cassettes", "CassetteConversion", "Transforms", "EnvironmentService", "ControlAPI", "LaunchContract",
+        "HTTPMessages",
+      ],
       path: "Tests/Fuzzing/Parsers"),
     .executableTarget(name: "Fuzzing", dependencies: ["FuzzedParsers"], path: "Tests/Fuzzing/Driver"),
     .testTarget(name: "FuzzedParsersTests", dependencies: ["FuzzedParsers"]),
@@ -111,9 +122,12 @@ let package = Package(
     .testTarget(name: "LaunchContractTests", dependencies: ["LaunchContract"]),
     .testTarget(
       name: "DioramaTests",
-      dependencies: ["TestSupport", "DefaultsProbe", "Diorama", "DioramaTesting", "LaunchContract"]),
+      dependencies: [
+        "TestSupport", "CredentialConcurrency", "DefaultsProbe", "Diorama", "DioramaTesting", "LaunchContract",
+      ]),
     .testTarget(
-      name: "DioramaSecretServiceTests", dependencies: ["TestSupport", "DioramaSecretService", "DioramaTesting"]),
+      name: "DioramaSecretServiceTests",
+      dependencies: ["TestSupport", "CredentialConcurrency", "DioramaSecretService", "DioramaTesting"]),
     .testTarget(
       name: "ClinicTests",
       dependencies: ["TestSupport", "DioramaTesting", "Clinic", "ClinicBackend", "LaunchContract"]),
@@ -123,7 +137,10 @@ let package = Package(
       name: "HTTPClientTests",
       dependencies: ["TestSupport", "HTTPClient", "HTTPServer", "EventLoops", "HTTPMessages"]),
     .testTarget(
-      name: "CassettesTests", dependencies: ["Cassettes", "HTTPMessages", "LaunchContract"],
+      name: "CassettesTests",
+      dependencies: [
+        "Cassettes", "CassetteConversion", "CassetteChecks", "Transforms", "HTTPMessages", "LaunchContract",
+      ],
       exclude: ["Fixtures"]),
     .testTarget(name: "PortLeasesTests", dependencies: ["TestSupport", "PortLeases", "HTTPMessages"]),
     .testTarget(
@@ -136,6 +153,7 @@ let package = Package(
       name: "EnvironmentServiceTests",
       dependencies: [
         "TestSupport", "EnvironmentService", "ControlAPI", "PortLeases", "Diorama", "FollowingApp", "Cassettes",
+        "Transforms",
         "HTTPServer", "HTTPClient", "HTTPMessages", "LaunchContract",
       ]),
     .testTarget(

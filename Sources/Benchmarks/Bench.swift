@@ -1,6 +1,6 @@
 import Foundation
 
-/// Each claim beside its peer, in one run on one machine: figures of different runs cannot be compared.
+/// Compares Diorama with other programs, always in one run on one machine, because other figures are not comparable.
 @main
 enum Bench {
   static func main() async {
@@ -25,7 +25,7 @@ enum Bench {
   }
 }
 
-/// Prints a line at once: a run takes minutes, and standard output may be a file.
+/// Prints a line without buffering, because a run takes minutes and standard output may be a file.
 func say(_ line: any CustomStringConvertible) {
   FileHandle.standardOutput.write(Data("\(line)\n".utf8))
 }

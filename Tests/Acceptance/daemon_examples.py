@@ -1,5 +1,5 @@
-"""The README's examples for the daemon, pytest's and the shell's: taken from it as they stand, recorded, and replayed
-with the backend gone."""
+"""Runs the README's examples for the daemon, in pytest and the shell, unchanged: records them, and replays them without
+the upstream."""
 
 import pathlib
 import re
@@ -9,25 +9,25 @@ import sys
 import support
 
 README = (support.ROOT / "README.md").read_text(encoding="utf-8")
-BACKEND = "http://127.0.0.1:40889"  # what the README calls its backend
-LINES = 10  # what the README promises
+BACKEND = "http://127.0.0.1:40889"  # the upstream in the README
+LINES = 10  # the maximum according to the README
 
 
 def example(language, holding):
-    """The README's one block of a language that holds a text."""
+    """The README's only code block of a language that contains a text."""
     blocks = [block for block in re.findall(rf"```{language}\n(.*?)```", README, re.DOTALL) if holding in block]
     if len(blocks) != 1:
-        sys.exit(f"the README has {len(blocks)} blocks of {language} with {holding}, not one")
+        sys.exit(f"the README has {len(blocks)} {language} blocks with {holding}; expected one")
     return blocks[0]
 
 
 def code(block):
-    """The lines that do something."""
+    """The lines that are neither empty nor comments."""
     return [line for line in block.splitlines() if line.strip() and not line.startswith(("#!", "# "))]
 
 
 def run(words, home, folder):
-    """Runs a program beside our command, with a state folder of its own."""
+    """Runs a program with the built command and its own state folder."""
     environment = support.environment()
     environment["DIORAMA_HOME"] = str(home)
     environment["PATH"] = f"{pathlib.Path(support.binary('diorama')).parent}:{environment['PATH']}"
@@ -36,7 +36,7 @@ def run(words, home, folder):
 
 
 def answer(handler, body):
-    """A backend whose answers are never the same."""
+    """An upstream whose responses are never the same."""
     handler.server.count = getattr(handler.server, "count", 0) + 1
     return 200, [("Content-Type", "application/json")], b'{"uuid": "answer %d"}' % handler.server.count
 
@@ -51,27 +51,27 @@ with support.folder() as folder:
     with support.Upstream(answer) as upstream:
         for name, block in blocks.items():
             checks.that(len(code(block)) <= LINES, f"{name} has at most {LINES} lines", len(code(block)))
-            checks.that(BACKEND in block, f"{name} names the backend {BACKEND}", block)
+            checks.that(BACKEND in block, f"{name} uses the upstream {BACKEND}", block)
             (folder / name).write_text(block.replace(BACKEND, upstream.url), encoding="utf-8")
         recorded = {name: run(words, home, folder) for name, words in commands.items()}
         for name, ended in recorded.items():
-            checks.that(ended.returncode == 0, f"{name} passes as it stands", ended.stdout + ended.stderr)
+            checks.that(ended.returncode == 0, f"{name} passes unchanged", ended.stdout + ended.stderr)
     for name, words in commands.items():
         ended = run(words, home, folder)
-        checks.that(ended.returncode == 0, f"{name} replays with the backend gone", ended.stdout + ended.stderr)
+        checks.that(ended.returncode == 0, f"{name} replays without the upstream", ended.stdout + ended.stderr)
     first, again = recorded["check.sh"].stdout, run(commands["check.sh"], home, folder).stdout
     checks.that('"answer ' in first and first.splitlines()[0] == again.splitlines()[0], "the answers are the recorded ones", again)
     checks.that("record ok: 1 request" in first, "the shell reads the report of the recording", first)
     checks.that("replay ok: 1 request (1 replayed)" in again, "the shell reads the report of the replay", again)
-    # What asks for something else is told so by its report.
+    # A request that isn't recorded is reported.
     for name, words in commands.items():
         path = folder / name
         path.write_text(path.read_text(encoding="utf-8").replace("/uuid", "/ip"), encoding="utf-8")
         ended = run(words, home, folder)
-        checks.that(ended.returncode != 0, f"{name} fails when it asks for what is not recorded", ended.stdout)
-        checks.that("/ip" in ended.stdout + ended.stderr, f"{name} is told what was not recorded", ended.stdout + ended.stderr)
+        checks.that(ended.returncode != 0, f"{name} fails for a request that isn't recorded", ended.stdout)
+        checks.that("/ip" in ended.stdout + ended.stderr, f"{name} reports the missing request", ended.stdout + ended.stderr)
     listed = run(["diorama", "env", "list"], home, folder)
-    checks.that(listed.stdout == "there is no environment\n", "nothing stays behind", listed.stdout + listed.stderr)
+    checks.that(listed.stdout == "no environments\n", "no environment is left", listed.stdout + listed.stderr)
     stopped = run(["diorama", "serve", "--stop"], home, folder)
-    checks.that(stopped.returncode == 0, "the daemon that was started on demand ends when it is told to", stopped.stderr)
+    checks.that(stopped.returncode == 0, "the daemon started on demand can be stopped", stopped.stderr)
 checks.end()

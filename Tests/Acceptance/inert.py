@@ -1,5 +1,5 @@
-"""What an app gets that links the product Diorama alone, as a package of its own: nothing of our servers, and in a release
-build without the trait Controlled no code that reads a contract."""
+"""Builds an app that links only the product Diorama, as a separate package. It must not contain the servers, and a release
+build without the trait Controlled must not contain code that reads a contract."""
 
 import json
 import os
@@ -35,7 +35,7 @@ struct App {
 }
 """
 
-# The words by which a contract is found: whoever reads one needs them.
+# The names by which a contract is found; code that reads contracts must contain them.
 TRACES = ["DIORAMA_CONTRACT", "DioramaContract"]
 FORBIDDEN = ["curl", "FoundationNetworking", "microhttpd", "sqlite", "secret", "gnutls", "brotli"]
 CONTRACT = {
@@ -49,7 +49,7 @@ CONTRACT = {
 
 
 def build(place, configuration, trait):
-    """Builds the app and gives its path; the build folder is kept from one build to the next."""
+    """Builds the app and returns its path. The build folder is reused."""
     traits = ', traits: ["Controlled"]' if trait else ""
     manifest = MANIFEST % {"root": json.dumps(str(support.ROOT)), "traits": traits}
     (place / "Package.swift").write_text(manifest)
@@ -87,11 +87,11 @@ def main():
                 there = trace.encode() in content
                 checks.that(there == reads, f"{name}: {'holds' if reads else 'does not hold'} {trace}")
             answer = run(app, CONTRACT)
-            checks.that(is_controlled(answer) == reads, f"{name}: {'lives in' if reads else 'ignores'} a contract", answer)
+            checks.that(is_controlled(answer) == reads, f"{name}: {'uses' if reads else 'ignores'} a contract", answer)
             broken = run(app, "{")
-            checks.that((broken.returncode != 0) == reads, f"{name}: a broken contract {'ends it' if reads else 'is nothing'}", broken)
+            checks.that((broken.returncode != 0) == reads, f"{name}: a broken contract {'ends it' if reads else 'is ignored'}", broken)
             live = run(app)
-            checks.that(live.returncode == 0 and not is_controlled(live), f"{name}: is live without a contract", live)
+            checks.that(live.returncode == 0 and not is_controlled(live), f"{name}: is unaffected without a contract", live)
         checks.say(f"a release build of {os.path.getsize(place / '.build/release/app') // 1024} KiB, libraries as in any Swift program")
     checks.end()
 

@@ -1,4 +1,5 @@
 #if os(Linux)
+  import CredentialConcurrency
   import Diorama
   import DioramaTesting
   import DioramaSecretService
@@ -30,7 +31,7 @@
       }
     }
 
-    @Test("concurrent calls by 16 threads match a model's results and final state")
+    @Test("mixed calls by 16 threads are linearizable")
     func concurrent() async throws {
       try await withKeyring { keyring in
         let run = ConcurrentRun(threads: 16, operations: 800, sharedAccounts: 16)
@@ -90,7 +91,7 @@
       }
     }
 
-    @Test("an app passes the store for its live environment")
+    @Test("an app uses its own store without a contract")
     func launch() async throws {
       try await withKeyring { keyring in
         let controls = try AppControls.launch(

@@ -5,9 +5,9 @@ import Testing
 
 @testable import DioramaTesting
 
-@Suite("Dates that move, in Swift")
+@Suite("Date shift settings")
 struct DateShiftTests {
-  @Test("say what a file of rules says; a test's outrank its suite's")
+  @Test("match a rules file; a test's override its suite's")
   func settings() throws {
     let shift = TestEnvironment.DateShift(
       epochSeconds: ["$.exp"], epochMilliseconds: ["$.ms"], dates: ["$.day"], keep: ["$.born"],
@@ -21,11 +21,11 @@ struct DateShiftTests {
     )
     #expect(Settings(shift: .init()).inside(Settings(shift: shift)).shift == TestEnvironment.DateShift())
     #expect(try Settings(mode: .mock).specification(for: identity, variables: [:]).shift == nil)
-    // A daemon is asked for the same.
+    // A request to a daemon contains the same.
     #expect(try ProvisioningRequest(backend).shift == shift.rules)
   }
 
-  @Test("hold for the environment of a test")
+  @Test("apply to the environment of a test")
   func environment() async throws {
     let environment = try await TestEnvironment.provision(mode: .mock, shift: .init(dates: ["$.day"]))
     await environment.end()

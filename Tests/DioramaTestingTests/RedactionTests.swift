@@ -3,11 +3,11 @@ import Testing
 
 @testable import DioramaTesting
 
-@Suite("Redaction rules of a test")
+@Suite("Redaction rules settings")
 struct RedactionTests {
   private typealias Rules = TestEnvironment.RedactionRules
 
-  @Test("are written and read as a file has them, and refuse what they do not know")
+  @Test("are encoded and decoded as in a file, and reject unknown members")
   func codable() throws {
     let rules = Rules(
       headers: ["X-S"], query: ["token"], json: ["$..pin"], form: ["pin"], patterns: ["x+"],
@@ -16,7 +16,7 @@ struct RedactionTests {
     #expect(throws: (any Error).self) { try JSONDecoder().decode(Rules.self, from: Data(#"{"header": []}"#.utf8)) }
   }
 
-  @Test("are those of the suite and of the test together")
+  @Test("combine those of the suite and of the test")
   func merged() throws {
     var suite = Settings()
     suite.redaction = Rules(headers: ["X-A"])
@@ -25,7 +25,7 @@ struct RedactionTests {
     #expect(test.inside(suite).redaction == Rules(headers: ["X-A", "X-B"], query: ["q"]))
   }
 
-  @Test("that cannot be used are refused before the test")
+  @Test("fail before the test if they are invalid")
   func refused() async throws {
     let error = await #expect(throws: DioramaTestingError.self) {
       try await TestEnvironment.provision(mode: .mock, redact: .init(json: ["user"]))

@@ -81,7 +81,7 @@ extension HAR.EntryDecoder {
   }
 
   /// Whether a type has the charset ISO 8859-1, which browsers read as windows-1252.
-  static func namesLatin1(_ type: String) -> Bool {
+  package static func namesLatin1(_ type: String) -> Bool {
     let type = type.lowercased()
     // Not `firstRange(of:)`, which takes a tenth of the time in which a cassette is opened.
     let name = "charset="

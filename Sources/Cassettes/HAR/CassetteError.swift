@@ -1,4 +1,4 @@
-import LaunchContract
+package import LaunchContract
 
 /// Why a cassette's file cannot be used: one line that says where, what, and what to do next.
 package struct CassetteError: Error, Sendable, Equatable, CustomStringConvertible {
@@ -27,7 +27,7 @@ package struct CassetteError: Error, Sendable, Equatable, CustomStringConvertibl
   }
 
   /// A text that is no JSON.
-  init(name: String, json error: JSONError) {
+  package init(name: String, json error: JSONError) {
     self.init(
       name: name, line: error.line, column: error.column, problem: error.problem,
       advice: "restore the file, or record it anew")

@@ -3,7 +3,7 @@ import LaunchContract
 
 extension HAR {
   /// Makes an interaction of one element of `log.entries`, or says why it cannot be one.
-  struct EntryDecoder {
+  package struct EntryDecoder {
     /// Who wrote a HAR: what a text's bytes were depends on it.
     enum Author {
       /// We did: a text is its UTF-8.

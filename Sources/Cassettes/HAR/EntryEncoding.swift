@@ -1,11 +1,11 @@
 import HTTPMessages
-import LaunchContract
+package import LaunchContract
 
 extension HAR {
   /// An element of `log.entries`.
   ///
   /// Members are always in the same order, so that recordings can be compared by line.
-  static func encode(_ interaction: Interaction) -> JSON {
+  package static func encode(_ interaction: Interaction) -> JSON {
     let time = number(interaction.milliseconds)
     var members: [JSON.Member] = []
     if let upstream = interaction.upstream {

@@ -1,7 +1,7 @@
-import LaunchContract
+package import LaunchContract
 
 /// What a file that is no HAR may be: people name the wrong file, or bring another tool's.
-enum ForeignFormat: String {
+package enum ForeignFormat: String {
   case vinyl = "a Vinyl cassette"
   case dvr = "a DVR cassette"
   case vcr = "a VCR cassette"
@@ -19,7 +19,7 @@ enum ForeignFormat: String {
   /// - Parameters:
   ///   - value: The file, where it is JSON at all.
   ///   - bytes: The file.
-  init?(value: JSON?, bytes: UnsafeRawBufferPointer) {
+  package init?(value: JSON?, bytes: UnsafeRawBufferPointer) {
     if case .array(let elements) = value {
       guard let element = elements.first(where: { $0.object != nil }) else { return nil }
       if element["scope"] != nil, element["path"] != nil {
@@ -61,7 +61,7 @@ enum ForeignFormat: String {
   }
 
   /// What to do with such a file.
-  var advice: String {
+  package var advice: String {
     switch self {
     case .stringStore: "name the .har file that stands beside it"
     case .vinyl, .dvr, .vcr, .vcrpy, .yaml: "make a cassette of it with diorama cassette import FILE --to PATH"

@@ -21,7 +21,9 @@ extension HAR {
   }
 
   /// Reads a cassette and notes what of the file is not in it.
-  static func read(_ bytes: [UInt8], name: String, noting losses: inout HARLosses) throws(CassetteError) -> Cassette {
+  package static func read(_ bytes: [UInt8], name: String, noting losses: inout HARLosses) throws(CassetteError)
+    -> Cassette
+  {
     try bytes.withUnsafeBufferPointer { (buffer) throws(CassetteError) in
       var document = Document(UnsafeRawBufferPointer(buffer), name: name, losses: losses)
       defer { losses = document.losses ?? losses }

@@ -1,4 +1,4 @@
-import LaunchContract
+package import LaunchContract
 
 /// HAR 1.2, the format of a cassette: what is written is strictly valid, what is read may be any tool's.
 ///
@@ -21,7 +21,7 @@ package enum HAR {
   ///
   /// The version is the format's, not the program's: a re-recording by a newer program should not differ for that
   /// alone.
-  static let creator = JSON.object([.init("name", .string("diorama")), .init("version", .string("\(format)"))])
+  package static let creator = JSON.object([.init("name", .string("diorama")), .init("version", .string("\(format)"))])
 
   /// The beginning of a file: everything before the first entry.
   package static func prologue(_ header: CassetteHeader) -> [UInt8] {

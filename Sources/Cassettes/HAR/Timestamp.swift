@@ -1,18 +1,18 @@
 extension HAR {
   /// An instant as HARs write it: ISO 8601, in more variants than RFC 3339 allows.
-  struct Timestamp: Comparable {
+  package struct Timestamp: Comparable {
     /// Since 1970-01-01T00:00:00Z, without leap seconds.
     let seconds: Int
     /// 0 to 999,999,999.
     let nanoseconds: Int
     /// RFC 3339: the text as it was read, where it is that already, else the same instant in UTC.
-    let rfc3339: String
+    package let rfc3339: String
 
     /// Reads `2018-10-08T09:00:00.123+01:00`.
     ///
     /// The seconds may be missing, the zone too (then it is UTC) or be without
     /// its colon, and a space may stand for the T.
-    init?(_ text: String) {
+    package init?(_ text: String) {
       var scanner = Scanner(rest: text.utf8[...])
       guard let year = scanner.digits(4), scanner.skip("-"), let month = scanner.digits(2), scanner.skip("-"),
         let day = scanner.digits(2), 1...12 ~= month, 1...31 ~= day,
@@ -56,7 +56,7 @@ extension HAR {
       rfc3339 = isStrict ? text : Self.text(seconds: seconds, nanoseconds: nanoseconds)
     }
 
-    static func < (left: Self, right: Self) -> Bool {
+    package static func < (left: Self, right: Self) -> Bool {
       (left.seconds, left.nanoseconds) < (right.seconds, right.nanoseconds)
     }
 
@@ -69,7 +69,7 @@ extension HAR {
     }
 
     /// An instant in UTC; milliseconds where it has a fraction.
-    static func text(seconds: Int, nanoseconds: Int = 0) -> String {
+    package static func text(seconds: Int, nanoseconds: Int = 0) -> String {
       let day = floor(seconds, 86_400)
       var year = 1970 + floor(day * 400, 146_097)
       while days(year: year, month: 1, day: 1) > day { year -= 1 }

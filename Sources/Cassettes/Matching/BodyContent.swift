@@ -1,11 +1,11 @@
-import LaunchContract
+package import LaunchContract
 
 /// A body as it is compared: by value where it is JSON, as items where it is a form, by parts where it is multipart, else
 /// byte by byte.
 ///
 /// JSON is what a JSON type announces, and what begins with `{` or `[` where the type is missing, that of a form or
 /// text/plain, since command-line clients and browsers send it so. What does not parse is compared as what else it may be.
-enum BodyContent {
+package enum BodyContent {
   /// Memory of whoever made the value: it must not outlive that.
   case bytes(UnsafeRawBufferPointer)
   /// What a pattern has left of bytes.
@@ -26,7 +26,7 @@ enum BodyContent {
   }
 
   /// Looks at a body; the result must not outlive its memory.
-  init(_ body: UnsafeRawBufferPointer, contentType: UnsafeRawBufferPointer?) {
+  package init(_ body: UnsafeRawBufferPointer, contentType: UnsafeRawBufferPointer?) {
     let kind = MediaKind(contentType)
     if !body.isEmpty, kind == .json || kind.isVague && Self.looksLikeJSON(body), let value = try? JSON.parse(body) {
       self = .json(value)

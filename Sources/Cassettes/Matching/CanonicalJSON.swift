@@ -1,8 +1,8 @@
-import LaunchContract
+package import LaunchContract
 
 /// JSON values as they are compared: members in any order, but those of one name in theirs; numbers by their exact
 /// decimal value; strings without their escapes, by their bytes.
-enum CanonicalJSON {
+package enum CanonicalJSON {
   /// What is still to be added; a stack of these stands in for recursion, for which some threads have no room.
   private enum Step {
     case value(JSON)
@@ -13,7 +13,7 @@ enum CanonicalJSON {
   /// Adds a value to a hash.
   ///
   /// Each kind ends with a byte of its own, after its length where it has one.
-  static func append(_ value: JSON, to hash: inout SipHash) {
+  package static func append(_ value: JSON, to hash: inout SipHash) {
     var steps = [Step.value(value)]
     while let step = steps.popLast() {
       switch step {
@@ -39,7 +39,7 @@ enum CanonicalJSON {
   }
 
   /// Whether two values count as the same.
-  static func areSame(_ left: JSON, _ right: JSON) -> Bool {
+  package static func areSame(_ left: JSON, _ right: JSON) -> Bool {
     var pairs = [(left, right)]
     while let pair = pairs.popLast() {
       switch pair {
@@ -66,7 +66,7 @@ enum CanonicalJSON {
   }
 
   /// In the order of their names' bytes, and within a name as they stand.
-  static func sorted(_ members: [JSON.Member]) -> [JSON.Member] {
+  package static func sorted(_ members: [JSON.Member]) -> [JSON.Member] {
     members.count < 2 ? members : members.sorted { $0.key.utf8.lexicographicallyPrecedes($1.key.utf8) }
   }
 

@@ -14,10 +14,10 @@ extension UnsafeRawBufferPointer {
 }
 
 /// Percent-escapes (RFC 3986, 2.1).
-enum PercentCoding {
+package enum PercentCoding {
   /// The byte that an escape at `index` stands for; nil where there is none.
   @inline(__always)
-  static func byte(at index: Int, in bytes: UnsafeRawBufferPointer) -> UInt8? {
+  package static func byte(at index: Int, in bytes: UnsafeRawBufferPointer) -> UInt8? {
     guard index + 2 < bytes.count, bytes[index] == UInt8(ascii: "%"),
       let high = digit(bytes[index + 1]), let low = digit(bytes[index + 2])
     else { return nil }
@@ -25,7 +25,7 @@ enum PercentCoding {
   }
 
   /// Letters, digits, `-`, `.`, `_` and `~` mean the same with an escape and without (RFC 3986, 2.3).
-  static func isUnreserved(_ byte: UInt8) -> Bool {
+  package static func isUnreserved(_ byte: UInt8) -> Bool {
     switch byte {
     case 0x30...0x39, 0x41...0x5A, 0x61...0x7A, UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"),
       UInt8(ascii: "~"):

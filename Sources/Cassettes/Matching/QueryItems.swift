@@ -1,19 +1,19 @@
 /// The items of a query or of a form (`application/x-www-form-urlencoded`), decoded, in the order of their names and,
 /// within a name, in that of the text.
-struct QueryItems {
+package struct QueryItems {
   /// A name and, after `=`, a value.
-  struct Item {
-    let name: Range<Int>
+  package struct Item {
+    package let name: Range<Int>
     /// Nil where there is no `=`.
-    let value: Range<Int>?
+    package let value: Range<Int>?
   }
 
   /// The decoded bytes of all names and values.
-  let text: [UInt8]
-  let items: [Item]
+  package let text: [UInt8]
+  package let items: [Item]
 
   /// Reads the text after the `?`, or of a form.
-  init(_ query: UnsafeRawBufferPointer) {
+  package init(_ query: UnsafeRawBufferPointer) {
     var text: [UInt8] = []
     text.reserveCapacity(query.count)
     var items: [Item] = []

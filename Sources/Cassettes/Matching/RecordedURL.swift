@@ -5,9 +5,9 @@ package struct RecordedURL {
   /// What stands before the target: scheme, `://` and authority; empty where the URL is none.
   let base: Substring
   /// The path as it is written, `/` where it is empty.
-  let path: Substring
+  package let path: Substring
   /// What follows the `?`; nil without one.
-  let query: Substring?
+  package let query: Substring?
 
   /// - Parameter url: absolute; of anything else the whole is the path.
   package init(_ url: String) {
@@ -38,5 +38,15 @@ package struct RecordedURL {
   /// Path and query, as a request's target has them.
   package var target: String {
     query.map { "\(path)?\($0)" } ?? String(path)
+  }
+}
+
+extension String {
+  /// A URL without `user:password@`.
+  package var withoutUserInformation: String {
+    guard let mark = utf8.firstRange(of: "://".utf8) else { return self }
+    let authority = utf8[mark.upperBound...].prefix { $0 != 0x2F && $0 != 0x3F && $0 != 0x23 }
+    guard let at = authority.lastIndex(of: UInt8(ascii: "@")) else { return self }
+    return String(self[..<mark.upperBound]) + String(self[utf8.index(after: at)...])
   }
 }

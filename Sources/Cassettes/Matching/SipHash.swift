@@ -2,7 +2,7 @@
 /// are cut does not matter.
 ///
 /// Of the standard library's `Hasher` neither the width nor that last point is promised.
-struct SipHash {
+package struct SipHash {
   private var v0: UInt64
   private var v1: UInt64
   private var v2: UInt64

@@ -59,21 +59,21 @@ package struct Difference: Sendable, Equatable, CustomStringConvertible {
 }
 
 /// Values as they stand in a sentence.
-enum Preview {
+package enum Preview {
   /// Characters of a value in a description.
-  static let usual = 80
+  package static let usual = 80
   /// Bytes of a text that fit with their marks.
-  static let excerpt = usual - 4
+  package static let excerpt = usual - 4
   /// Characters of a value in a difference.
-  static let longest = 1000
+  package static let longest = 1000
 
   /// The text, or its beginning and an ellipsis.
-  static func shortened(_ text: String, to count: Int) -> String {
+  package static func shortened(_ text: String, to count: Int) -> String {
     text.utf8.count > count && text.count > count ? text.prefix(count - 1) + "…" : text
   }
 
   /// A body in a sentence: its beginning where it is text, else its length.
-  static func body(_ bytes: UnsafeRawBufferPointer) -> String {
+  package static func body(_ bytes: UnsafeRawBufferPointer) -> String {
     let start = UnsafeRawBufferPointer(rebasing: bytes.prefix(longest * 4))
     let text = String(decoding: start, as: UTF8.self)
     let isText = !text.unicodeScalars.dropLast(1).contains { $0 == "\u{FFFD}" || $0 == "\0" }
@@ -81,7 +81,7 @@ enum Preview {
   }
 
   /// What stands around a byte, or the whole where that is short; nil where it is no text of which a person makes something.
-  static func text(_ bytes: UnsafeRawBufferPointer, around index: Int) -> String? {
+  package static func text(_ bytes: UnsafeRawBufferPointer, around index: Int) -> String? {
     // Between characters: a continuation byte belongs to the one before.
     func boundary(_ place: Int) -> Int {
       var place = max(0, min(place, bytes.count))
@@ -101,10 +101,10 @@ enum Preview {
   }
 
   /// How many bytes.
-  static func bytes(_ count: Int) -> String { count == 1 ? "1 byte" : "\(count) bytes" }
+  package static func bytes(_ count: Int) -> String { count == 1 ? "1 byte" : "\(count) bytes" }
 
   /// `0x61 'a'`, or `0x00` where there is no such character.
-  static func byte(_ byte: UInt8) -> String {
+  package static func byte(_ byte: UInt8) -> String {
     let hex = "0x" + (byte < 16 ? "0" : "") + String(byte, radix: 16)
     return 0x20...0x7E ~= byte ? "\(hex) '\(Character(Unicode.Scalar(byte)))'" : hex
   }

@@ -4,7 +4,7 @@ import HTTPMessages
 ///
 /// Of a part count its name and file name (RFC 7578), its content type and its content; preamble, epilogue and other
 /// headers do not.
-struct Multipart {
+package struct Multipart {
   /// One part.
   struct Part {
     var name: String?
@@ -36,7 +36,7 @@ struct Multipart {
   }
 
   /// The fields of a form, no files, in order: by name, and where in the body their content stands.
-  static func fields(of body: UnsafeRawBufferPointer, contentType: String) -> [(
+  package static func fields(of body: UnsafeRawBufferPointer, contentType: String) -> [(
     name: String, content: Range<Int>
   )] {
     let boundary = HeaderParameters(contentType)["boundary"] ?? guessed(body)

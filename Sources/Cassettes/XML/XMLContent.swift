@@ -1,6 +1,6 @@
 /// An XML document as it is compared: elements and text in order, attributes in any; names by their name space, whatever
 /// the prefix; comments, processing instructions and white space between tags left out.
-struct XMLContent {
+package struct XMLContent {
   /// A name and its value.
   struct Attribute: Equatable {
     /// As an element's name.

@@ -1,3 +1,4 @@
+package import Transforms
 import Cassettes
 import Diorama
 package import Foundation

@@ -24,6 +24,11 @@ extension EnvironmentSpecification.Credential: Codable {
   }
 }
 
+extension EnvironmentSpecification.Credential {
+  /// As a redactor takes it.
+  var named: (name: String, secret: [UInt8]) { ("\(service)/\(account)", secret) }
+}
+
 extension EnvironmentSpecification {
   /// What the app's credential store is to hold, as the contract has it; nil for nothing.
   package var contractCredentials: LaunchContract.Credentials? {

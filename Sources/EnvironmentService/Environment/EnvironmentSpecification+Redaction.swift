@@ -1,3 +1,4 @@
+import Transforms
 import ControlAPI
 
 extension EnvironmentSpecification {
@@ -13,7 +14,7 @@ extension EnvironmentSpecification {
     if let cassette { rules = rules.adding(try RedactionFiles.beside(cassette)) }
     let compiled = try rules.compiled(from: redactionAdvice)
     return Redactor(
-      credentials + accessSecrets(compiled), token: token, rules: compiled,
+      (credentials + accessSecrets(compiled)).map(\.named), token: token, rules: compiled,
       decodedLimit: decodedLimit ?? Redactor.usualDecodedLimit)
   }
 }
