@@ -83,6 +83,7 @@ package struct WebSocketReader: Sendable {
   package struct Failure: Error, Sendable, Equatable, CustomStringConvertible {
     /// 1002: protocol error; 1007: invalid UTF-8; 1009: message too large.
     package let code: UInt16
+    /// What was received, as a noun phrase for messages.
     package let reason: String
 
     package init(code: UInt16, reason: String) {
@@ -148,17 +149,17 @@ package struct WebSocketReader: Sendable {
     guard bytes.count - start >= 2 else { return nil }
     let (first, second) = (bytes[start], bytes[start + 1])
     let opcode = first & 0x0F
-    guard first & 0x70 == 0 else { throw Failure(code: 1002, reason: "frame uses an extension not negotiated") }
+    guard first & 0x70 == 0 else { throw Failure(code: 1002, reason: "a frame with an extension not negotiated") }
     guard opcode <= 2 || 8...10 ~= opcode else {
-      throw Failure(code: 1002, reason: "unknown opcode \(opcode)")
+      throw Failure(code: 1002, reason: "a frame with the unknown opcode \(opcode)")
     }
     guard (second & 0x80 != 0) == isMasked else {
-      throw Failure(code: 1002, reason: isMasked ? "unmasked frame from the client" : "masked frame from the server")
+      throw Failure(code: 1002, reason: isMasked ? "an unmasked frame" : "a masked frame")
     }
     let isLast = first & 0x80 != 0
     var length = Int(second & 0x7F)
     guard opcode < 8 || (isLast && length < 126) else {
-      throw Failure(code: 1002, reason: "control frame is fragmented or too long")
+      throw Failure(code: 1002, reason: "a control frame that is fragmented or too long")
     }
     let extra = length == 126 ? 2 : length == 127 ? 8 : 0
     let size = 2 + extra + (isMasked ? 4 : 0)
@@ -167,7 +168,7 @@ package struct WebSocketReader: Sendable {
       var number: UInt64 = 0
       for byte in bytes[(start + 2)..<(start + 2 + extra)] { number = number << 8 | UInt64(byte) }
       guard number <= UInt64(limit) else {
-        throw Failure(code: 1009, reason: "message exceeds \(limit) bytes")
+        throw Failure(code: 1009, reason: "a message of more than \(limit) bytes")
       }
       length = Int(number)
     }
@@ -184,31 +185,31 @@ package struct WebSocketReader: Sendable {
       return message
     }
     if let kind = WebSocketMessage.Kind(rawValue: header.opcode) {
-      guard fragments == nil else { throw Failure(code: 1002, reason: "new message before the previous one ended") }
+      guard fragments == nil else { throw Failure(code: 1002, reason: "a message before the end of the previous one") }
       fragments = WebSocketMessage(kind, payload)
     } else {
-      guard fragments != nil else { throw Failure(code: 1002, reason: "continuation without a message") }
+      guard fragments != nil else { throw Failure(code: 1002, reason: "a continuation without a message") }
       fragments?.payload += payload
     }
     guard let message = fragments, message.payload.count <= limit else {
-      throw Failure(code: 1009, reason: "message exceeds \(limit) bytes")
+      throw Failure(code: 1009, reason: "a message of more than \(limit) bytes")
     }
     guard header.isLast else { return nil }
     fragments = nil
     guard message.kind == .binary || String(validating: message.payload, as: UTF8.self) != nil else {
-      throw Failure(code: 1007, reason: "text message is not valid UTF-8")
+      throw Failure(code: 1007, reason: "a text message that is not valid UTF-8")
     }
     return message
   }
 
   private func check(close message: WebSocketMessage) throws {
-    guard message.payload.count != 1 else { throw Failure(code: 1002, reason: "incomplete close code") }
+    guard message.payload.count != 1 else { throw Failure(code: 1002, reason: "an incomplete close code") }
     guard let code = message.closeCode else { return }
     guard 1000...1003 ~= code || 1007...1014 ~= code || 3000...4999 ~= code else {
-      throw Failure(code: 1002, reason: "reserved close code \(code)")
+      throw Failure(code: 1002, reason: "the reserved close code \(code)")
     }
     guard String(validating: message.payload[2...], as: UTF8.self) != nil else {
-      throw Failure(code: 1007, reason: "close reason is not valid UTF-8")
+      throw Failure(code: 1007, reason: "a close reason that is not valid UTF-8")
     }
   }
 }

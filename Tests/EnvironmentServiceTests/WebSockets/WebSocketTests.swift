@@ -418,7 +418,7 @@ struct WebSocketTests {
         if sendsMore { try chat.client.send([0x82, 0xFF, 0, 0, 0, 0, 1, 0x10, 0, 0, 1, 2, 3, 4, 5] as [UInt8]) }
         let close = try await chat.next()
         #expect(close?.closeCode == 1009)
-        #expect(close?.closeReason == "message exceeds 16777216 bytes")
+        #expect(close?.closeReason == "a message of more than 16777216 bytes")
       }
       let report = try await fixture.record(["api": upstream.origin]) { environment async throws in
         try await talk(environment, sendsMore: true)
