@@ -41,10 +41,10 @@ struct MalformedRequestTests {
       ("an empty host", "GET / HTTP/1.1\r\nHost:\r\n\r\n"),
       ("a list of hosts", "GET / HTTP/1.1\r\nHost: a, b\r\n\r\n"),
       ("a user in the host", "GET / HTTP/1.1\r\nHost: a@b\r\n\r\n"),
-      ("a port that is no number", "GET / HTTP/1.1\r\nHost: a:80.b\r\n\r\n"),
+      ("a port that is not a number", "GET / HTTP/1.1\r\nHost: a:80.b\r\n\r\n"),
       ("no slash before the path", "GET ?x=1 HTTP/1.1\r\nHost: a\r\n\r\n"),
       ("an asterisk for GET", "GET * HTTP/1.1\r\nHost: a\r\n\r\n"),
-      ("a method that is no token", "GE@T / HTTP/1.1\r\nHost: a\r\n\r\n"),
+      ("a method that is not a token", "GE@T / HTTP/1.1\r\nHost: a\r\n\r\n"),
       ("NUL in the method", "GE\0T / HTTP/1.1\r\nHost: a\r\n\r\n"),
     ])
   func refused(what: String, request: String) async throws {
@@ -155,7 +155,7 @@ struct RefusalTests {
     try await withServer(.init(headerLimit: 4096, bodyLimit: 10), TestHandler.mirror) { port in
       let answer = try await ask(port, request)
       #expect(answer.status == status)
-      #expect(try document(of: answer).detail.contains(";"), "it says what to do next")
+      #expect(try document(of: answer).detail.contains(";"), "no advice after the problem")
     }
   }
 
