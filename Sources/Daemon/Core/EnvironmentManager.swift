@@ -1,3 +1,4 @@
+import Transforms
 package import ControlAPI
 package import EnvironmentService
 package import Foundation

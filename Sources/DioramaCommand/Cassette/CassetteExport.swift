@@ -1,3 +1,4 @@
+import CassetteConversion
 import Cassettes
 import EnvironmentService
 import Foundation

@@ -1,3 +1,4 @@
+import Transforms
 import ChildProcesses
 import EnvironmentService
 import Foundation
