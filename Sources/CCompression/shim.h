@@ -1,5 +1,5 @@
 #pragma once
-// zlib (gzip, deflate) and brotli: the content codings that browsers ask for.
+// zlib (gzip, deflate) and brotli: the content codings that browsers accept.
 #if !__has_include(<zlib.h>)
 #error "zlib is missing. Debian, Ubuntu: apt-get install zlib1g-dev. Homebrew: brew install zlib"
 #endif

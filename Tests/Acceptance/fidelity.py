@@ -355,7 +355,7 @@ def access(checks, folder):
     checks.that(run.status == 0 and run.output.endswith("-> ws://ENDPOINT/next\n"), "the WebSocket replays with the endpoint's address", run)
     with Raw(lambda head, body: plain(head), strict) as upstream:
         run = support.Run("proxy", cassette, command, {"API": upstream.url}, ca)
-        checks.that("client certificate that it asks for" in run.output, "the error of an upstream that requires a certificate explains it", run)
+        checks.that("client certificate that the upstream requires" in run.output, "the error of an upstream that requires a certificate explains it", run)
         for options in [client, ["--client-certificate", f"API={folder}/both.pem"]]:
             run = support.Run("proxy", cassette, command, {"API": upstream.url}, ca + options)
             checks.that(run.status == 0 and "GET /headers" in run.output, "an upstream accepts the client certificate", run)

@@ -57,7 +57,7 @@ struct FindingTests {
     let start = ContinuousClock.now
     let error = await #expect(throws: DaemonClientError.self) { try await DaemonClient.connect(to: folder.home) }
     #expect(error?.kind == .suspended)
-    #expect(error?.message.hasSuffix("is suspended; let it go on with: kill -CONT \(child.pid)") == true)
+    #expect(error?.message.hasSuffix("is suspended; resume it with: kill -CONT \(child.pid)") == true)
     #expect(ContinuousClock.now - start < DaemonClient.patience)
   }
 
@@ -68,11 +68,11 @@ struct FindingTests {
     try folder.write(daemon.control, mode: 0o622)
     let error = await #expect(throws: DaemonClientError.self) { try await DaemonClient.connect(to: folder.home) }
     #expect(error?.kind == .unusable)
-    #expect(error?.message.contains("is not yours alone to write") == true)
+    #expect(error?.message.contains("is writable by others") == true)
     try folder.write("{", mode: 0o600)
     let broken = await #expect(throws: DaemonClientError.self) { try await DaemonClient.connect(to: folder.home) }
     #expect(broken?.kind == .unusable)
-    #expect(broken?.message.contains("cannot be understood") == true)
+    #expect(broken?.message.contains("cannot parse") == true)
     await daemon.stop()
   }
 
