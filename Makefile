@@ -84,10 +84,12 @@ soak: ready bench-build ## Puts promises to the test 10,000 times, runs the acce
 	@.build/release/Benchmarks ports --check
 	@.build/release/Benchmarks opening --check
 	@.build/release/Benchmarks traffic --check
+	@.build/release/Benchmarks large --check
 
-bench: bench-build ## Measures replay beside nginx, an app's controls beside plain Foundation, the daemon beside portserver.py
+bench: bench-build ## Measures replay and large texts beside nginx, an app's controls beside plain Foundation, the daemon beside portserver.py
 	@Config/venv portpicker
 	@.build/release/Benchmarks replay
+	@.build/release/Benchmarks large
 	@.build/release/Benchmarks app
 	@.build/release/Benchmarks daemon
 	@.build/release/Benchmarks ports

@@ -93,8 +93,9 @@ struct TokenTracker {
     var index = start
     while index <= last {
       // No scheme begins in a query, or in the middle of a word.
-      guard Self.plain.contains(text[index])
-        || (Self.isOfScheme(text[index]) && (isInQuery || (index > start && AddressByte.isLetter(text[index - 1]))))
+      guard
+        Self.plain.contains(text[index])
+          || (Self.isOfScheme(text[index]) && (isInQuery || (index > start && AddressByte.isLetter(text[index - 1]))))
       else { break }
       index += 1
     }
