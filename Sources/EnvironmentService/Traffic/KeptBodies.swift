@@ -79,7 +79,10 @@ struct FileVersion: Equatable {
     #else
       let time = status.st_mtim
     #endif
-    numbers = [Int(status.st_dev), Int(status.st_ino), Int(status.st_size), time.tv_sec, time.tv_nsec]
+    numbers = [
+      Int(truncatingIfNeeded: status.st_dev), Int(truncatingIfNeeded: status.st_ino), Int(status.st_size), time.tv_sec,
+      time.tv_nsec,
+    ]
   }
 }
 
