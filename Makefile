@@ -92,11 +92,13 @@ soak: ready bench-build ## Runs the tests of guarantees 10,000 times, all script
 	@.build/release/Benchmarks ports --check
 	@.build/release/Benchmarks opening --check
 	@.build/release/Benchmarks traffic --check
+	@.build/release/Benchmarks large --check
 
-bench: bench-build ## Counts lines; measures replay, app, daemon and ports beside nginx, Foundation and portserver.py
+bench: bench-build ## Counts lines; measures replay, large texts, app, daemon and ports beside their peers
 	@Config/venv portpicker
 	@Config/lines
 	@.build/release/Benchmarks replay
+	@.build/release/Benchmarks large
 	@.build/release/Benchmarks app
 	@.build/release/Benchmarks daemon
 	@.build/release/Benchmarks ports

@@ -48,6 +48,23 @@ final class PlainConnection {
     return try receive()
   }
 
+  /// Asks for a path and reads the body of the answer, which ends with the connection.
+  func readToEnd(_ path: String) throws -> [UInt8] {
+    let request = Array("GET \(path) HTTP/1.0\r\nHost: 127.0.0.1:\(port)\r\n\r\n".utf8)
+    guard send(descriptor, request, request.count, Int32(MSG_NOSIGNAL)) == request.count else {
+      throw BenchError("cannot send: \(String(cString: strerror(errno)))")
+    }
+    var bytes: [UInt8] = []
+    while true {
+      let count = recv(descriptor, &buffer, buffer.count, 0)
+      guard count >= 0 else { throw BenchError("the connection was cut: \(String(cString: strerror(errno)))") }
+      guard count > 0 else { break }
+      bytes += buffer[..<count]
+    }
+    guard let end = bytes.firstRange(of: Array("\r\n\r\n".utf8)) else { throw BenchError("no answer of HTTP") }
+    return Array(bytes[end.upperBound...])
+  }
+
   private var port: UInt16 {
     var address = sockaddr_in()
     var length = socklen_t(MemoryLayout<sockaddr_in>.size)

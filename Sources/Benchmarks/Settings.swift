@@ -23,6 +23,8 @@ struct Settings {
     case opening
     /// Replay, proxying and recording beside all peers.
     case traffic
+    /// Large texts beside nginx.
+    case large
     /// The cost of an app's controls.
     case app
     /// The delay of a change in a running app's environment.
@@ -44,7 +46,7 @@ struct Settings {
     }
     var words = arguments.dropFirst()
     guard let part = Part(rawValue: words.popFirst() ?? ""), words.allSatisfy({ $0 == "--check" }) else {
-      throw BenchError("usage: Benchmarks replay|opening|traffic|app|link|daemon|ports [--check]")
+      throw BenchError("usage: Benchmarks replay|opening|traffic|large|app|link|daemon|ports [--check]")
     }
     self.part = part
     rounds = try positive("BENCH_ROUNDS", environment["BENCH_ROUNDS"] ?? "7")
@@ -55,7 +57,7 @@ struct Settings {
     let beside = URL(fileURLWithPath: arguments[0]).deletingLastPathComponent().appendingPathComponent("diorama")
     diorama = environment["DIORAMA_BIN"].map { URL(fileURLWithPath: $0) } ?? beside
     guard
-      ![.replay, .opening, .traffic, .daemon, .ports].contains(part)
+      ![.replay, .opening, .traffic, .large, .daemon, .ports].contains(part)
         || FileManager.default.isExecutableFile(atPath: diorama.path)
     else {
       throw BenchError("no diorama at \(diorama.path); run make bench, or name it in DIORAMA_BIN")

@@ -33,52 +33,123 @@ package struct BodyRewriter {
   }
 
   private mutating func process(_ text: [UInt8], isLast: Bool) -> [UInt8] {
+    text.withUnsafeBufferPointer { bytes in
+      var scan = Scan(bytes, isWhole: isLast, matcher: matcher, tracker: tracker)
+      scan.run()
+      tracker = scan.tracker
+      if scan.copied == 0, scan.heldFrom == nil { return text }
+      scan.output.append(contentsOf: bytes[scan.copied..<(scan.heldFrom ?? bytes.count)])
+      if let heldFrom = scan.heldFrom { held = Array(bytes[heldFrom...]) }
+      return scan.output
+    }
+  }
+
+  /// One way through what is at hand.
+  ///
+  /// An address has a word of its host as it is (``AddressWord``), and nothing that ends every token; so it is enough to
+  /// look from the beginning of the token around each such word to the word. The rest is passed over at the speed at which
+  /// words are found.
+  private struct Scan {
+    let text: UnsafeBufferPointer<UInt8>
+    let isWhole: Bool
+    let matcher: UpstreamURLMatcher
+    var tracker: TokenTracker
     var output: [UInt8] = []
+    /// How far the text is in the output.
     var copied = 0
+    /// Where something begins that cannot be told yet.
     var heldFrom: Int?
-    // A local copy lets the optimiser keep it in registers.
-    var tracker = self.tracker
-    text.withUnsafeBufferPointer { text in
-      var index = 0
-      scan: while index < text.count {
+    private var index = 0
+
+    init(_ text: UnsafeBufferPointer<UInt8>, isWhole: Bool, matcher: UpstreamURLMatcher, tracker: TokenTracker) {
+      self.text = text
+      self.isWhole = isWhole
+      self.matcher = matcher
+      self.tracker = tracker
+    }
+
+    mutating func run() {
+      var words = AddressWordSearch(matcher.words, in: UnsafeRawBufferPointer(text))
+      while heldFrom == nil, let word = words.next(from: index) {
+        skipTokens(before: word)
+        look(through: word)
+      }
+      // What begins here may become an address with the bytes to come.
+      guard heldFrom == nil, !isWhole else { return }
+      skipTokens(before: text.count)
+      while heldFrom == nil, index < text.count { look(through: text.count - 1) }
+    }
+
+    /// Goes to the beginning of the token in which a place is.
+    private mutating func skipTokens(before place: Int) {
+      var start = place
+      while start > index, !TokenTracker.isBoundary(text[start - 1]) { start -= 1 }
+      guard start > index else { return }
+      index = start
+      tracker = TokenTracker()
+    }
+
+    /// Looks for addresses that begin up to a place, as far as the first one.
+    private mutating func look(through place: Int) {
+      // A local copy lets the optimiser keep it in registers.
+      var tracker = self.tracker
+      while index <= place {
+        index = tracker.passPlain(text, from: index, through: place)
+        guard index <= place else { break }
         let byte = text[index]
-        let begins: Bool
-        var isReference = false
         switch byte {
         case UInt8(ascii: "h"), UInt8(ascii: "H"), UInt8(ascii: "w"), UInt8(ascii: "W"):
-          begins = tracker.mayBegin(with: byte)
-        case AddressByte.slash, AddressByte.backslash, AddressByte.percent, UInt8(ascii: "&"):
-          begins = tracker.mayBeginReference
-          isReference = true
-        default: begins = false
-        }
-        if begins {
-          let found =
-            isReference
-            ? matcher.lookForReference(at: index, in: text, isWhole: isLast)
-            : matcher.look(at: index, in: text, isWhole: isLast)
-          switch found {
-          case .none: break
-          case .more:
-            heldFrom = index
-            break scan
-          case .found(let found):
-            output.append(contentsOf: text[copied..<index])
-            output.append(contentsOf: found.replacement)
-            copied = found.end
-            index = found.end
-            tracker.passedHost()
-            continue scan
+          guard tracker.mayBegin(with: byte) else { break }
+          if let found = matcher.lookPlainly(at: index, in: text) {
+            copyUpToHere()
+            matcher.write(found, to: &output)
+            return pass(until: found.end)
           }
+          if lookClosely(asReference: false, tracker) { return }
+        case AddressByte.slash, AddressByte.backslash, AddressByte.percent, AddressByte.ampersand:
+          if tracker.mayBeginReference, lookClosely(asReference: true, tracker) { return }
+        default: break
         }
         tracker.pass(byte)
         index += 1
       }
+      self.tracker = tracker
     }
-    self.tracker = tracker
-    if copied == 0, heldFrom == nil { return text }
-    output.append(contentsOf: text[copied..<(heldFrom ?? text.count)])
-    if let heldFrom { held = Array(text[heldFrom...]) }
-    return output
+
+    /// Looks for an address in whatever way of writing.
+    ///
+    /// - Returns: whether there is one, or may be one: then it is past, or the scan is over.
+    @inline(never)
+    private mutating func lookClosely(asReference isReference: Bool, _ tracker: TokenTracker) -> Bool {
+      let found =
+        isReference
+        ? matcher.lookForReference(at: index, in: text, isWhole: isWhole)
+        : matcher.look(at: index, in: text, isWhole: isWhole)
+      switch found {
+      case .none: return false
+      case .more:
+        heldFrom = index
+        self.tracker = tracker
+      case .found(let found):
+        copyUpToHere()
+        matcher.write(found, in: text, to: &output)
+        pass(until: found.end)
+      }
+      return true
+    }
+
+    @inline(__always)
+    private mutating func copyUpToHere() {
+      if copied == 0 { output.reserveCapacity(text.count + 64) }
+      output.append(contentsOf: UnsafeBufferPointer(rebasing: text[copied..<index]))
+    }
+
+    /// Goes on after a host.
+    @inline(__always)
+    private mutating func pass(until end: Int) {
+      copied = end
+      index = end
+      tracker.passedHost()
+    }
   }
 }

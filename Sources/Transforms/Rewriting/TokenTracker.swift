@@ -69,6 +69,43 @@ struct TokenTracker {
     }
   }
 
+  /// Whether a byte ends every token, even behind a backslash: what stands before it does not count any more, and after it
+  /// this is as at the beginning of a text.
+  ///
+  /// No address has such a byte in it. So brackets are none of them, which an address of IPv6 has.
+  @inline(__always)
+  static func isBoundary(_ byte: UInt8) -> Bool { boundaries.contains(byte) }
+
+  /// Goes past bytes with which nothing can begin and that end nothing, as far as they go.
+  ///
+  /// - Parameters:
+  ///   - text: what is at hand.
+  ///   - start: the index of the next byte.
+  ///   - last: the last index that may be passed.
+  /// - Returns: the index after them.
+  @inline(__always)
+  mutating func passPlain(_ text: UnsafeBufferPointer<UInt8>, from start: Int, through last: Int) -> Int {
+    // After a percent sign two bytes have to be looked at.
+    guard escape == .none, UInt8(truncatingIfNeeded: history) != AddressByte.percent,
+      UInt8(truncatingIfNeeded: history >> 8) != AddressByte.percent
+    else { return start }
+    let isInQuery = isInQuery || isInEncodedQuery
+    var index = start
+    while index <= last {
+      // No scheme begins in a query, or in the middle of a word.
+      guard
+        Self.plain.contains(text[index])
+          || (Self.isOfScheme(text[index]) && (isInQuery || (index > start && AddressByte.isLetter(text[index - 1]))))
+      else { break }
+      index += 1
+    }
+    guard index > start else { return start }
+    isAfterBoundary = false
+    isAfterLetter = AddressByte.isLetter(text[index - 1])
+    for passed in max(start, index - 8)..<index { history = history << 8 | UInt64(text[passed]) }
+    return index
+  }
+
   /// Goes past a URL's host, with which no word and no query begins.
   @inline(__always)
   mutating func passedHost() {
@@ -181,6 +218,29 @@ struct TokenTracker {
       count = text.utf8CodeUnitCount
     }
   }
+
+  /// Whether it is an `h` or a `w`.
+  @inline(__always)
+  private static func isOfScheme(_ byte: UInt8) -> Bool {
+    byte | 0x20 == UInt8(ascii: "h") || byte | 0x20 == UInt8(ascii: "w")
+  }
+
+  /// Bytes of ASCII, one bit each, and with them all others or none.
+  private struct ByteSet {
+    let low: UInt64
+    let high: UInt64
+    let hasOthers: Bool
+
+    @inline(__always)
+    func contains(_ byte: UInt8) -> Bool {
+      byte < 0x80 ? (byte < 64 ? low : high) &>> UInt64(byte & 63) & 1 != 0 : hasOthers
+    }
+  }
+
+  /// `0x00` to `0x20`, `0x7F`, and `"'`<>(){},|`.
+  private static let boundaries = ByteSet(low: 0x5000_1385_FFFF_FFFF, high: 0xB800_0001_0000_0000, hasOthers: false)
+  /// All letters but those with which a scheme begins, digits, and what means nothing here: `!$*+-.:@^_~`.
+  private static let plain = ByteSet(low: 0x07FF_6C12_0000_0000, high: 0x477F_FEFE_C77F_FEFF, hasOthers: true)
 
   /// `%3A%2F`, without the bit that tells the case of its letters.
   private static let encodedColonSlash =

@@ -1,14 +1,21 @@
 import HTTPMessages
 
+#if canImport(Darwin)
+  import Darwin
+#else
+  import Glibc
+#endif
+
 /// Finds the origin of a declared upstream at the beginning of an absolute URL, as it occurs in an answer: with `http`
 /// or, of a WebSocket, `ws`, or without a scheme (`//host`), its delimiters written in any way (``DelimiterSpelling``).
 package struct UpstreamURLMatcher: Sendable {
-  /// An origin found, and what to write in its place.
+  /// An origin that was found, and how it is spelled: its replacement is spelled the same way.
   struct Found {
     /// The index after the origin.
     let end: Int
-    /// The app's address, written likewise.
-    let replacement: [UInt8]
+    fileprivate let candidate: Int
+    fileprivate let scheme: StaticString
+    fileprivate let spelling: Spelling
   }
 
   /// A way to write an origin.
@@ -18,12 +25,24 @@ package struct UpstreamURLMatcher: Sendable {
     let authority: [UInt8]
     /// The app's address, without its scheme and the two slashes.
     let address: [UInt8]
+
+    /// The app's address as it stands, and with its slashes as `\/`.
+    let plain: [UInt8]
+    let escaped: [UInt8]
+
+    init(isSecure: Bool, authority: [UInt8], address: [UInt8]) {
+      self.isSecure = isSecure
+      self.authority = authority
+      self.address = address
+      plain = "http://".utf8 + address
+      escaped = plain.flatMap { $0 == AddressByte.slash ? [AddressByte.backslash, $0] : [$0] }
+    }
   }
 
   /// Longest authority first; of two upstreams with the same origin, the current one.
   let candidates: [Candidate]
   /// Of each authority a part that stands in every way of writing it.
-  let words: [[UInt8]]
+  let words: [AddressWord]
   /// The schemes that references without one may stand for: that of the upstream, and where it was elsewhere when it was
   /// recorded, of that; none where they need no change.
   private let referencesMayBeSecure: [Bool]
@@ -61,7 +80,7 @@ package struct UpstreamURLMatcher: Sendable {
   }
 
   /// How the delimiters of a URL are written where it was found; its translation is written likewise.
-  private struct Spelling {
+  fileprivate struct Spelling {
     /// Nil for a reference without a scheme.
     var colon: Range<Int>?
     var slash: Range<Int>
@@ -74,6 +93,75 @@ package struct UpstreamURLMatcher: Sendable {
     func isEncoded(in text: UnsafeBufferPointer<UInt8>) -> Bool {
       (colon.map { $0.count > 1 } ?? false) || (slash.count > 1 && text[slash.upperBound - 1] != AddressByte.slash)
     }
+  }
+
+  /// An origin as it is usually written, and its app's address.
+  struct PlainFound {
+    /// The index after the origin.
+    let end: Int
+    fileprivate let candidate: Int
+    fileprivate let isEscaped: Bool
+  }
+
+  /// Looks for what is by far the most usual: `http[s]://authority` as it stands or with slashes as `\/`, and after it what
+  /// neither belongs to a host nor to user information.
+  ///
+  /// - Parameters:
+  ///   - start: where an `h` stands.
+  ///   - text: what is at hand.
+  /// - Returns: what ``look(at:in:isWhole:)`` would find; nil where that has to decide.
+  @inline(__always)
+  func lookPlainly(at start: Int, in text: UnsafeBufferPointer<UInt8>) -> PlainFound? {
+    guard start + 9 < text.count, let base = UnsafeRawPointer(text.baseAddress) else { return nil }
+    let letters = UInt32(littleEndian: base.loadUnaligned(fromByteOffset: start, as: UInt32.self)) | 0x2020_2020
+    guard letters == Self.http else { return nil }
+    let isSecure = text[start + 4] | 0x20 == UInt8(ascii: "s")
+    var host = isSecure ? start + 5 : start + 4
+    guard text[host] == AddressByte.colon else { return nil }
+    let isEscaped = text[host + 1] == AddressByte.backslash
+    if isEscaped {
+      guard host + 4 < text.count, text[host + 2] == AddressByte.slash, text[host + 3] == AddressByte.backslash,
+        text[host + 4] == AddressByte.slash
+      else { return nil }
+      host += 5
+    } else {
+      guard text[host + 1] == AddressByte.slash, text[host + 2] == AddressByte.slash else { return nil }
+      host += 3
+    }
+    for number in candidates.indices where candidates[number].isSecure == isSecure {
+      let end = host + candidates[number].authority.count
+      guard end + 1 < text.count, candidates[number].authority.withUnsafeBytes({ Self.equals($0, base + host) }) else {
+        continue
+      }
+      guard Self.isPlainEnd(text[end], text[end + 1]) else { return nil }
+      return PlainFound(end: end, candidate: number, isEscaped: isEscaped)
+    }
+    return nil
+  }
+
+  /// Whether an authority is over before two bytes, and what stood there was no user either.
+  private static func isPlainEnd(_ byte: UInt8, _ next: UInt8) -> Bool {
+    guard byte == AddressByte.backslash else { return !UserInformation.mayHave(byte) }
+    return next != AddressByte.backslash && next != UInt8(ascii: "u") && next != UInt8(ascii: "x")
+  }
+
+  /// `http` as a number.
+  private static let http: UInt32 = 0x7074_7468
+
+  /// Whether an authority stands at a place, in whatever case.
+  @inline(__always)
+  private static func equals(_ authority: UnsafeRawBufferPointer, _ place: UnsafeRawPointer) -> Bool {
+    guard let start = authority.baseAddress, memcmp(start, place, authority.count) != 0 else { return true }
+    return authority.indices.allSatisfy {
+      place.load(fromByteOffset: $0, as: UInt8.self).asciiLowercased == authority[$0]
+    }
+  }
+
+  /// Writes the app's address in the place of an origin.
+  @inline(__always)
+  func write(_ found: PlainFound, to output: inout [UInt8]) {
+    let candidate = candidates[found.candidate]
+    output.append(contentsOf: found.isEscaped ? candidate.escaped : candidate.plain)
   }
 
   /// Looks for `http[s]://authority` or `ws[s]://authority` at `start`, where an `h` or a `w` stands.
@@ -124,26 +212,27 @@ package struct UpstreamURLMatcher: Sendable {
     colon: Range<Int>?
   ) -> AddressLook<Found> {
     var index = start
-    var slashes: [Range<Int>] = []
-    for _ in 0..<2 {
-      switch DelimiterSpelling.end(of: AddressByte.slash, at: index, in: text, isWhole: isWhole) {
-      case .none: return .none
-      case .more: return .more
-      case .found(let end):
-        slashes.append(index..<end)
-        index = end
-      }
+    let slash: Range<Int>
+    switch DelimiterSpelling.end(of: AddressByte.slash, at: index, in: text, isWhole: isWhole) {
+    case .none: return .none
+    case .more: return .more
+    case .found(let end): slash = index..<end
     }
-    guard text[slashes[0]].elementsEqual(text[slashes[1]]) else { return .none }
+    switch DelimiterSpelling.end(of: AddressByte.slash, at: slash.upperBound, in: text, isWhole: isWhole) {
+    case .none: return .none
+    case .more: return .more
+    case .found(let end): index = end
+    }
+    guard text[slash].elementsEqual(text[slash.upperBound..<index]) else { return .none }
     let host: Int
-    switch UserInformation.end(at: index, behind: slashes[0], in: text, isWhole: isWhole) {
+    switch UserInformation.end(at: index, behind: slash, in: text, isWhole: isWhole) {
     case .none: host = index
     case .more: return .more
     case .found(let end): host = end
     }
-    var spelling = Spelling(colon: colon, slash: slashes[0], user: index..<host)
+    var spelling = Spelling(colon: colon, slash: slash, user: index..<host)
     let isEncoded = spelling.isEncoded(in: text)
-    candidates: for candidate in candidates where candidate.isSecure == isSecure {
+    candidates: for (number, candidate) in candidates.enumerated() where candidate.isSecure == isSecure {
       var end = host
       spelling.portColon = nil
       for byte in candidate.authority {
@@ -171,20 +260,26 @@ package struct UpstreamURLMatcher: Sendable {
       case .none: continue
       case .more: return .more
       case .found(let end):
-        return .found(Found(end: end, replacement: Self.write(candidate, scheme, spelling, in: text)))
+        return .found(Found(end: end, candidate: number, scheme: scheme, spelling: spelling))
       }
     }
     return .none
   }
 
-  private static func write(
-    _ candidate: Candidate, _ scheme: StaticString, _ spelling: Spelling, in text: UnsafeBufferPointer<UInt8>
-  ) -> [UInt8] {
-    var bytes = scheme.withUTF8Buffer { Array($0) }
-    if let colon = spelling.colon { bytes += text[colon] }
-    bytes += text[spelling.slash]
-    bytes += text[spelling.slash]
-    bytes += text[spelling.user]
+  /// Writes the app's address in the place of an origin.
+  ///
+  /// - Parameters:
+  ///   - found: the origin.
+  ///   - text: in which it was found.
+  ///   - output: where it is appended.
+  func write(_ found: Found, in text: UnsafeBufferPointer<UInt8>, to output: inout [UInt8]) {
+    let candidate = candidates[found.candidate]
+    let spelling = found.spelling
+    found.scheme.withUTF8Buffer { output.append(contentsOf: $0) }
+    if let colon = spelling.colon { output += text[colon] }
+    output += text[spelling.slash]
+    output += text[spelling.slash]
+    output += text[spelling.user]
     // Where percent signs stand for delimiters they have to; elsewhere a colon is understood as it is.
     var portColon = [AddressByte.colon]
     if let given = spelling.portColon ?? spelling.colon {
@@ -194,11 +289,10 @@ package struct UpstreamURLMatcher: Sendable {
     }
     for byte in candidate.address {
       switch byte {
-      case AddressByte.colon: bytes += portColon
-      case AddressByte.slash: bytes += text[spelling.slash]
-      default: bytes.append(byte)
+      case AddressByte.colon: output += portColon
+      case AddressByte.slash: output += text[spelling.slash]
+      default: output.append(byte)
       }
     }
-    return bytes
   }
 }

@@ -41,8 +41,19 @@ enum UserInformation {
     return .none
   }
 
+  /// Whether a byte may be in it, may end it, or may begin an escape of what does.
+  static func mayHave(_ byte: UInt8) -> Bool {
+    byte == AddressByte.at || byte == AddressByte.backslash || byte == AddressByte.ampersand || belongs(byte)
+  }
+
   /// What ends a URL in a text, as a comma or a parenthesis, is percent-encoded by who cares for it.
   private static func belongs(_ byte: UInt8) -> Bool {
-    AddressByte.isAlphanumeric(byte) || "-._~%:!$*+=".utf8.contains(byte)
+    if AddressByte.isAlphanumeric(byte) { return true }
+    return switch byte {
+    case UInt8(ascii: "-"), AddressByte.dot, UInt8(ascii: "_"), UInt8(ascii: "~"), AddressByte.percent,
+      AddressByte.colon, UInt8(ascii: "!"), UInt8(ascii: "$"), UInt8(ascii: "*"), UInt8(ascii: "+"), UInt8(ascii: "="):
+      true
+    default: false
+    }
   }
 }
