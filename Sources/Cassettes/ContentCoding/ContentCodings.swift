@@ -88,3 +88,76 @@ package struct ContentCodings: Sendable, Equatable {
     try ContentEncoder(codings)
   }
 }
+
+extension ContentCodings {
+  /// Whether a client that sent this `Accept-Encoding` wants a body under these codings (RFC 9110, 12.5.3).
+  ///
+  /// Stricter than the RFC in one point: without the field any coding would be allowed, but who does not ask for one
+  /// may not be able to undo it, so that only the body without coding is accepted then.
+  ///
+  /// - Parameters:
+  ///   - codings: those of the response.
+  ///   - acceptEncoding: the values of all `Accept-Encoding` fields, joined with commas; nil without any.
+  /// - Returns: whether each of them is named, or covered by `*`, with a weight above 0.
+  package static func isAccepted(_ codings: ContentCodings, by acceptEncoding: String?) -> Bool {
+    let weights = weights(in: acceptEncoding ?? "")
+    guard !codings.isIdentity else {
+      return weights["identity"] ?? weights["*"] ?? true
+    }
+    return codings.codings.allSatisfy { weights[$0.name] ?? weights["*"] ?? false }
+  }
+
+  /// Each coding named, and whether its weight is above 0.
+  private static func weights(in value: String) -> [String: Bool] {
+    var weights: [String: Bool] = [:]
+    for element in elements(of: value) {
+      let parts = element.split(separator: ";", omittingEmptySubsequences: false).map(trim)
+      let weight = parts.dropFirst().first { $0.hasPrefix("q=") }?.dropFirst(2)
+      let name = parts[0] == "x-gzip" ? "gzip" : String(parts[0])
+      weights[name] = weight.map { (Double($0) ?? 0) > 0 } ?? true
+    }
+    return weights
+  }
+
+  /// The elements of a comma-separated list in lower case, without white space and empty ones.
+  static func elements(of value: String) -> [String] {
+    value.lowercased().split(separator: ",").map { String(trim($0)) }.filter { !$0.isEmpty }
+  }
+
+  private static func trim(_ text: Substring) -> Substring {
+    var text = text.drop { $0 == " " || $0 == "\t" }
+    while let last = text.last, last == " " || last == "\t" { text.removeLast() }
+    return text
+  }
+}
+
+/// A body does not hold what its `Content-Encoding` promises.
+package struct ContentCodingError: Error, Equatable, CustomStringConvertible {
+  /// As the header names it: `gzip`, `deflate`, `br`.
+  package let coding: String
+  /// What is wrong.
+  package let problem: String
+
+  package var description: String { "the body is not valid \(coding): \(problem)" }
+
+  /// The body ends too early.
+  static func truncated(_ coding: ContentCodings.Coding) -> ContentCodingError {
+    ContentCodingError(coding: coding.name, problem: "it is truncated")
+  }
+
+  /// The body is broken in a way for which the library has words.
+  static func corrupt(_ coding: ContentCodings.Coding, _ words: UnsafePointer<CChar>?) -> ContentCodingError {
+    let words = words.map { String(cString: $0) } ?? "no reason known"
+    return ContentCodingError(coding: coding.name, problem: "it is corrupt (\(words))")
+  }
+
+  /// The body goes on where it should have ended.
+  static func trailing(_ coding: ContentCodings.Coding) -> ContentCodingError {
+    ContentCodingError(coding: coding.name, problem: "it is corrupt (more bytes after its end)")
+  }
+
+  /// The library could not start.
+  static func unavailable(_ coding: ContentCodings.Coding) -> ContentCodingError {
+    ContentCodingError(coding: coding.name, problem: "no memory for it")
+  }
+}

@@ -77,3 +77,94 @@ package final class ContentDecoder {
     return bytes
   }
 }
+
+/// Applies codings to one body as it streams by.
+///
+/// For one thread at a time; ``ContentCodings/encoder()`` makes it.
+package final class ContentEncoder {
+  private let stages: [any CodingStage]
+
+  init(_ codings: [ContentCodings.Coding]) throws {
+    stages = try codings.map { coding in
+      switch coding {
+      case .gzip, .deflate: try Deflater(coding)
+      case .brotli: try BrotliCompressor()
+      }
+    }
+  }
+
+  /// Takes the next bytes.
+  ///
+  /// - Parameters:
+  ///   - bytes: as many as there are.
+  ///   - flush: whether all bytes so far must be readable for who gets what has come out so far.
+  /// - Returns: what can be sent; without `flush` it may be empty for long.
+  /// - Throws: ``ContentCodingError`` when there is no memory.
+  package func push(_ bytes: [UInt8], flush: Bool) throws -> [UInt8] {
+    try run(bytes, flush ? .flush : .goOn)
+  }
+
+  /// Takes the end.
+  ///
+  /// - Returns: what is still to be sent.
+  /// - Throws: ``ContentCodingError`` when there is no memory.
+  package func finish() throws -> [UInt8] {
+    try run([], .finish)
+  }
+
+  private func run(_ bytes: [UInt8], _ step: CodingStep) throws -> [UInt8] {
+    var bytes = bytes
+    for stage in stages {
+      var output: [UInt8] = []
+      try stage.push(bytes, step, into: &output, limit: .max)
+      bytes = output
+    }
+    return bytes
+  }
+}
+
+/// One coding of a body, applied or undone as the body streams by.
+protocol CodingStage: AnyObject {
+  /// Takes bytes.
+  ///
+  /// - Parameters:
+  ///   - bytes: the next ones.
+  ///   - step: what is to be done besides.
+  ///   - output: where the result is appended.
+  ///   - limit: the most bytes that `output` may have.
+  /// - Throws: ``ContentCodingError``; ``OutputTooLarge`` above the limit.
+  func push(_ bytes: [UInt8], _ step: CodingStep, into output: inout [UInt8], limit: Int) throws
+}
+
+/// What is to be done once the bytes at hand are taken.
+enum CodingStep {
+  /// Nothing: more comes.
+  case goOn
+  /// All that was taken has to come out, so that the other side can read it; more comes.
+  case flush
+  /// The body ends here.
+  case finish
+}
+
+/// A stage has produced more than it may; whoever knows the limit turns it into a message.
+struct OutputTooLarge: Error {}
+
+/// Memory of a fixed size into which a C library writes.
+final class OutputBuffer {
+  let start: UnsafeMutablePointer<UInt8>
+  let capacity = 32_768
+
+  init() {
+    start = .allocate(capacity: capacity)
+  }
+
+  deinit {
+    start.deallocate()
+  }
+
+  /// Appends the first `count` bytes to an output that may have at most `limit`.
+  func move(_ count: Int, to output: inout [UInt8], limit: Int) throws {
+    guard count <= limit - output.count else { throw OutputTooLarge() }
+    output.append(contentsOf: UnsafeBufferPointer(start: start, count: count))
+  }
+}
