@@ -1,13 +1,13 @@
 import LaunchContract
 
-/// Where two bodies are not the same, in the terms of what they are.
+/// Finds the differences between two bodies by their kind.
 enum BodyDifferences {
-  /// A body, or a part of one; nil where it does not count.
+  /// Compares two bodies or parts of bodies; nil if they do not count.
   ///
   /// - Parameters:
-  ///   - recorded: the recorded one.
-  ///   - actual: that of the request.
-  ///   - place: what it is called.
+  ///   - recorded: the recorded body.
+  ///   - actual: the request's body.
+  ///   - place: its name in descriptions.
   /// - Returns: the differences.
   static func between(_ recorded: BodyContent?, _ actual: BodyContent?, at place: String = "body") -> [Difference] {
     guard let recorded, let actual else { return [] }
@@ -38,7 +38,7 @@ enum BodyDifferences {
     ]
   }
 
-  /// Part by part, in order.
+  /// Compares multipart bodies part by part.
   private static func parts(_ recorded: [Multipart.Part], _ actual: [Multipart.Part]) -> [Difference] {
     var differences: [Difference] = []
     for number in 0..<max(recorded.count, actual.count) {
@@ -62,7 +62,7 @@ enum BodyDifferences {
     return differences
   }
 
-  /// Where they part: of texts what stands there, of others the byte, and the lengths where they differ.
+  /// Describes the first difference: an excerpt of texts, or the byte and the lengths of binary data.
   private static func between(
     _ recorded: UnsafeRawBufferPointer, _ actual: UnsafeRawBufferPointer, at place: String
   ) -> [Difference] {
@@ -93,7 +93,7 @@ enum BodyDifferences {
 extension BodyContent {
   fileprivate var isEmpty: Bool { plainBytes?.isEmpty ?? false }
 
-  /// What is compared byte by byte.
+  /// The bytes if it is compared byte by byte.
   fileprivate var plainBytes: [UInt8]? {
     switch self {
     case .bytes(let bytes): Array(bytes)
@@ -102,14 +102,14 @@ extension BodyContent {
     }
   }
 
-  /// What it is beside something of another kind, and its beginning.
+  /// A description beside content of another kind.
   fileprivate func told(beside other: BodyContent) -> String {
     guard let kind else {
-      // Else a broken `<r>` would look the same as an XML document of that root.
-      return other.kind.map { "\(preview), which is not read as \($0)" } ?? preview
+      // Otherwise a broken `<r>` would look the same as an XML document with that root.
+      return other.kind.map { "\(preview), which is not valid \($0)" } ?? preview
     }
-    if case .multipart = self { return "the \(kind) of \(preview)" }
-    return "the \(kind) \(preview)"
+    if case .multipart = self { return "\(kind) with \(preview)" }
+    return "\(kind) \(preview)"
   }
 
   private var kind: String? {
@@ -122,7 +122,7 @@ extension BodyContent {
     }
   }
 
-  /// Its beginning, or what there is of it, in a sentence.
+  /// A short form for descriptions.
   fileprivate var preview: String {
     switch self {
     case .bytes(let bytes): return Preview.body(bytes)
@@ -139,13 +139,13 @@ extension BodyContent {
 }
 
 extension QueryItems {
-  /// Where two queries or forms are not the same, by name.
+  /// Compares two queries or forms by name.
   ///
   /// - Parameters:
-  ///   - actual: those of the request; self are the recorded ones.
-  ///   - kind: of the differences.
-  ///   - noun: what an item is called.
-  /// - Returns: the differences in the order of the names.
+  ///   - actual: the items of the request; self has the recorded ones.
+  ///   - kind: the kind of the differences.
+  ///   - noun: the name of an item in descriptions.
+  /// - Returns: the differences, sorted by name.
   func differences(from actual: QueryItems, kind: Difference.Kind, noun: String) -> [Difference] {
     let recorded = groups
     let actual = actual.groups
@@ -156,7 +156,7 @@ extension QueryItems {
       let right = actual[name] ?? []
       let isRepeated = max(left.count, right.count) > 1
       for number in 0..<max(left.count, right.count) {
-        // No item at all, and one without a value.
+        // The outer optional is a missing item, the inner one a missing value.
         let one: [UInt8]?? = number < left.count ? .some(left[number]) : .none
         let other: [UInt8]?? = number < right.count ? .some(right[number]) : .none
         guard one != other else { continue }
@@ -169,14 +169,14 @@ extension QueryItems {
     return differences
   }
 
-  /// As a person would write them.
+  /// The items as readable text.
   fileprivate var written: String {
     items.map { item in
       Self.string(Array(text[item.name])) + (item.value.map { "=" + Self.string(Array(text[$0])) } ?? "")
     }.joined(separator: "&")
   }
 
-  /// The values of each name, in order; nil for an item without `=`.
+  /// The values of each name in order; nil for an item without `=`.
   private var groups: [[UInt8]: [[UInt8]?]] {
     var groups: [[UInt8]: [[UInt8]?]] = [:]
     for item in items {
@@ -194,27 +194,27 @@ extension QueryItems {
   }
 }
 
-/// Where two JSON values are not the same, by path.
+/// Finds the differences between two JSON values by path.
 struct JSONDifferences {
-  /// More than that do not help anyone.
+  /// The maximum number of differences to report.
   private static let most = 50
 
   private(set) var differences: [Difference] = []
-  /// What is still to be compared, the next at the end; a stack stands in for recursion, for which some threads have
-  /// no room.
+  /// The pairs still to compare, the next one last. An explicit stack replaces recursion because some threads have
+  /// small stacks.
   private var pairs: [Pair] = []
 
-  /// Two values in the same place; nil where one side has none.
+  /// Two values at the same path; nil if one side has none.
   private struct Pair {
     let recorded: JSON?
     let actual: JSON?
     let path: String
   }
 
-  /// What the value is called.
+  /// The name of the whole value in descriptions.
   private let place: String
 
-  /// Compares as matching does: members in any order, numbers by value.
+  /// Compares like matching: members in any order, numbers by value.
   init(recorded: JSON, actual: JSON, at place: String = "body") {
     self.place = place
     pairs = [Pair(recorded: recorded, actual: actual, path: "$")]
@@ -256,7 +256,7 @@ struct JSONDifferences {
     left.key.utf8.lexicographicallyPrecedes(right.key.utf8)
   }
 
-  /// An element put in or left out shifts those after it: what is the same at both ends is no difference.
+  /// Skips equal elements at both ends: an inserted or removed element shifts those after it.
   private func elements(_ recorded: [JSON], _ actual: [JSON], at path: String) -> [Pair] {
     let shorter = min(recorded.count, actual.count)
     var start = 0
@@ -285,7 +285,7 @@ struct JSONDifferences {
     String(decoding: value.encoded(), as: UTF8.self)
   }
 
-  /// `.name`, or `["a name"]` where it is not a word.
+  /// `.name`, or `["a name"]` if it is not a word.
   private static func step(to name: String) -> String {
     let isWord =
       !name.isEmpty
@@ -299,15 +299,15 @@ struct JSONDifferences {
   }
 }
 
-/// Where two XML documents are not the same, by path.
+/// Finds the differences between two XML documents by path.
 struct XMLDifferences {
-  /// More than that do not help anyone.
+  /// The maximum number of differences to report.
   private static let most = 50
 
   private(set) var differences: [Difference] = []
   private var path: [String] = []
 
-  /// Goes through both side by side, and ends where their elements part.
+  /// Walks both documents in parallel and stops where their elements differ.
   init(recorded: [XMLContent.Event], actual: [XMLContent.Event], at place: String) {
     var left = 0
     var right = 0
@@ -347,12 +347,12 @@ struct XMLDifferences {
     }
   }
 
-  /// Elements of one path that lie in other name spaces are told apart.
+  /// The tag with its namespace, which may be the only difference.
   private static func tag(_ event: XMLContent.Event) -> String? {
     if case .start(let name, _) = event { "<\(name)>" } else { nil }
   }
 
-  /// A name without its name space.
+  /// A name without its namespace.
   static func local(_ name: String) -> String {
     name.lastIndex(of: "}").map { String(name[name.index(after: $0)...]) } ?? name
   }

@@ -1,38 +1,37 @@
 package import HTTPMessages
 
-/// A recorded request that is nearly the one asked for, and in what it differs.
+/// A recorded request similar to a request without a match, and how they differ.
 package struct NearMiss: Sendable {
   /// The interaction's index.
   package let index: Int
   /// At least one.
   package let differences: [Difference]
-  /// The rules by which it was compared, as a person reads them.
+  /// Descriptions of the rules that apply to the request.
   package let rules: [String]
 }
 
-/// Finds the recorded requests nearest to one that has no answer, to say why.
+/// Finds the recorded requests most similar to one without a match, to explain the miss.
 ///
-/// The best come first: those with the same method and path by the number of differences, then those with the same
-/// path, then those whose path is similar. Of recordings that differ in the same way only the first is named. It looks
-/// at every interaction once, cheaply, and closely at the few that seem best.
+/// Recordings with the same method and path come first, by number of differences, then those with the same path, then
+/// those with a similar path. If several recordings differ in the same way, only the first is returned. Every
+/// interaction is inspected once, cheaply; only the most similar are compared in detail.
 ///
 /// - Parameters:
-///   - method: of the request.
-///   - target: in origin form, with the query.
-///   - upstreamName: the upstream that it is for.
-///   - headers: of the request.
-///   - body: its body, without content coding.
-///   - interactions: the cassette's.
-///   - names: the upstream of an interaction.
-///   - book: the rules of what counts.
-///   - expected: the interaction that has to come next; it is named first. Nil where the order asks for none.
-///   - awaited: the interaction that has to be played before another one.
-///   - large: of a request whose body is not at hand, how long it is and whether a recorded one is the same; `body` is its
-///     beginning then.
-///   - limit: the most to return.
-///   - readBody: reads a recorded body; where it throws, that is the difference.
-/// - Returns: the nearest, none where nothing has much in common with the request. A request that is recorded comes
-///   with the difference `exhausted`, since it was asked about all the same.
+///   - method: the request's method.
+///   - target: the request's target in origin form, with the query.
+///   - upstreamName: the name of its upstream.
+///   - headers: the request's headers.
+///   - body: the request's body, without content coding.
+///   - interactions: the cassette's interactions.
+///   - names: returns the upstream name of an interaction.
+///   - book: the matching rules.
+///   - expected: the interaction that has to come next, which is reported first; nil if any may come.
+///   - awaited: returns the interaction that has to be played before another one.
+///   - large: the length of a body that was not kept, and how to compare it; `body` is then its beginning.
+///   - limit: the maximum number of results.
+///   - readBody: reads a recorded body; an error is reported as the difference.
+/// - Returns: the near misses; empty if no recording is similar. A recorded request has the difference `exhausted` or
+///   `order`.
 package func nearMisses(
   method: String, target: String, upstreamName: String?, headers: Headers, body: [UInt8],
   in interactions: [Interaction], names: (Interaction) -> String?, book: RuleBook? = nil, expected: Int? = nil,
@@ -76,7 +75,7 @@ package func nearMisses(
   if let expected, interactions.indices.contains(expected) {
     let differences = sought.differences(
       from: interactions[expected], index: expected, name: names(interactions[expected]), readBody: readBody)
-    // In what quite another request differs helps no one.
+    // The differences from an unrelated request are not useful.
     let isOther = differences.contains { [.method, .upstream, .path].contains($0.kind) }
     misses.append(
       NearMiss(
@@ -90,7 +89,8 @@ package func nearMisses(
   return misses
 }
 
-/// Within a tier: a request that is recorded first; then the fewest differences, but of paths that are only similar the
+/// The order within a tier: recorded requests first, then the fewest differences; for similar paths, the most similar
+/// first.
 /// most similar.
 private func rank(_ nearness: Nearness, _ miss: NearMiss) -> (Double, Double, Int) {
   let isExhausted = [.exhausted, .order].contains(miss.differences.first?.kind)
@@ -98,7 +98,7 @@ private func rank(_ nearness: Nearness, _ miss: NearMiss) -> (Double, Double, In
   return nearness.tier == .similarPath ? (nearness.cost, count, miss.index) : (count, nearness.cost, miss.index)
 }
 
-/// The best so far, not more than `capacity`.
+/// The best candidates so far, at most `capacity`.
 private struct Nearest {
   let capacity: Int
   private(set) var sorted: [Nearness] = []
@@ -118,11 +118,11 @@ private struct Nearest {
   }
 }
 
-/// The body of a request that has passed and was not kept: what can still be said of it.
+/// A body that was streamed and not kept.
 package struct LargeBody {
-  /// In bytes, as it was compared.
+  /// The length in bytes, as compared.
   package let length: Int
-  /// Whether the body of the interaction with this number, which is as long, is the same.
+  /// Whether the body of this interaction, which has the same length, is equal.
   package let isSame: (Int) throws -> Bool
 
   package init(length: Int, isSame: @escaping (Int) throws -> Bool) {
@@ -131,10 +131,10 @@ package struct LargeBody {
   }
 }
 
-/// How near a recorded request is to the one sought, found cheaply and compared as a whole: first by what they have in
-/// common, then by about how many differences there are.
+/// A cheap estimate of how similar a recorded request is, ordered by what both have in common, then by the approximate
+/// number of differences.
 struct Nearness: Comparable {
-  /// What has been found in common, the best first.
+  /// What both requests have in common, the best first.
   enum Tier: Int {
     case sameRequestLine, sameMethodElsewhere, otherMethod, similarPath
   }
@@ -147,7 +147,7 @@ struct Nearness: Comparable {
     (left.tier.rawValue, left.cost, left.index) < (right.tier.rawValue, right.cost, right.index)
   }
 
-  /// Looks at a recorded request; nil when there is nothing in common.
+  /// Estimates a recorded request; nil if it is not similar.
   init?(_ sought: SoughtRequest, _ interaction: Interaction, index: Int, name: String?) {
     let request = interaction.request
     let isSameMethod = !sought.criteria.countsMethod || request.method == sought.method
@@ -169,17 +169,17 @@ struct Nearness: Comparable {
       cost = (1 - similarity) * 10 + (isSameMethod ? 0 : 2) + (isSameUpstream ? 0 : 3) + queryCost / 4
       return
     }
-    // Of the same path, a method or an upstream that is another one outweighs what else may differ.
+    // With the same path, a different method or upstream outweighs all other differences.
     tier = isSameMethod ? isSameUpstream ? .sameRequestLine : .sameMethodElsewhere : .otherMethod
     cost = queryCost + Self.bodyCost(request.body, sought) + (isSameUpstream ? 0 : 1000)
   }
 
   // MARK: Path
 
-  /// Where path and query of an absolute URL lie.
+  /// The ranges of path and query in an absolute URL.
   private static func split(_ url: UnsafeRawBufferPointer) -> (path: Range<Int>, query: Range<Int>) {
     var index = 0
-    // Past the scheme and the authority.
+    // Skips the scheme and the authority.
     while index + 2 < url.count, url[index] != UInt8(ascii: ":") { index += 1 }
     if index + 2 < url.count, url[index + 1] == UInt8(ascii: "/"), url[index + 2] == UInt8(ascii: "/") {
       index += 3
@@ -201,7 +201,8 @@ struct Nearness: Comparable {
     return (start..<end, queryStart..<index)
   }
 
-  /// 1 for the same path, 0 for nothing in common: by bytes at both ends or by segments, whichever is more.
+  /// From 0 for nothing in common to 1 for equal paths: the larger of the similarity by bytes at both ends and by
+  /// segments.
   private static func similarity(of path: UnsafeRawBufferPointer, to sought: SoughtRequest) -> Double {
     sought.path.withUnsafeBytes { other in
       if path.elementsEqual(other) || path.isEmpty && other.count == 1 { return 1 }
@@ -210,7 +211,7 @@ struct Nearness: Comparable {
       {
         return 1
       }
-      // The slash at the beginning says nothing.
+      // The leading slash carries no information.
       let shorter = min(path.count, other.count)
       var start = min(1, shorter)
       while start < shorter, path[start] == other[start] { start += 1 }
@@ -218,7 +219,7 @@ struct Nearness: Comparable {
       while end < shorter - start, path[path.count - 1 - end] == other[other.count - 1 - end] { end += 1 }
       let longer = max(path.count, other.count) - 1
       let byBytes = longer > 0 ? Double(max(0, start - 1) + end) / Double(longer) : 0
-      // Never 1, that is for the same path.
+      // 1 is reserved for equal paths.
       return min(0.99, max(byBytes, bySegments(path, other)))
     }
   }
@@ -246,7 +247,7 @@ struct Nearness: Comparable {
 
   // MARK: Query and body
 
-  /// About how many items differ: one that is changed counts once.
+  /// The approximate number of different items; a changed item counts once.
   private static func queryCost(_ query: UnsafeRawBufferPointer, _ sought: SoughtRequest) -> Double {
     if sought.query.isEmpty && query.isEmpty { return 0 }
     var matched = 0

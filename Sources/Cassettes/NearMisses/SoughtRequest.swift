@@ -1,22 +1,22 @@
 import HTTPMessages
 
-/// A request for which the recorded ones nearest to it are sought, prepared for being compared with many.
+/// A request without a match, prepared for comparison with many recorded ones.
 struct SoughtRequest {
   let method: String
   let target: String
   let upstreamName: String?
   let headers: Headers
-  /// The rules, and what counts by them.
+  /// The rules, and the criteria that they set for this request.
   let book: RuleBook
   let criteria: Criteria
-  /// All of it, or the beginning of what is ``large``.
+  /// The whole body, or the beginning of a ``large`` one.
   let body: [UInt8]
   let large: LargeBody?
-  /// The path as sent, and as it is compared.
+  /// The path as sent and as compared.
   let path: [UInt8]
   let canonicalPath: [UInt8]
   let query: [UInt8]
-  /// The hashes of the query's items as they are written.
+  /// The hashes of the query items as written.
   let queryHashes: [UInt64]
   let bodyWords: WordFilter
 
@@ -46,19 +46,18 @@ struct SoughtRequest {
   }
 }
 
-/// Pieces of a text by their hashes: for finding quickly, and only roughly, how much two texts have in common, whatever
-/// the order of their parts.
+/// Splits text into words and hashes them, to estimate quickly how much two texts have in common regardless of order.
 enum Words {
-  /// Bodies are looked at up to here.
+  /// The number of bytes of a body to consider.
   static let longest = 4096
 
-  /// Letters, digits, and what is no ASCII, hold a word together.
+  /// Whether a byte separates words; letters, digits and non-ASCII bytes do not.
   @inline(__always)
   static func isBetweenWords(_ byte: UInt8) -> Bool {
     !(byte &- 0x30 < 10 || (byte | 0x20) &- 0x61 < 26 || byte >= 0x80)
   }
 
-  /// Calls `body` with the FNV-1a hash of each piece that is not empty.
+  /// Calls `body` with the FNV-1a hash of each non-empty word.
   @inline(__always)
   static func forEach(
     in text: UnsafeRawBufferPointer, isDelimiter: (UInt8) -> Bool, _ body: (UInt64) -> Void
@@ -77,7 +76,7 @@ enum Words {
   }
 }
 
-/// The words of one text, to count those that another has too.
+/// The set of words of a text, to estimate how many another text shares.
 struct WordFilter {
   private var bits = [UInt64](repeating: 0, count: 256)
   private var count = 0
@@ -90,7 +89,7 @@ struct WordFilter {
     }
   }
 
-  /// About how many words one of both texts has and the other has not.
+  /// The approximate number of words in only one of the texts.
   func distance(to text: UnsafeRawBufferPointer) -> Int {
     var common = 0
     var other = 0
@@ -107,14 +106,14 @@ struct WordFilter {
 }
 
 extension SoughtRequest {
-  /// All in which a recorded request differs from this one, as far as it counts for matching.
+  /// Returns all differences from a recorded request that count for matching.
   ///
   /// - Parameters:
-  ///   - interaction: the recorded one.
+  ///   - interaction: the recorded interaction.
   ///   - number: its index.
-  ///   - name: its upstream.
+  ///   - name: its upstream's name.
   ///   - readBody: reads its body.
-  /// - Returns: none when both count as the same.
+  /// - Returns: the differences; empty if both requests are equal.
   func differences(
     from interaction: Interaction, index number: Int, name: String?, readBody: (RecordedBody) throws -> [UInt8]
   ) -> [Difference] {
@@ -131,14 +130,14 @@ extension SoughtRequest {
         }
       }
     } catch {
-      // The parts that are at hand say something all the same.
+      // The other parts are still informative.
       return ((try? rest(from: interaction, name: name)) ?? []) + [
-        Difference(.body, "body", recorded: "what cannot be read (\(error))", actual: "a body")
+        Difference(.body, "body", recorded: "unreadable body (\(error))", actual: "a body")
       ]
     }
   }
 
-  /// In what it differs but for the body.
+  /// The differences except those of the body.
   private func rest(from interaction: Interaction, name: String?) throws -> [Difference] {
     let empty = UnsafeRawBufferPointer(start: nil, count: 0)
     return try differences(
@@ -146,7 +145,7 @@ extension SoughtRequest {
       actual: compared(body: empty))
   }
 
-  /// In what bodies differ of which one at least is too long to be at hand.
+  /// The differences between bodies of which at least one is too large to hold.
   private func largeDifferences(from interaction: Interaction, index: Int) throws -> [Difference] {
     guard criteria.body != .none else { return [] }
     let recorded = interaction.request.body.length
@@ -155,16 +154,16 @@ extension SoughtRequest {
       return [Difference(.body, "body length", recorded: "\(recorded) bytes", actual: "\(actual) bytes")]
     }
     guard let large, try !large.isSame(index) else { return [] }
-    return [Difference(.body, "body", recorded: "\(recorded) bytes", actual: "as many, not the same")]
+    return [Difference(.body, "body", recorded: "\(recorded) bytes", actual: "different content of the same length")]
   }
 
-  /// This request, reduced to what counts.
+  /// This request, reduced to the parts that count.
   private func compared(body: UnsafeRawBufferPointer) throws -> ComparedRequest {
     try ComparedRequest(
       method: method, upstream: index(of: upstreamName), target: target, headers: headers, body: body, by: book)
   }
 
-  /// A recorded one, reduced to what counts of this.
+  /// A recorded request, reduced to the parts that count for this one.
   private func compared(
     _ request: RecordedRequest, name: String?, body: UnsafeRawBufferPointer
   ) throws -> ComparedRequest {
@@ -199,7 +198,7 @@ extension SoughtRequest {
           actual: other.values.isEmpty ? nil : other.values.joined(separator: ", ")))
     }
     if RequestVariant.decides(interaction.response.status) {
-      // What it would be answered with hung on these.
+      // The recorded response depended on these fields.
       for name in RequestVariant.names
       where !criteria.headers.contains(name.lowercased()) && !RequestVariant.isIgnored(name, criteria.ignoredHeaders) {
         let (one, other) = (interaction.request.headers[name], headers[name])
@@ -225,7 +224,7 @@ extension SoughtRequest {
     rules.isEmpty ? "none" : rules.map { "\($0 + 1)" }.joined(separator: ", ")
   }
 
-  /// By segments where there are as many of them and most are the same, else the path as a whole.
+  /// Compares by segments if their number is equal and most are the same, otherwise as a whole.
   private static func pathDifferences(_ recorded: [UInt8], _ actual: [UInt8]) -> [Difference] {
     guard recorded != actual else { return [] }
     let slash = UInt8(ascii: "/")
