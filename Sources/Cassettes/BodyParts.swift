@@ -1,8 +1,8 @@
-/// A part of a response's body that came by itself, such as one event of a stream.
+/// A part of a response body that arrived on its own, such as an event of a stream.
 package struct BodyPart: Sendable, Equatable {
-  /// When it had come whole, from the head of the response on.
+  /// When its last byte arrived, in milliseconds after the response head.
   package var milliseconds: Int
-  /// Its length in bytes of the decoded body; not 0.
+  /// Its length in bytes of the decoded body; never 0.
   package var count: Int
 
   package init(milliseconds: Int, count: Int) {
@@ -11,28 +11,27 @@ package struct BodyPart: Sendable, Equatable {
   }
 }
 
-/// How a recorded body came to its end.
+/// How a recorded body ended.
 package enum BodyEnd: Sendable, Equatable {
-  /// With its last byte.
+  /// Completely.
   case whole
-  /// The upstream broke off: an app is cut off there in replay, too.
+  /// The upstream disconnected early; replay disconnects at the same point.
   case cut
-  /// The app left, or the recording ended, while the upstream had more to say: in replay nothing follows, and the
-  /// connection stays open.
+  /// The app disconnected, or the recording ended, before the upstream was done; replay sends nothing more and keeps
+  /// the connection open.
   case open
 }
 
 extension RecordedResponse {
-  /// Whether its body is to be played part by part.
+  /// Whether the body plays part by part.
   package var isStreamed: Bool { !parts.isEmpty || end != .whole }
 
-  /// The parts as they fit a body of some length.
+  /// Fits the parts to the length of a body.
   ///
-  /// A body that was edited by hand may be longer, which makes the last part longer, or shorter, so that some parts are
-  /// not there any more.
+  /// If the body was edited, the last part grows, or the parts are cut off at its end.
   ///
-  /// - Parameter length: Bytes of the body.
-  /// - Returns: Parts whose lengths add up to it.
+  /// - Parameter length: the length of the body in bytes.
+  /// - Returns: parts whose lengths add up to it.
   package func parts(of length: Int) -> [BodyPart] {
     var fitting: [BodyPart] = []
     var rest = length
@@ -47,19 +46,19 @@ extension RecordedResponse {
   }
 }
 
-/// Media types whose body is a row of messages, each of which an app reads as soon as it has come.
+/// A media type whose body is a stream of messages, which an app reads as they arrive.
 package enum StreamKind: Sendable {
-  /// Server-sent events, each of which ends with an empty line.
+  /// Server-sent events, each ending with an empty line.
   case events
-  /// One JSON value a line.
+  /// One JSON value per line.
   case lines
 
-  /// Nil for any other type.
+  /// Nil for any other media type.
   ///
-  /// - Parameter contentType: The `Content-Type` of the response.
+  /// - Parameter contentType: the response's `Content-Type`.
   package init?(contentType: String?) {
     let type = (contentType ?? "").utf8.prefix { $0 != UInt8(ascii: ";") }.filter { $0 != 0x20 && $0 != 0x09 }
-    // The shortest and the longest of them: most types are none.
+    // Rejects most other types quickly by their length.
     guard 15...25 ~= type.count else { return nil }
     switch String(decoding: type, as: UTF8.self).lowercased() {
     case "text/event-stream": self = .events
@@ -71,21 +70,21 @@ package enum StreamKind: Sendable {
   }
 }
 
-/// Finds where messages end in a stream that comes in any pieces.
+/// Finds the ends of messages in a stream split anywhere.
 struct MessageEnds: Sendable {
   private let kind: StreamKind
-  /// Bytes since the last line end, or at least whether there were some.
+  /// Whether the current line has content.
   private var isInLine = false
-  /// Whether there was a line since the last message's end.
+  /// Whether the current event has content.
   private var hasContent = false
-  /// Whether the byte before was a CR, of which an LF may be the rest.
+  /// Whether the previous byte was a CR, which an LF may complete.
   private var isAfterReturn = false
 
   init(_ kind: StreamKind) {
     self.kind = kind
   }
 
-  /// - Returns: for each message that ends in the chunk, how many of the chunk's bytes belong to it or to one before.
+  /// - Returns: the offset at which each message in the chunk ends.
   mutating func ends(in chunk: [UInt8]) -> [Int] {
     var ends: [Int] = []
     for index in chunk.indices {
@@ -93,7 +92,7 @@ struct MessageEnds: Sendable {
       let isRest = isAfterReturn && byte == 0x0A
       isAfterReturn = byte == 0x0D
       if isRest {
-        // CR LF is one line end, and belongs to the message that the CR has ended.
+        // CR LF is one line end, which belongs to the message that the CR ended.
         if ends.last == index { ends[ends.count - 1] = index + 1 }
       } else if byte == 0x0A || byte == 0x0D {
         if lineEnds() { ends.append(index + 1) }
@@ -104,7 +103,7 @@ struct MessageEnds: Sendable {
     return ends
   }
 
-  /// - Returns: whether a message ends with it.
+  /// - Returns: whether the line end also ends a message.
   private mutating func lineEnds() -> Bool {
     defer { isInLine = false }
     switch kind {
@@ -118,36 +117,36 @@ struct MessageEnds: Sendable {
   }
 }
 
-/// Notes when the parts of a body come, in bounded memory.
+/// Records when the parts of a body arrive, in bounded memory.
 ///
-/// Of a stream of messages every message is a part, and so is a piece of one that came by itself. Of any other body it
-/// is the bytes that came within 50 ms; they are of interest only where there was a pause as long as that.
+/// In a stream of messages, each message is a part, and so is a fragment that arrived on its own. In any other body,
+/// the bytes that arrived within 50 ms are a part; they are kept only if there was a pause of at least that long.
 package struct PartMeter: Sendable {
-  /// Bytes of a plain body that come within so many milliseconds are one part.
+  /// The length in milliseconds of a part of a plain body.
   static let grain = 50
-  /// The most parts that are kept; above, two neighbours become one.
+  /// The maximum number of parts; above it, neighbors are merged.
   static let limit = 65_536
 
   private var messageEnds: MessageEnds?
   private var all: [BodyPart] = []
-  /// Whether the last part ends as a message does.
+  /// Whether the last part ends with a complete message.
   private var isWhole = true
   private var lastChunk = 0
   private var hasPause = false
 
-  /// - Parameter kind: of the stream; nil for any other body.
+  /// - Parameter kind: the kind of stream; nil for any other body.
   package init(_ kind: StreamKind?) {
     messageEnds = kind.map { MessageEnds($0) }
   }
 
-  /// The parts, where they are worth keeping: of a stream, and of a body that came with pauses.
+  /// The parts of a stream, or of a body with pauses; otherwise empty.
   package var parts: [BodyPart] { messageEnds != nil || hasPause ? all : [] }
 
-  /// Bytes have come.
+  /// Records the arrival of bytes.
   ///
   /// - Parameters:
-  ///   - chunk: The decoded bytes.
-  ///   - milliseconds: Since the head of the response; never less than before.
+  ///   - chunk: the decoded bytes.
+  ///   - milliseconds: the time since the response head; never decreasing.
   package mutating func add(_ chunk: [UInt8], at milliseconds: Int) {
     guard !chunk.isEmpty else { return }
     if milliseconds - lastChunk >= Self.grain { hasPause = true }
@@ -171,13 +170,13 @@ package struct PartMeter: Sendable {
     self.isWhole = isWhole
   }
 
-  /// Of a stream of so many messages nobody looks at each.
+  /// Merges neighbors: single messages do not matter in a stream this long.
   private mutating func coarsen() {
     var coarse: [BodyPart] = []
     coarse.reserveCapacity(all.count / 2 + 1)
     var index = 0
     while index + 1 < all.count {
-      // It is whole when the later of both has come.
+      // Complete when the later part has arrived.
       coarse.append(BodyPart(milliseconds: all[index + 1].milliseconds, count: all[index].count + all[index + 1].count))
       index += 2
     }

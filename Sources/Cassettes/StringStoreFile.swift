@@ -1,22 +1,22 @@
 package import LaunchContract
 
-/// `NAME.strings.json`: the random inputs of one recording, by key and ordinal.
+/// `NAME.strings.json`: the random values of a recording, by key and ordinal.
 ///
-/// In replay a value is read from here and never made, so a cassette keeps working whatever becomes of the algorithm.
+/// Replay reads values from this file and never computes them, so cassettes keep working if the algorithm changes.
 package struct StringStoreFile: Sendable, Equatable {
-  /// One use of a key: what the app got, and what it had asked for. The launch contract carries the same.
+  /// One use of a key: the value and the parameters of the request. Shared with the launch contract.
   package typealias Entry = StringEntry
 
-  /// The version of the file's layout; a file with a higher one is refused.
+  /// The version of the file format; a file with a higher one is rejected.
   package static let format = 1
-  /// How values are made from the seed; a file with another one is refused.
+  /// The algorithm that derives values from the seed; a file with another one is rejected.
   package static let algorithm = "uuid5-v1"
 
-  /// What the values were made from.
+  /// The seed that the values were derived from.
   package var seed: String
-  /// The recording id that the HAR beside it has too; nil in a store written by hand.
+  /// The recording ID, which the HAR also has; nil in a handwritten store.
   package var recording: String?
-  /// By key, then by ordinal; nil where an ordinal was not recorded.
+  /// Entries by key, then by ordinal; nil for an ordinal that was not recorded.
   package var entries: [String: [Entry?]]
 
   package init(seed: String, recording: String? = nil, entries: [String: [Entry?]] = [:]) {
@@ -25,7 +25,7 @@ package struct StringStoreFile: Sendable, Equatable {
     self.entries = entries
   }
 
-  /// The file: keys sorted by their UTF-8 bytes, one entry a line, the same bytes for the same store.
+  /// Encodes the file deterministically: keys sorted by their UTF-8 bytes, one entry per line.
   package func write() -> [UInt8] {
     var output: [UInt8] = []
     output.append(contentsOf: "{\n  \"format\": \(Self.format),\n  \"algorithm\": \"\(Self.algorithm)\"".utf8)
@@ -54,7 +54,7 @@ package struct StringStoreFile: Sendable, Equatable {
 }
 
 extension StringEntry {
-  /// A string's entry has no `type`: strings are what nearly all of them are.
+  /// Strings, the most common kind, omit `type`.
   fileprivate var json: JSON {
     var members = [JSON.Member("value", .string(value))]
     switch parameters {
@@ -89,14 +89,14 @@ extension StringList {
 }
 
 extension StringStoreFile {
-  /// Reads a store; members that it does not know it ignores.
+  /// Reads a string store, ignoring unknown members.
   ///
   /// - Parameters:
-  ///   - bytes: The whole file.
-  ///   - name: The file, for errors.
-  /// - Returns: The store.
-  /// - Throws: ``CassetteError`` when it is no string store, of a newer format or of another algorithm, or an entry
-  ///   lacks what it needs.
+  ///   - bytes: the whole file.
+  ///   - name: the file's name, for errors.
+  /// - Returns: the store.
+  /// - Throws: ``CassetteError`` if the file is not a string store, its format or algorithm is unsupported, or an
+  ///   entry lacks a required member.
   package static func read(_ bytes: UnsafeRawBufferPointer, name: String) throws(CassetteError) -> StringStoreFile {
     let document: JSON
     do {
@@ -107,7 +107,7 @@ extension StringStoreFile {
     return try StoreReader(name: name).store(document)
   }
 
-  /// Reads a store; as the other `read`.
+  /// Reads a string store from an array.
   package static func read(_ bytes: [UInt8], name: String) throws(CassetteError) -> StringStoreFile {
     try bytes.withUnsafeBufferPointer { (buffer) throws(CassetteError) in
       try read(UnsafeRawBufferPointer(buffer), name: name)
@@ -123,7 +123,7 @@ private struct StoreReader {
       let isHAR = value["log"] != nil
       throw CassetteError(
         name: name, problem: isHAR ? "it is a HAR, not a string store" : "it is not a string store",
-        advice: isHAR ? "name the .strings.json file that stands beside it" : "restore the file, or record anew")
+        advice: isHAR ? "pass the .strings.json file next to it" : "restore the file or re-record it")
     }
     try check(value)
     guard let seed = value["seed"]?.string else { throw failure("seed is missing or not a string") }
@@ -131,7 +131,7 @@ private struct StoreReader {
     var entries: [String: [StringStoreFile.Entry?]] = [:]
     for member in members {
       guard let uses = member.value.array else { throw failure("entries.\(member.key) is not an array") }
-      guard entries[member.key] == nil else { throw failure("entries.\(member.key) stands there twice") }
+      guard entries[member.key] == nil else { throw failure("entries.\(member.key) appears twice") }
       var read: [StringStoreFile.Entry?] = []
       for (ordinal, use) in uses.enumerated() {
         read.append(use == .null ? nil : try entry(use, at: "entries.\(member.key)[\(ordinal)]"))
@@ -143,19 +143,19 @@ private struct StoreReader {
 
   private func check(_ value: JSON) throws(CassetteError) {
     guard let format = value["format"]?.int, format >= 1 else {
-      throw failure("format is missing or not a number from 1")
+      throw failure("format is missing or not a positive integer")
     }
     guard format <= StringStoreFile.format else {
       throw CassetteError(
         name: name,
-        problem: "it has format \(format), and this diorama knows formats up to \(StringStoreFile.format)",
+        problem: "its format is \(format), but this version of diorama supports at most \(StringStoreFile.format)",
         advice: "update diorama")
     }
     guard let algorithm = value["algorithm"]?.string else { throw failure("algorithm is missing or not a string") }
     guard algorithm == StringStoreFile.algorithm else {
       throw CassetteError(
-        name: name, problem: "its algorithm is '\(algorithm)', and this diorama knows \(StringStoreFile.algorithm)",
-        advice: "update diorama, or record anew")
+        name: name, problem: "its algorithm is '\(algorithm)', but this version of diorama supports only \(StringStoreFile.algorithm)",
+        advice: "update diorama or re-record")
     }
   }
 
@@ -187,13 +187,13 @@ private struct StoreReader {
     case "shuffle": return .shuffle(try list(value, at: path))
     case "generator": return .generator
     case let type:
-      throw failure("\(path).type is '\(type)', which is not known here; update diorama")
+      throw failure("\(path).type is '\(type)', which this version does not support; update diorama")
     }
   }
 
   private func length(_ value: JSON, at path: String) throws(CassetteError) -> Int {
     guard let length = value["length"]?.int, length >= 0 else {
-      throw failure("\(path).length is missing or not a number from 0")
+      throw failure("\(path).length is missing or negative")
     }
     return length
   }
@@ -201,19 +201,19 @@ private struct StoreReader {
   private func list(_ value: JSON, at path: String) throws(CassetteError) -> StringList {
     guard let options = value["options"]?.array else {
       guard let count = value["count"]?.int, count >= 0 else {
-        throw failure("\(path) has neither options nor a count")
+        throw failure("\(path) has neither options nor count")
       }
       return .count(count)
     }
     var texts: [String] = []
     for option in options {
-      guard let text = option.string else { throw failure("\(path).options are not all strings") }
+      guard let text = option.string else { throw failure("\(path).options must all be strings") }
       texts.append(text)
     }
     return .options(texts)
   }
 
   private func failure(_ problem: String) -> CassetteError {
-    CassetteError(name: name, problem: problem, advice: "restore the file, or record anew")
+    CassetteError(name: name, problem: problem, advice: "restore the file or re-record it")
   }
 }

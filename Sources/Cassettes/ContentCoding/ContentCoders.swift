@@ -1,23 +1,22 @@
 import HTTPMessages
 
-/// Undoes the codings of one body as it streams by.
+/// Decodes one body as a stream.
 ///
-/// A few kilobytes may decode to gigabytes: deflate reaches 1:1032, brotli far more. A body may have
-/// ``usualLimit`` bytes whatever it came from; beyond that it is too large once it is more than ``ratioLimit`` times as
-/// long as it came.
+/// A few kilobytes can decode to gigabytes: deflate reaches 1:1032, brotli far more. Any body may decode to
+/// ``usualLimit`` bytes; beyond that, it is too large if it exceeds ``ratioLimit`` times its encoded length.
 ///
-/// For one thread at a time; ``ContentCodings/decoder(limit:)`` makes it.
+/// Not thread-safe. Create it with ``ContentCodings/decoder(limit:)``.
 package final class ContentDecoder {
-  /// Bytes that any body may decode to: 64 MiB, as many as are held in memory elsewhere.
+  /// The number of bytes to which any body may decode: 64 MiB, the limit of bodies held in memory.
   package static let usualLimit = 64 << 20
-  /// How many times as long as it came a longer body may be. JSON reaches about 20, logs 100.
+  /// The maximum ratio of a longer body's length to its encoded length. JSON reaches about 20, logs 100.
   package static let ratioLimit = 100
 
   private let stages: [any CodingStage]
   private let limit: Int
   private var received = 0
   private var produced = 0
-  /// What could still be decoded of the bytes with which ``push(_:)`` or ``finish()`` has failed.
+  /// The bytes decoded from the input with which ``push(_:)`` or ``finish()`` failed.
   package private(set) var salvaged: [UInt8] = []
 
   init(_ codings: [ContentCodings.Coding], limit: Int) throws {
@@ -30,19 +29,19 @@ package final class ContentDecoder {
     }
   }
 
-  /// Takes the next bytes.
+  /// Decodes the next bytes.
   ///
-  /// - Parameter bytes: as many as there are.
-  /// - Returns: what they decode to; it may be empty.
-  /// - Throws: ``ContentCodingError`` when they are corrupt, `BodyTooLarge` above the limit.
+  /// - Parameter bytes: any number of bytes.
+  /// - Returns: the decoded bytes, possibly empty.
+  /// - Throws: ``ContentCodingError`` if the bytes are corrupt; `BodyTooLarge` above the limit.
   package func push(_ bytes: [UInt8]) throws -> [UInt8] {
     try run(bytes, .goOn)
   }
 
-  /// Takes the end.
+  /// Ends the body.
   ///
-  /// - Returns: what is still to come.
-  /// - Throws: ``ContentCodingError`` when the body is truncated.
+  /// - Returns: the remaining decoded bytes.
+  /// - Throws: ``ContentCodingError`` if the body is truncated.
   package func finish() throws -> [UInt8] {
     try run([], .finish)
   }
@@ -55,7 +54,7 @@ package final class ContentDecoder {
     var problem: (any Error)?
     for (number, stage) in stages.enumerated() {
       var output: [UInt8] = []
-      // Between two codings a body that cannot be compressed is a little longer than at its end.
+      // Between two codings, an incompressible body is slightly longer than decoded.
       let isLast = number == stages.count - 1
       let allowed = isLast ? limit - produced : max(limit, limit &+ limit / 8 &+ 4096)
       do {
@@ -63,7 +62,7 @@ package final class ContentDecoder {
       } catch is OutputTooLarge {
         throw BodyTooLarge(limit: limit)
       } catch {
-        // The outermost coding's problem is the one to be told.
+        // Reports the error of the outermost coding.
         problem = problem ?? error
       }
       bytes = output
@@ -78,9 +77,9 @@ package final class ContentDecoder {
   }
 }
 
-/// Applies codings to one body as it streams by.
+/// Encodes one body as a stream.
 ///
-/// For one thread at a time; ``ContentCodings/encoder()`` makes it.
+/// Not thread-safe. Create it with ``ContentCodings/encoder()``.
 package final class ContentEncoder {
   private let stages: [any CodingStage]
 
@@ -93,21 +92,21 @@ package final class ContentEncoder {
     }
   }
 
-  /// Takes the next bytes.
+  /// Encodes the next bytes.
   ///
   /// - Parameters:
-  ///   - bytes: as many as there are.
-  ///   - flush: whether all bytes so far must be readable for who gets what has come out so far.
-  /// - Returns: what can be sent; without `flush` it may be empty for long.
-  /// - Throws: ``ContentCodingError`` when there is no memory.
+  ///   - bytes: any number of bytes.
+  ///   - flush: whether the receiver must be able to decode all bytes so far.
+  /// - Returns: the encoded bytes; without `flush`, often empty.
+  /// - Throws: ``ContentCodingError`` if memory is exhausted.
   package func push(_ bytes: [UInt8], flush: Bool) throws -> [UInt8] {
     try run(bytes, flush ? .flush : .goOn)
   }
 
-  /// Takes the end.
+  /// Ends the body.
   ///
-  /// - Returns: what is still to be sent.
-  /// - Throws: ``ContentCodingError`` when there is no memory.
+  /// - Returns: the remaining encoded bytes.
+  /// - Throws: ``ContentCodingError`` if memory is exhausted.
   package func finish() throws -> [UInt8] {
     try run([], .finish)
   }
@@ -123,33 +122,33 @@ package final class ContentEncoder {
   }
 }
 
-/// One coding of a body, applied or undone as the body streams by.
+/// One coding, applied or undone as a stream.
 protocol CodingStage: AnyObject {
-  /// Takes bytes.
+  /// Processes bytes.
   ///
   /// - Parameters:
-  ///   - bytes: the next ones.
-  ///   - step: what is to be done besides.
-  ///   - output: where the result is appended.
-  ///   - limit: the most bytes that `output` may have.
+  ///   - bytes: the next bytes.
+  ///   - step: what to do after them.
+  ///   - output: the buffer to append to.
+  ///   - limit: the maximum length of `output`.
   /// - Throws: ``ContentCodingError``; ``OutputTooLarge`` above the limit.
   func push(_ bytes: [UInt8], _ step: CodingStep, into output: inout [UInt8], limit: Int) throws
 }
 
-/// What is to be done once the bytes at hand are taken.
+/// What to do after the given bytes.
 enum CodingStep {
-  /// Nothing: more comes.
+  /// Continue: more bytes follow.
   case goOn
-  /// All that was taken has to come out, so that the other side can read it; more comes.
+  /// Flush, so that the receiver can decode everything so far; more bytes follow.
   case flush
-  /// The body ends here.
+  /// End the body.
   case finish
 }
 
-/// A stage has produced more than it may; whoever knows the limit turns it into a message.
+/// A stage exceeded its output limit; the caller that knows the limit reports it.
 struct OutputTooLarge: Error {}
 
-/// Memory of a fixed size into which a C library writes.
+/// A fixed-size buffer that a C library writes to.
 final class OutputBuffer {
   let start: UnsafeMutablePointer<UInt8>
   let capacity = 32_768
@@ -162,7 +161,7 @@ final class OutputBuffer {
     start.deallocate()
   }
 
-  /// Appends the first `count` bytes to an output that may have at most `limit`.
+  /// Appends the first `count` bytes to an output of at most `limit` bytes.
   func move(_ count: Int, to output: inout [UInt8], limit: Int) throws {
     guard count <= limit - output.count else { throw OutputTooLarge() }
     output.append(contentsOf: UnsafeBufferPointer(start: start, count: count))

@@ -116,8 +116,8 @@ extension BodyContent {
     switch self {
     case .bytes, .kept: nil
     case .json: "JSON"
-    case .form: "form"
-    case .multipart: "multipart"
+    case .form: "form data"
+    case .multipart: "multipart data"
     case .xml: "XML"
     }
   }

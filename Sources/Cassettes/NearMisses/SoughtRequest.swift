@@ -132,7 +132,7 @@ extension SoughtRequest {
     } catch {
       // The other parts are still informative.
       return ((try? rest(from: interaction, name: name)) ?? []) + [
-        Difference(.body, "body", recorded: "unreadable body (\(error))", actual: "a body")
+        Difference(.body, "body", recorded: "a body that cannot be read (\(error))", actual: "a body")
       ]
     }
   }

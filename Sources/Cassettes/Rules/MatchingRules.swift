@@ -1,16 +1,16 @@
 package import LaunchContract
 
-/// What counts as the same request, where that is not what INTERFACE.md says, and the order in which recordings play.
+/// Changes to the rules by which requests match, and to the playback order.
 ///
-/// All rules that fit a request apply to it: what they leave out adds up, and where two say something different about one
-/// part the later one counts. Two requests are the same when the same rules fit both and all that still counts is equal.
-/// Nothing of it is stored in a cassette: a changed rule invalidates no recording.
+/// All rules that match a request apply. What they ignore adds up; where two set the same part, the later one wins.
+/// Two requests are equal if the same rules apply to both and all parts that count are equal. Rules are not stored in
+/// the cassette, so changing them does not invalidate recordings.
 ///
 /// ```json
 /// {"rules": [{"path": "/orders/**", "ignore": {"json": ["$.sentAt"], "query": ["_"]}}]}
 /// ```
 package struct MatchingRules: Sendable, Equatable {
-  /// In order.
+  /// The rules in order.
   package var rules: [Rule]
   /// Nil for ``PlaybackOrder/request``.
   package var order: PlaybackOrder?
@@ -20,19 +20,20 @@ package struct MatchingRules: Sendable, Equatable {
     self.order = order
   }
 
-  /// What is different for some requests.
+  /// A rule for some requests.
   package struct Rule: Sendable, Equatable {
-    /// Why, in a person's words.
+    /// A note for the reader.
     package var note: String?
-    /// Requests of this upstream only.
+    /// Applies only to requests to this upstream.
     package var upstream: String?
-    /// Requests with this method only.
+    /// Applies only to requests with this method.
     package var method: String?
-    /// Requests with such a path only: `*` is anything within a segment, `**` anything at all.
+    /// Applies only to matching paths: `*` matches any text within a segment, `**` any text.
     package var path: String?
     package var ignore: Ignored
     package var compare: Compared
-    /// Whether such requests move the state in ``PlaybackOrder/state``; nil for all but GET, HEAD, OPTIONS and TRACE.
+    /// Whether these requests change the state in ``PlaybackOrder/state``; nil for the default, which is all methods
+    /// except GET, HEAD, OPTIONS and TRACE.
     package var changesState: Bool?
 
     package init(
@@ -49,18 +50,18 @@ package struct MatchingRules: Sendable, Equatable {
     }
   }
 
-  /// Parts that are compared as if they were not there.
+  /// Parts of a request to ignore. In names, `*` matches any text.
   package struct Ignored: Sendable, Equatable {
-    /// Names of headers that an earlier rule compares. In a name of any kind `*` stands for anything.
+    /// Names of headers that an earlier rule compares.
     package var headers: [String]
     /// Names of query items.
     package var query: [String]
-    /// JSON paths: a documented part of RFC 9535, see ``JSONPath``.
+    /// JSON paths; see ``JSONPath`` for the supported syntax.
     package var json: [String]
-    /// Names of form items and of multipart parts.
+    /// Names of form items and multipart parts.
     package var form: [String]
-    /// Regular expressions, whose matches are left out of the path, of the values of the query and of compared headers,
-    /// and of the body: of JSON strings and numbers, form values, XML text and attributes, any other text.
+    /// Regular expressions whose matches are removed from the path, the values of query items and compared headers,
+    /// and the body: from JSON strings and numbers, form values, XML text and attributes, and any other text.
     package var pattern: [String]
 
     package init(
@@ -74,7 +75,7 @@ package struct MatchingRules: Sendable, Equatable {
     }
   }
 
-  /// Which parts count; what is nil stays as it is.
+  /// Parts of a request to compare or not; nil for no change.
   package struct Compared: Sendable, Equatable {
     package var method: Bool?
     /// The scheme of the upstream's origin.
@@ -83,7 +84,7 @@ package struct MatchingRules: Sendable, Equatable {
     package var host: Bool?
     package var path: Bool?
     package var query: Bool?
-    /// Names of headers that count, all values of each in order.
+    /// Names of headers to compare, with all values of each in order.
     package var headers: [String]
     package var body: BodyKind?
 
@@ -101,48 +102,48 @@ package struct MatchingRules: Sendable, Equatable {
     }
   }
 
-  /// As what a body is compared; what cannot be read as that is compared byte by byte.
+  /// How to compare bodies. A body that does not parse is compared byte by byte.
   package enum BodyKind: String, Sendable, CaseIterable, Codable {
-    /// As its `Content-Type` says: JSON by value, forms as queries, multipart by parts, else bytes.
+    /// By its `Content-Type`: JSON by value, forms like queries, multipart by parts, anything else byte by byte.
     case auto
     /// Byte by byte.
     case bytes
     /// JSON by value.
     case json
-    /// Form items.
+    /// By form items.
     case form
-    /// Parts in order, by name, file name, content type and content, whatever the boundary.
+    /// By parts in order, with name, file name, content type and content; boundaries are ignored.
     case multipart
-    /// Elements in order, with their attributes in any; prefixes resolved, white space between elements left out.
+    /// By elements in order, with attributes in any order, resolved prefixes, and no white space between elements.
     case xml
     /// Not at all.
     case none
   }
 }
 
-/// In which order recorded interactions play.
+/// The order in which recorded interactions play.
 package enum PlaybackOrder: String, Sendable, CaseIterable, Codable {
-  /// The next interaction of all must be the one asked for; those that overlapped in the recording come in any order.
+  /// Exactly the recorded order; interactions that overlapped in the recording come in any order.
   case strict
-  /// Repeats of one request in recorded order, then the last again.
+  /// Repeats of a request in recorded order, then the last one again.
   case request
-  /// As the app's requests moved the state: a request is answered as it was recorded after the same changes.
+  /// By state: a request gets the response recorded after the same state changes.
   case state
-  /// In any order: of recordings that only rules make equal, the one that is equal without them first.
+  /// Any order; of recordings that are equal only by rules, the exactly equal one first.
   case free
 
-  /// Whether an interaction may have to wait for another one.
+  /// Whether an interaction may have to wait for another.
   package var isSequence: Bool { self == .strict || self == .state }
 }
 
 extension MatchingRules: Codable {
-  /// - Throws: `ContractError` that names the JSON path of the first thing at fault, and what is allowed there.
+  /// - Throws: `ContractError` with the JSON path of the first invalid value and what is allowed there.
   package init(from decoder: any Decoder) throws {
     try self.init(try ContractValue(from: decoder))
   }
 
-  /// - Parameter value: what a rules file has.
-  /// - Throws: `ContractError` that names the JSON path of the first thing at fault, and what is allowed there.
+  /// - Parameter value: the content of a rules file.
+  /// - Throws: `ContractError` with the JSON path of the first invalid value and what is allowed there.
   package init(_ value: ContractValue) throws(ContractError) {
     try self.init(JSON(value))
   }
@@ -155,9 +156,9 @@ extension MatchingRules: Codable {
   ///
   /// - Parameters:
   ///   - bytes: JSON.
-  ///   - name: of the file, for errors.
+  ///   - name: the file's name, for errors.
   /// - Returns: the rules.
-  /// - Throws: ``CassetteError`` in one line.
+  /// - Throws: ``CassetteError`` with a one-line message.
   package static func read(_ bytes: [UInt8], name: String) throws(CassetteError) -> MatchingRules {
     do {
       let rules = try MatchingRules(try JSON.parse(bytes))
@@ -165,10 +166,10 @@ extension MatchingRules: Codable {
       return rules
     } catch let error as ContractError {
       throw CassetteError(
-        name: name, problem: error.problem, advice: "mend the rules; the README has all that a rule can say")
+        name: name, problem: error.problem, advice: "fix the rules; the README describes their format")
     } catch {
       throw CassetteError(
-        name: name, problem: "it is no JSON (\(error))", advice: "write rules such as {\"rules\": []}")
+        name: name, problem: "it is not valid JSON (\(error))", advice: "write rules such as {\"rules\": []}")
     }
   }
 
@@ -181,7 +182,7 @@ extension MatchingRules: Codable {
     }
   }
 
-  /// As it is written.
+  /// The rules as JSON.
   package var document: ContractValue {
     var members: [String: ContractValue] = [:]
     if !rules.isEmpty { members["rules"] = .array(rules.map(\.document)) }
@@ -257,19 +258,19 @@ extension JSON {
   }
 }
 
-/// The members of an object whose names are fixed: what is not known, twice there or of another type is refused, in one
-/// line that says where and what is allowed.
+/// Strict access to an object's members: unknown members, duplicates and wrong types are errors, which say where and
+/// what is allowed.
 struct StrictMembers {
   private let place: String
   private let members: [JSON.Member]
 
   /// - Parameters:
-  ///   - json: what is to be an object.
+  ///   - json: the object.
   ///   - place: its JSON path.
-  ///   - allowed: the names of its members.
-  /// - Throws: `ContractError` for another value than an object, and for a member that is not known or there twice.
+  ///   - allowed: the names of allowed members.
+  /// - Throws: `ContractError` if the value is not an object, or has an unknown or duplicate member.
   init(_ json: JSON, at place: String, allowed: [String]) throws(ContractError) {
-    guard let members = json.object else { throw ContractError("\(place) is to be an object") }
+    guard let members = json.object else { throw ContractError("\(place) must be an object") }
     self.place = place
     self.members = members
     var seen: [String] = []
@@ -303,13 +304,13 @@ struct StrictMembers {
 
   func flag(_ name: String) throws(ContractError) -> Bool? {
     guard let value = self[name] else { return nil }
-    guard let flag = value.bool else { throw ContractError("\(place).\(name) is to be true or false") }
+    guard let flag = value.bool else { throw ContractError("\(place).\(name) must be true or false") }
     return flag
   }
 
   func elements(_ name: String) throws(ContractError) -> [JSON] {
     guard let value = self[name] else { return [] }
-    guard let elements = value.array else { throw ContractError("\(place).\(name) is to be an array") }
+    guard let elements = value.array else { throw ContractError("\(place).\(name) must be an array") }
     guard elements.count <= 1000 else { throw ContractError("\(place).\(name) has more than 1000 elements") }
     return elements
   }
@@ -328,20 +329,20 @@ struct StrictMembers {
 
   private static func text(_ value: JSON, at place: String) throws(ContractError) -> String {
     guard let text = value.string, !text.isEmpty, text.utf8.count <= 4096 else {
-      throw ContractError("\(place) is to be a text of 1 to 4096 bytes")
+      throw ContractError("\(place) must be a string of 1 to 4096 bytes")
     }
     return text
   }
 }
 
 extension MatchingRules {
-  /// The same text for rules and an order by which the same requests count as the same, from one run to the next; nil for
-  /// none and ``PlaybackOrder/request``. Notes do not count.
+  /// A hash of the rules and the order: equal for equal rules across runs, ignoring notes. Nil if there are no rules
+  /// and the order is ``PlaybackOrder/request``.
   package var fingerprint: String? {
     var meant = self
     for index in meant.rules.indices { meant.rules[index].note = nil }
     if meant.order == .request { meant.order = nil }
-    // A rule is made of texts and flags, which JSON can hold.
+    // Encoding cannot fail: rules consist of strings and booleans.
     guard meant != MatchingRules(), let document = try? ContractJSON.encode(meant) else { return nil }
     var hash = SipHash()
     [UInt8](document).withUnsafeBytes { hash.append($0) }
