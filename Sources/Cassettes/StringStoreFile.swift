@@ -154,7 +154,9 @@ private struct StoreReader {
     guard let algorithm = value["algorithm"]?.string else { throw failure("algorithm is missing or not a string") }
     guard algorithm == StringStoreFile.algorithm else {
       throw CassetteError(
-        name: name, problem: "its algorithm is '\(algorithm)', but this version of diorama supports only \(StringStoreFile.algorithm)",
+        name: name,
+        problem:
+          "its algorithm is '\(algorithm)', but this version of diorama supports only \(StringStoreFile.algorithm)",
         advice: "update diorama or re-record")
     }
   }
