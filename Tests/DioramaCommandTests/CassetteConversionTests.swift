@@ -39,7 +39,7 @@ struct CassetteConversionTests {
     #expect(
       outcome.lines == [
         "diorama: not carried over: \(file): entry 1: response.url is left out",
-        "diorama: not carried over: \(file): entry 2: the file does not say when it was: the recording date stands for it",
+        "diorama: not carried over: \(file): entry 2: it has no time: the recording date is used",
       ])
     let replay = try await Diorama.run(
       ["run", "--mode", "replay", "--cassette", folder.file("shop"), "--"] + Program.get("/a"))

@@ -135,7 +135,7 @@ struct RedactionTests {
     "refuses invalid rules with their location",
     arguments: [
       (#"{"header": ["a"]}"#, 64, "$.header: there is no such rule; there are headers, query"),
-      (#"{"json": ["user"]}"#, 64, "$.json[0]: 'user' is no JSON path"), ("{", 64, "not valid JSON"),
+      (#"{"json": ["user"]}"#, 64, "$.json[0]: 'user' is not a valid JSON path"), ("{", 64, "not valid JSON"),
       (nil, 74, "No such file"),
     ] as [(String?, Int32, String)])
   func refused(text: String?, status: Int32, problem: String) async throws {

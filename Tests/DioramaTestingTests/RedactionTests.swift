@@ -30,6 +30,6 @@ struct RedactionTests {
     let error = await #expect(throws: DioramaTestingError.self) {
       try await TestEnvironment.provision(mode: .mock, redact: .init(json: ["user"]))
     }
-    #expect(error?.description.contains("redact: $.json[0]: 'user' is no JSON path") == true)
+    #expect(error?.description.contains("redact: $.json[0]: 'user' is not a valid JSON path") == true)
   }
 }

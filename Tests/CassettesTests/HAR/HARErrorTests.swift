@@ -14,8 +14,8 @@ struct HARErrorTests {
     }
   }
 
-  private let mend = "; mend or remove that entry, or record the cassette anew"
-  private let restore = "; restore the file, or record it anew"
+  private let mend = "; fix or remove that entry, or re-record the cassette"
+  private let restore = "; restore the file or re-record it"
 
   @Test(
     "names the entry and the member",
@@ -40,7 +40,7 @@ struct HARErrorTests {
       ),
       (
         #"{"request": {"method": "GET", "url": "http://h/"}, "response": {"status": 200, "content": {"text": "x", "encoding": "gzip"}}}"#,
-        "response.content.encoding is 'gzip', neither base64 nor absent"
+        "response.content.encoding is 'gzip'; only base64 is supported"
       ),
       (
         #"{"request": {"method": "GET", "url": "http://h/"}, "response": {"status": 200, "content": {"text": "x", "_isBinary": true}}}"#,
@@ -52,7 +52,7 @@ struct HARErrorTests {
       ),
       (
         #"{"request": {"method": "GET", "url": "http://h/", "postData": {"_file": 1}}, "response": {"status": 200}}"#,
-        "request.postData._file is not a file's name"
+        "request.postData._file is not a file name"
       ),
     ])
   func entries(_ entry: String, _ problem: String) {
@@ -125,10 +125,10 @@ struct HARErrorTests {
   func newerFormat() {
     #expect(
       message(#"{"log": {"_diorama": {"format": 2}, "entries": []}}"#)
-        == "a.har: it has format 2, and this diorama knows formats up to 1; update diorama")
+        == "a.har: its format is 2, but this version of diorama supports at most 1; update diorama")
     #expect(
       message(#"{"log": {"_diorama": {"format": "x"}, "entries": []}}"#)
-        == "a.har: _diorama.format is not a number from 1\(restore)")
+        == "a.har: _diorama.format is not a positive integer\(restore)")
     #expect(throws: CassetteError.self) {
       try Array(#"{"_diorama": {"format": 2}}"#.utf8).withUnsafeBytes { try HAR.header(line: $0) }
     }

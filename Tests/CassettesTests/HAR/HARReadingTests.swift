@@ -75,7 +75,7 @@ struct HARReadingTests {
       ("https://api.example.com/", "0", "entry 1: status 0: the request failed or was blocked"),
       ("https://api.example.com/", "-1", "entry 1: status -1: the request failed or was blocked"),
       ("https://api.example.com/", "101", "entry 1: status 101: the connection left HTTP"),
-      ("https://api.example.com/", "103", "entry 1: status 103 is not a final response's"),
+      ("https://api.example.com/", "103", "entry 1: status 103 is not a final response"),
     ])
   func skipped(_ url: String, _ status: String, _ reason: String) throws {
     let cassette = try entry(url: url, status: status)

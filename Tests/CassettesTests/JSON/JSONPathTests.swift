@@ -97,22 +97,22 @@ struct JSONPathTests {
   @Test(
     "say what is wrong with what is none",
     arguments: [
-      ("", "it begins with $"), ("user", "it begins with $"),
-      ("$user", "where a dot or a bracket belongs"),
+      ("", "it must begin with $"), ("user", "it must begin with $"),
+      ("$user", "where a dot or a bracket is expected"),
       ("$.", "a name is missing"), ("$..", "a name is missing"), ("$...a", "a name is missing"),
-      ("$[", "in brackets stands"), ("$.a[", "in brackets stands"), ("$[0", "not closed"),
-      ("$[0:2]", "in brackets stands"), ("$[?@.a]", "in brackets stands"),
-      ("$[01x]", "in brackets stands"),
-      ("$[-9223372036854775808]", "in brackets stands"), ("$['a", "closing quote"),
+      ("$[", "brackets must contain"), ("$.a[", "brackets must contain"), ("$[0", "not closed"),
+      ("$[0:2]", "brackets must contain"), ("$[?@.a]", "brackets must contain"),
+      ("$[01x]", "brackets must contain"),
+      ("$[-9223372036854775808]", "brackets must contain"), ("$['a", "closing quote"),
       ("$['a'", "not closed"),
       ("$['a','b']", "not closed"), ("$.a b", "white space"), ("$.a*", "'*'"), ("$.a]", "']'"),
-      (#"$['\n']"#, "only the quote and the backslash"),
+      (#"$['\n']"#, "only the quote and the backslash can be escaped"),
       ("$" + String(repeating: ".a", count: 64), "more than 63 steps"),
     ])
   func broken(path: String, problem: String) {
     let error = #expect(throws: ContractError.self) { try JSONPath(path) }
     #expect(error?.problem.contains(problem) == true, "\(error?.problem ?? "")")
-    #expect(error?.problem.hasSuffix("as in $.orders[*].sentAt") == true)
+    #expect(error?.problem.hasSuffix("example: $.orders[*].sentAt") == true)
   }
 
   @Test("go as deep as JSON does")

@@ -17,7 +17,7 @@ struct LargeNearMissTests {
   @Test("say how long both are, or that they are not the same, and the rest as always")
   func differences() {
     #expect(says(LargeBody(length: 101) { _ in false }) == ["body length: recorded 100 bytes, got 101 bytes"])
-    #expect(says(LargeBody(length: 100) { _ in false }) == ["body: recorded 100 bytes, got as many, not the same"])
+    #expect(says(LargeBody(length: 100) { _ in false }) == ["body: recorded 100 bytes, got different content of the same length"])
     #expect(says(LargeBody(length: 100) { $0 == 0 }, to: "/x?a=1") == ["query item `a`: not recorded, got `1`"])
     #expect(
       says(LargeBody(length: 100) { _ in true }) == [
@@ -25,7 +25,7 @@ struct LargeNearMissTests {
       ])
     #expect(
       says(LargeBody(length: 100) { _ in throw NoSuchBody() }) == [
-        "body: recorded what cannot be read (no such file), got a body"
+        "body: recorded a body that cannot be read (no such file), got a body"
       ])
   }
 }

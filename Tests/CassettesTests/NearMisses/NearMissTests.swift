@@ -67,7 +67,7 @@ struct NearMissTests {
       (json, #"{"a":{"b":1}}"#, #"{"a":[1]}"#, #"body $.a: recorded {"b":1}, got [1]"#),
       (json, "1", "2", "body $: recorded 1, got 2"),
       (json, #"{"a":1,"a":2}"#, #"{"a":1,"a":3}"#, "body $.a: recorded 2, got 3"),
-      (json, #"{"a":1}"#, "{broken", #"body: recorded the JSON `{"a":1}`, got `{broken`, which is not read as JSON"#),
+      (json, #"{"a":1}"#, "{broken", #"body: recorded JSON `{"a":1}`, got `{broken`, which is not valid JSON"#),
       (form, "a=1&b=2", "b=3&a=1", "form item `b`: recorded `2`, got `3`"),
     ])
   func body(_ type: String, _ recorded: String, _ actual: String, _ expected: String) {
@@ -143,7 +143,7 @@ struct NearMissTests {
   func unreadable() {
     var interaction = Interaction.recorded("GET", "https://a.test/x", upstream: "api")
     interaction.request.body = .file(name: "gone", length: 3)
-    #expect(says(Asked(target: "/x"), interaction) == ["body: recorded what cannot be read (no such file), got a body"])
+    #expect(says(Asked(target: "/x"), interaction) == ["body: recorded a body that cannot be read (no such file), got a body"])
   }
 
   @Test("long values are shortened, in one line")

@@ -94,7 +94,7 @@ struct RuleNearMissTests {
       try says(sent, recorded("<o><i n='2'>b</i><d/></o>"), rule) == ["body /o: recorded <d>, got <c>"])
     #expect(
       try says(Sent("POST", "/x", type: "text/xml", "<o>"), recorded("<o>a</o>"), rule) == [
-        "body: recorded the XML `<o>`, got `<o>`, which is not read as XML"
+        "body: recorded XML `<o>`, got `<o>`, which is not valid XML"
       ])
   }
 

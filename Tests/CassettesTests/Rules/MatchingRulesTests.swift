@@ -23,28 +23,28 @@ struct MatchingRulesTests {
   @Test(
     "that is wrong is refused with the place and what is allowed there",
     arguments: [
-      ("[]", "$ is to be an object"),
+      ("[]", "$ must be an object"),
       ("{\"rule\": []}", "$ has no member 'rule', did you mean 'rules'? It can have rules, order"),
       (#"{"rules": [{"ignore": {"jsn": []}}]}"#, "$.rules[0].ignore has no member 'jsn', did you mean 'json'?"),
-      (#"{"rules": [{"ignore": {"json": "$.a"}}]}"#, "$.rules[0].ignore.json is to be an array"),
-      (#"{"rules": [{"ignore": {"json": [1]}}]}"#, "$.rules[0].ignore.json[0] is to be a text"),
+      (#"{"rules": [{"ignore": {"json": "$.a"}}]}"#, "$.rules[0].ignore.json must be an array"),
+      (#"{"rules": [{"ignore": {"json": [1]}}]}"#, "$.rules[0].ignore.json[0] must be a string"),
       (
-        #"{"rules": [{"ignore": {"json": ["a"]}}]}"#, "$.rules[0].ignore.json[0]: 'a' is no JSON path: it begins with $"
+        #"{"rules": [{"ignore": {"json": ["a"]}}]}"#, "$.rules[0].ignore.json[0]: 'a' is not a valid JSON path: it must begin with $"
       ),
-      (#"{"rules": [{"ignore": {"json": ["$"]}}]}"#, "$.rules[0].ignore.json[0]: '$' is the whole body; write"),
+      (#"{"rules": [{"ignore": {"json": ["$"]}}]}"#, "$.rules[0].ignore.json[0]: '$' is the whole body; use"),
       (#"{"rules": [{"ignore": {"pattern": ["("]}}]}"#, "$.rules[0].ignore.pattern[0]: '(' is no regular expression"),
       (#"{"rules": [{"compare": {"body": "yaml"}}]}"#, "it can be auto, bytes, json, form, multipart, xml, none"),
-      (#"{"rules": [{"compare": {"host": "no"}}]}"#, "$.rules[0].compare.host is to be true or false"),
+      (#"{"rules": [{"compare": {"host": "no"}}]}"#, "$.rules[0].compare.host must be true or false"),
       (#"{"order": "any"}"#, "$.order is 'any'; it can be strict, request, state, free"),
       (#"{"rules": [{"path": "/a"}]}"#, "$.rules[0] changes nothing; give it ignore, compare or changesState"),
       (
         #"{"rules": [{"path": "a/*", "changesState": true}]}"#,
-        "$.rules[0].path is 'a/*', and every path begins with /; begin it with / or **"
+        "$.rules[0].path is 'a/*'; paths begin with /, so begin it with / or **"
       ),
       (#"{"rules": [{"path": "/a?b=*", "changesState": true}]}"#, "leave query items out with ignore.query"),
-      (#"{"rules": [{"method": "get", "changesState": true}]}"#, "methods are sent in capitals: GET"),
+      (#"{"rules": [{"method": "get", "changesState": true}]}"#, "methods are uppercase: GET"),
       (#"{"rules": [], "rules": []}"#, "$ has 'rules' twice"),
-      (#"{"rules": ["#, "r.json: it is no JSON"),
+      (#"{"rules": ["#, "r.json: it is not valid JSON"),
     ])
   func refused(json: String, problem: String) {
     #expect {

@@ -136,18 +136,18 @@ struct StringStoreFileTests {
       ("[]", "it is not a string store"),
       (#"{"log": {}}"#, "it is a HAR, not a string store; name the .strings.json file"),
       (#"{"seed": ""}"#, "format is missing"),
-      (#"{"seed": "", "format": 2}"#, "it has format 2, and this diorama knows formats up to 1; update diorama"),
+      (#"{"seed": "", "format": 2}"#, "its format is 2, but this version of diorama supports at most 1; update diorama"),
       (#"{"seed": "", "format": 1}"#, "algorithm is missing"),
       (
         #"{"seed": "", "format": 1, "algorithm": "uuid7"}"#,
-        "its algorithm is 'uuid7', and this diorama knows uuid5-v1; update diorama"
+        "its algorithm is 'uuid7', but this version of diorama supports only uuid5-v1; update diorama"
       ),
       (#"{"format": 1, "algorithm": "uuid5-v1", "entries": {}}"#, "seed is missing"),
       (#"{"seed": "", "format": 1, "algorithm": "uuid5-v1", "entries": []}"#, "entries is not an object"),
       (#"{"seed": "", "format": 1, "algorithm": "uuid5-v1", "entries": {"a": 1}}"#, "entries.a is not an array"),
       (
         #"{"seed": "", "format": 1, "algorithm": "uuid5-v1", "entries": {"a": [], "a": []}}"#,
-        "entries.a stands there twice"
+        "entries.a appears twice"
       ),
       (#"{"seed": "", "format": 1, "algorithm": "uuid5-v1", "entries": {"a": [1]}}"#, "entries.a[0].value is missing"),
       (
@@ -168,7 +168,7 @@ struct StringStoreFileTests {
       ),
       (
         #"{"seed": "", "format": 1, "algorithm": "uuid5-v1", "entries": {"a": [{"value": "x", "type": "choice"}]}}"#,
-        "entries.a[0] has neither options nor a count"
+        "entries.a[0] has neither options nor count"
       ),
       (
         #"{"seed": "", "format": 1, "algorithm": "uuid5-v1", "entries": {"a": [{"value": "x", "type": "email"}]}}"#,

@@ -37,10 +37,10 @@ struct WebSocketPlaybackTests {
   func miss() {
     var playback = Self.playback([">a", "<1"])
     #expect(playback.begin() == [])
-    #expect(playback.take(Self.text("b")) == .miss("message 1 is 'b' and not, as recorded, 'a'"))
+    #expect(playback.take(Self.text("b")) == .miss("message 1 is 'b', but the recorded one is 'a'"))
     var other = Self.playback([">a"])
     #expect(
-      other.take(WebSocketMessage(.binary, [1, 2])) == .miss("message 1 is 2 bytes and not, as recorded, 'a'"))
+      other.take(WebSocketMessage(.binary, [1, 2])) == .miss("message 1 is 2 bytes, but the recorded one is 'a'"))
   }
 
   @Test("says that a message is one too many", arguments: [[">a"], [">a", "<close"], [">a", ">close"]])
@@ -48,7 +48,7 @@ struct WebSocketPlaybackTests {
     var playback = Self.playback(lines)
     _ = playback.begin()
     _ = playback.take(Self.text("a"))
-    #expect(playback.take(Self.text("b")) == .miss("message 2, 'b', is not recorded: there are 1"))
+    #expect(playback.take(Self.text("b")) == .miss("message 2, 'b', is not recorded: the recording has 1"))
   }
 
   @Test("sends what the server sent after the app's close once that has come")
@@ -79,6 +79,6 @@ struct WebSocketPlaybackTests {
   func json() {
     var playback = Self.playback([">{\"a\": 1, \"b\": [1.0]}", ">[1]"])
     #expect(playback.take(Self.text("{\"b\":[1],\"a\":1}")) == .plays([]))
-    #expect(playback.take(Self.text("[2]")) == .miss("message 2 is '[2]' and not, as recorded, '[1]'"))
+    #expect(playback.take(Self.text("[2]")) == .miss("message 2 is '[2]', but the recorded one is '[1]'"))
   }
 }

@@ -42,7 +42,7 @@ struct RedactionRulesTests {
       (#"{"query": ["a", "to*"]}"#, "$.query[1]: 'to*': '*' stands for nothing here"),
       (#"{"keep": {"credentials": ["nosuch"]}}"#, "$.keep.credentials[0]: 'nosuch' is no credential"),
       (#"{"json": ["$.a[-1]"]}"#, "$.json[0]: '$.a[-1]' counts from an end"),
-      (#"{"json": ["$.a", "b"]}"#, "$.json[1]: 'b' is no JSON path"),
+      (#"{"json": ["$.a", "b"]}"#, "$.json[1]: 'b' is not a valid JSON path"),
       (#"{"patterns": ["("]}"#, "$.patterns[0]: '(' is no regular"),
       (#"{"patterns": ["a*"]}"#, "$.patterns[0]: it also finds nothing"),
       (#"{"headers": [""]}"#, "$.headers[0]: it is empty"),

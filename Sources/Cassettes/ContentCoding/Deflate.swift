@@ -1,28 +1,28 @@
 import CCompression
 
-/// Undoes gzip (RFC 1952), of one or more members, and deflate: as it should be (RFC 1950) and, as some servers send
-/// it, without zlib's header (RFC 1951).
+/// Decodes gzip (RFC 1952) with one or more members, and deflate (RFC 1950), including the raw form without a zlib
+/// header (RFC 1951) that some servers send.
 final class Inflater: CodingStage {
   private let coding: ContentCodings.Coding
   private let stream: UnsafeMutablePointer<z_stream>
   private let buffer = OutputBuffer()
   private var phase = Phase.before
-  /// Whether it comes without a header: then nothing says that it is what it is said to be.
+  /// Whether the zlib header is missing, so that nothing confirms the coding.
   private var isBare = false
   /// The first byte of a deflate body, until the second has come.
   private var first: [UInt8] = []
 
   private enum Phase {
-    /// No byte has come.
+    /// No byte has arrived.
     case before
     case within
-    /// After the end of a member; another may begin.
+    /// After the end of a member; another may follow.
     case after
   }
 
   init(_ coding: ContentCodings.Coding) throws {
     self.coding = coding
-    // inflate keeps a pointer back to the structure, so that it must not move: it lives on the heap.
+    // inflate keeps a pointer to the structure, which must not move: it is on the heap.
     stream = .allocate(capacity: 1)
     stream.initialize(to: z_stream())
     // 15 bits of window; 16 more means gzip only.
@@ -65,7 +65,7 @@ final class Inflater: CodingStage {
           if coding == .gzip, bytes[offset] == 0x1F, inflateReset(stream) == Z_OK {
             phase = .within
           } else if coding == .gzip, bytes[offset] == 0 {
-            // Padding of archives, as gzip itself passes over it.
+            // Padding, which gzip skips too.
             offset += 1
           } else {
             throw ContentCodingError.trailing(coding)
@@ -76,15 +76,14 @@ final class Inflater: CodingStage {
     if step == .finish, phase == .within || !first.isEmpty { throw ContentCodingError.truncated(coding) }
   }
 
-  /// Whether the method is 8 and both bytes together are a multiple of 31 (RFC 1950, 2.2).
+  /// Whether two bytes are a zlib header: the method is 8, and the bytes are a multiple of 31 (RFC 1950, 2.2).
   ///
-  /// Deflate without this header never
-  /// begins so: it would be a stored block with a padding that is not zero.
+  /// Raw deflate never begins like this: it would be a stored block with nonzero padding.
   private static func isZlibHeader(_ first: UInt8, _ second: UInt8) -> Bool {
     first & 0x0F == 8 && (UInt16(first) << 8 | UInt16(second)) % 31 == 0
   }
 
-  /// Decodes up to the end of the bytes or of the member; returns how many were used.
+  /// Decodes to the end of the bytes or of the member; returns the number of bytes used.
   private func inflate(_ bytes: UnsafeBufferPointer<UInt8>, into output: inout [UInt8], limit: Int) throws -> Int {
     let given = min(bytes.count, 1 << 30)
     stream.pointee.next_in = UnsafeMutablePointer(mutating: bytes.baseAddress)
@@ -101,11 +100,76 @@ final class Inflater: CodingStage {
         phase = .after
         return given - Int(stream.pointee.avail_in)
       default:
-        // What any bytes at all may come to is no part of a body.
+        // Without a header, the output of corrupt input is garbage.
         if isBare { output = [] }
         throw ContentCodingError.corrupt(coding, stream.pointee.msg)
       }
     } while stream.pointee.avail_in > 0 || stream.pointee.avail_out == 0
     return given
+  }
+}
+
+/// Encodes gzip (RFC 1952) and deflate (RFC 1950).
+final class Deflater: CodingStage {
+  private let coding: ContentCodings.Coding
+  private let stream: UnsafeMutablePointer<z_stream>
+  private let header: UnsafeMutablePointer<gz_header>
+  private let buffer = OutputBuffer()
+
+  init(_ coding: ContentCodings.Coding) throws {
+    self.coding = coding
+    // deflate keeps pointers to both structures, which must not move: they are on the heap.
+    stream = .allocate(capacity: 1)
+    stream.initialize(to: z_stream())
+    header = .allocate(capacity: 1)
+    header.initialize(to: gz_header())
+    // No time, no name, and 255 for an unknown system (RFC 1952, 2.3.1) make the output the same everywhere.
+    header.pointee.os = 255
+    let isReady =
+      deflateInit2_(
+        stream, 6, Z_DEFLATED, coding == .gzip ? 31 : 15, 8, Z_DEFAULT_STRATEGY, ZLIB_VERSION,
+        Int32(MemoryLayout<z_stream>.size)) == Z_OK
+    guard isReady, coding != .gzip || deflateSetHeader(stream, header) == Z_OK else {
+      if isReady { deflateEnd(stream) }
+      stream.deallocate()
+      header.deallocate()
+      throw ContentCodingError.unavailable(coding)
+    }
+  }
+
+  deinit {
+    deflateEnd(stream)
+    stream.deallocate()
+    header.deallocate()
+  }
+
+  func push(_ bytes: [UInt8], _ step: CodingStep, into output: inout [UInt8], limit: Int) throws {
+    try bytes.withUnsafeBufferPointer { bytes in
+      var offset = 0
+      repeat {
+        let given = min(bytes.count - offset, 1 << 30)
+        stream.pointee.next_in = bytes.baseAddress.map { UnsafeMutablePointer(mutating: $0 + offset) }
+        stream.pointee.avail_in = UInt32(given)
+        offset += given
+        try deflate(offset < bytes.count ? .goOn : step, into: &output, limit: limit)
+      } while offset < bytes.count
+    }
+  }
+
+  private func deflate(_ step: CodingStep, into output: inout [UInt8], limit: Int) throws {
+    let flush =
+      switch step {
+      case .goOn: Z_NO_FLUSH
+      case .flush: Z_SYNC_FLUSH
+      case .finish: Z_FINISH
+      }
+    // Repeat until zlib leaves room in the buffer: then all output is flushed.
+    repeat {
+      stream.pointee.next_out = buffer.start
+      stream.pointee.avail_out = UInt32(buffer.capacity)
+      let result = CCompression.deflate(stream, flush)
+      guard result != Z_STREAM_ERROR else { throw ContentCodingError.corrupt(coding, stream.pointee.msg) }
+      try buffer.move(buffer.capacity - Int(stream.pointee.avail_out), to: &output, limit: limit)
+    } while stream.pointee.avail_out == 0
   }
 }

@@ -1,28 +1,28 @@
 package import LaunchContract
 
 extension JSON {
-  /// How a value is laid out.
+  /// The layout of encoded JSON.
   package enum Style: Sendable {
-    /// Without white space, on one line.
+    /// One line without white space.
     case compact
-    /// On one line, with a space after each colon and comma.
+    /// One line with a space after each colon and comma.
     case line
-    /// Each element and member on a line of its own, indented by two spaces a level; but an array of nothing but numbers
-    /// is one line.
+    /// One line for each element and member, indented by two spaces per level. Arrays of numbers only stay on one
+    /// line.
     case pretty
   }
 
   /// Appends the value's JSON text.
   ///
-  /// Members keep their order and numbers their text; only those characters are escaped that have to be. The same
-  /// value always gives the same bytes.
+  /// Members keep their order and numbers their text; only characters that must be escaped are. Equal values always
+  /// give the same bytes.
   ///
   /// - Parameters:
-  ///   - output: What it is appended to.
-  ///   - style: How it is laid out.
-  ///   - level: In `.pretty`, how deep the context are already indented.
+  ///   - output: the buffer to append to.
+  ///   - style: the layout.
+  ///   - level: for `.pretty`, the indentation level of the surrounding text.
   package func encode(into output: inout [UInt8], style: Style, level: Int = 0) {
-    // Not recursive, as reading is not: see `JSONReader.value`.
+    // Not recursive, like parsing: see `JSONReader.value`.
     var open: [Container] = []
     begin(into: &output, &open)
     while let container = open.last {
@@ -51,7 +51,7 @@ extension JSON {
     }
   }
 
-  /// An array or object that is being written.
+  /// An array or object being written.
   private struct Container {
     var isObject = false
     var elements: [JSON] = []
@@ -63,7 +63,7 @@ extension JSON {
     var count: Int { isObject ? members.count : elements.count }
   }
 
-  /// Writes all of a value that has no parts, else its opening bracket.
+  /// Writes a scalar value, or the opening bracket of a container.
   private func begin(into output: inout [UInt8], _ open: inout [Container]) {
     switch self {
     case .null: output.append(contentsOf: "null".utf8)

@@ -1,75 +1,75 @@
 package import HTTPMessages
 import LaunchContract
 
-/// Plays the server's side of a recorded WebSocket: what it sent after the app's k-th message it sends again after the
-/// k-th message, and no earlier.
+/// Plays the server's side of a recorded WebSocket: the messages recorded after the app's k-th message are sent after
+/// its k-th message.
 package struct WebSocketPlayback: Sendable {
-  /// A message of the server's that is due.
+  /// A server message that is due.
   package struct Due: Sendable, Equatable {
-    /// How long after the app's message, or after the beginning, it came.
+    /// The delay after the app's message, or after the start.
     package var milliseconds: Int
     package var message: WebSocketMessage
   }
 
-  /// What follows from a message of the app's.
+  /// The result of a message from the app.
   package enum Outcome: Sendable, Equatable {
-    /// It is as recorded, and this is due.
+    /// The message is as recorded, and these server messages are due.
     case plays([Due])
-    /// It is not as recorded: how it differs, for a person.
+    /// The message differs from the recording, with a description.
     case miss(String)
   }
 
   private let frames: [WebSocketFrame]
   private let start: Double
   private var next = 0
-  /// How many messages of the app's have come.
+  /// The number of messages received from the app.
   private var count = 0
 
   /// - Parameters:
   ///   - frames: in recorded order.
-  ///   - start: when it began, in seconds since 1970.
+  ///   - start: when the WebSocket opened, in seconds since 1970.
   package init(_ frames: [WebSocketFrame], start: Double) {
     self.frames = frames
     self.start = start
   }
 
-  /// Whether all has come to its turn.
+  /// Whether all messages have been played.
   package var isOver: Bool { next == frames.count }
 
-  /// What is due before the app has said anything.
+  /// The messages due before the app sends anything.
   package mutating func begin() -> [Due] { due(since: start) }
 
-  /// The app has sent a text or bytes.
+  /// Handles a text or binary message from the app.
   package mutating func take(_ message: WebSocketMessage) -> Outcome {
     count += 1
     guard next < frames.count, frames[next].message.kind != .close else {
-      return .miss("message \(count), \(Self.describe(message)), is not recorded: there are \(count - 1)")
+      return .miss("message \(count), \(Self.describe(message)), is not recorded: the recording has \(count - 1)")
     }
     let recorded = frames[next]
     guard Self.areSame(recorded.message, message) else {
       return .miss(
-        "message \(count) is \(Self.describe(message)) and not, as recorded, \(Self.describe(recorded.message))")
+        "message \(count) is \(Self.describe(message)), but the recorded one is \(Self.describe(recorded.message))")
     }
     next += 1
     return .plays(due(since: recorded.time))
   }
 
-  /// The app closes.
+  /// Handles a close from the app.
   ///
-  /// - Parameter message: its close.
-  /// - Returns: what the server still sent after the recorded one, its own close last; nil where the app did not close
-  ///   then.
+  /// - Parameter message: the app's close.
+  /// - Returns: the messages that the server sent after the recorded close, its own close last; nil if no close was
+  ///   recorded here.
   package mutating func close(_ message: WebSocketMessage) -> [Due]? {
     guard next < frames.count, frames[next].message.kind == .close else { return nil }
     let recorded = frames[next]
     next += 1
     var due = due(since: recorded.time)
-    // A server that repeated the app's close (RFC 6455, 5.5.1) repeats this one, whose code may be another.
+    // A server that echoed the recorded close (RFC 6455, 5.5.1) echoes this one, whose code may differ.
     if let last = due.indices.last, due[last].message == recorded.message { due[last].message = message }
     return due
   }
 
-  /// The server's messages up to the app's next one.
+  /// The server messages before the app's next one.
   private mutating func due(since time: Double) -> [Due] {
     var due: [Due] = []
     while next < frames.count, !frames[next].isFromApp {
@@ -80,7 +80,7 @@ package struct WebSocketPlayback: Sendable {
     return due
   }
 
-  /// The same bytes; of texts that are JSON the same value.
+  /// Whether two messages have the same bytes, or are JSON texts of the same value.
   private static func areSame(_ left: WebSocketMessage, _ right: WebSocketMessage) -> Bool {
     guard left != right else { return true }
     guard left.kind == .text, right.kind == .text else { return false }

@@ -1,22 +1,90 @@
-/// Reads XML 1.0 with name spaces, as much of it as bodies of requests have: no document type, UTF-8.
+/// An XML document in the form in which it is compared: elements and text in order, attributes in any order, names
+/// with their namespace instead of a prefix. Comments, processing instructions and white space between tags are
+/// ignored.
+package struct XMLContent {
+  struct Attribute: Equatable {
+    /// The expanded name, as for elements.
+    let name: String
+    var value: String
+  }
+
+  /// An event of the document.
+  enum Event: Equatable {
+    /// `{namespace}local`, or `local` without one. Attributes are sorted by name.
+    case start(name: String, [Attribute])
+    case text(String)
+    case end
+  }
+
+  var events: [Event]
+
+  /// Nil if the bytes are not well-formed XML in UTF-8, or have a document type: declared entities can expand a body
+  /// without limit.
+  init?(_ bytes: UnsafeRawBufferPointer) {
+    var reader = XMLReader(bytes)
+    guard let events = reader.document() else { return nil }
+    self.events = events
+  }
+
+  /// Adds the document to a hash.
+  func append(to hash: inout SipHash) {
+    for event in events {
+      switch event {
+      case .start(let name, let attributes):
+        hash.append(text: name)
+        for attribute in attributes {
+          hash.append(text: attribute.name)
+          hash.append(text: attribute.value)
+        }
+        hash.append(number: attributes.count)
+        hash.append(1)
+      case .text(let text):
+        hash.append(text: text)
+        hash.append(2)
+      case .end: hash.append(3)
+      }
+    }
+    hash.append(number: events.count)
+  }
+
+  /// Applies a change to all texts and attribute values; empty texts are removed.
+  func mapTexts<Failure: Error>(_ change: (String) throws(Failure) -> String) throws(Failure) -> XMLContent {
+    var content = self
+    content.events.removeAll(keepingCapacity: true)
+    for event in events {
+      switch event {
+      case .start(let name, var attributes):
+        for number in attributes.indices { attributes[number].value = try change(attributes[number].value) }
+        content.events.append(.start(name: name, attributes))
+      case .text(let text):
+        let kept = try change(text)
+        if !kept.isEmpty { content.events.append(.text(kept)) }
+      case .end: content.events.append(.end)
+      }
+    }
+    return content
+  }
+}
+
+/// Parses the subset of XML 1.0 with namespaces that request bodies use: UTF-8, no document type.
 ///
-/// Every method that finds something else than it should answers nil, and the whole is no XML then.
+/// Parsing methods return nil on any syntax error, and the whole body then does not count as XML.
 struct XMLReader {
-  /// An element that is open.
+  /// An open element.
   private struct Open {
     let tag: [UInt8]
-    /// The prefixes that hold around it.
+    /// The prefixes in scope around it.
     let outer: [String: String]
   }
 
-  /// Attributes of an element, and prefixes that hold at one place: more than any body has, few enough to go through.
+  /// The maximum number of attributes of an element, and of prefixes in scope; small enough for linear search.
   private static let most = 1000
 
   private let bytes: UnsafeRawBufferPointer
   private var position = 0
   private var events: [XMLContent.Event] = []
   private var open: [Open] = []
-  /// Name spaces by prefix, the default one under the empty prefix.
+  /// Namespaces by prefix; the default namespace has the empty prefix.
   private var spaces = ["xml": "http://www.w3.org/XML/1998/namespace"]
   private var text: [UInt8] = []
   private var isTextMeant = false
@@ -55,7 +123,7 @@ struct XMLReader {
       isTextMeant = true
       return ()
     }
-    // A document type.
+    // A document type declaration.
     if skip("<!") { return nil }
     if skip("</") { return endTag() }
     position += 1
@@ -120,7 +188,7 @@ struct XMLReader {
     name.elementsEqual("xmlns".utf8) || name.starts(with: "xmlns:".utf8)
   }
 
-  /// A name with its name space; nil for a prefix that nothing declares.
+  /// A name with its namespace; nil for an undeclared prefix.
   private func expanded(_ name: [UInt8], isElement: Bool) -> String? {
     guard let colon = name.firstIndex(of: UInt8(ascii: ":")) else {
       let local = String(decoding: name, as: UTF8.self)
@@ -170,7 +238,7 @@ struct XMLReader {
         text += character
         isTextMeant = true
       } else {
-        // Line ends are one, however they are written.
+        // CR LF and CR are normalized to LF.
         let isPair = bytes[position] == 0x0D && position + 1 < bytes.count && bytes[position + 1] == 0x0A
         if !isPair { text.append(bytes[position] == 0x0D ? 0x0A : bytes[position]) }
         position += 1
@@ -179,7 +247,7 @@ struct XMLReader {
     return ()
   }
 
-  /// The text so far becomes an event, unless it is white space that only lays out the tags.
+  /// Emits the collected text, unless it is white space between tags.
   private mutating func flush() -> Void? {
     defer { (text, isTextMeant) = ([], false) }
     if !isTextMeant, text.allSatisfy(Self.isSpace) { return () }
@@ -188,7 +256,7 @@ struct XMLReader {
     return ()
   }
 
-  /// `&amp;`, `&#38;` or `&#x26;`.
+  /// Parses `&amp;`, `&#38;` or `&#x26;`.
   private mutating func reference() -> [UInt8]? {
     position += 1
     guard let content = through(";"), content.count < 12 else { return nil }
@@ -222,7 +290,7 @@ struct XMLReader {
     return position > start
   }
 
-  /// What comes before a mark, which is passed; nil where it does not come.
+  /// Returns the bytes before a mark and skips it; nil if the mark does not occur.
   private mutating func through(_ mark: String) -> [UInt8]? {
     var content: [UInt8] = []
     while position < bytes.count {
