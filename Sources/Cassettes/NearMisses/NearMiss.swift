@@ -91,7 +91,6 @@ package func nearMisses(
 
 /// The order within a tier: recorded requests first, then the fewest differences; for similar paths, the most similar
 /// first.
-/// most similar.
 private func rank(_ nearness: Nearness, _ miss: NearMiss) -> (Double, Double, Int) {
   let isExhausted = [.exhausted, .order].contains(miss.differences.first?.kind)
   let count = isExhausted ? 0 : Double(miss.differences.count)
