@@ -74,9 +74,9 @@ package struct CassetteError: Error, Sendable, Equatable, CustomStringConvertibl
   package var line: Int?
   /// The column in that line, in Unicode scalars from 1.
   package var column: Int?
-  /// What is wrong, such as `response.status is missing`.
+  /// The problem, such as `response.status is missing`.
   package var problem: String
-  /// What to do next.
+  /// The advice on what to do next.
   package var advice: String
 
   package init(

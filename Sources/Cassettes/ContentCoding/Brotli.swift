@@ -75,7 +75,7 @@ final class BrotliCompressor: CodingStage {
   func push(_ bytes: [UInt8], _ step: CodingStep, into output: inout [UInt8], limit: Int) throws {
     let operation =
       switch step {
-      case .goOn: BROTLI_OPERATION_PROCESS
+      case .proceed: BROTLI_OPERATION_PROCESS
       case .flush: BROTLI_OPERATION_FLUSH
       case .finish: BROTLI_OPERATION_FINISH
       }

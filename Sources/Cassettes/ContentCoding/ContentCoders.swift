@@ -35,7 +35,7 @@ package final class ContentDecoder {
   /// - Returns: the decoded bytes, possibly empty.
   /// - Throws: ``ContentCodingError`` if the bytes are corrupt; `BodyTooLarge` above the limit.
   package func push(_ bytes: [UInt8]) throws -> [UInt8] {
-    try run(bytes, .goOn)
+    try run(bytes, .proceed)
   }
 
   /// Ends the body.
@@ -100,7 +100,7 @@ package final class ContentEncoder {
   /// - Returns: the encoded bytes; without `flush`, often empty.
   /// - Throws: ``ContentCodingError`` if memory is exhausted.
   package func push(_ bytes: [UInt8], flush: Bool) throws -> [UInt8] {
-    try run(bytes, flush ? .flush : .goOn)
+    try run(bytes, flush ? .flush : .proceed)
   }
 
   /// Ends the body.
@@ -138,7 +138,7 @@ protocol CodingStage: AnyObject {
 /// What to do after the given bytes.
 enum CodingStep {
   /// Continue: more bytes follow.
-  case goOn
+  case proceed
   /// Flush, so that the receiver can decode everything so far; more bytes follow.
   case flush
   /// End the body.

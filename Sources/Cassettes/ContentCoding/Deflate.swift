@@ -151,7 +151,7 @@ final class Deflater: CodingStage {
         stream.pointee.next_in = bytes.baseAddress.map { UnsafeMutablePointer(mutating: $0 + offset) }
         stream.pointee.avail_in = UInt32(given)
         offset += given
-        try deflate(offset < bytes.count ? .goOn : step, into: &output, limit: limit)
+        try deflate(offset < bytes.count ? .proceed : step, into: &output, limit: limit)
       } while offset < bytes.count
     }
   }
@@ -159,7 +159,7 @@ final class Deflater: CodingStage {
   private func deflate(_ step: CodingStep, into output: inout [UInt8], limit: Int) throws {
     let flush =
       switch step {
-      case .goOn: Z_NO_FLUSH
+      case .proceed: Z_NO_FLUSH
       case .flush: Z_SYNC_FLUSH
       case .finish: Z_FINISH
       }

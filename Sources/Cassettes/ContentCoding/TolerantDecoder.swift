@@ -8,7 +8,7 @@ import HTTPMessages
 package struct TolerantDecoder {
   private enum State {
     /// Nothing has been decoded yet; these bytes have arrived.
-    case untold(ContentDecoder, [UInt8])
+    case undecided(ContentDecoder, [UInt8])
     case decoding(ContentDecoder)
     /// The body does not match its coding and passes through unchanged.
     case asSent
@@ -21,7 +21,7 @@ package struct TolerantDecoder {
   package private(set) var isTooLarge = false
 
   init(_ decoder: ContentDecoder) {
-    state = .untold(decoder, [])
+    state = .undecided(decoder, [])
   }
 
   /// Whether the body passes through unchanged.
@@ -33,10 +33,10 @@ package struct TolerantDecoder {
   /// - Returns: the decoded bytes, possibly empty.
   package mutating func push(_ chunk: [UInt8]) -> [UInt8] {
     switch state {
-    case .untold(let decoder, let before):
+    case .undecided(let decoder, let before):
       do {
         let decoded = try decoder.push(chunk)
-        state = decoded.isEmpty ? .untold(decoder, before + chunk) : .decoding(decoder)
+        state = decoded.isEmpty ? .undecided(decoder, before + chunk) : .decoding(decoder)
         return decoded
       } catch {
         return fail(decoder, before + chunk, error)
@@ -59,7 +59,7 @@ package struct TolerantDecoder {
   /// - Returns: the remaining bytes.
   package mutating func finish() -> [UInt8] {
     switch state {
-    case .untold(let decoder, let before):
+    case .undecided(let decoder, let before):
       do { return try decoder.finish() } catch { return fail(decoder, before, error) }
     case .decoding(let decoder):
       do {

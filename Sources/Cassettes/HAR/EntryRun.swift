@@ -56,7 +56,7 @@ extension HAR {
         if let stop, reader.peek() != nil, reader.offset == stop { return true }
         count += 1
         try take()
-        tell()
+        reportProgress()
       }
       return false
     }
@@ -99,7 +99,7 @@ extension HAR {
       }
     }
 
-    private mutating func tell() {
+    private mutating func reportProgress() {
       let end = reader.offset / Self.step * Self.step
       guard end > done else { return }
       isDone(done..<end)

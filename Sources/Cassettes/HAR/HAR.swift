@@ -199,7 +199,6 @@ extension HAR {
   /// - Returns: the cassette.
   /// - Throws: ``CassetteError`` if the file is malformed, not a HAR, in a newer format, or an entry lacks a required
   ///   member.
-  ///   member.
   package static func read(
     _ bytes: UnsafeRawBufferPointer, name: String, isDone: @escaping @Sendable (Range<Int>) -> Void = { _ in }
   ) throws(CassetteError) -> Cassette {

@@ -88,7 +88,6 @@ extension HAR.EntryDecoder {
 
   /// The request as an interaction holds it: with ``RecordedRequest/webSocketMethod`` and an `http://` or `https://`
   /// URL.
-  /// `https://`.
   func webSocketRequest(_ request: RecordedRequest) -> RecordedRequest {
     var request = request
     request.method = RecordedRequest.webSocketMethod

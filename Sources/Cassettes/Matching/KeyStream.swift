@@ -53,7 +53,7 @@ package struct KeyStream {
     self.compared = compared
     holding = BodyHolding(contentType: type)
     if let compared { holding = holding.and(BodyHolding(contentType: type, by: compared.criteria)) }
-    if holding == .none { letGo() }
+    if holding == .none { compareAsBytes() }
   }
 
   /// The body so far while it is held; nil once it is compared as bytes.
@@ -67,10 +67,10 @@ package struct KeyStream {
     count += bytes.count
     guard held != nil else { return hash(bytes) }
     held?.append(contentsOf: bytes)
-    if holding == .untilTold, let first = bytes.first(where: { !BodyHolding.isSpace($0) }) {
+    if holding == .untilKnown, let first = bytes.first(where: { !BodyHolding.isSpace($0) }) {
       holding = BodyHolding.beginsJSON(first) ? .whole : .none
     }
-    if holding == .none || count > limit { letGo() }
+    if holding == .none || count > limit { compareAsBytes() }
   }
 
   /// Ends the body.
@@ -90,7 +90,7 @@ package struct KeyStream {
   }
 
   /// Compares the body as bytes from here on.
-  private mutating func letGo() {
+  private mutating func compareAsBytes() {
     guard let bytes = held.take() else { return }
     maker.appendHead(method: method, upstream: upstream, target: target, to: &plainHash)
     compared?.appendHead(to: &ruledHash)
@@ -108,7 +108,7 @@ enum BodyHolding {
   /// Nothing: the body is compared as bytes, or ignored.
   case none
   /// Up to the first byte that is not white space, which shows whether the body may be JSON.
-  case untilTold
+  case untilKnown
   /// The whole body.
   case whole
 
@@ -119,7 +119,7 @@ enum BodyHolding {
     self =
       switch kind {
       case .json, .form, .multipart: .whole
-      case .missing: .untilTold
+      case .missing: .untilKnown
       case .other: .none
       }
   }

@@ -81,7 +81,7 @@ package struct MatchKeyMaker: Sendable {
     }
   }
 
-  /// Adds all but the body to a hash.
+  /// Adds everything except the body to a hash.
   func appendHead(method: String, upstream: Int, target: String, to hash: inout SipHash) {
     var method = method
     var target = target

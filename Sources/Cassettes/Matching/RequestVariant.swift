@@ -71,8 +71,6 @@ struct VariantIndex: Sendable {
   /// recorded without them: a variant that was always answered in full.
   private let variants: [MatchKey: MatchKey?]
 
-  static let none = VariantIndex(keys: [], variants: [:])
-
   private init(keys: [MatchKey?], variants: [MatchKey: MatchKey?]) {
     self.keys = keys
     self.variants = variants

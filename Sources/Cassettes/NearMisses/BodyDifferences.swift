@@ -34,7 +34,7 @@ enum BodyDifferences {
       }
     }
     return [
-      Difference(.body, place, recorded: recorded.told(beside: actual), actual: actual.told(beside: recorded))
+      Difference(.body, place, recorded: recorded.described(beside: actual), actual: actual.described(beside: recorded))
     ]
   }
 
@@ -103,7 +103,7 @@ extension BodyContent {
   }
 
   /// A description beside content of another kind.
-  fileprivate func told(beside other: BodyContent) -> String {
+  fileprivate func described(beside other: BodyContent) -> String {
     guard let kind else {
       // Otherwise a broken `<r>` would look the same as an XML document with that root.
       return other.kind.map { "\(preview), which is not valid \($0)" } ?? preview

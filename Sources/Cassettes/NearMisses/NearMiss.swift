@@ -38,16 +38,16 @@ package func nearMisses(
   awaited: (Int) -> Int? = { _ in nil }, large: LargeBody? = nil, limit: Int = 3,
   body readBody: (RecordedBody) throws -> [UInt8]
 ) -> [NearMiss] {
-  let sought = SoughtRequest(
+  let missed = SoughtRequest(
     method: method, target: target, upstreamName: upstreamName, headers: headers, body: body, large: large,
     book: book ?? .empty)
-  let rules = sought.criteria.applied.map(sought.book.title)
+  let rules = missed.criteria.applied.map(missed.book.title)
   let title = { (index: Int) in
     "interaction \(index), \(interactions[index].request.method) \(interactions[index].request.url)"
   }
   var nearest = Nearest(capacity: max(limit, 40))
   for (index, interaction) in interactions.enumerated() {
-    guard let nearness = Nearness(sought, interaction, index: index, name: names(interaction)) else { continue }
+    guard let nearness = Nearness(missed, interaction, index: index, name: names(interaction)) else { continue }
     nearest.insert(nearness)
   }
 
@@ -56,7 +56,7 @@ package func nearMisses(
   for (place, nearness) in nearest.sorted.enumerated() where place < limit || budget > 0 {
     let interaction = interactions[nearness.index]
     budget -= interaction.request.body.length + body.count
-    var differences = sought.differences(
+    var differences = missed.differences(
       from: interaction, index: nearness.index, name: names(interaction), readBody: readBody)
     if differences.isEmpty {
       let other = awaited(nearness.index)
@@ -73,7 +73,7 @@ package func nearMisses(
   }
   var misses: [NearMiss] = []
   if let expected, interactions.indices.contains(expected) {
-    let differences = sought.differences(
+    let differences = missed.differences(
       from: interactions[expected], index: expected, name: names(interactions[expected]), readBody: readBody)
     // The differences from an unrelated request are not useful.
     let isOther = differences.contains { [.method, .upstream, .path].contains($0.kind) }
@@ -91,7 +91,6 @@ package func nearMisses(
 
 /// The order within a tier: recorded requests first, then the fewest differences; for similar paths, the most similar
 /// first.
-/// most similar.
 private func rank(_ nearness: Nearness, _ miss: NearMiss) -> (Double, Double, Int) {
   let isExhausted = [.exhausted, .order].contains(miss.differences.first?.kind)
   let count = isExhausted ? 0 : Double(miss.differences.count)
@@ -148,19 +147,19 @@ struct Nearness: Comparable {
   }
 
   /// Estimates a recorded request; nil if it is not similar.
-  init?(_ sought: SoughtRequest, _ interaction: Interaction, index: Int, name: String?) {
+  init?(_ missed: SoughtRequest, _ interaction: Interaction, index: Int, name: String?) {
     let request = interaction.request
-    let isSameMethod = !sought.criteria.countsMethod || request.method == sought.method
-    let isSameUpstream = name == sought.upstreamName
+    let isSameMethod = !missed.criteria.countsMethod || request.method == missed.method
+    let isSameUpstream = name == missed.upstreamName
     var url = request.url
     let (similarity, queryCost) = url.withUTF8 { url in
       let bytes = UnsafeRawBufferPointer(url)
       let (path, query) = Self.split(bytes)
       let similarity =
-        sought.criteria.countsPath
-        ? Self.similarity(of: UnsafeRawBufferPointer(rebasing: bytes[path]), to: sought) : 1
+        missed.criteria.countsPath
+        ? Self.similarity(of: UnsafeRawBufferPointer(rebasing: bytes[path]), to: missed) : 1
       let isNear = similarity >= 0.5
-      return (similarity, isNear ? Self.queryCost(UnsafeRawBufferPointer(rebasing: bytes[query]), sought) : 0)
+      return (similarity, isNear ? Self.queryCost(UnsafeRawBufferPointer(rebasing: bytes[query]), missed) : 0)
     }
     guard similarity >= 0.5 else { return nil }
     self.index = index
@@ -171,7 +170,7 @@ struct Nearness: Comparable {
     }
     // With the same path, a different method or upstream outweighs all other differences.
     tier = isSameMethod ? isSameUpstream ? .sameRequestLine : .sameMethodElsewhere : .otherMethod
-    cost = queryCost + Self.bodyCost(request.body, sought) + (isSameUpstream ? 0 : 1000)
+    cost = queryCost + Self.bodyCost(request.body, missed) + (isSameUpstream ? 0 : 1000)
   }
 
   // MARK: Path
@@ -203,11 +202,11 @@ struct Nearness: Comparable {
 
   /// From 0 for nothing in common to 1 for equal paths: the larger of the similarity by bytes at both ends and by
   /// segments.
-  private static func similarity(of path: UnsafeRawBufferPointer, to sought: SoughtRequest) -> Double {
-    sought.path.withUnsafeBytes { other in
+  private static func similarity(of path: UnsafeRawBufferPointer, to missed: SoughtRequest) -> Double {
+    missed.path.withUnsafeBytes { other in
       if path.elementsEqual(other) || path.isEmpty && other.count == 1 { return 1 }
       if path.contains(UInt8(ascii: "%")) || other.contains(UInt8(ascii: "%")),
-        CanonicalPath.bytes(of: path) == sought.canonicalPath
+        CanonicalPath.bytes(of: path) == missed.canonicalPath
       {
         return 1
       }
@@ -248,23 +247,23 @@ struct Nearness: Comparable {
   // MARK: Query and body
 
   /// The approximate number of different items; a changed item counts once.
-  private static func queryCost(_ query: UnsafeRawBufferPointer, _ sought: SoughtRequest) -> Double {
-    if sought.query.isEmpty && query.isEmpty { return 0 }
+  private static func queryCost(_ query: UnsafeRawBufferPointer, _ missed: SoughtRequest) -> Double {
+    if missed.query.isEmpty && query.isEmpty { return 0 }
     var matched = 0
     var other = 0
     Words.forEach(in: query, isDelimiter: { $0 == UInt8(ascii: "&") }) { hash in
-      if sought.queryHashes.contains(hash) { matched += 1 } else { other += 1 }
+      if missed.queryHashes.contains(hash) { matched += 1 } else { other += 1 }
     }
-    return Double(max(other, sought.queryHashes.count - matched))
+    return Double(max(other, missed.queryHashes.count - matched))
   }
 
-  private static func bodyCost(_ body: RecordedBody, _ sought: SoughtRequest) -> Double {
+  private static func bodyCost(_ body: RecordedBody, _ missed: SoughtRequest) -> Double {
     switch body {
-    case .file(_, let length): return length == (sought.large?.length ?? sought.body.count) ? 0.5 : 1
+    case .file(_, let length): return length == (missed.large?.length ?? missed.body.count) ? 0.5 : 1
     case .bytes(let bytes):
-      if bytes == sought.body { return 0 }
-      if bytes.isEmpty || sought.body.isEmpty { return 2 }
-      return 0.5 + Double(bytes.withUnsafeBytes { sought.bodyWords.distance(to: $0) }) / 2
+      if bytes == missed.body { return 0 }
+      if bytes.isEmpty || missed.body.isEmpty { return 2 }
+      return 0.5 + Double(bytes.withUnsafeBytes { missed.bodyWords.distance(to: $0) }) / 2
     }
   }
 }

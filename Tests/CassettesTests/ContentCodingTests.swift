@@ -23,7 +23,7 @@ struct ContentCodingTests {
 
   private static func random(_ count: Int, seed: UInt64) -> [UInt8] {
     var generator = SeededGenerator(seed)
-    // Half noise, half text, so that both kinds of blocks occur.
+    // Half noise, half text, to produce both kinds of blocks.
     return (0..<count).map { index -> UInt8 in
       let isNoise = index / 4096 % 2 == 0
       return isNoise ? UInt8(truncatingIfNeeded: generator.next()) : UInt8(index % 64 + 32)
@@ -31,7 +31,7 @@ struct ContentCodingTests {
   }
 
   @Test(
-    "a header names codings in the order of their application, in any case",
+    "parses codings in the order of application, in any case",
     arguments: [
       ("gzip", [.gzip]), ("x-gzip", [.gzip]), ("GZip", [.gzip]), ("deflate", [.deflate]), ("br", [.brotli]),
       ("", []), ("identity", []), (" gzip ,\tbr", [.gzip, .brotli]), ("identity, gzip,", [.gzip]),
@@ -42,14 +42,14 @@ struct ContentCodingTests {
   }
 
   @Test(
-    "a coding that we do not know is none of ours",
+    "rejects unsupported codings",
     arguments: ["zstd", "compress", "gzip, zstd", "gzip br", "aes128gcm"])
   func unknown(_ value: String) {
     #expect(ContentCodings(header: value) == nil)
   }
 
   @Test(
-    "reads what others have written",
+    "decodes the output of other implementations",
     arguments: [
       ("gzip", "1f8b08000100000002ffcb48cdc9c957c8402701e3513d8d17000000", text),
       ("deflate", "789ccb48cdc9c957c8402701680308b1", text),
@@ -66,7 +66,7 @@ struct ContentCodingTests {
     #expect(result == Array(expected.utf8))
   }
 
-  @Test("gzip is written without time and system")
+  @Test("writes gzip without time and system")
   func gzipHeader() throws {
     let encoded = try codings("gzip").encode(Array(Self.text.utf8))
     #expect(encoded == Self.bytes(hex: "1f8b08000000000000ffcb48cdc9c957c8402701e3513d8d17000000"))
@@ -74,7 +74,7 @@ struct ContentCodingTests {
   }
 
   @Test(
-    "what is encoded decodes to the same, and is the same every time",
+    "encodes deterministically and round-trips",
     arguments: ["gzip", "deflate", "br", "gzip, br", "br, gzip, deflate", "identity"], [0, 1, 1000, 300_000])
   func roundTrip(_ header: String, _ count: Int) throws {
     let body = Self.random(count, seed: UInt64(count))
@@ -83,7 +83,7 @@ struct ContentCodingTests {
     #expect(try codings(header).decode(encoded, limit: count) == body)
   }
 
-  @Test("codings are undone in reverse order")
+  @Test("decodes in reverse order")
   func order() throws {
     let body = Self.random(5000, seed: 3)
     let encoded = try codings("br").encode(codings("gzip").encode(body))
@@ -91,7 +91,7 @@ struct ContentCodingTests {
     #expect(throws: ContentCodingError.self) { try codings("br, gzip").decode(encoded, limit: 5000) }
   }
 
-  @Test("streams in pieces of any size", arguments: ["gzip", "deflate", "br", "deflate, gzip"], 0..<4)
+  @Test("decodes and encodes chunks of any size", arguments: ["gzip", "deflate", "br", "deflate, gzip"], 0..<4)
   func streaming(_ header: String, _ seed: Int) throws {
     var generator = SeededGenerator(UInt64(seed))
     let body = Self.random(200_000, seed: UInt64(seed))
@@ -110,7 +110,7 @@ struct ContentCodingTests {
     #expect(result == body)
   }
 
-  @Test("a flush lets all bytes so far be read", arguments: ["gzip", "deflate", "br", "gzip, br"])
+  @Test("a flush makes all bytes so far decodable", arguments: ["gzip", "deflate", "br", "gzip, br"])
   func flush(_ header: String) throws {
     let encoder = try codings(header).encoder()
     let decoder = try codings(header).decoder()
@@ -120,7 +120,7 @@ struct ContentCodingTests {
     }
   }
 
-  @Test("gzip members in a row are one body, zeros after the last are padding")
+  @Test("concatenated gzip members are one body, and zeros after the last are padding")
   func members() throws {
     let gzip = try codings("gzip")
     let bytes = try gzip.encode(Array("one ".utf8)) + gzip.encode([]) + gzip.encode(Array("two".utf8)) + [0, 0, 0]
@@ -132,7 +132,7 @@ struct ContentCodingTests {
     #expect(result == Array("one two".utf8))
   }
 
-  @Test("a truncated body is an error that says so", arguments: ["gzip", "deflate", "br"])
+  @Test("reports a truncated body", arguments: ["gzip", "deflate", "br"])
   func truncated(_ header: String) throws {
     let encoded = try codings(header).encode(Self.random(3000, seed: 1))
     for count in [1, 2, 5, 20, encoded.count / 2, encoded.count - 1] {
@@ -143,14 +143,14 @@ struct ContentCodingTests {
     }
   }
 
-  @Test("a second gzip member that is truncated is an error")
+  @Test("reports a truncated second gzip member")
   func truncatedMember() throws {
     let gzip = try codings("gzip")
     let bytes = try gzip.encode(Array("one".utf8)) + gzip.encode(Array("two".utf8)).dropLast()
     #expect(throws: ContentCodingError.self) { try gzip.decode(bytes, limit: 100) }
   }
 
-  @Test("a corrupt body is an error that says so", arguments: ["gzip", "deflate", "br"])
+  @Test("reports a corrupt body", arguments: ["gzip", "deflate", "br"])
   func corrupt(_ header: String) throws {
     let body = Self.random(3000, seed: 1)
     let noise = #expect(throws: ContentCodingError.self) {
@@ -162,7 +162,7 @@ struct ContentCodingTests {
     }
     #expect(trailing?.description.contains("corrupt") == true)
     if header != "br" {
-      // Both end in a checksum.
+      // Both end with a checksum.
       var encoded = try codings(header).encode(body)
       encoded[encoded.count - (header == "gzip" ? 8 : 1)] ^= 1
       #expect(throws: ContentCodingError.self) { try codings(header).decode(encoded, limit: 10_000) }
@@ -170,7 +170,7 @@ struct ContentCodingTests {
   }
 
   @Test(
-    "of a body that is cut short, or followed by others, what can be decoded is salvaged",
+    "salvages the decodable part of a truncated body or one with trailing bytes",
     arguments: ["gzip", "deflate", "br", "gzip, br"])
   func salvage(_ header: String) throws {
     let body = Self.random(3000, seed: 1)
@@ -189,7 +189,7 @@ struct ContentCodingTests {
     #expect(!half.isEmpty && body.starts(with: half))
   }
 
-  @Test("a body that is not coded as it says comes out as it went in", arguments: ["gzip", "deflate", "br"])
+  @Test("a body that does not match its coding passes through unchanged", arguments: ["gzip", "deflate", "br"])
   func asSent(_ header: String) throws {
     let noise = [UInt8](repeating: 0xFF, count: 64)
     #expect(try codings(header).salvage(noise, limit: 10_000) == nil)
@@ -200,12 +200,12 @@ struct ContentCodingTests {
     #expect(result == noise && decoder.isAsSent)
   }
 
-  @Test("no bytes are no body", arguments: ["gzip", "deflate", "br", "gzip, br"])
+  @Test("an empty body decodes to an empty body", arguments: ["gzip", "deflate", "br", "gzip, br"])
   func nothing(_ header: String) throws {
     #expect(try codings(header).decode([], limit: 10) == [])
   }
 
-  @Test("what is far longer than it came does not come out, beyond 64 MiB", arguments: ["gzip", "deflate", "br"])
+  @Test("rejects bodies above 64 MiB with an extreme compression ratio", arguments: ["gzip", "deflate", "br"])
   func ratio(_ header: String) throws {
     let encoder = try codings(header).encoder()
     let zeros = [UInt8](repeating: 0, count: 8 << 20)
@@ -229,7 +229,7 @@ struct ContentCodingTests {
     #expect(decoder.isTooLarge && length <= 64 << 20 || decoder.isAsSent && length == bomb.count)
   }
 
-  @Test("more than the limit does not come out", arguments: ["gzip", "deflate", "br", "gzip, gzip"])
+  @Test("rejects bodies above the limit", arguments: ["gzip", "deflate", "br", "gzip, gzip"])
   func limit(_ header: String) throws {
     let encoded = try codings(header).encode([UInt8](repeating: 0, count: 10_000_000))
     #expect(throws: BodyTooLarge.self) { try codings(header).decode(encoded, limit: 9_999_999) }
@@ -241,7 +241,7 @@ struct ContentCodingTests {
   }
 
   @Test(
-    "a coding is used only for who asks for it",
+    "uses a coding only if the client accepts it",
     arguments: [
       ("gzip", "gzip, deflate, br", true), ("gzip", "GZIP", true), ("gzip", "x-gzip", true), ("x-gzip", "gzip", true),
       ("br", "gzip, deflate", false), ("gzip", "*", true), ("gzip", "*;q=0", false), ("gzip", "gzip;q=0", false),

@@ -1,13 +1,59 @@
 import HTTPMessages
 import Testing
 
+@testable import CassetteConversion
 @testable import Cassettes
 
-@Suite("The playback of a WebSocket")
+@Suite("WebSockets in HARs")
+struct WebSocketCodingTests {
+  private static let frames = [
+    WebSocketFrame(isFromApp: true, time: 1_538_989_200.125, message: WebSocketMessage(.text, Array("naïve".utf8))),
+    WebSocketFrame(isFromApp: false, time: 1_538_989_201.5, message: WebSocketMessage(.binary, [0, 255, 10])),
+    WebSocketFrame(isFromApp: false, time: 1_538_989_202, message: .close(1001, "bye")),
+  ]
+
+  private static func interaction(_ frames: [WebSocketFrame]) -> Interaction {
+    Interaction(
+      upstream: "api", startedAt: "2018-10-08T09:00:00.000Z", milliseconds: 4,
+      request: RecordedRequest(
+        method: RecordedRequest.webSocketMethod, url: "https://a.test/chat?x=1", headers: ["Origin": "https://a.test"],
+        body: .empty),
+      response: RecordedResponse(
+        status: 101, reason: "Switching Protocols", headers: ["Sec-WebSocket-Protocol": "chat"], body: .empty),
+      webSocket: frames)
+  }
+
+  @Test("are written in Chrome's format", arguments: [frames, []])
+  func roundTrip(frames: [WebSocketFrame]) throws {
+    let bytes = HAR.write(Cassette(header: CassetteHeader(), interactions: [Self.interaction(frames)]))
+    let text = String(decoding: bytes, as: UTF8.self)
+    #expect(text.contains("\"url\": \"wss://a.test/chat?x=1\""))
+    #expect(text.contains("\"method\": \"GET\""))
+    #expect(text.contains("\"_resourceType\": \"websocket\""))
+    if !frames.isEmpty { #expect(text.contains("\"time\": 1538989200.125")) }
+    let cassette = try bytes.withUnsafeBytes { try HAR.read($0, name: "c.har") }
+    #expect(cassette.skipped == [])
+    let read = try #require(cassette.interactions.first)
+    #expect(read.webSocket == frames)
+    #expect(read.request.method == "WEBSOCKET")
+    #expect(read.request.url == "https://a.test/chat?x=1")
+    #expect(read.response.status == 101)
+    #expect(read.response.headers["Sec-WebSocket-Protocol"] == "chat")
+  }
+
+  @Test("are omitted from a WireMock export, with a message")
+  func wireMock() {
+    let (file, losses) = WireMockExport.write([(0, Self.interaction(Self.frames))], origin: nil)
+    #expect(!String(decoding: file, as: UTF8.self).contains("chat"))
+    #expect(losses.count == 1)
+  }
+}
+
+@Suite("WebSocket playback")
 struct WebSocketPlaybackTests {
   private static func text(_ text: String) -> WebSocketMessage { WebSocketMessage(.text, Array(text.utf8)) }
 
-  /// `>` is the app's, `<` the server's; a second apart.
+  /// `>` is from the app, `<` from the server; a second apart.
   private static func playback(_ lines: [String]) -> WebSocketPlayback {
     var frames: [WebSocketFrame] = []
     for line in lines {
@@ -22,7 +68,7 @@ struct WebSocketPlaybackTests {
     WebSocketPlayback.Due(milliseconds: seconds * 1000, message: text(message))
   }
 
-  @Test("sends what the server sent after the app's k-th message once that has come, as much later as then")
+  @Test("sends the server's messages after the app's k-th message, with the recorded delays")
   func order() {
     var playback = Self.playback(["<hello", ">a", "<1", "<2", ">b", ">c", "<3"])
     #expect(playback.begin() == [Self.due(1, "hello")])
@@ -33,7 +79,7 @@ struct WebSocketPlaybackTests {
     #expect(playback.isOver)
   }
 
-  @Test("says how a message differs from the recorded one")
+  @Test("describes how a message differs from the recorded one")
   func miss() {
     var playback = Self.playback([">a", "<1"])
     #expect(playback.begin() == [])
@@ -43,7 +89,7 @@ struct WebSocketPlaybackTests {
       other.take(WebSocketMessage(.binary, [1, 2])) == .miss("message 1 is 2 bytes, but the recorded one is 'a'"))
   }
 
-  @Test("says that a message is one too many", arguments: [[">a"], [">a", "<close"], [">a", ">close"]])
+  @Test("reports a message beyond the recorded ones", arguments: [[">a"], [">a", "<close"], [">a", ">close"]])
   func tooMany(lines: [String]) {
     var playback = Self.playback(lines)
     _ = playback.begin()
@@ -51,7 +97,7 @@ struct WebSocketPlaybackTests {
     #expect(playback.take(Self.text("b")) == .miss("message 2, 'b', is not recorded: the recording has 1"))
   }
 
-  @Test("sends what the server sent after the app's close once that has come")
+  @Test("sends the server's messages recorded after the app's close")
   func close() {
     var playback = Self.playback([">a", ">close", "<1", "<bye"])
     _ = playback.take(Self.text("a"))
@@ -59,7 +105,7 @@ struct WebSocketPlaybackTests {
     #expect(playback.isOver)
   }
 
-  @Test("answers a close with that close where the recorded answer repeated the recorded one")
+  @Test("echoes the app's close if the recorded server echoed the recorded one")
   func answer() {
     var playback = Self.playback([">close", "<1", "<close"])
     let due = playback.close(.close(1001, "elsewhere"))
@@ -67,7 +113,7 @@ struct WebSocketPlaybackTests {
   }
 
   @Test(
-    "tells a close where the app did not close from one after which nothing is recorded",
+    "distinguishes an unrecorded close from one without a recorded answer",
     arguments: [[">a", ">b", "<1", ">close", "<close"], [">a", "<close"], [">a"], [">a", ">close"]])
   func nothing(lines: [String]) {
     var playback = Self.playback(lines)
@@ -75,7 +121,7 @@ struct WebSocketPlaybackTests {
     #expect(playback.close(.close(1000)) == (lines.last == ">close" ? [] : nil))
   }
 
-  @Test("takes JSON of the same value for the same")
+  @Test("treats JSON of the same value as equal")
   func json() {
     var playback = Self.playback([">{\"a\": 1, \"b\": [1.0]}", ">[1]"])
     #expect(playback.take(Self.text("{\"b\":[1],\"a\":1}")) == .plays([]))

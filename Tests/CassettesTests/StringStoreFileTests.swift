@@ -3,7 +3,7 @@ import Testing
 
 @testable import Cassettes
 
-@Suite("String store file")
+@Suite("String store files")
 struct StringStoreFileTests {
   private let store = StringStoreFile(
     seed: "recording-2018", recording: "3f2a",
@@ -82,7 +82,7 @@ struct StringStoreFileTests {
     }
   }
 
-  @Test("writes one entry a line, keys in the order of their bytes")
+  @Test("writes one entry per line, with keys sorted by bytes")
   func write() throws {
     #expect(String(decoding: store.write(), as: UTF8.self) == text)
     #expect(
@@ -90,7 +90,7 @@ struct StringStoreFileTests {
         == "{\n  \"format\": 1,\n  \"algorithm\": \"uuid5-v1\",\n  \"seed\": \"\",\n  \"entries\": {}\n}\n")
   }
 
-  @Test("reads back what it wrote")
+  @Test("reads back the file that it wrote")
   func roundTrip() throws {
     #expect(try StringStoreFile.read(store.write(), name: "a") == store)
     #expect(try StringStoreFile.read(StringStoreFile(seed: "").write(), name: "a") == StringStoreFile(seed: ""))
@@ -115,7 +115,7 @@ struct StringStoreFileTests {
     #expect(try StringStoreFile.read(store.write(), name: "a") == store)
   }
 
-  @Test("reads the example of the format's description")
+  @Test("reads the example from the format description")
   func example() throws {
     let read = try StringStoreFile.read(
       Array(
@@ -130,13 +130,16 @@ struct StringStoreFileTests {
   }
 
   @Test(
-    "says what is wrong, and where",
+    "reports the problem and its location",
     arguments: [
       ("", "line 1, column 1: expected a value, found the end of the text"),
       ("[]", "it is not a string store"),
       (#"{"log": {}}"#, "it is a HAR, not a string store; name the .strings.json file"),
       (#"{"seed": ""}"#, "format is missing"),
-      (#"{"seed": "", "format": 2}"#, "its format is 2, but this version of diorama supports at most 1; update diorama"),
+      (
+        #"{"seed": "", "format": 2}"#,
+        "its format is 2, but this version of diorama supports at most 1; update diorama"
+      ),
       (#"{"seed": "", "format": 1}"#, "algorithm is missing"),
       (
         #"{"seed": "", "format": 1, "algorithm": "uuid7"}"#,
