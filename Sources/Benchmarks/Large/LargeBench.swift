@@ -1,4 +1,5 @@
 import Foundation
+import HTTPMessages
 
 /// Replay of large texts that are full of URLs beside nginx, which sends the same files as they are.
 enum LargeBench {
