@@ -1,3 +1,4 @@
+@testable import Transforms
 import HTTPMessages
 import Testing
 
@@ -101,7 +102,7 @@ struct ScanTests {
 
   @Test("a host without a letter of ASCII is found, too")
   func noWord() throws {
-    let map = try AddressMap(
+    let map = AddressMap(
       upstreams: [.init(name: "x", origin: try Origin(parsing: "https://é.ü"), port: 20013)], mainPort: 20011)
     var rewriter = try #require(map.responseBodyRewriter(contentType: "text/plain", upstream: 0, form: .ownPort))
     let result = rewriter.push(Array("see https://é.ü/x".utf8)) + rewriter.finish()
