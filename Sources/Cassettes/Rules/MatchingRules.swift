@@ -166,7 +166,7 @@ extension MatchingRules: Codable {
       return rules
     } catch let error as ContractError {
       throw CassetteError(
-        name: name, problem: error.problem, advice: "fix the rules; the README describes their format")
+        name: name, problem: error.problem, advice: "fix the rules; the documentation describes their format")
     } catch {
       throw CassetteError(
         name: name, problem: "it is not valid JSON (\(error))", advice: "write rules such as {\"rules\": []}")

@@ -33,7 +33,10 @@ struct MatchingRulesTests {
         "$.rules[0].ignore.json[0]: 'a' is not a valid JSON path: it must begin with $"
       ),
       (#"{"rules": [{"ignore": {"json": ["$"]}}]}"#, "$.rules[0].ignore.json[0]: '$' is the whole body; use"),
-      (#"{"rules": [{"ignore": {"pattern": ["("]}}]}"#, "$.rules[0].ignore.pattern[0]: '(' is not a valid ICU regular expression"),
+      (
+        #"{"rules": [{"ignore": {"pattern": ["("]}}]}"#,
+        "$.rules[0].ignore.pattern[0]: '(' is not a valid ICU regular expression"
+      ),
       (#"{"rules": [{"compare": {"body": "yaml"}}]}"#, "it can be auto, bytes, json, form, multipart, xml, none"),
       (#"{"rules": [{"compare": {"host": "no"}}]}"#, "$.rules[0].compare.host must be true or false"),
       (#"{"order": "any"}"#, "$.order is 'any'; it can be strict, request, state, free"),
