@@ -134,7 +134,7 @@ struct StringStoreFileTests {
     arguments: [
       ("", "line 1, column 1: expected a value, found the end of the text"),
       ("[]", "it is not a string store"),
-      (#"{"log": {}}"#, "it is a HAR, not a string store; name the .strings.json file"),
+      (#"{"log": {}}"#, "it is a HAR, not a string store; pass the .strings.json file next to it"),
       (#"{"seed": ""}"#, "format is missing"),
       (
         #"{"seed": "", "format": 2}"#,

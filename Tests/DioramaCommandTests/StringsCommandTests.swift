@@ -65,7 +65,7 @@ struct StringsCommandTests {
     #expect(outcome.text == #"{"value":"z0r1lpyugt7o"}"# + "\n")
     #expect(outcome.status == 64)
     #expect(outcome.lines.count == 1)
-    #expect(outcome.words.contains("line 3: a random value needs a key"))
+    #expect(outcome.words.contains("line 3: the key of a random value must not be empty"))
   }
 
   @Test(

@@ -18,7 +18,7 @@ struct DaemonBackendTests {
     // A filter without matches passes as well.
     #expect(text.contains(/(?:with|Executed) [1-9][0-9]* tests?/), "\(text)")
     #expect(try await daemon.diorama("env", "list") == "no environments\n")
-    #expect(try await daemon.diorama("port", "list") == "no port is leased\n")
+    #expect(try await daemon.diorama("port", "list") == "no leased ports\n")
   }
 
   @Test("lives while its test runs, and belongs to the test's process")

@@ -158,7 +158,10 @@ struct HARErrorTests {
       (#"{"data": {"pairs": []}, "meta": {}}"#, "it looks like a Hoverfly simulation"),
       (#"{"mappings": []}"#, "it looks like WireMock mappings"),
       (#"{"info": {}, "item": []}"#, "it looks like a Postman collection"),
-      (#"{"format": 1, "algorithm": "uuid5-v1", "seed": ""}"#, "it looks like a string store; name the .har file"),
+      (
+        #"{"format": 1, "algorithm": "uuid5-v1", "seed": ""}"#,
+        "it looks like a string store; pass the .har file next to it"
+      ),
       (#"{"log": []}"#, "log is not an object"), (#"{"log": {}}"#, "log.entries is missing"),
       (#"{"log": {"entries": {}}}"#, "log.entries is not an array"),
     ])

@@ -45,7 +45,7 @@ struct MatchingRulesTests {
         #"{"rules": [{"path": "a/*", "changesState": true}]}"#,
         "$.rules[0].path is 'a/*'; paths begin with /, so begin it with / or **"
       ),
-      (#"{"rules": [{"path": "/a?b=*", "changesState": true}]}"#, "leave query items out with ignore.query"),
+      (#"{"rules": [{"path": "/a?b=*", "changesState": true}]}"#, "use ignore.query to ignore query items"),
       (#"{"rules": [{"method": "get", "changesState": true}]}"#, "methods are uppercase: GET"),
       (#"{"rules": [], "rules": []}"#, "$ has 'rules' twice"),
       (#"{"rules": ["#, "r.json: it is not valid JSON"),

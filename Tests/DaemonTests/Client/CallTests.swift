@@ -88,7 +88,7 @@ struct CallTests {
     }
     let error = await #expect(throws: DaemonClientError.self) { try await client.ports() }
     #expect(error?.kind == .notUnderstood)
-    #expect(error?.message.hasPrefix("GET /v1/ports was answered with status 500") == true)
+    #expect(error?.message.hasPrefix("GET /v1/ports returned status 500") == true)
     let other = await #expect(throws: DaemonClientError.self) { try await client.environments() }
     #expect(other?.message.contains("environments: it is a whole number, not an array") == true)
     await daemon.stop()

@@ -40,7 +40,7 @@ struct FindingTests {
       ControlFile(control: try ScriptedHome.deadURL(), socket: "", token: Secret("t"), pid: child.pid))
     let error = await #expect(throws: DaemonClientError.self) { try await DaemonClient.connect(to: folder.home) }
     #expect(error?.kind == .dead)
-    #expect(error?.message.contains("(process \(child.pid)) is gone") == true)
+    #expect(error?.message.contains("(process \(child.pid)) exited unexpectedly") == true)
     #expect(error?.message.contains("diorama serve --state \(folder.home.folder)") == true)
   }
 
