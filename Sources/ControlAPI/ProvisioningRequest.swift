@@ -1,6 +1,6 @@
 package import LaunchContract
 
-/// The body of `POST /v1/environments`: the world that a program asks for.
+/// The body of `POST /v1/environments`: the environment to provision.
 ///
 /// Every member may be left out; a member that is not known is refused, so that a typing error does not go unnoticed.
 package struct ProvisioningRequest: Codable, Sendable, Equatable {
@@ -55,7 +55,7 @@ package struct ProvisioningRequest: Codable, Sendable, Equatable {
   package var decodedLimit: Int?
   /// What a person types to run the same again, for messages.
   package var command: String?
-  /// Who asks, so that messages give advice in his words: `command`, `test` or `api` (the default).
+  /// The kind of client, whose terms advice in messages uses: `command`, `test` or `api` (the default).
   package var caller: String?
 
   package init() {}
@@ -91,7 +91,7 @@ package struct PolicySettings: Codable, Sendable, Equatable {
   package var expiresAfterDays: Double?
   /// What then: `fail` (the default) or `warn`.
   package var expired: String?
-  /// Days after which `once` records anew.
+  /// Days after which `once` re-records.
   package var recordsAnewAfterDays: Double?
   /// What about interactions that a replay has not used: `warn` (the default) or `fail`.
   package var unused: String?

@@ -1,6 +1,6 @@
 package import LaunchContract
 
-/// Where dates of recorded answers stand that cannot be told from other text, and by which keys tokens are signed anew.
+/// The places of dates that do not look like dates, and the keys that sign moved tokens.
 ///
 /// The member `shift` of a request, and the content of `NAME.shift.json` and `shift.json` beside a cassette.
 package struct ShiftRules: RulesDocument {
@@ -12,7 +12,7 @@ package struct ShiftRules: RulesDocument {
   package var dates: [String] = []
   /// Places at which dates stay.
   package var keep: [String] = []
-  /// By which tokens are signed anew: the first that fits.
+  /// Keys that sign moved tokens. The first that fits is used.
   package var jwt: [Key] = []
 
   /// A key of tokens: its text, or where it is found.

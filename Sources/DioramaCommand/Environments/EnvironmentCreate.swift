@@ -34,7 +34,7 @@ enum EnvironmentCreate {
         try Output.write(lines: [environment.id])
       }
     } catch {
-      // Nobody knows that it is there.
+      // Its id was not printed, so nothing else can delete it.
       _ = try? access.ask { client throws(DaemonClientError) in
         try await client.end(environment.id, keepingEmptyRecording: false, as: Report.self)
       }
@@ -44,11 +44,11 @@ enum EnvironmentCreate {
   }
 
   private static func request(_ options: Options, variables: [String: String]) throws -> ProvisioningRequest {
-    let world = EnvironmentOptions(options, command: command)
-    var specification = try world.specification(named: "environment", variables: variables)
+    let shared = EnvironmentOptions(options, command: command)
+    var specification = try shared.specification(named: "environment", variables: variables)
     if let name = options.value("--name") { specification.name = name }
-    let ports = try world.names("--port")
-    try world.checkVariables(ports)
+    let ports = try shared.names("--port")
+    try shared.checkVariables(ports)
     let owner = try OwnerOptions(options, command: command)
     var request = try ProvisioningRequest(specification, ports: ports)
     request.owner = owner.owner
@@ -56,7 +56,7 @@ enum EnvironmentCreate {
     return request
   }
 
-  /// Lines for `eval`: all that a program needs to live in the environment.
+  /// Lines for `eval`: all variables that a program in the environment needs.
   private static func exports(_ environment: ProvisionedEnvironment, variables: [String: String]) -> String {
     var exports = environment.contract?.environment ?? [:]
     exports.merge(Environment.proxyExceptions(variables)) { $1 }
@@ -66,8 +66,8 @@ enum EnvironmentCreate {
 
   private static let table: [Options.Option] =
     EnvironmentOptions.table + [
-      .init("--port", "NAME", "a free port that an app binds itself: DIORAMA_PORT_NAME"),
-      .init("--name", "TEXT", "what to call it (default: after the cassette)"),
+      .init("--port", "NAME", "a free port for an app to bind: DIORAMA_PORT_NAME"),
+      .init("--name", "TEXT", "the name (default: the cassette's)"),
     ] + OwnerOptions.table + [
       .init("--shell", nil, "print export lines for eval"), .init("--json", nil, "print all of it as JSON"),
       DaemonAccess.option,
@@ -76,13 +76,14 @@ enum EnvironmentCreate {
   private static let help = """
     usage: diorama env create [option …]
 
-    Makes a world in the daemon and prints its id. It ends by diorama env delete, with its owner, or when its time is over:
-    without an owner it is the process that called this command, such as the shell that runs a script. Where that ends too
-    early (timeout, xargs, a step of CI that others follow), say --owner PID, in a script --owner $$, or --ttl SECONDS.
-    A daemon is started where none runs.
+    Creates an environment in the daemon and prints its id. The environment ends with diorama
+    env delete, with its owner, or after its time to live. The default owner is the process
+    that called this command, such as the shell that runs a script. If that process exits too
+    early (timeout, xargs, one of several CI steps), pass --owner PID (in a script --owner $$)
+    or --ttl SECONDS. Starts a daemon if none is running.
 
     \(Options.describe(table))
-    With --shell the calling shell, and what it starts, lives in it:
+    With --shell, the calling shell and its children use the environment:
 
       eval "$(diorama env create --shell --cassette Cassettes/login --upstream api=https://api.example.com)"
       ./login-test && diorama env delete

@@ -1,26 +1,27 @@
 extension RunCommand {
   static let table: [Options.Option] =
     EnvironmentOptions.table + [
-      .init("--port", "NAME", "a free port that the command binds itself: DIORAMA_PORT_NAME"),
-      .init("--listen", "NAME", "a listening socket, handed over by LISTEN_FDS"),
-      .init("--report", "FILE", "the report at the end as JSON"),
-      .init("--journal", "FILE", "every request as NDJSON"),
+      .init("--port", "NAME", "a free port for the command to bind: DIORAMA_PORT_NAME"),
+      .init("--listen", "NAME", "a listening socket, passed by LISTEN_FDS"),
+      .init("--report", "FILE", "write the report as JSON"),
+      .init("--journal", "FILE", "write every request as NDJSON"),
       .init("--timeout", "SECONDS", "end the command and fail the environment"),
     ]
 
   static let help = """
     usage: diorama run [option …] -- COMMAND [ARG …]
 
-    Runs COMMAND in a world of its own. It finds its backends at DIORAMA_ENDPOINT_<NAME>; what it asks them is recorded,
-    or replayed. Its output is its own; what Diorama has to say goes to standard error.
+    Runs COMMAND in an environment of its own. The command finds its backends at
+    DIORAMA_ENDPOINT_<NAME>. Its requests are recorded or replayed. Diorama writes its own
+    messages and the report to standard error.
 
     \(Options.describe(table))
     The command's environment gets DIORAMA_CONTRACT, DIORAMA_ENDPOINT_<NAME>, DIORAMA_PORT_<NAME>,
-    DIORAMA_ENVIRONMENT, DIORAMA_CONTROL, DIORAMA_TOKEN, and TZ where a zone is set.
+    DIORAMA_ENVIRONMENT, DIORAMA_CONTROL, DIORAMA_TOKEN, and TZ if a time zone is set.
 
-    Exit status: the command's own; 3 when it succeeded but its world did not hold (a request that is not recorded,
-    a missing string); 64 usage, 65 a broken cassette, 66 no such cassette, 69 no upstream, 73 cannot write, 74 I/O,
-    126 and 127 as a shell has them.
+    Exit status: the command's own, or 3 if the command succeeded but its environment failed
+    (an unrecorded request, a missing string); 64 usage, 65 broken cassette, 66 no such
+    cassette, 69 no upstream, 73 cannot write, 74 I/O; 126 and 127 as in a shell.
 
       diorama run --cassette Cassettes/login --upstream api=https://api.example.com -- ./login-test
       diorama run --cassette Cassettes/login --mode replay -- ./login-test

@@ -100,7 +100,7 @@ struct HeaderOption {
   ///   - text: the option's value.
   ///   - variables: the process's.
   ///   - command: the command whose help an error names.
-  ///   - allowsPlain: whether the value itself may stand there, for a header that carries no secret.
+  ///   - allowsPlain: whether the option may contain the value itself, as for a header without a secret.
   /// - Throws: ``UsageError`` for another form; an `EnvironmentError` for a file that cannot be read.
   init(_ text: String, variables: [String: String], command: String, allowsPlain: Bool) throws {
     let form =

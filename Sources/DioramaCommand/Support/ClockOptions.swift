@@ -11,7 +11,7 @@ struct ClockOptions {
   var timeZone: String?
   var locale: String?
 
-  /// Whether nothing was said.
+  /// Whether no option was given.
   var isEmpty: Bool { kind == nil && start == nil && timeZone == nil && locale == nil }
 
   init(_ options: Options, command: String) throws(UsageError) {

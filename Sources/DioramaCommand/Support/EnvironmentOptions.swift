@@ -5,7 +5,7 @@ import Foundation
 import HTTPMessages
 import LaunchContract
 
-/// The options by which a world is asked for: `diorama run` and `diorama env create` share them.
+/// The options of an environment, shared by `diorama run` and `diorama env create`.
 struct EnvironmentOptions {
   /// For a command's own table.
   static let table: [Options.Option] =
@@ -28,24 +28,24 @@ struct EnvironmentOptions {
       .init(
         "--clock", "KIND",
         "system, frozen, ticking, scaled:RATE or manual\n(default: system in proxy, else frozen)"),
-      .init("--start", "INSTANT", "RFC 3339; default the recording date in replay and extend, else now"),
-      .init("--time-zone", "ID", "such as Europe/London; default as recorded, else the machine's"),
-      .init("--locale", "ID", "such as en_GB; default as recorded, else the machine's"),
-      .init("--toggle", "NAME=VALUE", "a switch for the app, repeatable; JSON, a bare word is a string"),
-      .init("--default", "KEY=VALUE", "a user default for the app, likewise"),
-      .init("--value", "KEY=VALUE", "a value of the app's own, likewise"),
+      .init("--start", "INSTANT", "RFC 3339; default: the recording date in replay and extend, else now"),
+      .init("--time-zone", "ID", "such as Europe/London; default: as recorded, else this machine's"),
+      .init("--locale", "ID", "such as en_GB; default: as recorded, else this machine's"),
+      .init("--toggle", "NAME=VALUE", "a toggle, repeatable; JSON, a bare word is a string"),
+      .init("--default", "KEY=VALUE", "a user default, likewise"),
+      .init("--value", "KEY=VALUE", "an app-defined value, likewise"),
       .init("--credential", "S/A=SOURCE", "for the app's in-memory store: SERVICE/ACCOUNT=env:VAR or =file:PATH"),
-      .init("--redact", "FILE", "redaction rules, beside those in PATH.redact.json and in redact.json"),
+      .init("--redact", "FILE", "redaction rules, added to PATH.redact.json and redact.json"),
       .init(
         "--shift-dates", nil,
-        "in replay: dates in answers are moved by the clock's time\nless the recording date (the clock is system then)"),
+        "move dates in replayed responses to the present\n(the clock is then system)"),
       .init(
         "--shift", "FILE",
-        "the same, by rules of where else dates stand\n(default: PATH.shift.json, else shift.json beside it)"),
-      .init("--expires-after", "DAYS", "a recording older than that is not replayed"),
-      .init("--expired", "warn|fail", "what to do with one that has expired (default: fail)"),
-      .init("--record-anew-after", "DAYS", "mode once records one older than that anew; never where CI is set"),
-      .init("--unused", "warn|fail", "what about interactions that a replay has not used (default: warn)"),
+        "the same, with rules for further dates\n(default: PATH.shift.json, else shift.json beside it)"),
+      .init("--expires-after", "DAYS", "do not replay an older recording"),
+      .init("--expired", "warn|fail", "what to do if it has expired (default: fail)"),
+      .init("--record-anew-after", "DAYS", "mode once re-records an older recording; never if CI is set"),
+      .init("--unused", "warn|fail", "what to do about unused interactions (default: warn)"),
       .init(
         "--decoded-limit", "BYTES",
         "maximum decoded size of a compressed body (default: 1 GiB);\na larger body is kept as sent"
@@ -53,25 +53,24 @@ struct EnvironmentOptions {
       .init(
         "--streams", "PACE",
         """
-        when the parts of recorded streams leave in replay:
-        instant        one after the other, without waiting (default)
-        recorded       as far apart as they came
-        scaled:FACTOR  so many times as fast
-        timeline       as the environment's clock goes on, or is moved
+        when the parts of recorded streams are sent in replay:
+        instant        without delays (default)
+        recorded       with the recorded delays
+        scaled:FACTOR  FACTOR times as fast
+        timeline       by the environment's clock
         """),
       .init(
         "--allowed-host", "HOST",
         "an extra host name for endpoints, repeatable; its web pages\nmay also use them while recording; * allows any"),
-      .init("--play-uniquely", nil, "each interaction plays once; else the last of equal ones repeats"),
+      .init("--play-uniquely", nil, "play each interaction once; do not repeat the last"),
       .init(
-        "--rules", "FILE", "what counts as the same request\n(default: PATH.rules.json, else rules.json beside it)"),
+        "--rules", "FILE", "which requests count as equal\n(default: PATH.rules.json, else rules.json beside it)"),
       .init(
         "--order", "ORDER",
         """
-        strict   the next interaction of all must be the one asked for
-        request  repeats of one request as recorded (default)
-        state    a request is answered as it was after the same changes
-                 (POST, PUT, …)
+        strict   requests must come in the recorded order
+        request  repeats of one request are answered in order (default)
+        state    responses follow changes (POST, PUT, …) as recorded
         free     in any order
         """),
     ]
@@ -85,10 +84,10 @@ struct EnvironmentOptions {
     self.command = command
   }
 
-  /// The world that is asked for, before it has ports.
+  /// The environment to provision, before it has ports.
   ///
   /// - Parameters:
-  ///   - name: what to call it where it has no cassette.
+  ///   - name: the name if there is no cassette.
   ///   - variables: the process's, for `CI` and credentials.
   /// - Returns: what a service provisions.
   /// - Throws: ``UsageError``; an `EnvironmentError` for a secret that cannot be read.

@@ -1,6 +1,6 @@
 extension Schemas {
   static let provisioningRequest = Schema.record(
-    "The world that a program asks for; every member may be left out.",
+    "The environment to provision. All members are optional.",
     [
       .optional("name", .line(0...200), "What a person calls it, such as the test's name."),
       .optional("mode", mode, "What becomes of requests; once where it is left out."),
@@ -55,7 +55,7 @@ extension Schemas {
         "The maximum size in bytes of a decoded body (default: 1 GiB). A larger body is kept as sent."
       ),
       .optional("command", .line(1...4096), "What a person types to run the same again, for messages."),
-      .optional("caller", .word("command", "test", "api"), "Who asks: messages give advice in his words."),
+      .optional("caller", .word("command", "test", "api"), "The kind of client; advice in messages uses its terms."),
     ])
 
   static let upstreamAccess = Schema.record(
@@ -107,7 +107,7 @@ extension Schemas {
             of: .record([
               .required("text", .text(.any, 1...65_536), "The secret of HS256, HS384, HS512; or a private key as PEM."),
               .optional("kid", .line(1...4096), "Only for tokens that name this key."),
-            ]), atMost: 100), "Keys by which tokens are signed anew.")
+            ]), atMost: 100), "Keys that sign moved tokens.")
       ])
 
   /// Members that are lists of rules, with what each is for.
@@ -138,7 +138,7 @@ extension Schemas {
       .optional(
         "expiresAfterDays", .number(0.01...36_525), "Days after which a recording that is replayed has expired."),
       .optional("expired", severity, "What then; fail where it is left out."),
-      .optional("recordsAnewAfterDays", .number(0.01...36_525), "Days after which mode once records anew."),
+      .optional("recordsAnewAfterDays", .number(0.01...36_525), "Days after which mode once re-records."),
       .optional("unused", severity, "What about interactions that a replay has not used; warn where it is left out."),
     ])
 
