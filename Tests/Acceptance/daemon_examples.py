@@ -75,7 +75,7 @@ with support.folder() as folder:
         checks.that(ended.returncode != 0, f"{name} fails when it asks for what is not recorded", ended.stdout)
         checks.that("/ip" in ended.stdout + ended.stderr, f"{name} reports what was not recorded", ended.stdout + ended.stderr)
     listed = run(["diorama", "env", "list"], home, folder)
-    checks.that(listed.stdout == "there is no environment\n", "nothing stays behind", listed.stdout + listed.stderr)
+    checks.that(listed.stdout == "no environments\n", "nothing stays behind", listed.stdout + listed.stderr)
     stopped = run(["diorama", "serve", "--stop"], home, folder)
     checks.that(stopped.returncode == 0, "the daemon that was started on demand stops on request", stopped.stderr)
 checks.end()
