@@ -95,7 +95,7 @@ struct AgeTests {
         $0.isContinuousIntegration = isContinuousIntegration
       }
       #expect(environment.mode == .replay)
-      #expect(environment.notes.contains { $0.contains("more than 30 days; record it anew: ") })
+      #expect(environment.notes.contains { $0.contains("more than 30 days; re-record it: ") })
       #expect(try await environment.get("/a").text == "/a: 0")
       _ = await environment.end()
     }
