@@ -3,12 +3,11 @@ import LaunchContract
 
 /// Compares a body with the recorded one.
 enum BodyComparison {
-  /// Returns the changes: by field for structured bodies, otherwise a single change for the whole body.
-  ///
   /// - Parameters:
   ///   - recorded: the recorded body.
   ///   - live: the other body.
   ///   - known: the combined shape of all recordings of this kind, for JSON bodies.
+  /// - Returns: the changes, by field for structured bodies; otherwise a single change for the whole body.
   static func changes(recorded: BodySide, live: BodySide, known: JSONShape?) -> Changes {
     guard recorded.bytes != live.bytes else { return Changes() }
     switch (recorded.shape, live.shape) {

@@ -83,7 +83,7 @@ extension ForeignCassette {
         if line.starts(with: "http_interactions:".utf8) { return .vcr }
         if line.starts(with: "interactions:".utf8) { return .vcrpy }
       }
-      // vcrpy sorts its keys, so `interactions` need not be at the beginning of a line near the top.
+      // The key may also come later or be written in another way, such as in quotation marks.
       if bytes.count > 1000, let root = try? YAMLReader.parse(bytes, name: name) {
         if root["http_interactions"] != nil { return .vcr }
         if root["interactions"] != nil { return .vcrpy }

@@ -3,7 +3,7 @@ package import HTTPMessages
 
 /// The requests to send to the backends to check whether a recording is still valid, and those that are not sent.
 package struct LiveQuestions {
-  /// One request, for all interactions that recorded it.
+  /// One request for all interactions that recorded it.
   package struct Question: Sendable {
     /// The indices of the interactions, in order.
     package var interactions: [Int]
