@@ -60,7 +60,7 @@ final class TokenShift: Sendable {
     var end = index
     while end < text.count, Self.isInToken(text[end]) || text[end] == UInt8(ascii: ".") {
       if text[end] == UInt8(ascii: ".") {
-        // A fourth part means that the token is encrypted. A dot after the third part otherwise ends a sentence.
+        // More parts mean that the token is encrypted (RFC 7516); otherwise a dot after the third part ends a sentence.
         if dots.count == 2 { break }
         dots.append(end)
       }

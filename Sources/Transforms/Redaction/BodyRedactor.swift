@@ -6,7 +6,6 @@ package import Cassettes
 /// First it redacts the known secrets in any encoding, then the values that rules select by the structure of the body
 /// (JSON, urlencoded, multipart), then the matches of patterns. The result does not depend on how the body is split
 /// into chunks.
-/// then what patterns find. The result is the same for the same body.
 package struct BodyRedactor {
   private enum Structure {
     case none

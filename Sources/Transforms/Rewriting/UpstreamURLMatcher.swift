@@ -43,8 +43,8 @@ package struct UpstreamURLMatcher: Sendable {
   let candidates: [Candidate]
   /// For each authority, a part that is the same in every spelling.
   let words: [AddressWord]
-  /// Whether a reference without a scheme may be `https`: the schemes of the current upstream and of its former
-  /// origins. Empty if such references need no change.
+  /// The possible schemes of a reference without one, as `isSecure` values: those of the current upstream and of its
+  /// former origins. Empty if such references need no change.
   private let referencesMayBeSecure: [Bool]
 
   init(map: AddressMap, upstream current: Int, form: AddressMap.Form, onlyOrigins: Bool = false) {

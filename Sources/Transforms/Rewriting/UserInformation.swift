@@ -46,7 +46,8 @@ enum UserInformation {
     byte == AddressByte.at || byte == AddressByte.backslash || byte == AddressByte.ampersand || belongs(byte)
   }
 
-  /// Bytes that usually end a URL in running text, such as a comma or a parenthesis, must be percent-encoded.
+  /// Whether a byte can be part of user information. Bytes that usually end a URL in running text, such as a comma or a
+  /// parenthesis, do not count; in user information they are percent-encoded.
   private static func belongs(_ byte: UInt8) -> Bool {
     if AddressByte.isAlphanumeric(byte) { return true }
     return switch byte {
