@@ -27,9 +27,9 @@ struct RedactionTests {
   @Test(
     "refuses rules that it cannot use, in one line with their place",
     arguments: [
-      (#"{"header": ["a"]}"#, 64, "$.header: there is no such rule; there are headers, query"),
-      (#"{"json": ["user"]}"#, 64, "$.json[0]: 'user' is no JSON path"), ("{", 64, "not valid JSON"),
-      (nil, 74, "No such file"),
+      (#"{"header": ["a"]}"#, 65, "header: there is no such member; did you mean 'headers'?"),
+      (#"{"json": ["user"]}"#, 64, "$.json[0]: 'user' is no JSON path"), ("{", 65, "not JSON"),
+      (nil, 66, "No such file"),
     ] as [(String?, Int32, String)])
   func refused(text: String?, status: Int32, problem: String) async throws {
     let folder = try Folder()

@@ -1,5 +1,6 @@
 import ControlAPI
 import DaemonClient
+import EnvironmentConfiguration
 import EnvironmentService
 import Foundation
 
@@ -44,13 +45,15 @@ enum EnvironmentCreate {
   }
 
   private static func request(_ options: Options, variables: [String: String]) throws -> ProvisioningRequest {
-    let world = EnvironmentOptions(options, command: command)
-    var specification = try world.specification(named: "environment", variables: variables)
-    if let name = options.value("--name") { specification.name = name }
-    let ports = try world.names("--port")
-    try world.checkVariables(ports)
+    let settings = ConfigurationOptions(options, command: command, variables: variables)
+    _ = try options.names("--port", command: command)
     let owner = try OwnerOptions(options, command: command)
-    var request = try ProvisioningRequest(specification, ports: ports)
+    var configuration = try settings.configuration()
+    configuration.name = options.value("--name") ?? (configuration.cassette == nil ? "environment" : nil)
+    // Refused here, in the words of the command, not by the daemon.
+    _ = try settings.specification(configuration)
+    var request = ProvisioningRequest(
+      configuration.forDaemon(isContinuousIntegration: settings.isContinuousIntegration))
     request.owner = owner.owner
     request.ttlSeconds = owner.seconds
     return request
@@ -65,26 +68,28 @@ enum EnvironmentCreate {
   }
 
   private static let table: [Options.Option] =
-    EnvironmentOptions.table + [
-      .init("--port", "NAME", "a free port that an app binds itself: DIORAMA_PORT_NAME"),
-      .init("--name", "TEXT", "what to call it (default: after the cassette)"),
-    ] + OwnerOptions.table + [
-      .init("--shell", nil, "print export lines for eval"), .init("--json", nil, "print all of it as JSON"),
+    ConfigurationOptions.table + [
+      .init("--name", "TEXT", "Its name in reports (default: the cassette's).", in: .basics)
+    ]
+    + OwnerOptions.table + [
+      .init("--shell", nil, "Print export lines for eval."), .init("--json", nil, "Print the whole answer as JSON."),
       DaemonAccess.option,
     ]
 
-  private static let help = """
-    usage: diorama env create [option …]
+  static let help = """
+    usage: diorama env create [OPTION …]
 
-    Makes a world in the daemon and prints its id. It ends by diorama env delete, with its owner, or when its time is over:
-    without an owner it is the process that called this command, such as the shell that runs a script. Where that ends too
-    early (timeout, xargs, a step of CI that others follow), say --owner PID, in a script --owner $$, or --ttl SECONDS.
-    A daemon is started where none runs.
+    Creates an environment in the daemon and prints its id. It ends with diorama env
+    delete, with its owner, or after its time. The default owner is the process that
+    called this command, such as the shell that runs a script. If that ends too early
+    (timeout, xargs, a CI step that others follow), give --owner PID, in a script
+    --owner $$, or --ttl SECONDS. A daemon is started if none runs.
 
-    \(Options.describe(table))
-    With --shell the calling shell, and what it starts, lives in it:
+    \(Options.describeGroups(table))
+    With --shell the calling shell, and what it starts, uses the environment:
 
-      eval "$(diorama env create --shell --cassette Cassettes/login --upstream api=https://api.example.com)"
+      eval "$(diorama env create --shell --cassette Cassettes/login \\
+        --upstream api=https://api.example.com)"
       ./login-test && diorama env delete
 
     """

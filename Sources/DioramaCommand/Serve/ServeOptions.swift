@@ -7,7 +7,7 @@ struct ServeOptions {
   static let command = "serve"
 
   static let table: [Options.Option] = [
-    .init("--config", "FILE", "JSON, as Config/diorama.json; the other options outrank it"),
+    .init("--config", "FILE", "JSON, as Config/daemon.json; the other options outrank it"),
     .init(
       "--state", "DIR",
       "where its state is and it is found (default: $DIORAMA_HOME, else\n$XDG_RUNTIME_DIR/diorama, else ~/.local/state/diorama)"

@@ -1,3 +1,4 @@
+import EnvironmentConfiguration
 import LaunchContract
 
 /// What the caller typed cannot be understood (exit status 64).
@@ -30,11 +31,19 @@ struct Options {
     /// What stands for the value in the help; nil for a switch.
     let value: String?
     let help: String
+    /// The part of a long help in which it stands.
+    var group = CommandOption.Group.output
 
-    init(_ name: String, _ value: String? = nil, _ help: String) {
+    init(_ name: String, _ value: String? = nil, _ help: String, in group: CommandOption.Group = .output) {
       self.name = name
       self.value = value
       self.help = help
+      self.group = group
+    }
+
+    /// The option of a setting.
+    init(_ option: CommandOption, help: String) {
+      self.init(option.name, option.metavariable, help, in: option.group)
     }
   }
 
@@ -95,18 +104,69 @@ struct Options {
   /// All values of an option that may be repeated.
   func all(_ name: String) -> [String] { values[name] ?? [] }
 
-  /// The lines of a help text about the options.
+  /// The lines of a help text about the options, at most 80 columns wide.
   static func describe(_ table: [Option]) -> String {
     let lefts = table.map { $0.name + ($0.value.map { " \($0)" } ?? "") }
-    let width = min(lefts.map(\.count).max() ?? 0, 30)
+    let width = min(lefts.map(\.count).max() ?? 0, 22)
+    let indentation = String(repeating: " ", count: width + 4)
     return zip(lefts, table).map { left, option in
       let padding =
-        left.count > width
-        ? "\n" + String(repeating: " ", count: width + 4) : String(repeating: " ", count: width - left.count + 2)
-      let indented = option.help.split(separator: "\n", omittingEmptySubsequences: false)
-        .joined(separator: "\n" + String(repeating: " ", count: width + 4))
-      return "  \(left)\(padding)\(indented)\n"
+        left.count > width ? "\n\(indentation)" : String(repeating: " ", count: width - left.count + 2)
+      let lines = option.help.split(separator: "\n", omittingEmptySubsequences: false)
+        .flatMap { wrapped(String($0), to: 80 - indentation.count) }
+      return "  \(left)\(padding)\(lines.joined(separator: "\n\(indentation)"))\n"
     }.joined()
+  }
+
+  /// The same in groups, each under its title.
+  static func describeGroups(_ table: [Option]) -> String {
+    CommandOption.Group.allCases.compactMap { group in
+      let options = table.filter { $0.group == group }
+      return options.isEmpty ? nil : "\(group.rawValue):\n\(describe(options))"
+    }.joined(separator: "\n")
+  }
+
+  /// Lines of a text, broken at spaces; a line that is a row of a list continues under its second column.
+  private static func wrapped(_ text: String, to width: Int) -> [String] {
+    guard text.count > width else { return [text] }
+    let column = text.firstRange(of: "  ").map { range in
+      text.distance(from: text.startIndex, to: text[range.lowerBound...].firstIndex { $0 != " " } ?? text.startIndex)
+    }
+    let indentation = String(repeating: " ", count: column ?? 0)
+    var lines: [String] = []
+    var line = ""
+    for word in text.split(separator: " ", omittingEmptySubsequences: false) {
+      if !line.isEmpty, line.count + 1 + word.count > width {
+        lines.append(line)
+        line = indentation + word
+      } else {
+        line += lines.isEmpty && line.isEmpty ? String(word) : " \(word)"
+      }
+    }
+    return lines + [line]
+  }
+}
+
+extension Options {
+  /// The names that a repeatable option gives to ports.
+  func names(_ option: String, command: String) throws(UsageError) -> [String] {
+    let names = all(option)
+    for (index, name) in names.enumerated() {
+      guard !name.isEmpty else { throw UsageError("\(option) needs a name", command: command) }
+      guard !names[..<index].contains(name) else {
+        throw UsageError("\(option) \(name) is given twice", command: command)
+      }
+    }
+    return names
+  }
+
+  /// A number of seconds, which may have a fraction.
+  func seconds(_ option: String, upTo most: Double, command: String) throws(UsageError) -> Double? {
+    guard let text = value(option) else { return nil }
+    guard let seconds = Double(text), seconds > 0, seconds <= most else {
+      throw UsageError("\(option) takes seconds, such as 30 or 0.5, not '\(text)'", command: command)
+    }
+    return seconds
   }
 }
 

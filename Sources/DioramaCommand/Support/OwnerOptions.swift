@@ -7,16 +7,16 @@ struct OwnerOptions {
   static let table: [Options.Option] = [
     .init(
       "--owner", "PID",
-      "held until this process has ended (default: the one that calls this command,\nfor $(…) the shell; behind a wrapper such as timeout, say --owner $$)"
+      "Held until this process ends (default: the caller of this command; behind a wrapper such as timeout, give --owner $$)."
     ),
-    .init("--ttl", "SECONDS", "held for so long instead"),
+    .init("--ttl", "SECONDS", "Held for this long instead."),
   ]
 
   var owner: Owner?
   var seconds: Double?
 
   init(_ options: Options, command: String) throws(UsageError) {
-    seconds = try EnvironmentOptions(options, command: command).seconds("--ttl", upTo: 1e9)
+    seconds = try options.seconds("--ttl", upTo: 1e9, command: command)
     guard let text = options.value("--owner") else {
       owner = seconds == nil ? Owner(pid: CallingProcess.pid) : nil
       return

@@ -1,6 +1,7 @@
 import ControlAPI
 import DaemonClient
 import Diorama
+import EnvironmentConfiguration
 import EnvironmentService
 import Foundation
 import HTTPMessages
@@ -27,14 +28,14 @@ struct DaemonBackend: EnvironmentBackend {
   /// Provisions it.
   ///
   /// - Parameters:
-  ///   - specification: the environment.
-  ///   - ports: names of free ports.
+  ///   - configuration: the environment.
+  ///   - credentials: what the app's store holds, which the daemon does not hand out.
   ///   - home: the daemon's state folder; one is started where none runs.
   /// - Throws: an `EnvironmentError`.
   init(
-    _ specification: EnvironmentSpecification, ports: [String], home: DaemonHome
+    _ configuration: EnvironmentConfiguration, credentials: LaunchContract.Credentials?, home: DaemonHome
   ) async throws(EnvironmentError) {
-    var request = try ProvisioningRequest(specification, ports: ports)
+    var request = ProvisioningRequest(configuration)
     request.owner = Owner(pid: ProcessInfo.processInfo.processIdentifier)
     let (client, environment) = try await SharedDaemons.provision(request, home: home)
     self.client = client
@@ -43,7 +44,7 @@ struct DaemonBackend: EnvironmentBackend {
     endpoints = environment.endpoints
     self.ports = environment.ports
     notes = environment.notes
-    credentials = specification.contractCredentials
+    self.credentials = credentials
     seen = Guarded(try Self.seen(environment, credentials))
   }
 
@@ -102,7 +103,7 @@ struct DaemonBackend: EnvironmentBackend {
     if !change.values.isEmpty { patch.values = change.values.mapValues { $0 ?? .null } }
     patch.mode = change.mode?.rawValue
     if let clock = change.clock {
-      patch.clock = ControlAPI.ClockSettings(
+      patch.clock = EnvironmentConfiguration.Clock(
         kind: clock.kind?.rawValue, start: clock.start.map(RFC3339.formatExactly), rate: clock.rate,
         timeZone: clock.timeZone, locale: clock.locale)
     }

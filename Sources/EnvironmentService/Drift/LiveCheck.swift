@@ -1,5 +1,5 @@
 package import Cassettes
-package import ControlAPI
+package import EnvironmentConfiguration
 import HTTPClient
 import HTTPMessages
 import LaunchContract

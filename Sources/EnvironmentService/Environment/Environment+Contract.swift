@@ -1,3 +1,4 @@
+import EnvironmentConfiguration
 import Cassettes
 import Foundation
 import HTTPMessages
@@ -48,15 +49,7 @@ extension Environment {
   }
 
   /// Upper case, every character outside A-Z0-9 as `_`.
-  package static func variableName(_ name: String) -> String {
-    String(
-      name.uppercased().unicodeScalars.map { scalar in
-        switch scalar {
-        case "A"..."Z", "0"..."9": Character(scalar)
-        default: "_"
-        }
-      })
-  }
+  package static func variableName(_ name: String) -> String { EnvironmentConfiguration.variableName(name) }
 
   /// Where a proxy is set, an app that honours it would ask it for the endpoints too.
   package static func proxyExceptions(_ inherited: [String: String]) -> [String: String] {

@@ -1,5 +1,6 @@
 import Cassettes
 import Diorama
+import EnvironmentConfiguration
 package import Foundation
 import Dispatch
 import HTTPMessages

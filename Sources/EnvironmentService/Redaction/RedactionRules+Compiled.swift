@@ -1,5 +1,5 @@
 import Cassettes
-package import ControlAPI
+package import EnvironmentConfiguration
 import LaunchContract
 
 /// Rules, ready to be used.

@@ -1,5 +1,5 @@
 import Cassettes
-import ControlAPI
+import EnvironmentConfiguration
 import Foundation
 import HTTPMessages
 import LaunchContract

@@ -1,5 +1,5 @@
 import Cassettes
-import ControlAPI
+import EnvironmentConfiguration
 import LaunchContract
 
 extension ShiftRules {

@@ -1,3 +1,4 @@
+import EnvironmentConfiguration
 import HTTPMessages
 import LaunchContract
 import Testing
@@ -6,16 +7,25 @@ import Testing
 
 @Suite("A schema")
 struct SchemaTests {
+  private static let modes = "once, replay, record, extend, proxy, mock"
+  private static let names = (EnvironmentConfiguration.members.map(\.name) + ["owner", "ttlSeconds"])
+    .joined(separator: ", ")
+
   @Test(
     "says of what does not fit which member it is, and what is wrong with it",
     arguments: [
       (#"[]"#, "it is an array, not an object"),
-      (#"{"togles": {}}"#, "togles: there is no such member; the nearest are toggles, rules, caller"),
-      (#"{"mode": "live"}"#, "mode: it is none of proxy, record, extend, replay, once, mock"),
-      (#"{"order": "any"}"#, "order: it is none of strict, request, state, free"),
+      (#"{"togles": {}}"#, "togles: there is no such member; did you mean 'toggles'? The members are \(Self.names)"),
+      (#"{"mode": "live"}"#, "mode: 'live' is not valid; choose from once, replay, record, extend, proxy, mock"),
+      (#"{"mode": "recrd"}"#, "mode: 'recrd' is not valid; did you mean 'record'? Choose from \(Self.modes)"),
       (
-        #"{"rules": {"rules": [{"ignore": {"jsn": []}}]}}"#,
-        "rules.rules.0.ignore.jsn: there is no such member; the nearest are json, form, query"
+        #"{"matching": {"order": "any"}}"#,
+        "matching.order: 'any' is not valid; choose from strict, request, state, free"
+      ),
+      (
+        #"{"matching": {"rules": [{"ignore": {"jsn": []}}]}}"#,
+        "matching.rules[0].ignore.jsn: there is no such member; did you mean 'json'? "
+          + "The members are headers, query, json, form, pattern"
       ),
       (#"{"seed": null}"#, "seed: it is null, not a string"),
       (#"{"seed": "a", "seed": "b"}"#, "seed: the member is there twice"),
@@ -23,9 +33,9 @@ struct SchemaTests {
       (#"{"owner": {"pid": 1.5}}"#, "owner.pid: it is a number, not a whole number of 64 bits"),
       (#"{"owner": {"pid": 0}}"#, "owner.pid: 0 is not from 1 to 4194304"),
       (#"{"clock": {"rate": 0}}"#, "clock.rate: 0.0 is not from 1e-06 to 1000000.0"),
-      (#"{"clock": {"start": "now"}}"#, "clock.start: it is not an instant such as 2018-10-08T09:00:00Z"),
+      (#"{"clock": {"start": "now"}}"#, "clock.start: 'now' is not an instant such as 2018-10-08T09:00:00Z"),
       (#"{"ttlSeconds": 0}"#, "ttlSeconds: 0.0 is not from 0.1 to 2592000.0"),
-      (#"{"ports": ["a", ""]}"#, "ports.1: it is empty"),
+      (#"{"ports": ["a", ""]}"#, "ports[1]: it is empty"),
       (
         #"{"cassette": "a/b"}"#, "cassette: it is not an absolute path without '..', such as /home/me/Cassettes/booking"
       ),
@@ -44,11 +54,11 @@ struct SchemaTests {
       (#"{"upstreams": {"a": "ftp://some"}}"#, "upstreams.a: it is not an origin such as https://api.example.com"),
       (
         #"{"credentials": [{"service": "s", "account": "a"}]}"#,
-        "credentials.0: exactly one of secret and text belongs here, not none"
+        "credentials[0]: exactly one of secret and text belongs here, not none"
       ),
       (
         #"{"credentials": [{"service": "s", "account": "a", "secret": "hunter2"}]}"#,
-        "credentials.0.secret: it is not base64 with its padding"
+        "credentials[0].secret: it is not base64 with its padding"
       ),
     ])
   func problem(json: String, problem: String) throws {
@@ -60,9 +70,11 @@ struct SchemaTests {
     "takes what fits",
     arguments: [
       #"{}"#, #"{"toggles": {"a": null, "b": [{"c": 1e300}]}, "clock": {"start": "2018-10-08T10:00:00.25+01:00"}}"#,
-      #"{"redact": {"headers": ["X-S"], "json": ["$..pin"], "keep": {"credentials": ["s/a"]}}}"#, #"{"redact": {}}"#,
-      #"{"credentials": [{"service": "s", "account": "a", "secret": "aGk="}], "ttlSeconds": 0.5, "playsUniquely": true, "streams": "scaled:2.5"}"#,
-      #"{"rules": {"rules": [{"path": "/a/**", "ignore": {"json": ["$.t"]}, "compare": {"body": "xml"}}]}, "order": "state"}"#,
+      #"{"redaction": {"headers": ["X-S"], "json": ["$..pin"], "keep": {"credentials": ["s/a"]}}}"#,
+      #"{"redaction": {}}"#,
+      #"{"credentials": [{"service": "s", "account": "a", "secret": "aGk="}], "ttlSeconds": 0.5, "matching": {"playsUniquely": true}, "streams": "scaled:2.5"}"#,
+      #"{"matching": {"rules": [{"path": "/a/**", "ignore": {"json": ["$.t"]}, "compare": {"body": "xml"}}], "order": "state"}}"#,
+      #"{"upstreams": {"api": {"url": "https://dev.api1.com", "ca": "/ca.pem", "headers": {"X-Key": "k"}}}}"#,
       #"{"cassette": "/a/..b/c..", "upstreams": {"api": "https://dev.api1.com"}, "owner": {"pid": 10.0}}"#,
     ])
   func fits(json: String) throws {

@@ -1,5 +1,6 @@
 import Cassettes
 import ControlAPI
+import EnvironmentConfiguration
 import Foundation
 import HTTPMessages
 import HTTPServer

@@ -1,4 +1,4 @@
-import ControlAPI
+import EnvironmentConfiguration
 import Foundation
 import LaunchContract
 import Testing
@@ -21,12 +21,15 @@ struct RedactionRulesTests {
   @Test(
     "that are none are refused, with their place and what there is",
     arguments: [
-      (#"{"header": ["a"]}"#, "$.header: there is no such rule; there are headers, query, json, form, patterns, keep"),
-      (#"{"keep": {"query": []}}"#, "$.keep.query: there is no such rule; there are headers, credentials"),
-      (#"{"json": "$.a"}"#, "$.json: it is a string, not "),
-      (#"{"json": [1]}"#, "$.json.0: it is a whole number, not a string"),
-      (#"{"json": ["$.a"], "json": ["$.b"]}"#, "'json' is there twice; put both into one"),
-      ("{", "not valid JSON"), ("[]", "it is an array"),
+      (
+        #"{"header": ["a"]}"#,
+        "header: there is no such member; did you mean 'headers'? The members are headers, query, json, form"
+      ),
+      (#"{"keep": {"query": []}}"#, "keep.query: there is no such member; the members are headers, credentials"),
+      (#"{"json": "$.a"}"#, "json: it is a string, not an array"),
+      (#"{"json": [1]}"#, "json[0]: it is a number, not a string"),
+      (#"{"json": ["$.a"], "json": ["$.b"]}"#, "json: the member is there twice"),
+      ("{", "not JSON"), ("[]", "it is an array"), (#"{"headers": [""]}"#, "headers[0]: it is empty"),
     ])
   func unknown(text: String, problem: String) {
     let error = #expect(throws: ContractError.self) { try RedactionRules(decoding: Data(text.utf8)) }
@@ -44,7 +47,6 @@ struct RedactionRulesTests {
       (#"{"json": ["$.a", "b"]}"#, "$.json[1]: 'b' is no JSON path"),
       (#"{"patterns": ["("]}"#, "$.patterns[0]: '(' is no regular"),
       (#"{"patterns": ["a*"]}"#, "$.patterns[0]: it also finds nothing"),
-      (#"{"headers": [""]}"#, "$.headers[0]: it is empty"),
       (#"{"keep": {"headers": ["Accept"]}}"#, "$.keep.headers[0]: 'Accept' is not redacted by default"),
     ])
   func unusable(text: String, problem: String) throws {
@@ -69,18 +71,16 @@ struct RedactionRulesTests {
     #expect(try specification.redactor(token: "t").rules.headers == ["x-a", "x-b", "x-c"])
     try #"{"heads": []}"#.write(toFile: "\(folder)/redact.json", atomically: false, encoding: .utf8)
     let error = #expect(throws: EnvironmentError.self) { try specification.redactor(token: "t") }
-    #expect(error?.message.contains("\(folder)/redact.json: $.heads: there is no such rule") == true)
+    #expect(error?.message.contains("\(folder)/redact.json: heads: there is no such member") == true)
   }
 
-  @Test("come over the control API and go back into it")
+  @Test("are part of a configuration")
   func request() throws {
-    var request = ProvisioningRequest()
-    request.redact = try RedactionRules(decoding: Data(#"{"query": ["token"]}"#.utf8))
-    let specification = try EnvironmentSpecification(request)
-    #expect(specification.redaction.query == ["token"])
-    #expect(try ProvisioningRequest(specification).redact == request.redact)
-    request.redact?.json = ["x"]
-    let error = #expect(throws: EnvironmentError.self) { try EnvironmentSpecification(request) }
-    #expect(error?.message.hasPrefix("redact: $.json[0]: ") == true)
+    var configuration = EnvironmentConfiguration()
+    configuration.redaction = try RedactionRules(decoding: Data(#"{"query": ["token"]}"#.utf8))
+    #expect(try EnvironmentSpecification(configuration).redaction.query == ["token"])
+    configuration.redaction?.json = ["x"]
+    let error = #expect(throws: EnvironmentError.self) { try EnvironmentSpecification(configuration) }
+    #expect(error?.message.hasPrefix("redaction: $.json[0]: ") == true)
   }
 }

@@ -1,3 +1,5 @@
+import EnvironmentConfiguration
+
 extension Schemas {
   static let health = Schema.record(
     "That the daemon is there.",

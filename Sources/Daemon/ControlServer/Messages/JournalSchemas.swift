@@ -1,3 +1,5 @@
+import EnvironmentConfiguration
+
 extension Schemas {
   static let journalPage = Schema.record(
     "Entries in order.",

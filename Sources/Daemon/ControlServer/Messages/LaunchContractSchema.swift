@@ -1,3 +1,5 @@
+import EnvironmentConfiguration
+
 extension Schemas {
   /// `INTERFACE.md`, "Launch contract"; secrets are never in an answer.
   static let launchContract = Schema.record(

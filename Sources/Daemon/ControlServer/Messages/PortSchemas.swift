@@ -1,3 +1,5 @@
+import EnvironmentConfiguration
+
 extension Schemas {
   static let portsRequest = Schema.record(
     "What ports are wanted.",

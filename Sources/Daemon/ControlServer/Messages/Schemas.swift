@@ -1,3 +1,4 @@
+import EnvironmentConfiguration
 import LaunchContract
 
 /// The schemas that have a name: every message of the control API.
@@ -5,10 +6,10 @@ enum Schemas {
   /// By their names in the document, in which each refers to others.
   static let all: [String: Schema] = [
     "Health": health, "Problem": problem,
-    "ProvisioningRequest": provisioningRequest, "MatchingRules": matchingRules, "MatchingRule": matchingRule,
-    "RedactionRules": redactionRules, "ShiftRules": shiftRules, "ClockSettings": clockSettings,
-    "Credential": credential, "PolicySettings": policySettings, "UpstreamAccess": upstreamAccess,
-    "CredentialFault": credentialFault, "Owner": owner,
+    "ProvisioningRequest": provisioningRequest, "ClockSettings": EnvironmentConfiguration.clockSettings,
+    "MatchingRules": EnvironmentConfiguration.matchingRules.accepting(.api),
+    "MatchingRule": EnvironmentConfiguration.rule,
+    "CredentialFault": EnvironmentConfiguration.credentialFault, "Owner": owner,
     "ProvisionedEnvironment": provisionedEnvironment, "EnvironmentList": environmentList, "Contract": contract,
     "LaunchContract": launchContract,
     "EnvironmentPatch": environmentPatch, "Revision": revision,
@@ -23,14 +24,6 @@ enum Schemas {
 
   /// What one request may ask for.
   enum Limits {
-    /// Upstreams and ports of an environment, each of which is a port of the pool.
-    static let things = 64
-    /// Credentials, and troubles of their store.
-    static let credentials = 1000
-    /// Toggles, defaults, values: lines in a document.
-    static let settings = 10_000
-    /// Characters of a secret in base64: 64 KiB.
-    static let secret = 87_384
     /// Ports in one request.
     static let ports = 1000
     /// Thirty days, in seconds.
@@ -41,14 +34,30 @@ enum Schemas {
     static let processID = 4_194_304
   }
 
-  static let settings = Schema.map(TextRule(.line, count: 1...1000), to: .anything, atMost: Limits.settings)
+  static let settings = EnvironmentConfiguration.named
   static let port = Schema.integer(1...65_535)
-  static let mode = Schema.word("proxy", "record", "extend", "replay", "once", "mock")
+  static let mode = EnvironmentConfiguration.modes
+  static let clockKind = EnvironmentConfiguration.clockKind
   static let timeout = Schema.number(0...Limits.wait)
   static let timeToLive = Schema.number(0.1...Limits.timeToLive)
   static let identifier = Schema.text(.identifier, 1...100)
 
+  /// The configuration, and how long the environment lives.
+  static let provisioningRequest = Schema.record(
+    "The environment that a program asks for; every member may be left out.",
+    EnvironmentConfiguration.members + [
+      .optional("owner", .reference("Owner"), "The environment ends when this process does."),
+      .optional(
+        "ttlSeconds", timeToLive, "The environment ends after this many seconds; 3600 where no owner is given."),
+    ]
+  ).accepting(.api)
+
   private static let owner = Schema.record(
-    "A process, by its id; the daemon looks up when it started, since ids recur.",
+    "A process, by its id; the daemon looks up when it started, because ids are reused.",
     [.required("pid", .integer(1...Limits.processID))])
+}
+
+extension Schema {
+  /// A schema of ``Schemas``, by its name.
+  static func reference(_ name: String) -> Schema { .named(name) { Schemas.named(name) } }
 }

@@ -1,3 +1,4 @@
+import EnvironmentConfiguration
 import LaunchContract
 
 extension Schemas {

@@ -1,3 +1,4 @@
+import EnvironmentConfiguration
 import LaunchContract
 
 /// `/openapi.json`: the table of routes, as OpenAPI 3.1 says it.

@@ -1,3 +1,4 @@
+import EnvironmentConfiguration
 import Foundation
 
 /// The folders in which cassettes may lie.

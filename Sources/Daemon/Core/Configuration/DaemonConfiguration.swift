@@ -1,7 +1,8 @@
+import EnvironmentConfiguration
 import Foundation
 import LaunchContract
 
-/// How a daemon is to be: the members of `Config/diorama.json`, each with its default.
+/// How a daemon is to be: the members of `Config/daemon.json`, each with its default.
 ///
 /// ```swift
 /// var configuration = try DaemonConfiguration(path: "/etc/diorama.json")

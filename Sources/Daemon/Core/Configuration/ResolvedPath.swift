@@ -1,3 +1,4 @@
+import EnvironmentConfiguration
 import Foundation
 
 /// A path without links: as much of it as is there is resolved, the rest follows as it is.
@@ -42,16 +43,4 @@ package struct ResolvedPath: Sendable, Hashable {
     let root = folder.text == "/" ? "/" : folder.text + "/"
     return text.utf8.starts(with: root.utf8)
   }
-}
-
-// As the system reads a path, which is by bytes: to a `Character` a slash before an accent is another slash.
-extension String {
-  /// What stands between slashes.
-  var pathSegments: [Substring] { utf8.split(separator: UInt8(ascii: "/")).map { Substring($0) } }
-
-  /// Whether it begins at the root.
-  var isAbsolutePath: Bool { utf8.first == UInt8(ascii: "/") }
-
-  /// Whether a part of it leads up.
-  var leadsUp: Bool { pathSegments.contains("..") }
 }

@@ -1,3 +1,4 @@
+import EnvironmentConfiguration
 import LaunchContract
 
 /// Holds values against an OpenAPI document as it is served, by the words of JSON Schema that it uses.

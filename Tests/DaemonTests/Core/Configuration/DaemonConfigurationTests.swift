@@ -15,9 +15,9 @@ struct DaemonConfigurationTests {
     return try DaemonConfiguration(path: path.path)
   }
 
-  @Test("has the defaults that Config/diorama.json says")
+  @Test("has the defaults that Config/daemon.json says")
   func defaults() throws {
-    let file = try DaemonConfiguration(path: Self.folder.appendingPathComponent("diorama.json").path)
+    let file = try DaemonConfiguration(path: Self.folder.appendingPathComponent("daemon.json").path)
     #expect(file == DaemonConfiguration())
   }
 
@@ -38,8 +38,8 @@ struct DaemonConfigurationTests {
         }
       }
     }
-    let file = try object("diorama.json")
-    try compare(file, try #require(try object("diorama.schema.json")["properties"] as? [String: Any]))
+    let file = try object("daemon.json")
+    try compare(file, try #require(try object("daemon.schema.json")["properties"] as? [String: Any]))
     // What is written of it again has the same members.
     let written = try JSONSerialization.jsonObject(with: JSONEncoder().encode(DaemonConfiguration())) as? [String: Any]
     #expect(Set(file.keys).subtracting(["$schema"]) == Set(try #require(written).keys))

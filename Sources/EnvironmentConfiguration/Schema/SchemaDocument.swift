@@ -1,8 +1,8 @@
-import LaunchContract
+package import LaunchContract
 
 extension Schema {
   /// The schema as it stands in the OpenAPI document.
-  var document: ContractValue { .object(members) }
+  package var document: ContractValue { .object(members) }
 
   private var members: [String: ContractValue] {
     switch self {
@@ -25,7 +25,8 @@ extension Schema {
       if rule.most != Int.max { members["maxProperties"] = .int(rule.most) }
       return members
     case .object(let rule): return rule.document
-    case .reference(let name): return ["$ref": .string("#/components/schemas/\(name)")]
+    case .named(let name, _): return ["$ref": .string("#/components/schemas/\(name)")]
+    case .shorthand(let text, let rule): return ["anyOf": [.object(text.members), .object(rule.document)]]
     case .nullable(let schema): return ["anyOf": [schema.document, ["type": "null"]]]
     }
   }
@@ -71,10 +72,10 @@ extension TextRule {
   }
 
   /// What ``problem(with:)`` does, as a regular expression of ECMA-262; nil where another word says it.
-  var pattern: String? {
+  package var pattern: String? {
     switch form {
     case .any, .word, .instant: nil
-    case .line: "^[^\\u0000-\\u001F\\u007F-\\u009F]*$"
+    case .line, .path: "^[^\\u0000-\\u001F\\u007F-\\u009F]*$"
     case .base64: "^([A-Za-z0-9+/]{4})*([A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$"
     case .absolutePath: "^(/(?!\\.\\.(/|$))[^/\\u0000-\\u001F\\u007F-\\u009F]*)+$"
     case .origin: "^[Hh][Tt][Tt][Pp][Ss]?://[!-~]+$"

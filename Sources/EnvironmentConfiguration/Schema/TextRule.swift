@@ -2,9 +2,9 @@ import Foundation
 import LaunchContract
 
 /// What a text has to look like, and how long it may be.
-struct TextRule: Sendable {
+package struct TextRule: Sendable {
   /// The kinds of text that the control API has.
-  enum Form: Sendable, Equatable {
+  package enum Form: Sendable, Equatable {
     /// Anything.
     case any
     /// One of these.
@@ -15,6 +15,8 @@ struct TextRule: Sendable {
     case instant
     /// Bytes in base64, with padding.
     case base64
+    /// A path, from the caller's folder where it is relative.
+    case path
     /// A path from the root, without `..`, that stays on one line.
     case absolutePath
     /// `http://` or `https://` and a host, perhaps a port.
@@ -23,19 +25,23 @@ struct TextRule: Sendable {
     case identifier
   }
 
-  let form: Form
+  package let form: Form
   /// In Unicode scalars, as JSON Schema counts.
-  let count: ClosedRange<Int>
+  package let count: ClosedRange<Int>
 
-  init(_ form: Form, count: ClosedRange<Int>) {
+  package init(_ form: Form, count: ClosedRange<Int>) {
     self.form = form
     self.count = count
   }
 
   /// What is wrong with a text, without showing it: it may be a secret.
-  func problem(with text: String) -> String? {
+  package func problem(with text: String) -> String? {
     if case .word(let words) = form {
-      return words.contains(text) ? nil : "it is none of \(words.joined(separator: ", "))"
+      guard !words.contains(text) else { return nil }
+      let name = String(text.prefix(60))
+      return "'\(name)' is not valid; "
+        + (EditDistance.likely(name, among: words).map { "did you mean '\($0)'? Choose" } ?? "choose")
+        + " from \(words.joined(separator: ", "))"
     }
     let length = text.unicodeScalars.count
     guard count ~= length else {
@@ -43,7 +49,9 @@ struct TextRule: Sendable {
         ? (length == 0 ? "it is empty" : "it has \(length) characters, and \(count.lowerBound) are the fewest")
         : "it has \(length) characters, and \(count.upperBound) are the most"
     }
-    return fits(text) ? nil : "it is not \(name)"
+    guard !fits(text) else { return nil }
+    // Other texts may be secrets.
+    return (form == .instant ? "'\(text)'" : "it") + " is not \(name)"
   }
 
   private func fits(_ text: String) -> Bool {
@@ -51,7 +59,7 @@ struct TextRule: Sendable {
     return switch form {
     case .any: true
     case .word(let words): words.contains(text)
-    case .line: !Self.hasControl(text)
+    case .line, .path: !Self.hasControl(text)
     case .instant: RFC3339.parse(text) != nil
     case .base64: Self.isBase64(bytes)
     case .absolutePath:
@@ -66,7 +74,7 @@ struct TextRule: Sendable {
     switch form {
     case .any: "a text"
     case .word: "one of the words"
-    case .line: "a text without control characters"
+    case .line, .path: "a text without control characters"
     case .instant: "an instant such as 2018-10-08T09:00:00Z"
     case .base64: "base64 with its padding"
     case .absolutePath: "an absolute path without '..', such as /home/me/Cassettes/booking"
@@ -101,4 +109,16 @@ struct TextRule: Sendable {
     let rest = text[mark.upperBound...].utf8
     return !rest.isEmpty && rest.allSatisfy { $0 > 0x20 && $0 < 0x7F }
   }
+}
+
+// As the system reads a path, which is by bytes: to a `Character` a slash before an accent is another slash.
+extension String {
+  /// What stands between slashes.
+  package var pathSegments: [Substring] { utf8.split(separator: UInt8(ascii: "/")).map { Substring($0) } }
+
+  /// Whether it begins at the root.
+  package var isAbsolutePath: Bool { utf8.first == UInt8(ascii: "/") }
+
+  /// Whether a part of it leads up.
+  package var leadsUp: Bool { pathSegments.contains("..") }
 }

@@ -1,4 +1,4 @@
-import LaunchContract
+package import LaunchContract
 
 extension Schema {
   /// What is wrong with a value, and where in it: the first thing only, in one line.
@@ -9,7 +9,7 @@ extension Schema {
   ///   - value: what was sent.
   ///   - place: the member that it stands in, such as `clock.rate`; empty for the whole.
   /// - Returns: nil where the value fits.
-  func problem(with value: JSON, at place: String = "") -> String? {
+  package func problem(with value: JSON, at place: String = "") -> String? {
     switch self {
     case .anything: return nil
     case .boolean: return value.bool == nil ? mismatch(value, at: place) : nil
@@ -28,10 +28,13 @@ extension Schema {
         return Self.at(
           place, "it has \(elements.count) elements; \(count.lowerBound) to \(count.upperBound) are allowed")
       }
-      return first(elements.enumerated()) { element.problem(with: $0.element, at: Self.inner(place, "\($0.offset)")) }
+      return first(elements.enumerated()) { element.problem(with: $0.element, at: "\(place)[\($0.offset)]") }
     case .map(let rule): return problem(with: value, rule, at: place)
     case .object(let rule): return problem(with: value, rule, at: place)
-    case .reference(let name): return Schemas.named(name).problem(with: value, at: place)
+    case .named(_, let schema): return schema().problem(with: value, at: place)
+    case .shorthand(let rule, let object):
+      if let text = value.string { return rule.problem(with: text).map { Self.at(place, $0) } }
+      return problem(with: value, object, at: place)
     case .nullable(let schema): return value == .null ? nil : schema.problem(with: value, at: place)
     }
   }
@@ -107,7 +110,8 @@ extension Schema {
     case .number: "a number"
     case .text: "a string"
     case .array: "an array"
-    case .map, .object, .reference: "an object"
+    case .map, .object, .named: "an object"
+    case .shorthand: "a string or an object"
     case .nullable(let schema): "\(schema.kind) or null"
     }
   }
@@ -116,10 +120,8 @@ extension Schema {
 extension ObjectRule {
   fileprivate func advice(on name: String) -> String {
     let names = members.map(\.name)
-    // A long name is no typing error, and comparing takes the product of both lengths.
-    let near = name.utf8.count <= 80 ? EditDistance.nearest(to: name, among: names) : []
-    return near.isEmpty
-      ? "the members are \(names.joined(separator: ", "))" : "the nearest are \(near.joined(separator: ", "))"
+    let likely = EditDistance.likely(name, among: names)
+    return (likely.map { "did you mean '\($0)'? The" } ?? "the") + " members are \(names.joined(separator: ", "))"
   }
 }
 
@@ -134,5 +136,14 @@ extension JSON {
     case .array: "an array"
     case .object: "an object"
     }
+  }
+}
+
+extension EditDistance {
+  /// The word that was probably meant; nil where none is near.
+  package static func likely(_ name: String, among words: [String]) -> String? {
+    // Comparing takes the product of both lengths, and a long name is not a typing error.
+    guard name.utf8.count <= 80 else { return nil }
+    return nearest(to: name, among: words).first { between(name, $0) <= max(2, name.count / 3) }
   }
 }
