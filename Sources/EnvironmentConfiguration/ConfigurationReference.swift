@@ -2,13 +2,13 @@ package import LaunchContract
 
 /// What is made from the table of settings for people and their editors: the JSON Schema and the reference page.
 package enum ConfigurationReference {
-  /// The JSON Schema (2020-12) of the settings as a file has them.
+  /// The JSON Schema (2020-12) of the project file.
   package static var jsonSchema: ContractValue {
     guard
-      case .object(var members) = Schema.record(EnvironmentConfiguration.members).accepting(.caller).expanded.document
+      case .object(var members) = ProjectFile.schema.expanded.document
     else { return .null }
     members["$schema"] = "https://json-schema.org/draft/2020-12/schema"
-    members["title"] = "Settings of a Diorama environment"
+    members["title"] = "Project file of Diorama (diorama.json)"
     return .object(members)
   }
 
@@ -19,8 +19,25 @@ package enum ConfigurationReference {
 
     All settings of an environment, with their limits and defaults.
 
-    A setting has one name in the control API (`POST /v1/environments`) and in files. The command has an option for it, and
+    A setting has one name in the control API (`POST /v1/environments`) and in the project file, `diorama.json`. The command has an option for it, and
     `TestEnvironment.Configuration` a parameter. A value that cannot be used is refused with the same message everywhere.
+
+    ## The project file
+
+    `diorama run`, `diorama env create` and tests read `diorama.json` in the current folder (a test: in the folder of its
+    file) or the nearest one above it, up to the root of the repository; `--config FILE` names another, `--no-config` none.
+    Options, and what a test says itself, take precedence. Relative paths start at the file's folder. Besides the settings
+    below it has:
+
+    - `cassettes`: the folder of cassettes. `diorama run` records `<folder>/<command>` there if no `--cassette` is given, and
+      a test `<folder>/<suite>/<test>`.
+    - `overrides`: settings for some cassettes, such as `{"cassettes": "booking/*", "matching": {"order": "strict"}}`; `*`
+      matches within a segment of the path, `**` anything. Named things are combined by name, redaction rules and lists are
+      added, any other setting replaces the general one. A suite's and a test's settings combine the same way.
+
+    Secrets stay out of the file: a header's value, a credential's `from` and a token's `key` are `env:VAR` or `file:PATH`.
+
+    ## Settings
 
     | setting | value | option | Swift | |
     |---|---|---|---|---|

@@ -161,6 +161,7 @@ extension EnvironmentConfiguration {
   private static let upstream = ObjectRule(
     members: [
       .optional("url", .text(.origin, 8...4096), "Its origin. Without it, the cassette's own upstream is meant."),
+      .optional("variable", .line(1...200), "A variable of the command that is set to the endpoint's URL."),
       .optional(
         "headers", byName(.text(.any, 0...65_536), atMost: 64),
         "Header fields that every request to it gets. In a project file a value may be env:VAR or file:PATH.",

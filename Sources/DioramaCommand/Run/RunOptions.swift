@@ -30,8 +30,9 @@ struct RunOptions {
     if listen.contains(where: { $0.contains(":") }) {
       throw UsageError("a name of --listen has no colon, since LISTEN_FDNAMES separates by it", command: Self.command)
     }
-    var configuration = try settings.configuration()
-    configuration.name = configuration.cassette == nil ? (command[0] as NSString).lastPathComponent : nil
+    let name = (command[0] as NSString).lastPathComponent
+    var configuration = try settings.configuration(named: (name as NSString).deletingPathExtension)
+    configuration.name = configuration.cassette == nil ? name : nil
     configuration.command = command.map(ShellWord.quoted).joined(separator: " ")
     // Both kinds of port share the variables.
     configuration.ports += listen

@@ -10,7 +10,11 @@ struct ConfigurationOptions {
   static let table: [Options.Option] =
     EnvironmentConfiguration.fields.compactMap { field in
       field.member.option.map { Options.Option($0, help: $0.help ?? field.member.note) }
-    } + [shiftDates]
+    } + [
+      shiftDates,
+      .init("--config", "FILE", "The project file (default: the nearest diorama.json).", in: .basics),
+      .init("--no-config", nil, "Read no project file.", in: .basics),
+    ]
 
   private static let shiftDates = Options.Option(
     "--shift-dates", nil,
@@ -33,11 +37,21 @@ struct ConfigurationOptions {
 
   var isContinuousIntegration: Bool { !(variables["CI"] ?? "").isEmpty }
 
-  /// What is asked for, with secrets read.
+  /// What is asked for, with secrets read: by options, else by files that they name, else by the project file.
   ///
+  /// - Parameter command: names the cassette in the project's folder where no option does; nil for none.
+  /// - Returns: the settings.
   /// - Throws: ``UsageError`` for a value that cannot be used; an `EnvironmentError` for a file that cannot be read.
-  func configuration() throws -> EnvironmentConfiguration {
+  func configuration(named command: String? = nil) throws -> EnvironmentConfiguration {
     var configuration = try given().inside(try files())
+    if let project = try project() {
+      if configuration.cassette == nil, let folder = project.cassettes, let command {
+        let mode = (configuration.mode ?? project.settings.mode).flatMap(Mode.init(rawValue:)) ?? .once
+        if mode.needsCassette { configuration.cassette = "\(folder)/\(command)" }
+      }
+      configuration = configuration.inside(
+        project.settings(for: configuration.cassette.map { CassetteLocation($0).base }))
+    }
     configuration.caller = "command"
     return try checked(configuration).readingSecrets(variables, isContinuousIntegration: isContinuousIntegration)
   }
@@ -57,6 +71,14 @@ struct ConfigurationOptions {
   private func checked(_ configuration: EnvironmentConfiguration) throws(UsageError) -> EnvironmentConfiguration {
     do throws(ContractError) { try configuration.check() } catch { throw UsageError(error.problem, command: command) }
     return configuration
+  }
+
+  /// The project file; nil where there is none.
+  private func project() throws -> ProjectFile? {
+    if options.has("--no-config") { return nil }
+    let current = FileManager.default.currentDirectoryPath
+    guard let path = options.value("--config") ?? ProjectFile.nearest(to: current) else { return nil }
+    return try ProjectFile.read(path.hasPrefix("/") ? path : "\(current)/\(path)")
   }
 
   /// What files say that options name.

@@ -36,11 +36,13 @@ struct TestIdentity: Sendable, Equatable {
 
   /// The cassette's absolute path without ending.
   ///
-  /// - Parameter name: as the test gives it: absolute, or relative to the folder of the test's file; nil for the
-  ///   default, `Cassettes/<suite>/<test>` beside that file, `Cassettes/<suite>/<test>/<case>` for a case.
+  /// - Parameters:
+  ///   - name: as the test gives it: absolute, or relative to the folder of the test's file; nil for the default,
+  ///     `Cassettes/<suite>/<test>` beside that file, `Cassettes/<suite>/<test>/<case>` for a case.
+  ///   - cassettes: the absolute path of a folder that takes the place of that `Cassettes`.
   /// - Returns: the path.
   /// - Throws: when there is no name to be had, or another test has it.
-  func cassette(named name: String?) throws(DioramaTestingError) -> String {
+  func cassette(named name: String?, in cassettes: String? = nil) throws(DioramaTestingError) -> String {
     if let name {
       guard !name.isEmpty else {
         throw DioramaTestingError(.usage, "the cassette's name is empty; give a path such as Cassettes/booking")
@@ -57,11 +59,11 @@ struct TestIdentity: Sendable, Equatable {
         .usage, "no test is running here, after which a cassette could be named; give a path with cassette:")
     }
     let suites = suites.isEmpty ? [((file as NSString).lastPathComponent as NSString).deletingPathExtension] : suites
-    let path = (["Cassettes"] + suites.map(FileName.make) + [fileName] + (caseName.map { [$0] } ?? []))
+    let path =
+      ([cassettes ?? "\(folder)/Cassettes"] + suites.map(FileName.make) + [fileName] + (caseName.map { [$0] } ?? []))
       .joined(separator: "/")
-    let cassette = "\(folder)/\(path)"
-    try CassetteClaims.claim(cassette, for: self)
-    return cassette
+    try CassetteClaims.claim(path, for: self)
+    return path
   }
 
   /// Where relative paths begin: the folder of the test's file.

@@ -111,19 +111,37 @@ extension TestEnvironment {
       for identity: TestIdentity, variables: [String: String]
     ) throws(DioramaTestingError) -> EnvironmentConfiguration {
       if let failure { throw failure }
+      let project: ProjectFile?
+      do throws(EnvironmentError) {
+        project = try ProjectFile.nearest(to: identity.folder).map { path throws(EnvironmentError) in
+          try ProjectFile.read(path)
+        }
+      } catch {
+        throw DioramaTestingError(.usage, error.message)
+      }
       var settings = settings
+      settings.mode = settings.mode ?? project?.settings.mode
       let code = settings.mode.flatMap(Mode.init(rawValue:)) ?? .once
-      let hasUpstreams = settings.upstreams.values.contains { $0.url != nil }
+      let upstreams = settings.upstreams.merging(project?.settings.upstreams ?? [:]) { own, _ in own }
+      let hasUpstreams = upstreams.values.contains { $0.url != nil }
       let mode = try RequestedMode.resolve(code, hasUpstreams: hasUpstreams, variables: variables)
       settings.mode = mode.rawValue
-      settings.cassette = ServiceMode(mode).needsCassette ? try identity.cassette(named: settings.cassette) : nil
+      settings.cassette =
+        ServiceMode(mode).needsCassette ? try identity.cassette(named: settings.cassette, in: project?.cassettes) : nil
+      if let project { settings = settings.inside(project.settings(for: settings.cassette)) }
+      settings.mode = mode.rawValue
       settings.name = identity.name
       settings.command = identity.filter
       settings.caller = "test"
       let folder = identity.folder
       settings.upstreams = settings.upstreams.mapValues { $0.absolute(in: folder) }
       do throws(ContractError) { try settings.check() } catch { throw DioramaTestingError(.usage, error.problem) }
-      return settings
+      do throws(EnvironmentError) {
+        return try settings.readingSecrets(
+          in: folder, variables, isContinuousIntegration: !(variables["CI"] ?? "").isEmpty)
+      } catch {
+        throw DioramaTestingError(.usage, error.message)
+      }
     }
   }
 }

@@ -40,6 +40,9 @@ extension Environment {
     for upstream in upstreams {
       variables["DIORAMA_ENDPOINT_" + Self.variableName(upstream.name)] = "http://127.0.0.1:\(upstream.port)"
     }
+    for (variable, name) in specification.endpointVariables ?? [:] {
+      variables[variable] = upstreams.first { $0.name == name }.map { "http://127.0.0.1:\($0.port)" }
+    }
     for (name, port) in specification.ports {
       variables["DIORAMA_PORT_" + Self.variableName(name)] = String(port)
     }

@@ -23,13 +23,19 @@ extension EnvironmentSpecification {
     self.init(name: configuration.name ?? "", mode: configuration.mode.flatMap(Mode.init(rawValue:)) ?? .once)
     caller = configuration.caller.flatMap(Caller.init(rawValue:)) ?? .api
     command = configuration.command ?? command
-    cassette = configuration.cassette.map(CassetteLocation.init)
+    cassette = configuration.cassette.map { path in
+      guard path.hasPrefix("/") else { return CassetteLocation(path) }
+      return CassetteLocation("/" + path.split(separator: "/").filter { $0 != "." }.joined(separator: "/"))
+    }
     if name.isEmpty { name = cassette?.name ?? "environment" }
     seed = configuration.seed
     // An object has no order; that of the names gives each the same port again after a restart.
     for (name, upstream) in configuration.upstreams.sorted(by: { $0.key < $1.key }) {
       if let origin = upstream.url.flatMap({ try? Origin(parsing: $0) }) {
         upstreams.append(.init(name: name, origin: origin))
+      }
+      if let variable = upstream.variable {
+        endpointVariables = (endpointVariables ?? [:]).merging([variable: name]) { $1 }
       }
       if upstream.access != UpstreamAccess() { access = (access ?? [:]).merging([name: upstream.access]) { $1 } }
     }

@@ -45,6 +45,8 @@ package struct EnvironmentSpecification: Sendable, Codable {
   package var cassette: CassetteLocation?
   /// The backends, by name. In replay the cassette's own serve when there are none.
   package var upstreams: [CassetteHeader.Upstream] = []
+  /// Variables of the command that are set to the URL of an upstream's endpoint: upstreams by variable.
+  package var endpointVariables: [String: String]?
   /// How upstreams are reached, by their names, where the URL does not say it all; nil: as it says.
   package var access: [String: UpstreamAccess]?
   /// Seed of the string store; in replay and `extend` the recorded one is the default, else a random one.

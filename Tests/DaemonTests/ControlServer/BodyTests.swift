@@ -54,10 +54,10 @@ struct BodyTests {
     arguments: [
       ("", "it is empty; send {}"),
       ("{", "not JSON: line 1, column 2: expected a member's name in quotes, found the end of the text"),
-      (#"{"count": 1, "colour": 2}"#, "colour: there is no such member; the nearest are count, hold, owner"),
+      (#"{"count": 1, "colour": 2}"#, "colour: there is no such member; the members are count, names, owner, ttlSeconds, hold"),
       (#"{"count": "1"}"#, "count: it is a string, not a whole number of 64 bits"),
       (#"{"count": 1e99}"#, "count: it is a number, not a whole number of 64 bits"),
-      (#"{"owner": {"pid": 7, "startTime": 1}}"#, "owner.startTime: there is no such member; the nearest are pid"),
+      (#"{"owner": {"pid": 7, "startTime": 1}}"#, "owner.startTime: there is no such member; the members are pid"),
     ])
   func details(body: String, detail: String) async throws {
     let answer = try await withSurface { try await $0.call("POST", "/v1/ports", body: body) }

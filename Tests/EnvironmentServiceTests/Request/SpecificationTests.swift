@@ -10,11 +10,13 @@ import Testing
 @Suite("A configuration")
 struct SpecificationTests {
   private func specification(_ body: String) throws -> EnvironmentSpecification {
+    let configuration: EnvironmentConfiguration
     do throws(ContractError) {
-      return try EnvironmentSpecification(try EnvironmentConfiguration(decoding: Data(body.utf8), from: .api))
+      configuration = try EnvironmentConfiguration(decoding: Data(body.utf8), from: .api)
     } catch {
       throw EnvironmentError(.usage, error.problem)
     }
+    return try EnvironmentSpecification(configuration)
   }
 
   @Test("becomes the specification that it describes")
