@@ -1,6 +1,6 @@
 import Foundation
 
-/// Each claim beside its peer, in one run on one machine: figures of different runs cannot be compared.
+/// Compares Diorama with other programs, always in one run on one machine, because other figures are not comparable.
 @main
 enum Bench {
   static func main() async {
@@ -11,6 +11,7 @@ enum Bench {
         case .replay: try ReplayBench.run(settings)
         case .opening: try OpeningBench.run(settings)
         case .traffic: try TrafficBench.run(settings)
+        case .large: try LargeBench.run(settings)
         case .app: try await AppBench.run()
         case .daemon: try DaemonBench.run(settings)
         case .link: try await LinkBench.run()
@@ -25,7 +26,7 @@ enum Bench {
   }
 }
 
-/// Prints a line at once: a run takes minutes, and standard output may be a file.
+/// Prints a line without buffering, because a run takes minutes and standard output may be a file.
 func say(_ line: any CustomStringConvertible) {
   FileHandle.standardOutput.write(Data("\(line)\n".utf8))
 }

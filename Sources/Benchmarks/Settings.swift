@@ -1,37 +1,39 @@
 import Foundation
 
-/// What to measure, from the environment: the Makefile has the defaults.
+/// The settings of a run, from environment variables. The Makefile has the defaults.
 struct Settings {
-  /// `BENCH_ROUNDS`: rounds at 32 connections; at one connection at most three.
+  /// `BENCH_ROUNDS`: rounds with 32 connections; at most three with one connection.
   let rounds: Int
   /// `BENCH_SECONDS`: the length of a round.
   let seconds: Int
   /// `BENCH_SIZES`: interactions in the cassettes.
   let sizes: [Int]
-  /// `DIORAMA_BIN`: the command under test; default: the one built beside this one.
+  /// `DIORAMA_BIN`: the command under test; by default, the one built beside this program.
   let diorama: URL
   /// The first argument.
   let part: Part
-  /// `--check`: hold the figures to their limits, and fail when one is broken.
+  /// `--check`: whether to fail if a limit is missed.
   let check: Bool
 
-  /// What there is to measure.
+  /// The available benchmarks.
   enum Part: String {
-    /// A replay beside nginx.
+    /// Replay beside nginx.
     case replay
-    /// The time to the first answer of a large cassette.
+    /// The time to the first response with a large cassette.
     case opening
-    /// Replay, proxy and recording beside all peers.
+    /// Replay, proxying and recording beside all peers.
     case traffic
-    /// What an app pays for its controls.
+    /// Large texts beside nginx.
+    case large
+    /// The cost of an app's controls.
     case app
-    /// What a change of an app's environment costs while it runs.
+    /// The delay of a change in a running app's environment.
     case link
-    /// What environments cost on a daemon.
+    /// The cost of environments in a daemon.
     case daemon
     /// Leases beside portpicker's portserver.
     case ports
-    /// What `link` starts.
+    /// The process started by `link`.
     case follow
   }
 
@@ -44,7 +46,7 @@ struct Settings {
     }
     var words = arguments.dropFirst()
     guard let part = Part(rawValue: words.popFirst() ?? ""), words.allSatisfy({ $0 == "--check" }) else {
-      throw BenchError("usage: Benchmarks replay|opening|traffic|app|link|daemon|ports [--check]")
+      throw BenchError("usage: Benchmarks replay|opening|traffic|large|app|link|daemon|ports [--check]")
     }
     self.part = part
     rounds = try positive("BENCH_ROUNDS", environment["BENCH_ROUNDS"] ?? "7")
@@ -55,7 +57,7 @@ struct Settings {
     let beside = URL(fileURLWithPath: arguments[0]).deletingLastPathComponent().appendingPathComponent("diorama")
     diorama = environment["DIORAMA_BIN"].map { URL(fileURLWithPath: $0) } ?? beside
     guard
-      ![.replay, .opening, .traffic, .daemon, .ports].contains(part)
+      ![.replay, .opening, .traffic, .large, .daemon, .ports].contains(part)
         || FileManager.default.isExecutableFile(atPath: diorama.path)
     else {
       throw BenchError("no diorama at \(diorama.path); run make bench, or name it in DIORAMA_BIN")
@@ -64,7 +66,7 @@ struct Settings {
   }
 }
 
-/// One line: what went wrong, where, and what to do.
+/// An error on one line: what happened, where, and what to do next.
 struct BenchError: Error, CustomStringConvertible {
   let description: String
 

@@ -1,6 +1,9 @@
 #pragma once
-// What Swift cannot import as it is gets a static inline function here: curl's setters and getters are variadic,
-// so there is one function for each type of argument.
+// Static inline functions for what Swift cannot import: curl's setters and getters are variadic, so there is one
+// function per argument type.
+#if !__has_include(<curl/curl.h>)
+#error "libcurl is missing. Debian, Ubuntu: apt-get install libcurl4-openssl-dev. Homebrew: brew install curl"
+#endif
 #include <curl/curl.h>
 #include <stdint.h>
 #include <unistd.h>
@@ -15,17 +18,17 @@ static inline CURLcode curl_set_offset(CURL *easy, CURLoption option, int64_t va
   return curl_easy_setopt(easy, option, (curl_off_t)value);
 }
 
-// curl copies the text, whichever option it is.
+// curl copies the text, whatever the option.
 static inline CURLcode curl_set_text(CURL *easy, CURLoption option, const char *_Nullable text) {
   return curl_easy_setopt(easy, option, text);
 }
 
-// For what curl only keeps the address of.
+// For pointers that curl keeps without copying.
 static inline CURLcode curl_set_pointer(CURL *easy, CURLoption option, void *_Nullable pointer) {
   return curl_easy_setopt(easy, option, pointer);
 }
 
-// A body that curl copies. The length has to be set first (CURLOPT_COPYPOSTFIELDS).
+// A body that curl copies. Set the length first (CURLOPT_COPYPOSTFIELDS).
 static inline CURLcode curl_set_body(CURL *easy, const void *_Nullable bytes, int64_t count) {
   CURLcode code = curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)count);
   return code != CURLE_OK ? code : curl_easy_setopt(easy, CURLOPT_COPYPOSTFIELDS, bytes ? bytes : "");
@@ -47,7 +50,7 @@ static inline CURLcode curl_set_transfer_callbacks(
   return code;
 }
 
-// curl's own sockets would be inherited by every child of this process, and keep connections open there.
+// By default, every child of this process would inherit curl's sockets and keep their connections open.
 static inline curl_socket_t curl_private_socket(struct curl_sockaddr *address) {
 #if defined(SOCK_CLOEXEC)
   return socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
@@ -72,8 +75,8 @@ static inline CURLcode curl_set_private_sockets(CURL *easy) {
 typedef curl_socket_t (*curl_open_socket_callback)(void *context, curlsocktype purpose, struct curl_sockaddr *address);
 typedef int (*curl_close_socket_callback)(void *_Nullable context, curl_socket_t descriptor);
 
-// Both callbacks get the context; the first one opens by curl_private_socket. curl keeps the second one with the
-// connection: it may come long after the handle that made it is gone.
+// Both callbacks get the context; the first opens the socket with curl_private_socket. curl keeps the second with the
+// connection and may call it long after the handle is gone.
 static inline CURLcode curl_set_watched_sockets(
     CURL *easy, void *context, curl_open_socket_callback opens, curl_close_socket_callback closes) {
   CURLcode code = curl_easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, opens);
@@ -97,19 +100,19 @@ static inline CURLMcode curl_multi_set_callbacks(
   return code;
 }
 
-// -1 where curl has no answer.
+// -1 if curl does not know.
 static inline int64_t curl_get_offset(CURL *easy, CURLINFO info) {
   curl_off_t value = -1;
   return curl_easy_getinfo(easy, info, &value) == CURLE_OK ? (int64_t)value : -1;
 }
 
-// The socket of a connection without a transfer; -1 where there is none.
+// The socket of a connection without a transfer; -1 if there is none.
 static inline curl_socket_t curl_get_socket(CURL *easy) {
   curl_socket_t value = CURL_SOCKET_BAD;
   return curl_easy_getinfo(easy, CURLINFO_ACTIVESOCKET, &value) == CURLE_OK ? value : CURL_SOCKET_BAD;
 }
 
-// -1 where curl has no answer.
+// -1 if curl does not know.
 static inline long curl_get_long(CURL *easy, CURLINFO info) {
   long value = -1;
   return curl_easy_getinfo(easy, info, &value) == CURLE_OK ? value : -1;
@@ -120,7 +123,7 @@ static inline void *_Nullable curl_get_private(CURL *easy) {
   return curl_easy_getinfo(easy, CURLINFO_PRIVATE, &pointer) == CURLE_OK ? pointer : NULL;
 }
 
-// The union in a CURLMsg, as the one member of it that is in use.
+// The member of the union in a CURLMsg that is in use.
 static inline CURLcode curl_message_result(const CURLMsg *message) {
   return message->data.result;
 }

@@ -1,7 +1,10 @@
 #pragma once
-// What Swift cannot import as it is gets a static inline function here: libmicrohttpd's variadic functions, and the
-// Linux calls that the C library hides from Swift (or shows only to those who define _GNU_SOURCE, which breaks debug
-// builds: hence the `extern` declarations).
+// Static inline functions for what Swift cannot import: libmicrohttpd's variadic functions, and Linux calls that the C
+// library hides from Swift or declares only with _GNU_SOURCE, which breaks debug builds (hence the `extern`
+// declarations).
+#if !__has_include(<microhttpd.h>)
+#error "libmicrohttpd is missing. Debian, Ubuntu: apt-get install libmicrohttpd-dev. Homebrew: brew install libmicrohttpd"
+#endif
 #include <microhttpd.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -20,7 +23,7 @@ extern int accept4(int descriptor, struct sockaddr *address, socklen_t *length, 
 
 typedef void *(*diorama_target_callback)(void *context, const char *target, struct MHD_Connection *connection);
 
-// A daemon with an epoll, without a thread and without a listening socket; NULL when it cannot start.
+// A daemon with an epoll set, without a thread and a listening socket; NULL if it cannot start.
 // The manual: "MHD_USE_NO_LISTEN_SOCKET: run without a listen socket. This option is intended to be used with
 // MHD_add_connection", "MHD_USE_SUPPRESS_DATE_NO_CLOCK: suppress the automatically added Date header", and
 // "MHD_OPTION_SIGPIPE_HANDLED_BY_APP: … the application … blocks or ignores SIGPIPE", which the loop's threads do.
@@ -41,7 +44,7 @@ static inline struct MHD_Daemon *diorama_daemon_start(
     MHD_OPTION_END);
 }
 
-// The epoll to wait for before MHD_run, or -1.
+// The epoll descriptor to wait for before MHD_run, or -1.
 static inline int diorama_daemon_epoll(struct MHD_Daemon *daemon) {
   const union MHD_DaemonInfo *info = MHD_get_daemon_info(daemon, MHD_DAEMON_INFO_EPOLL_FD);
   return info ? info->epoll_fd : -1;
@@ -53,25 +56,25 @@ static inline int diorama_connection_descriptor(struct MHD_Connection *connectio
   return info ? info->connect_fd : -1;
 }
 
-// What the notify callback left in *socket_context.
+// The value that the notify callback stored in *socket_context.
 static inline void *diorama_connection_context(struct MHD_Connection *connection) {
   const union MHD_ConnectionInfo *info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
   return info ? info->socket_context : NULL;
 }
 
-// The value of the first header field of that name.
+// The value of the first header field with this name.
 static inline enum MHD_Result diorama_connection_field(
   struct MHD_Connection *connection, const char *name, size_t name_length, const char **value, size_t *length) {
   return MHD_lookup_connection_value_n(connection, MHD_HEADER_KIND, name, name_length, value, length);
 }
 
-// Calls back with each header field; the number of fields. Without a callback it only counts.
+// Calls back for each header field and returns the number of fields. Without a callback, it only counts.
 static inline int diorama_connection_fields(
   struct MHD_Connection *connection, MHD_KeyValueIteratorN callback, void *context) {
   return MHD_get_connection_values_n(connection, MHD_HEADER_KIND, callback, context);
 }
 
-// What is wrong with a request's head although libmicrohttpd 0.9.75 has taken it.
+// The fault of a request head that libmicrohttpd 0.9.75 has accepted.
 enum diorama_head_fault {
   DIORAMA_HEAD_SOUND,
   DIORAMA_FIELD_FOLDED,
@@ -87,11 +90,25 @@ enum diorama_head_fault {
 
 struct diorama_head_check {
   enum diorama_head_fault fault;
-  // Behind the last value, or the request line.
+  // After the last value, or the request line.
   const char *end;
-  // Bytes that end a line, as the request line has them: CR LF, or LF alone. libmicrohttpd has made them NUL.
+  // The bytes of a line end, as in the request line: CR LF, or LF alone. libmicrohttpd has replaced them with NUL.
   int line_end;
   int lengths, codings, hosts, is_host_valid;
+};
+
+// Of a byte: whether it may be in a token (RFC 9110, 5.6.2), and whether another reader could take it for the end of a
+// host or a port (RFC 9110, 7.2).
+enum { DIORAMA_BYTE_OF_TOKEN = 1, DIORAMA_BYTE_NOT_OF_HOST = 2 };
+static const unsigned char diorama_byte_kinds[256] = {
+  // Up to the blank, none is of either; nor is DEL.
+  2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2,
+  ['!'] = 1, ['"'] = 2, ['#'] = 3, ['$'] = 1, ['%'] = 1, ['&'] = 1, ['\''] = 1, ['*'] = 1, ['+'] = 1, [','] = 2,
+  ['-'] = 1, ['.'] = 1, ['/'] = 2, ['0'] = 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, ['<'] = 2, ['>'] = 2, ['?'] = 2, ['@'] = 2,
+  ['A'] = 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1,
+  ['\\'] = 2, ['^'] = 3, ['_'] = 1, ['`'] = 3,
+  ['a'] = 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1,
+  ['{'] = 2, ['|'] = 3, ['}'] = 2, ['~'] = 1, [0x7F] = 2,
 };
 
 static inline int diorama_is_name(const char *name, size_t length, const char *expected) {
@@ -102,24 +119,23 @@ static inline enum MHD_Result diorama_check_field(
   void *context, enum MHD_ValueKind kind, const char *name, size_t name_length, const char *value, size_t length) {
   (void)kind;
   struct diorama_head_check *check = context;
-  // A line that continues a field (RFC 9112, 5.2) is put behind the field's name instead of its value, `X: one`, ` two`
-  // becoming `Xtwo: one`. The name is copied for that to memory that is taken later: it then lies behind the value, which
-  // it otherwise precedes.
+  // libmicrohttpd appends a folded line (RFC 9112, 5.2) to the field's name instead of its value: `X: one`, ` two`
+  // becomes `Xtwo: one`. It copies the name to memory allocated later, so the name follows the value, which it otherwise
+  // precedes.
   if (value && name > value) {
     check->fault = DIORAMA_FIELD_FOLDED;
     return MHD_NO;
   }
   int is_token = name_length > 0;
   for (size_t index = 0; index < name_length; index++) {
-    unsigned char byte = (unsigned char)name[index];
-    if (byte <= 0x20 || byte >= 0x7F || strchr("\"(),/:;<=>?@[\\]{}", byte)) is_token = 0;
+    if (!(diorama_byte_kinds[(unsigned char)name[index]] & DIORAMA_BYTE_OF_TOKEN)) is_token = 0;
   }
   if (!is_token) {
     check->fault = DIORAMA_FIELD_NAME_INVALID;
     return MHD_NO;
   }
-  // A value ends for libmicrohttpd at its first NUL. Anything but the end of a line between it and the next name came
-  // with a NUL that was sent.
+  // libmicrohttpd ends a value at its first NUL. Anything but a line end between it and the next name means that a NUL
+  // was sent.
   if (check->line_end == 0) check->line_end = name - check->end == 1 ? 1 : 2;
   if (name - check->end != check->line_end || (value && memchr(value, '\r', length))) {
     check->fault = DIORAMA_FIELD_VALUE_INVALID;
@@ -132,10 +148,9 @@ static inline enum MHD_Result diorama_check_field(
     check->hosts++;
     while (length > 0 && (value[length - 1] == ' ' || value[length - 1] == '\t')) length--;
     check->is_host_valid = length > 0;
-    // uri-host and port (RFC 9110, 7.2): nothing that another reader could take for the end of either.
+    // uri-host and port (RFC 9110, 7.2), without anything that another parser could take for the end of either.
     for (size_t index = 0; index < length; index++) {
-      unsigned char byte = (unsigned char)value[index];
-      if (byte <= 0x20 || byte == 0x7F || strchr("\"#,/<>?@\\^`{|}", byte)) check->is_host_valid = 0;
+      if (diorama_byte_kinds[(unsigned char)value[index]] & DIORAMA_BYTE_NOT_OF_HOST) check->is_host_valid = 0;
     }
     const char *port = length ? memchr(value, ':', length) : NULL;
     if (port && value[0] != '[' && strspn(port + 1, "0123456789") < (size_t)(value + length - port - 1))
@@ -144,7 +159,7 @@ static inline enum MHD_Result diorama_check_field(
   return MHD_YES;
 }
 
-// Looks at all header fields once. `method` is the request's first byte, `version` the last text of the request line.
+// Checks all header fields in one pass. `method` is the request's first byte, `version` the last part of the request line.
 static inline enum diorama_head_fault diorama_connection_head_fault(
   struct MHD_Connection *connection, const char *method, const char *version) {
   struct diorama_head_check check = {DIORAMA_HEAD_SOUND, version + strlen(version), 0, 0, 0, 0, 0};
@@ -152,7 +167,7 @@ static inline enum diorama_head_fault diorama_connection_head_fault(
   if (check.fault != DIORAMA_HEAD_SOUND) return check.fault;
   const union MHD_ConnectionInfo *info =
     MHD_get_connection_info(connection, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
-  // Behind the last value come the end of its line and the empty line.
+  // The last value is followed by its line end and the empty line.
   if (check.line_end && info && method + info->header_size - check.end != 2 * check.line_end)
     return DIORAMA_FIELD_VALUE_INVALID;
   if (check.lengths > 1) return DIORAMA_LENGTH_REPEATED;
@@ -164,32 +179,31 @@ static inline enum diorama_head_fault diorama_connection_head_fault(
   return DIORAMA_HEAD_SOUND;
 }
 
-// The connection ends with its next answer, which says so. libmicrohttpd takes that decision from the request's own
+// Closes the connection after its next response, with `Connection: close`. libmicrohttpd decides this from the request's
 // fields, so one is added to them.
 static inline enum MHD_Result diorama_connection_close_after_answer(struct MHD_Connection *connection) {
   return MHD_set_connection_value_n(connection, MHD_HEADER_KIND, "Connection", 10, "close", 5);
 }
 
-// Bytes of the request's head, from the method to the empty line.
+// The size of the request head in bytes, from the method to the empty line.
 static inline size_t diorama_connection_head_size(struct MHD_Connection *connection) {
   const union MHD_ConnectionInfo *info =
     MHD_get_connection_info(connection, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
   return info ? info->header_size : 0;
 }
 
-// The answer ends with the connection and says so (`Connection: close`), even on HTTP/1.1.
+// Closes the connection after this response, with `Connection: close`, even on HTTP/1.1.
 static inline enum MHD_Result diorama_response_closes(struct MHD_Response *response) {
   return MHD_set_response_options(response, MHD_RF_HTTP_1_0_COMPATIBLE_STRICT, MHD_RO_END);
 }
 
-// Gives an upgraded connection back, which closes its socket. The manual: "the application must not close() sock
-// directly".
+// Returns an upgraded connection to libmicrohttpd, which closes its socket. The manual: "the application must not
+// close() sock directly".
 static inline enum MHD_Result diorama_upgrade_close(struct MHD_UpgradeResponseHandle *handle) {
   return MHD_upgrade_action(handle, MHD_UPGRADE_ACTION_CLOSE);
 }
 
-// Values of the header as integers: Swift imports neither casts in macros nor these
-// enumerations under names that a reader would know.
+// Header constants as integers: Swift imports neither macros with casts nor these enumerations under recognisable names.
 static inline ssize_t diorama_reader_end(void) { return MHD_CONTENT_READER_END_OF_STREAM; }
 static inline ssize_t diorama_reader_error(void) { return MHD_CONTENT_READER_END_WITH_ERROR; }
 static inline int diorama_is_complete(enum MHD_RequestTerminationCode code) {
@@ -202,7 +216,7 @@ static inline uint64_t diorama_size_unknown(void) { return MHD_SIZE_UNKNOWN; }
 
 // ---- Linux
 
-// Adds a descriptor to an epoll set; `token` comes back with its events.
+// Adds a descriptor to an epoll set; its events carry `token`.
 static inline int diorama_epoll_add(int epoll, int descriptor, uint32_t events, uint64_t token) {
   struct epoll_event event;
   memset(&event, 0, sizeof event);
@@ -225,7 +239,7 @@ static inline int diorama_epoll_remove(int epoll, int descriptor) {
   return epoll_ctl(epoll, EPOLL_CTL_DEL, descriptor, &event);
 }
 
-// Waits; fills tokens and events in step. The count, or -1.
+// Waits; fills `tokens` and `events` in parallel. Returns the count, or -1.
 static inline int diorama_epoll_wait(int epoll, uint64_t *tokens, uint32_t *events, int most, int milliseconds) {
   struct epoll_event found[64];
   if (most > 64) most = 64;
@@ -238,18 +252,18 @@ static inline int diorama_epoll_wait(int epoll, uint64_t *tokens, uint32_t *even
 }
 
 static const uint32_t diorama_epoll_in = EPOLLIN;
-// The peer has closed its side, or more; told once each time that it changes.
+// The peer has closed at least its direction; reported once per change.
 static const uint32_t diorama_epoll_peer_left = EPOLLRDHUP | EPOLLET;
-// These come whether they were asked for or not.
+// These are reported even if not requested.
 static const uint32_t diorama_epoll_has_left = EPOLLRDHUP | EPOLLHUP | EPOLLERR;
 
-// The name by which tools such as `top -H` show the calling thread; at most 15 bytes.
+// Sets the calling thread's name, as shown by `top -H`; at most 15 bytes.
 static inline void diorama_name_thread(const char *name) { prctl(PR_SET_NAME, (unsigned long)name, 0, 0, 0); }
 
 static inline int diorama_epoll_create(void) { return epoll_create1(EPOLL_CLOEXEC); }
 static inline int diorama_eventfd_create(void) { return eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK); }
 
-// Milliseconds since the peer last sent data; -1 when that is not known.
+// Milliseconds since the peer last sent data; -1 if unknown.
 static inline int64_t diorama_milliseconds_since_data(int descriptor) {
   struct tcp_info info;
   socklen_t length = sizeof info;
@@ -257,15 +271,15 @@ static inline int64_t diorama_milliseconds_since_data(int descriptor) {
   return info.tcpi_last_data_recv;
 }
 
-// Bytes that have come to a socket and that nobody has read; 0 where that is not known.
+// The number of unread bytes in a socket's receive buffer; 0 if unknown.
 static inline int diorama_unread(int descriptor) {
   int count = 0;
   return ioctl(descriptor, FIONREAD, &count) == 0 ? count : 0;
 }
 
-// A number that changes when bytes come to a socket, are read from it, or leave it. Of TCP the kernel counts them
-// (linux/tcp.h, `tcpi_bytes_acked` and `tcpi_bytes_received`, which the C library's `struct tcp_info` lacks); of a Unix
-// socket only what waits is known.
+// A number that changes when a socket's bytes arrive, are read, or are sent. For TCP, it uses the kernel's counters
+// (linux/tcp.h, `tcpi_bytes_acked` and `tcpi_bytes_received`, missing from the C library's `struct tcp_info`); for a Unix
+// socket, only the unread bytes are known.
 static inline uint64_t diorama_traffic(int descriptor) {
   uint64_t info[17];
   socklen_t length = sizeof info;
@@ -277,7 +291,7 @@ static inline uint64_t diorama_traffic(int descriptor) {
   return unread + ((uint64_t)unsent << 32);
 }
 
-// Who is at the other end of a Unix socket; -1 when that is not known. (`struct ucred` needs _GNU_SOURCE.)
+// The process at the other end of a Unix socket; -1 if unknown. (`struct ucred` needs _GNU_SOURCE.)
 static inline int diorama_peer(int descriptor, int32_t *pid, uint32_t *uid) {
   struct { int32_t pid; uint32_t uid, gid; } credentials;
   socklen_t length = sizeof credentials;

@@ -1,20 +1,20 @@
 #pragma once
-// What glibc declares only for _GNU_SOURCE, which a shim must not define (it breaks debug and sanitizer builds). No
-// header is included: this module would then own types of the C library that others declare functions with.
+// Functions that glibc declares only with _GNU_SOURCE, which a shim must not define (it breaks debug and sanitizer
+// builds). No headers are included: this module would then own types of the C library used by other declarations.
 #if defined(__linux__)
-// pipe(2): both ends with these flags (O_CLOEXEC) in one step, so that no child of another thread gets them.
+// pipe(2) with flags for both ends (O_CLOEXEC), set atomically, so a child of another thread does not inherit them.
 extern int diorama_pipe2(int ends[2], int flags) __asm__("pipe2");
 
 extern int diorama_pidfd(int process, unsigned int flags) __asm__("pidfd_open") __attribute__((weak));
 
-// pidfd_open(2): a descriptor that can be read once the process has ended; -1 where the C library (before 2.36) cannot.
+// pidfd_open(2): a descriptor that becomes readable when the process ends; -1 if the C library (before 2.36) lacks it.
 static inline int diorama_pidfd_open(int process) { return diorama_pidfd ? diorama_pidfd(process, 0) : -1; }
 
 extern int diorama_addtcsetpgrp(void *actions, int terminal) __asm__("posix_spawn_file_actions_addtcsetpgrp_np")
     __attribute__((weak));
 
-// Makes the child's process group the terminal's foreground before the program starts; does nothing where the C library
-// (before 2.35) cannot.
+// Makes the child's process group the terminal's foreground group before the program starts; has no effect if the C
+// library (before 2.35) lacks it.
 static inline int diorama_take_terminal(void *actions, int terminal) {
   return diorama_addtcsetpgrp ? diorama_addtcsetpgrp(actions, terminal) : 0;
 }
@@ -22,7 +22,7 @@ static inline int diorama_take_terminal(void *actions, int terminal) {
 extern int diorama_addclosefrom(void *actions, int from) __asm__("posix_spawn_file_actions_addclosefrom_np")
     __attribute__((weak));
 
-// Closes all descriptors from `from` on in the child; does nothing where the C library (before 2.34) cannot.
+// Closes all descriptors starting at `from` in the child; has no effect if the C library (before 2.34) lacks it.
 static inline int diorama_close_from(void *actions, int from) {
   return diorama_addclosefrom ? diorama_addclosefrom(actions, from) : 0;
 }

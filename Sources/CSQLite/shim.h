@@ -1,5 +1,8 @@
 #pragma once
-// What Swift cannot import of SQLite: a macro with a cast, and a variadic function.
+// Parts of SQLite that Swift cannot import: a macro with a cast, and a variadic function.
+#if !__has_include(<sqlite3.h>)
+#error "SQLite is missing. Debian, Ubuntu: apt-get install libsqlite3-dev. Homebrew: brew install sqlite"
+#endif
 #include <sqlite3.h>
 
 // "SQLITE_TRANSIENT means that the content will likely change in the near future and that SQLite should make its own

@@ -1,16 +1,19 @@
 #pragma once
-// What Swift cannot import as it is gets a static inline function here: GObject's variadic makers, its macros, and a
-// subclass, for which C needs a function of its own.
+// Static inline functions for what Swift cannot import: GObject's variadic constructors, its macros, and a subclass,
+// which needs a C function.
+#if !__has_include(<libsecret/secret.h>)
+#error "libsecret is missing. Debian, Ubuntu: apt-get install libsecret-1-dev. Homebrew: brew install libsecret"
+#endif
 #include <gio/gio.h>
 #include <libsecret/secret.h>
 
-// ---- A Secret Service on a connection of its own
+// ---- A Secret Service with its own connection
 //
-// libsecret itself takes the process's shared connection to the session bus, which ends the process when the bus goes
-// ("g-dbus-connection: exit-on-close … the process will be terminated by raise(SIGTERM)"). A library must not do that
-// to an app. `SecretService` may be subclassed (secret_service_open: "service_gtype: the GType of the new secret
-// service"); its constructor asks for the shared connection by setting g-bus-type, and ours takes that back, so that
-// the property g-connection counts.
+// libsecret uses the process's shared connection to the session bus, which ends the process when the bus disconnects
+// ("g-dbus-connection: exit-on-close … the process will be terminated by raise(SIGTERM)"). A library must not do that to
+// an app. `SecretService` may be subclassed (secret_service_open: "service_gtype: the GType of the new secret service").
+// Its constructor requests the shared connection by setting g-bus-type; ours resets that, so the property g-connection
+// applies.
 
 static inline GObject *diorama_secret_service_construct(
     GType type, guint count, GObjectConstructParam *properties) {
@@ -30,7 +33,7 @@ static inline GType diorama_secret_service_type(void) {
   if (g_once_init_enter(&type)) {
     GTypeQuery parent;
     g_type_query(SECRET_TYPE_SERVICE, &parent);
-    // The parent's class has to be there when the constructor looks for it, and stays.
+    // The parent's class must exist when the constructor looks it up; it is never released.
     g_type_class_ref(SECRET_TYPE_SERVICE);
     GType made = g_type_register_static_simple(
         SECRET_TYPE_SERVICE, g_intern_static_string("DioramaSecretService"), (guint16)parent.class_size,
@@ -54,7 +57,7 @@ static inline GDBusProxy *diorama_item_proxy(SecretItem *item) { return G_DBUS_P
 
 // ---- Attributes
 
-// A new table; the texts are copied, and those that are NULL are left out.
+// Creates a table; the strings are copied, and NULL ones are omitted.
 static inline GHashTable *diorama_attributes_new(
     const char *schema, const char *_Nullable service, const char *_Nullable account, const char *_Nullable group) {
   GHashTable *attributes = g_hash_table_new_full(g_str_hash, g_str_equal, NULL, g_free);
@@ -76,7 +79,7 @@ typedef enum {
   diorama_trouble_disconnected,
 } diorama_trouble;
 
-// What an error means for a credential. The names of D-Bus that libsecret does not know arrive as G_IO_ERROR_DBUS_ERROR.
+// What an error means for a credential. D-Bus errors unknown to libsecret arrive as G_IO_ERROR_DBUS_ERROR.
 static inline diorama_trouble diorama_trouble_of(const GError *error) {
   if (g_error_matches(error, SECRET_ERROR, SECRET_ERROR_IS_LOCKED)) return diorama_trouble_locked;
   if (g_error_matches(error, SECRET_ERROR, SECRET_ERROR_NO_SUCH_OBJECT)

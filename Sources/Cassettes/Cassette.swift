@@ -1,15 +1,15 @@
 package import HTTPMessages
+package import LaunchContract
 
-/// Recorded interactions in the order of their requests, with what has to be known to replay them.
+/// Recorded interactions in the order of their requests, and the environment in which they were recorded.
 package struct Cassette: Sendable {
-  /// What the recording as a whole says of itself.
   package var header: CassetteHeader
   /// In recorded order.
   package var interactions: [Interaction]
-  /// Entries of another tool's HAR that cannot be replayed, such as WebSockets: one line for each, with its number
-  /// and the reason.
+  /// Entries of another tool's HAR that cannot be replayed, such as WebSockets: one line each, with the number and the
+  /// reason.
   package var skipped: [String]
-  /// Entries of another tool's HAR whose body was not saved, so that they replay with an empty one: one line for each.
+  /// Entries of another tool's HAR whose body was not saved and replays as empty: one line each.
   package var incomplete: [String]
 
   package init(
@@ -22,13 +22,13 @@ package struct Cassette: Sendable {
   }
 }
 
-/// `_diorama` in the HAR's `log`: the world in which the recording was made.
+/// The environment in which a recording was made: `log._diorama` in the HAR.
 package struct CassetteHeader: Sendable, Equatable {
-  /// A backend by name and origin.
+  /// The name and origin of an upstream.
   package struct Upstream: Sendable, Equatable, Codable {
     /// As in `--upstream NAME=URL`.
     package var name: String
-    /// The backend at the time of the recording.
+    /// The origin at the time of the recording.
     package var origin: Origin
 
     package init(name: String, origin: Origin) {
@@ -37,14 +37,14 @@ package struct CassetteHeader: Sendable, Equatable {
     }
   }
 
-  /// Ties the HAR to its string store; nil in a HAR of another tool.
+  /// Links the HAR to its string store; nil in another tool's HAR.
   package var recording: String?
-  /// RFC 3339: the instant to which replay freezes the clock. In a HAR of another tool its earliest
-  /// `startedDateTime`; nil when it has no entries either.
+  /// The instant at which replay freezes the clock, in RFC 3339. In another tool's HAR, the earliest
+  /// `startedDateTime`; nil if it has no entries.
   package var recordedAt: String?
   /// An IANA name such as `Europe/London`.
   package var timeZone: String?
-  /// Such as `en_GB`.
+  /// A locale identifier such as `en_GB`.
   package var locale: String?
   /// The seed of the string store.
   package var seed: String?
@@ -61,5 +61,46 @@ package struct CassetteHeader: Sendable, Equatable {
     self.locale = locale
     self.seed = seed
     self.upstreams = upstreams
+  }
+}
+
+/// Why a cassette or string store cannot be used: one line that says where, what, and what to do next.
+package struct CassetteError: Error, Sendable, Equatable, CustomStringConvertible {
+  /// The file's name, as given by its reader.
+  package var name: String
+  /// The number of the HAR entry, from 1, if one is at fault.
+  package var entry: Int?
+  /// The line, from 1, if the text is malformed.
+  package var line: Int?
+  /// The column in that line, in Unicode scalars from 1.
+  package var column: Int?
+  /// The problem, such as `response.status is missing`.
+  package var problem: String
+  /// The advice on what to do next.
+  package var advice: String
+
+  package init(
+    name: String, entry: Int? = nil, line: Int? = nil, column: Int? = nil, problem: String, advice: String
+  ) {
+    self.name = name
+    self.entry = entry
+    self.line = line
+    self.column = column
+    self.problem = problem
+    self.advice = advice
+  }
+
+  /// Creates an error for a file that is not valid JSON.
+  package init(name: String, json error: JSONError) {
+    self.init(
+      name: name, line: error.line, column: error.column, problem: error.problem,
+      advice: "restore the file or re-record it")
+  }
+
+  package var description: String {
+    var place = ""
+    if let line, let column { place += "line \(line), column \(column): " }
+    if let entry { place += "entry \(entry): " }
+    return "\(name): \(place)\(problem); \(advice)"
   }
 }

@@ -1,22 +1,20 @@
 package import HTTPMessages
 
-/// One recorded request with its response, as the upstream saw and sent them: no endpoint's address occurs in it,
-/// and bodies are without transfer and content coding.
+/// One recorded request with its response, as the upstream received and sent them: without endpoint URLs, and with
+/// bodies free of transfer and content coding.
 package struct Interaction: Sendable {
-  /// The name of the upstream; nil in a HAR of another tool, where the origin of the URL tells.
+  /// The name of the upstream; nil in another tool's HAR, where the origin of the URL identifies it.
   package var upstream: String?
-  /// When the request was made: the text of HAR's `startedDateTime`.
+  /// The time of the request: the text of HAR's `startedDateTime`.
   package var startedAt: String
   /// From the request to the last byte of the response, in milliseconds.
   package var milliseconds: Double
-  /// What was asked.
   package var request: RecordedRequest
-  /// What was answered.
   package var response: RecordedResponse
-  /// The messages of the WebSocket that it began; nil for any other exchange, and where it was refused.
+  /// The messages of the WebSocket that this request opened; nil for any other interaction, and if it was refused.
   package var webSocket: [WebSocketFrame]?
 
-  /// Whether it asked for a WebSocket; one without messages was refused.
+  /// Whether the request asked for a WebSocket. If ``webSocket`` is nil, it was refused.
   package var asksForWebSocket: Bool { request.method == RecordedRequest.webSocketMethod }
 
   package init(
@@ -34,13 +32,12 @@ package struct Interaction: Sendable {
 
 /// The request of an interaction.
 package struct RecordedRequest: Sendable {
-  /// As sent.
   package var method: String
-  /// Absolute; path and query as sent.
+  /// The absolute URL, with path and query as sent.
   package var url: String
-  /// Without those that belong to the connection.
+  /// The fields as sent, without connection-specific ones.
   package var headers: Headers
-  /// As sent, without transfer coding.
+  /// The bytes as sent, without transfer coding.
   package var body: RecordedBody
 
   package init(method: String, url: String, headers: Headers, body: RecordedBody) {
@@ -57,18 +54,17 @@ package struct RecordedResponse: Sendable {
   package var status: Int
   /// The reason phrase; may be empty.
   package var reason: String
-  /// As sent, in order. `Content-Encoding` tells how the body was coded on the wire, `Transfer-Encoding: chunked`
-  /// that it was chunked.
+  /// The fields as sent, in order. `Content-Encoding` and `Transfer-Encoding: chunked` describe how the body was sent,
+  /// not how it is stored.
   package var headers: Headers
-  /// Decoded, unless ``isBodyAsSent``.
+  /// The decoded body, unless ``isBodyAsSent`` is true.
   package var body: RecordedBody
-  /// Whether the body is kept as it came on the wire, since it could not be decoded as `Content-Encoding` says.
+  /// Whether the body is stored as received because it could not be decoded by its `Content-Encoding`.
   package var isBodyAsSent: Bool
-  /// When the body's parts came, for one that came as a stream or with pauses; empty for any other.
+  /// When the parts of the body arrived, if it was a stream or had pauses; otherwise empty.
   package var parts: [BodyPart]
-  /// How the body came to its end.
   package var end: BodyEnd
-  /// The fields that followed a chunked body.
+  /// The trailer fields of a chunked body.
   package var trailers: Headers
 
   package init(
@@ -88,10 +84,10 @@ package struct RecordedResponse: Sendable {
 
 /// The body of a recorded message.
 package enum RecordedBody: Sendable, Equatable {
-  /// The bytes, which stand in the HAR itself.
+  /// The bytes, stored in the HAR itself.
   case bytes([UInt8])
-  /// A file of its own, and its length in bytes. The name is the path from the HAR's folder, as `content._file` has
-  /// it: `NAME.bodies/<file>` in ours. In a HAR of another tool the length is what that tool says, and the file may be
+  /// A separate file and its length in bytes. The name is a path relative to the HAR's folder, as in `content._file`;
+  /// Diorama writes `NAME.bodies/<file>`. In another tool's HAR the length is the declared one, and the file may be
   /// missing.
   case file(name: String, length: Int)
 
@@ -105,4 +101,25 @@ package enum RecordedBody: Sendable, Equatable {
     case .file(_, let length): length
     }
   }
+}
+
+/// A message of a recorded WebSocket, with its sender and time.
+package struct WebSocketFrame: Sendable, Equatable {
+  /// Whether the app sent it.
+  package var isFromApp: Bool
+  /// In seconds since 1970, as in HAR.
+  package var time: Double
+  package var message: WebSocketMessage
+
+  package init(isFromApp: Bool, time: Double, message: WebSocketMessage) {
+    self.isFromApp = isFromApp
+    self.time = time
+    self.message = message
+  }
+}
+
+extension RecordedRequest {
+  /// The stored method of a WebSocket request. No client sends it, so a WebSocket request never matches a plain `GET`
+  /// of the same URL. In a HAR it is written as `GET`.
+  package static let webSocketMethod = "WEBSOCKET"
 }

@@ -6,16 +6,16 @@ import CPosixSpawn
   import Glibc
 #endif
 
-/// Two connected descriptors, close-on-exec from their first moment: a child that another thread starts just then does
-/// not hold them open for its whole life.
+/// Two connected descriptors, close-on-exec from the start: a child that another thread starts at this moment does not
+/// keep them open.
 package enum DescriptorPair {
-  /// A pipe.
+  /// Creates a pipe.
   ///
-  /// - Throws: ``NotStarted`` when there are no descriptors left.
+  /// - Throws: ``NotStarted`` if no descriptors are left.
   package static func pipe() throws(NotStarted) -> (read: Int32, write: Int32) {
     var ends: [Int32] = [0, 0]
     #if canImport(Darwin)
-      // Darwin has no such step: children are started with POSIX_SPAWN_CLOEXEC_DEFAULT where it matters.
+      // Darwin has no pipe2; children are started with POSIX_SPAWN_CLOEXEC_DEFAULT if it matters.
       guard Darwin.pipe(&ends) == 0 else { throw failure("a pipe") }
       for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
     #else
@@ -24,9 +24,9 @@ package enum DescriptorPair {
     return (ends[0], ends[1])
   }
 
-  /// Two sockets, for what we write to: unlike a pipe's, its end raises no SIGPIPE (see ``send(_:to:)``).
+  /// Creates a socket pair, for writing to a child without SIGPIPE (see ``send(_:to:)``).
   ///
-  /// - Throws: ``NotStarted`` when there are no descriptors left.
+  /// - Throws: ``NotStarted`` if no descriptors are left.
   package static func sockets() throws(NotStarted) -> (theirs: Int32, ours: Int32) {
     var ends: [Int32] = [0, 0]
     #if canImport(Darwin)
@@ -41,9 +41,9 @@ package enum DescriptorPair {
     return (ends[0], ends[1])
   }
 
-  /// Writes all of it, and waits while the other side does not read.
+  /// Writes all bytes, blocking while the other side does not read.
   ///
-  /// - Returns: whether it was taken; false when the other side is gone.
+  /// - Returns: false if the other side has closed.
   @discardableResult
   package static func send(_ bytes: [UInt8], to socket: Int32) -> Bool {
     #if canImport(Darwin)
@@ -70,6 +70,7 @@ package enum DescriptorPair {
   private static func failure(_ what: String) -> NotStarted {
     NotStarted(
       status: 126,
-      message: "cannot make \(what): \(String(cString: strerror(errno))); raise the limit of open files ('ulimit -n')")
+      message: "cannot create \(what): \(String(cString: strerror(errno))); raise the limit of open files ('ulimit -n')"
+    )
   }
 }

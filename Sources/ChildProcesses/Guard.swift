@@ -7,20 +7,20 @@ import Synchronization
   import Glibc
 #endif
 
-/// Sees to it that a command does not outlive this process, however that ends.
+/// Ensures that a command does not outlive this process, however this process ends.
 ///
-/// A tiny shell waits at a connection that only this process holds open. When it closes without a last word, this
-/// process was killed: the shell ends the command's process group, and takes away the folder that held the launch
-/// contract. It works where parent-death signals do not (they reach one process and exist on Linux only).
+/// A small shell waits on a connection that only this process holds open. If it closes without a final message, this
+/// process was killed: the shell kills the command's process group and removes the folder with the launch contract. This
+/// works where parent-death signals do not: they reach a single process and exist on Linux only.
 package final class Guard: Sendable {
   private let pid: pid_t
   private let line: Int32
   private let isDismissed = Atomic(false)
 
   /// - Parameters:
-  ///   - folder: a folder to remove.
+  ///   - folder: the folder to remove.
   ///   - closesOthers: see ``Spawn/closesOthers``.
-  /// - Throws: ``NotStarted`` when there are no descriptors or no shell to be had.
+  /// - Throws: ``NotStarted`` if no descriptors or no shell are available.
   package init(removing folder: String, closesOthers: Bool = false) throws(NotStarted) {
     let ends = try DescriptorPair.sockets()
     let script =
@@ -42,18 +42,18 @@ package final class Guard: Sendable {
     }
   }
 
-  /// Whoever was not dismissed does what it is there for.
+  /// Unless dismissed, kills the group and removes the folder.
   deinit {
     if !isDismissed.load(ordering: .relaxed) { hangUp() }
   }
 
-  /// Tells which process group to end.
+  /// Sets the process group to kill.
   package func watch(group: pid_t) { DescriptorPair.send(Array("\(group)\n".utf8), to: line) }
 
-  /// The command has ended by itself.
+  /// Ends the guard without action, because the command has ended.
   package func dismiss() {
     guard !isDismissed.exchange(true, ordering: .relaxed) else { return }
-    // In one piece: after a first line the shell may be gone. Two, for a command that never had a group.
+    // In one write: after a first line the shell may be gone. Two lines, for a command that never had a group.
     DescriptorPair.send(Array("0\ndone\n".utf8), to: line)
     hangUp()
   }

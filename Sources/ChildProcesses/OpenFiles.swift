@@ -7,11 +7,11 @@ import Synchronization
   import Glibc
 #endif
 
-/// How many files this process may have open.
+/// The limit of open files of this process.
 package enum OpenFiles {
-  /// More than that nobody asks of one machine.
+  /// More than any machine needs.
   private static let wanted: rlim_t = 1 << 20
-  /// The soft limit with which this process was started; 0 while it has that.
+  /// The soft limit with which this process was started; 0 while it is unchanged.
   private static let original = Atomic<UInt64>(0)
   private static let lock = NSLock()
 
@@ -21,9 +21,9 @@ package enum OpenFiles {
     private static let resource = __rlimit_resource_t(RLIMIT_NOFILE.rawValue)
   #endif
 
-  /// Raises the soft limit to the hard one: each environment has ports, each connection a descriptor.
+  /// Raises the soft limit to the hard one: each environment needs ports, and each connection a descriptor.
   ///
-  /// Children started by ``Spawn`` have the limit as it was: programs that use select(2) rely on it.
+  /// Children started by ``Spawn`` get the original limit, which programs that use select(2) rely on.
   package static func raiseLimit() {
     var limit = rlimit()
     guard getrlimit(resource, &limit) == 0, limit.rlim_cur < min(limit.rlim_max, wanted) else { return }
@@ -32,10 +32,10 @@ package enum OpenFiles {
     setrlimit(resource, &limit)
   }
 
-  /// Starts a child, which inherits the limit that this process was started with.
+  /// Starts a child with this process's original limit.
   ///
-  /// posix_spawn(3) has nothing for limits, so this process has the lower one meanwhile. Where it has too many
-  /// descriptors open for that, the child gets the higher one.
+  /// posix_spawn(3) cannot set limits, so this process has the lower limit meanwhile. If it has too many descriptors open
+  /// for that, the child gets the higher one.
   static func withOriginalLimit<Result>(_ start: () -> Result) -> Result {
     lock.lock()
     defer { lock.unlock() }
@@ -51,11 +51,11 @@ package enum OpenFiles {
     return start()
   }
 
-  /// How many connections the control API may have: most of what there is, since its clients may be many and say
-  /// nothing for long.
+  /// The maximum number of connections to the control API: most of the descriptors, since its clients may be many and
+  /// idle for long.
   package static var controlConnections: Int { connections(fifths: 3) }
 
-  /// How many connections all environments together may have. As many descriptors are left for ports and files.
+  /// The maximum number of connections of all environments together. The same number remains for ports and files.
   package static var environmentConnections: Int { connections(fifths: 1) }
 
   private static func connections(fifths: Int) -> Int {

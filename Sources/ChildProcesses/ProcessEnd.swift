@@ -6,7 +6,7 @@ import CPosixSpawn
   import Glibc
 #endif
 
-/// The end of a process that need not be a child of ours, to be waited for.
+/// Waits for the end of a process, which need not be a child.
 ///
 /// ```swift
 /// let end = ProcessEnd(of: pid)
@@ -15,11 +15,11 @@ import CPosixSpawn
 /// ```
 package final class ProcessEnd: Sendable {
   private let pid: Int32
-  /// A pidfd on Linux, a kqueue on Darwin; negative where the system has none to give.
+  /// A pidfd on Linux, a kqueue on Darwin; negative if the system provides none.
   private let descriptor: Int32
   private let wasThere: Bool
 
-  /// Takes hold of it: what is waited for is this process, and not one that gets its id later.
+  /// Refers to the process that has this ID now, not to one that gets it later.
   package init(of pid: Int32) {
     self.pid = pid
     #if canImport(Darwin)
@@ -36,16 +36,16 @@ package final class ProcessEnd: Sendable {
 
   deinit { if descriptor >= 0 { close(descriptor) } }
 
-  /// Waits; on a thread that may.
+  /// Waits, blocking the thread.
   ///
-  /// - Parameter patience: how long.
-  /// - Returns: whether it has ended.
+  /// - Parameter patience: the maximum time to wait.
+  /// - Returns: whether the process has ended.
   package func wait(for patience: Duration) -> Bool {
     guard wasThere else { return true }
     let end = ContinuousClock.now + patience
     while true {
       let left = ContinuousClock.now.duration(to: end) / .milliseconds(1)
-      // Where the system tells nobody, it is looked at from time to time.
+      // Without a descriptor, poll the process.
       let pause = descriptor >= 0 ? 60_000 : 50
       var entry = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
       if poll(&entry, 1, Int32(max(0, min(left.rounded(.up), Double(pause))))) > 0 { return true }

@@ -1,43 +1,45 @@
 import CPosixSpawn
 package import Foundation
 
+// `@preconcurrency` because the C library's `environ` is a variable; this code never changes it.
 #if canImport(Darwin)
-  import Darwin
+  @preconcurrency import Darwin
 #else
-  import Glibc
+  @preconcurrency import Glibc
 #endif
 
-/// A child process by posix_spawn(3), with what `Foundation.Process` cannot do: its own process group, the terminal
-/// handed over with it, descriptors at given places. (That one also reads past its memory while many descriptors come
-/// and go.)
+/// Starts a child process with posix_spawn(3).
+///
+/// Unlike `Foundation.Process`, it supports process groups, handing over the terminal, and descriptors at given numbers.
+/// (`Process` also reads beyond its memory while many descriptors are opened and closed.)
 package struct Spawn {
-  /// The program, looked up in PATH unless it has a slash, and its arguments.
+  /// The program, looked up in PATH unless it contains a slash, and its arguments.
   package var arguments: [[UInt8]]
-  /// All variables of the child, each as `NAME=VALUE`.
+  /// All environment variables of the child, as `NAME=VALUE`.
   package var environment: [[UInt8]]
-  /// A process group of its own, so that a signal meant for the command reaches it once and whole.
+  /// Whether the child gets its own process group, so a signal for the command reaches all of it once.
   package var ownGroup = false
-  /// A terminal of ours that the child's own group has before the program starts, where the system can do that.
+  /// A terminal to hand to the child's process group before the program starts, if the system supports it.
   package var terminal: Int32?
-  /// A session of its own, out of reach of the terminal's signals.
+  /// Whether the child gets its own session, which the terminal's signals do not reach.
   package var ownSession = false
-  /// What the child's descriptors are, in order; the others are inherited unless they are close-on-exec.
+  /// The child's descriptors, set up in order; others are inherited unless they are close-on-exec.
   package var files: [FileAction] = []
-  /// Whether the child inherits nothing beside its standard descriptors and ``files``: for a process of many threads,
-  /// some of whose descriptors belong to libraries.
+  /// Whether the child inherits only its standard descriptors and ``files``. For a process with many threads, some of
+  /// whose descriptors belong to libraries.
   package var closesOthers = false
-  /// The signals that the child has blocked; nil for those of this thread.
+  /// The signals blocked in the child; nil for those of this thread.
   package var blockedSignals: sigset_t?
-  /// Signals that do in the child what they do by default, although we ignore them.
+  /// Signals with their default action in the child although this process ignores them.
   package var defaultSignals: [Int32] = []
 
-  /// What is done in the child before the program starts.
+  /// An action on the child's descriptors before the program starts.
   package enum FileAction: Sendable {
-    /// A descriptor of ours becomes one of the child's.
+    /// Duplicates one of our descriptors into the child.
     case pass(Int32, as: Int32)
-    /// A file is opened.
+    /// Opens a file.
     case open(String, flags: Int32, as: Int32)
-    /// Nothing is open there.
+    /// Closes a descriptor.
     case close(Int32)
   }
 
@@ -48,8 +50,8 @@ package struct Spawn {
 
   /// Starts the child.
   ///
-  /// - Returns: its process id.
-  /// - Throws: ``NotStarted``.
+  /// - Returns: the process ID.
+  /// - Throws: ``NotStarted`` if the program cannot be started.
   package func start() throws(NotStarted) -> pid_t {
     var actions = posix_spawn_file_actions_t.none
     posix_spawn_file_actions_init(&actions)
@@ -79,7 +81,7 @@ package struct Spawn {
     }
     posix_spawnattr_setflags(&attributes, Int16(flags))
     #if !canImport(Darwin)
-      // First: what comes after may put another file in the descriptor's place.
+      // First: later actions may replace the descriptor's file.
       if let terminal { _ = diorama_take_terminal(&actions, terminal) }
     #endif
     add(files, to: &actions)
@@ -112,12 +114,12 @@ package struct Spawn {
     #endif
   }
 
-  /// Says before anything else is done what ``start()`` would say of a program that is not there or not executable.
+  /// Checks in advance whether a program exists and is executable, with the errors of ``start()``.
   ///
   /// - Parameters:
-  ///   - program: as execvp(3) takes it: looked up in `path` unless it has a slash.
-  ///   - path: the variable PATH; nil where it is not set.
-  /// - Throws: ``NotStarted``.
+  ///   - program: the program, looked up in `path` unless it contains a slash, as execvp(3) does.
+  ///   - path: the variable PATH; nil if it is not set.
+  /// - Throws: ``NotStarted`` if the program cannot be started.
   package static func check(_ program: [UInt8], path: String?) throws(NotStarted) {
     let slash = UInt8(ascii: "/")
     let folders =
@@ -140,16 +142,16 @@ package struct Spawn {
     throw failure(program, code, isFound: false)
   }
 
-  // `isFound` says whether the file is known to be there.
+  // `isFound`: whether the file is known to exist.
   private static func failure(_ program: [UInt8], _ code: Int32, isFound: Bool) -> NotStarted {
     let program = String(decoding: program, as: UTF8.self)
     let advice =
       switch code {
-      case ENOENT where isFound: "what its first line names after #! is missing"
+      case ENOENT where isFound: "the interpreter in its first line (after #!) is missing"
       case ENOENT: program.contains("/") ? "check the path" : "check its spelling and PATH"
       case EACCES: "make it executable (chmod +x)"
-      case ENOEXEC: "it is no program; give it a first line such as #!/bin/sh"
-      default: "mend that and run it again"
+      case ENOEXEC: "it is not a program; add a first line such as #!/bin/sh"
+      default: "fix that and run it again"
       }
     return NotStarted(
       status: code == ENOENT ? 127 : 126,
@@ -171,7 +173,7 @@ package struct Spawn {
   extension posix_spawnattr_t { fileprivate static var none: Self { Self() } }
 #endif
 
-/// Runs `body` with the texts as C has them: an array of pointers that ends with a null one.
+/// Calls `body` with the texts as a null-terminated array of C strings.
 private func withCStrings<Result>(
   _ texts: [[UInt8]], _ body: (UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>) -> Result
 ) -> Result {
@@ -181,7 +183,63 @@ private func withCStrings<Result>(
   pointers.append(nil)
   defer { for pointer in pointers { free(pointer) } }
   return pointers.withUnsafeMutableBufferPointer { buffer in
-    // Never empty: the closing null pointer is in it.
+    // Never empty: it contains the null pointer.
     body(buffer.baseAddress.unsafelyUnwrapped)
+  }
+}
+
+/// A program could not be started.
+package struct NotStarted: Error, CustomStringConvertible {
+  /// The status a shell would return: 127 if the program does not exist, 126 if it cannot be run.
+  package let status: Int32
+  /// What happened, where, and what to do next, in one line.
+  package let message: String
+
+  package init(status: Int32, message: String) {
+    self.status = status
+    self.message = message
+  }
+
+  package var description: String { message }
+}
+
+/// A child's status from wait(2), decoded as its macros do, which Swift does not import.
+package struct WaitStatus: Sendable, Equatable {
+  private let raw: Int32
+
+  package init(_ raw: Int32) {
+    self.raw = raw
+  }
+
+  /// The signal that stopped it; nil if it was not stopped.
+  package var stopSignal: Int32? { raw & 0xFF == 0x7F ? (raw >> 8) & 0xFF : nil }
+
+  /// The signal that killed it; nil if none did.
+  package var signal: Int32? {
+    let signal = raw & 0x7F
+    return signal == 0 || signal == 0x7F ? nil : signal
+  }
+
+  /// The status a shell would return: the exit status, or 128 plus the signal number.
+  package var shellStatus: Int32 { signal.map { 128 + $0 } ?? (raw >> 8) & 0xFF }
+}
+
+/// The environment variables of this process for a child, as raw bytes: values need not be UTF-8.
+package enum InheritedVariables {
+  /// All variables as `NAME=VALUE`, with the given ones overridden or added.
+  package static func all(overridden by: [String: String]) -> [[UInt8]] {
+    var variables: [[UInt8]] = []
+    var next: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>? = environ
+    while let text = next?.pointee {
+      let variable = bytes(text)
+      let name = String(decoding: variable.prefix { $0 != UInt8(ascii: "=") }, as: UTF8.self)
+      if by[name] == nil { variables.append(variable) }
+      next = next?.advanced(by: 1)
+    }
+    return variables + by.sorted { $0.key < $1.key }.map { Array("\($0.key)=\($0.value)".utf8) }
+  }
+
+  private static func bytes(_ text: UnsafeMutablePointer<CChar>) -> [UInt8] {
+    Array(UnsafeBufferPointer(start: text, count: strlen(text)).map(UInt8.init(bitPattern:)))
   }
 }

@@ -1,34 +1,34 @@
-import ControlAPI
+package import ControlAPI
 import Foundation
 import HTTPClient
 import HTTPMessages
 import LaunchContract
 
-/// A daemon, as another program sees it: every call of its control API, by the messages of `ControlAPI`.
+/// A client for a daemon's control API.
 ///
-/// It goes through the daemon's Unix socket, and through its loopback port where the socket's path is longer than the
-/// system takes. A daemon that was restarted is found again.
+/// It connects through the daemon's Unix socket, or through its loopback port if the socket's path is too long for the
+/// system. It finds a restarted daemon again.
 ///
 /// ```swift
 /// let client = try await DaemonClient.connect(to: .standard(variables: ProcessInfo.processInfo.environment))
 /// let environment = try await client.provision(request)
 /// ```
 package final class DaemonClient: Sendable {
-  /// How the daemon is reached, as long as it stays where it is.
+  /// How to reach the daemon.
   private struct Link: Sendable {
     var control: ControlFile
     var origin: Origin
     var client: HTTPClient
   }
 
-  /// How long an answer may take by itself, in a daemon that has much to do.
+  /// The time for a response from a busy daemon.
   package static let patience = Duration.seconds(30)
-  /// The most bytes of an answer: a report has at most what the daemon keeps of a journal.
+  /// The maximum size of a response in bytes; a report is at most as long as the journal that the daemon keeps.
   private static let answerLimit = 64 << 20
-  /// The longest path that fits into an address, with its closing zero.
+  /// The longest path that fits into a socket address, including its terminating null byte.
   private static let longestSocketPath = MemoryLayout.size(ofValue: sockaddr_un().sun_path) - 1
 
-  /// Where the daemon is found.
+  /// The daemon's state folder.
   package let home: DaemonHome
   private let link: Guarded<Link>
 
@@ -37,11 +37,11 @@ package final class DaemonClient: Sendable {
     link = Guarded(try Self.link(control, home))
   }
 
-  /// Finds the daemon of a state folder, and sees that it answers.
+  /// Connects to the daemon of a state folder and checks that it responds.
   ///
   /// - Parameter home: the state folder.
   /// - Returns: the client.
-  /// - Throws: ``DaemonClientError``: there is none, it is dead or suspended, or it is no daemon of ours.
+  /// - Throws: ``DaemonClientError`` if there is no daemon, or it is dead, suspended or incompatible.
   package static func connect(to home: DaemonHome) async throws(DaemonClientError) -> DaemonClient {
     if try home.readControlFile() == nil { await wake(home) }
     guard let control = try home.readControlFile() else { throw home.nobody }
@@ -50,9 +50,9 @@ package final class DaemonClient: Sendable {
     return client
   }
 
-  /// Knocks where somebody may wait in a daemon's place, to start it at the first connection (systemd.socket(5)).
+  /// Connects to a socket on which systemd may listen in the daemon's place, which starts the daemon (systemd.socket(5)).
   ///
-  /// Until then there is no control file; once the daemon answers there is.
+  /// The control file appears only once the daemon responds.
   private static func wake(_ home: DaemonHome) async {
     let socket = home.folder + "/control.sock"
     guard access(socket, F_OK) == 0 else { return }
@@ -61,12 +61,12 @@ package final class DaemonClient: Sendable {
     _ = try? await attempt("GET", "/v1/health", nil, link, home, patience)
   }
 
-  /// The daemon's process.
+  /// The daemon's process ID.
   package var pid: Int32 { link.withLock { $0.control.pid } }
 
   // MARK: Calls
 
-  /// Calls something whose answer is JSON.
+  /// Makes a call with a JSON response.
   func call<Answer: Decodable & Sendable>(
     _ method: String, _ path: String, sending message: (any Encodable & Sendable)? = nil,
     patience: Duration = DaemonClient.patience, as type: Answer.Type = Answer.self
@@ -77,12 +77,12 @@ package final class DaemonClient: Sendable {
     } catch {
       throw DaemonClientError(
         .notUnderstood,
-        "the daemon's answer to \(error.source) is not what it should be: \(error.problem); "
-          + "restart it with this version: diorama serve --stop")
+        "unexpected response from the daemon to \(error.source): \(error.problem); restart the daemon with this version: "
+          + "diorama serve --stop")
     }
   }
 
-  /// Calls something whose answer says nothing more.
+  /// Makes a call and ignores the content of the response.
   func call(
     _ method: String, _ path: String, sending message: (any Encodable & Sendable)? = nil
   ) async throws(DaemonClientError) {
@@ -98,21 +98,21 @@ package final class DaemonClient: Sendable {
     } catch {
       throw DaemonClientError(
         .refused(status: 400, problem: "usage"),
-        "a number is infinite or none at all, which JSON cannot say; give another")
+        "a number is infinite or NaN, which JSON cannot express; use another")
     }
     let first = link.withLock { $0 }
     do throws(DaemonClientError) {
       return try await Self.attempt(method, path, body, first, home, patience)
     } catch {
-      // Nothing has been done: it did not get the request, or did not know us.
+      // Nothing has been done: the daemon did not get the request, or rejected the token.
       guard error.kind == .dead || error.isUnauthorised, let again = try renewed(first) else { throw error }
       return try await Self.attempt(method, path, body, again, home, patience)
     }
   }
 
-  /// Takes up with a daemon that was started again.
+  /// Reconnects to a restarted daemon.
   ///
-  /// - Returns: nil where it is still the one that was asked.
+  /// - Returns: nil if the daemon has not been restarted.
   private func renewed(_ old: Link) throws(DaemonClientError) -> Link? {
     guard let control = try home.readControlFile(), control != old.control else { return nil }
     let new = try Self.link(control, home)
@@ -147,8 +147,8 @@ package final class DaemonClient: Sendable {
     guard let problem = try? JSONDecoder().decode(ProblemDocument.self, from: Data(bytes)) else {
       return DaemonClientError(
         .notUnderstood,
-        "\(what) was answered with status \(status) and no word of why; see whether it is a daemon of "
-          + "diorama that answers there")
+        "\(what) returned status \(status) without a problem document; check whether the program at that address is a "
+          + "diorama daemon")
     }
     return DaemonClientError(
       .refused(status: status, problem: problem.kind), problem.detail.isEmpty ? problem.title : problem.detail)
@@ -158,12 +158,12 @@ package final class DaemonClient: Sendable {
     do {
       let origin = try Origin(parsing: control.control)
       let fits = !control.socket.isEmpty && control.socket.utf8.count <= longestSocketPath
-      // No variable of ours is to send it to a proxy; how long a call may take is our own business.
+      // Ignore proxy variables; the timeout of a call is handled here.
       let client = try HTTPClient(
         .init(stallSeconds: 1e6, environment: [:], unixSocket: fits ? control.socket : nil))
       return Link(control: control, origin: origin, client: client)
     } catch {
-      throw DaemonClientError(.unusable, "the daemon of \(home.folder) cannot be reached: \(error)")
+      throw DaemonClientError(.unusable, "cannot connect to the daemon of \(home.folder): \(error)")
     }
   }
 }
@@ -172,4 +172,147 @@ extension DaemonClientError {
   fileprivate var isUnauthorised: Bool {
     if case .refused(status: 401, _) = kind { true } else { false }
   }
+}
+
+extension DaemonClient {
+  /// Checks that the daemon responds.
+  package func health() async throws(DaemonClientError) -> Health { try await call("GET", "/v1/health") }
+
+  /// Creates an environment.
+  package func provision(_ request: ProvisioningRequest) async throws(DaemonClientError) -> ProvisionedEnvironment {
+    try await call("POST", "/v1/environments", sending: request)
+  }
+
+  /// All running environments, without their contracts.
+  package func environments() async throws(DaemonClientError) -> [ProvisionedEnvironment] {
+    try await call("GET", "/v1/environments", as: EnvironmentList.self).environments
+  }
+
+  /// An environment with its current contract.
+  package func environment(_ id: String) async throws(DaemonClientError) -> ProvisionedEnvironment {
+    try await call("GET", Self.path(of: id))
+  }
+
+  /// Changes toggles, values, clock and mode; returns once every app has applied the change.
+  package func change(_ id: String, _ patch: EnvironmentPatch) async throws(DaemonClientError) -> Revision {
+    try await call("PATCH", Self.path(of: id), sending: patch, patience: Self.patience(beside: patch.timeoutSeconds))
+  }
+
+  /// Moves the clock; returns once every app has applied the move.
+  package func moveClock(
+    _ id: String, _ move: ClockMoveRequest
+  ) async throws(DaemonClientError) -> ClockMoveAnswer {
+    try await call(
+      "POST", Self.path(of: id) + "/clock", sending: move, patience: Self.patience(beside: move.timeoutSeconds))
+  }
+
+  /// The journal entries after a given number.
+  package func journal(_ id: String, after: Int = 0) async throws(DaemonClientError) -> JournalPage {
+    try await call("GET", Self.path(of: id) + "/journal?after=\(after)")
+  }
+
+  /// The report so far.
+  ///
+  /// - Parameters:
+  ///   - id: the environment.
+  ///   - type: the type to decode.
+  /// - Returns: the report.
+  /// - Throws: ``DaemonClientError``.
+  package func report<Report: Decodable & Sendable>(
+    _ id: String, as type: Report.Type
+  ) async throws(DaemonClientError) -> Report {
+    try await call("GET", Self.path(of: id) + "/report")
+  }
+
+  /// Ends an environment.
+  ///
+  /// - Parameters:
+  ///   - id: the environment.
+  ///   - keepsEmptyRecording: whether a recording without interactions is saved as a cassette.
+  ///   - type: the type of the report to decode.
+  /// - Returns: the report.
+  /// - Throws: ``DaemonClientError``.
+  package func end<Report: Decodable & Sendable>(
+    _ id: String, keepingEmptyRecording keepsEmptyRecording: Bool = true, as type: Report.Type
+  ) async throws(DaemonClientError) -> Report {
+    // Saving a long recording takes time.
+    try await call(
+      "DELETE", Self.path(of: id) + (keepsEmptyRecording ? "" : "?keepEmptyRecording=false"), patience: .seconds(300))
+  }
+
+  /// Escapes an ID typed by a user, so a stray slash or question mark results in an unknown environment.
+  private static func path(of id: String) -> String {
+    let bytes = id.utf8.map { byte -> String in
+      switch byte {
+      case 0x30...0x39, 0x41...0x5A, 0x61...0x7A, UInt8(ascii: "-"), UInt8(ascii: "_"):
+        return String(UnicodeScalar(byte))
+      default:
+        let digits = String(byte, radix: 16, uppercase: true)
+        return "%" + (digits.count == 1 ? "0" : "") + digits
+      }
+    }
+    return "/v1/environments/" + bytes.joined()
+  }
+
+  private static func patience(beside seconds: Double?) -> Duration {
+    let seconds = seconds ?? 30
+    return patience + .seconds(seconds > 0 ? min(seconds, 1e9) : 0)
+  }
+}
+
+extension DaemonClient {
+  /// Leases all requested ports, or none.
+  package func leasePorts(_ request: PortsRequest) async throws(DaemonClientError) -> [PortList.Lease] {
+    try await call("POST", "/v1/ports", sending: request, as: PortList.self).ports
+  }
+
+  /// All leases.
+  package func ports() async throws(DaemonClientError) -> [PortList.Lease] {
+    try await call("GET", "/v1/ports", as: PortList.self).ports
+  }
+
+  /// Releases a port.
+  package func releasePort(_ port: UInt16) async throws(DaemonClientError) {
+    try await call("DELETE", "/v1/ports/\(port)")
+  }
+}
+
+/// A call to a daemon failed.
+package struct DaemonClientError: Error, Sendable, CustomStringConvertible {
+  /// The cause, as far as callers need to distinguish it.
+  package enum Kind: Sendable, Equatable {
+    /// No daemon has been started for this state folder.
+    case noDaemon
+    /// The daemon's socket no longer accepts connections.
+    case dead
+    /// The daemon's process is stopped, for example by Ctrl-Z.
+    case suspended
+    /// The daemon's process runs, but does not respond in time.
+    case unresponsive
+    /// The daemon could not be started.
+    case notStarted
+    /// The content of the state folder cannot be trusted or read.
+    case unusable
+    /// The daemon refused the call; the message is its own.
+    ///
+    /// `problem` is the `kind` of its problem document.
+    case refused(status: Int, problem: String?)
+    /// The response is not from a diorama daemon, or from one of another version.
+    case notUnderstood
+  }
+
+  /// The cause.
+  package let kind: Kind
+  /// What happened, where, and what to do next, in one line.
+  package let message: String
+
+  /// - Parameters:
+  ///   - kind: the cause.
+  ///   - message: what happened, where, and what to do next; terminal control characters are escaped.
+  package init(_ kind: Kind, _ message: String) {
+    self.kind = kind
+    self.message = message.escapedForTerminal
+  }
+
+  package var description: String { message }
 }

@@ -1,26 +1,26 @@
 import LaunchContract
 
-/// Why the app's world could not be set up, or could not answer: one line of what, where and what to do next.
+/// An error in setting up the app's environment or in using it; the description is one line.
 public struct DioramaError: Error, Sendable, Equatable, CustomStringConvertible {
-  /// What kind of trouble it is, for code that wants to tell.
+  /// The category of the error.
   public enum Kind: Sendable {
-    /// The launch contract cannot be read, or asks for what cannot be had. The app should not start.
+    /// The launch contract cannot be read or fulfilled. The app should not start.
     case contract
-    /// The environment that the contract names does not answer, or refuses.
+    /// The environment named in the contract does not respond, or refuses a request.
     case control
-    /// A key, length, alphabet or range that no random value can be made for.
+    /// An invalid key, length, alphabet or range of a random value.
     case invalidRequest
-    /// A replay asks for a random value that was not recorded.
+    /// A replay needs a random value that was not recorded.
     case missingString
-    /// The clock cannot do what was asked of it.
+    /// The clock does not support the operation.
     case clock
-    /// Work was not done by its deadline.
+    /// The deadline passed before the work was done.
     case deadline
   }
 
-  /// What kind of trouble it is.
+  /// The category of the error.
   public let kind: Kind
-  /// One line for a person.
+  /// One line: what happened, where, and what to do next.
   public let description: String
 
   package init(_ kind: Kind, _ description: String) {

@@ -1,9 +1,8 @@
 import Foundation
 
-/// A value that is only reached under a lock.
+/// A value protected by a lock.
 ///
-/// In the shape of `Synchronization.Mutex`, whose lock ThreadSanitizer does not see on Linux: it reports races there
-/// that are none.
+/// Like `Synchronization.Mutex`, whose lock ThreadSanitizer does not recognize on Linux, where it reports false races.
 final class Locked<Value: ~Copyable>: @unchecked Sendable {
   private let lock = NSLock()
   private var value: Value
@@ -12,7 +11,7 @@ final class Locked<Value: ~Copyable>: @unchecked Sendable {
     self.value = value
   }
 
-  /// Runs `body` with the value, alone.
+  /// Runs `body` with exclusive access to the value.
   func withLock<Result, Failure: Error>(_ body: (inout Value) throws(Failure) -> Result) throws(Failure) -> Result {
     lock.lock()
     defer { lock.unlock() }

@@ -4,7 +4,7 @@ import DaemonClient
 import EnvironmentService
 import Foundation
 
-/// The command `diorama`: finds the subcommand, runs it, and ends with its exit status.
+/// The `diorama` command: runs a subcommand and exits with its status.
 @main
 struct Main {
   static let version = "0.1.0"
@@ -42,7 +42,7 @@ struct Main {
 
   private static func run(_ arguments: inout [String], terminal: Terminal) throws -> Int32 {
     guard let name = arguments.first else {
-      throw UsageError("there is no command; choose from \(commands.dropLast().joined(separator: ", "))")
+      throw UsageError("no command; choose from \(commands.dropLast().joined(separator: ", "))")
     }
     arguments.removeFirst()
     switch name {
@@ -58,14 +58,14 @@ struct Main {
       print(help, terminator: "")
       return 0
     default:
-      throw UsageError("there is no command '\(name)'" + suggestion(for: name, among: commands))
+      throw UsageError("unknown command '\(name)'" + suggestion(for: name, among: commands))
     }
   }
 
   private static func printVersion(_ arguments: [String]) throws(UsageError) -> Int32 {
     let options = try Options(arguments, table: [], command: "version")
     if let extra = options.operands.first ?? options.rest?.first {
-      throw UsageError("'\(extra)' is one word too many", command: "version")
+      throw UsageError("unexpected argument '\(extra)'", command: "version")
     }
     print(options.has("--help") ? "usage: diorama version\n\nPrints the version." : "diorama \(version)")
     return 0
@@ -74,22 +74,25 @@ struct Main {
   private static let commands = ["run", "env", "port", "serve", "cassette", "contract", "strings", "version", "help"]
 
   private static let help = """
-    diorama holds a test's world still: its network, its date, its random values.
+    Gives every test its own environment: recorded network, fixed clock, random
+    values that repeat.
 
     usage: diorama COMMAND …
 
-      run       run a command in a world of its own, recorded or replayed
-      env       worlds that live in the daemon, for any program on the machine
-      port      free ports that nobody else gets
-      serve     the daemon that hosts both
-      cassette  show, check, compare or convert recordings
-      contract  show or check launch contracts
-      strings   print a value of the string algorithm uuid5-v1
+      run       run a command in an environment of its own
+      env       manage environments in the daemon, for any program
+      port      lease free ports
+      cassette  show, check, compare and convert recordings
+      contract  show and check launch contracts
+      serve     run the daemon
+      strings   print values of the string algorithm uuid5-v1
       version   print the version
 
-    Every command has --help. To begin, record once and replay for ever:
+    Every command has --help. To begin, run this: the first run records, later ones
+    replay:
 
-      diorama run --cassette Cassettes/first --upstream api=https://api.example.com -- ./my-test
+      diorama run --cassette Cassettes/first \\
+        --upstream api=https://api.example.com -- ./my-test
 
     """
 }

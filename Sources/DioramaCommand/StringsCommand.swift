@@ -3,7 +3,7 @@ import EnvironmentService
 import Foundation
 import LaunchContract
 
-/// `diorama strings`: a value of the algorithm `uuid5-v1`, for any program and for checking other implementations.
+/// `diorama strings`: prints values of the algorithm `uuid5-v1`, for scripts and for checking other implementations.
 enum StringsCommand {
   static func run(_ arguments: [String]) throws -> Int32 {
     let options = try Options(arguments, table: table, command: "strings")
@@ -12,11 +12,11 @@ enum StringsCommand {
       return 0
     }
     if let extra = options.operands.first ?? options.rest?.first {
-      throw UsageError("'\(extra)' is one word too many", command: "strings")
+      throw UsageError("unexpected argument '\(extra)'", command: "strings")
     }
     if options.has("--batch") {
       if let other = options.values.keys.sorted().first(where: { $0 != "--batch" }) {
-        throw UsageError("\(other) does not go with --batch, whose lines say everything", command: "strings")
+        throw UsageError("\(other) cannot be combined with --batch; give it in the input lines", command: "strings")
       }
       try StringsBatch.answer(FileHandle.standardInput.readDataToEndOfFile())
       return 0
@@ -39,10 +39,10 @@ enum StringsCommand {
     }
     let others = ["--length", "--alphabet"].filter { $0 == "--alphabet" || kinds != ["--email"] }
     if let kind = kinds.first, let other = others.first(where: options.has) {
-      throw UsageError("\(other) is for strings and does not go with \(kind)", command: "strings")
+      throw UsageError("\(other) cannot be combined with \(kind)", command: "strings")
     }
     if options.has("--version4"), !options.has("--uuid") {
-      throw UsageError("--version4 goes with --uuid only", command: "strings")
+      throw UsageError("--version4 requires --uuid", command: "strings")
     }
     let length = try number(options, "--length") ?? StringParameters.defaultLength
     switch kinds.first {
@@ -67,40 +67,85 @@ enum StringsCommand {
   private static func number(_ options: Options, _ name: String) throws(UsageError) -> Int? {
     guard let text = options.value(name) else { return nil }
     guard let number = Int(text), number >= 0 else {
-      throw UsageError("\(name) takes a whole number from 0, not '\(text)'", command: "strings")
+      throw UsageError("\(name) takes a number from 0, not '\(text)'", command: "strings")
     }
     return number
   }
 
   private static let table: [Options.Option] = [
     .init("--seed", "TEXT", "the seed of the string store; may be empty"),
-    .init("--key", "TEXT", "what the value is for, such as email"),
-    .init("--ordinal", "N", "which use of the key, from 0 (default 0)"),
-    .init("--length", "N", "characters of the string (default 12)"),
-    .init("--alphabet", "TEXT", "2 to 256 characters to choose from (default a-z0-9)"),
-    .init("--uuid", nil, "a UUID instead of a string"),
+    .init("--key", "TEXT", "the key of the value, such as email"),
+    .init("--ordinal", "N", "how often the key was used before (default: 0)"),
+    .init("--length", "N", "the length in characters (default: 12)"),
+    .init("--alphabet", "TEXT", "2 to 256 characters to choose from (default: a-z0-9)"),
+    .init("--uuid", nil, "print a UUID"),
     .init("--version4", nil, "with --uuid: set its version digit to 4"),
-    .init("--integer", "LOW..HIGH", "an integer instead of a string, both ends included"),
-    .init("--email", "DOMAIN", "an e-mail address instead of a string"),
-    .init("--choice", "TEXT", "one of several texts instead of a string; repeatable"),
-    .init("--shuffle", "N", "the places 0 to N - 1 in another order instead of a string"),
-    .init("--batch", nil, "answers requests from standard input instead, one JSON object a line"),
+    .init("--integer", "LOW..HIGH", "print an integer in this range, both ends included"),
+    .init("--email", "DOMAIN", "print an e-mail address"),
+    .init("--choice", "TEXT", "print one of several texts; repeatable"),
+    .init("--shuffle", "N", "print the numbers 0 to N - 1 in random order"),
+    .init("--batch", nil, "read requests from standard input, one JSON object a line"),
   ]
 
   private static let help = """
     usage: diorama strings --seed TEXT --key TEXT [option …]
            diorama strings --batch < REQUESTS
 
-    Prints one random value. The same seed, key and ordinal give the same value for ever, in every language:
-    the algorithm uuid5-v1 needs name-based UUIDs (RFC 9562) and nothing else.
+    Prints a random value. The same seed, key and ordinal always produce the same
+    value, in every language: the algorithm uuid5-v1 needs only name-based UUIDs
+    (RFC 9562).
 
     \(Options.describe(table))
       diorama strings --seed recording-2018 --key email
       z0r1lpyugt7o
 
-    With --batch a line such as {"seed": "recording-2018", "key": "email", "ordinal": 1} is answered by the line
-    {"value": "1hjqdinv568o"}. Its other members are those of an entry of a string store: length and alphabet, or
-    type (email, uuid, integer, choice, shuffle) with domain, version4, low and high, options or count.
+    With --batch, an input line such as
+
+      {"seed": "recording-2018", "key": "email", "ordinal": 1}
+
+    produces the output line {"value": "1hjqdinv568o"}. Other members are those of a
+    string store's entry: length and alphabet, or type (email, uuid, integer,
+    choice, shuffle) with domain, version4, low and high, options or count.
 
     """
+}
+
+/// `diorama strings --batch`: prints many values, for checking other implementations.
+enum StringsBatch {
+  private struct Request: Decodable {
+    var seed: String
+    var key: String
+    var ordinal: Int
+    var parameters: StringParameters
+
+    private enum CodingKeys: String, CodingKey {
+      case seed, key, ordinal
+    }
+
+    init(from decoder: any Decoder) throws {
+      let container = try decoder.container(keyedBy: CodingKeys.self)
+      seed = try container.decode(String.self, forKey: .seed)
+      key = try container.decode(String.self, forKey: .key)
+      ordinal = try container.decodeIfPresent(Int.self, forKey: .ordinal) ?? 0
+      parameters = try StringParameters(request: decoder)
+    }
+  }
+
+  /// Prints a JSON object for each line; skips empty lines.
+  ///
+  /// - Throws: ``UsageError`` that names the first invalid line. Earlier lines have been answered.
+  static func answer(_ input: Data) throws {
+    for (index, line) in input.split(separator: 0x0A, omittingEmptySubsequences: false).enumerated() {
+      if line.isEmpty || line.elementsEqual([0x0D]) { continue }
+      do {
+        let request = try ContractJSON.decode(Request.self, from: Data(line), source: "")
+        let derivation = StringDerivation(seed: request.seed)
+        let value = try derivation.value(key: request.key, ordinal: request.ordinal, request.parameters)
+        print(String(decoding: try ContractJSON.encode(["value": value]), as: UTF8.self))
+      } catch {
+        let error = (error as? ContractError)?.problem ?? "\(error)"
+        throw UsageError("standard input, line \(index + 1): \(error)", command: "strings")
+      }
+    }
+  }
 }

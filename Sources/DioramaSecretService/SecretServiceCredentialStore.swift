@@ -2,9 +2,9 @@
   public import Diorama
   public import Foundation
 
-  /// The desktop's keyring on Linux: any provider of the Secret Service (GNOME Keyring, KWallet, KeePassXC).
+  /// Stores credentials in the desktop's keyring on Linux: any Secret Service (GNOME Keyring, KWallet, KeePassXC).
   ///
-  /// An app that keeps secrets on Linux links the product `DioramaSecretService` and brings this store:
+  /// An app that keeps secrets on Linux links the product `DioramaSecretService` and passes this store:
   ///
   /// ```swift
   /// import Diorama
@@ -13,18 +13,17 @@
   /// let controls = try AppControls.launch(credentials: SecretServiceCredentialStore(schema: "org.example.clinic"))
   /// ```
   ///
-  /// Each credential is an item of the default collection, with the attributes `service`, `account`, `group` (empty for
-  /// the app's own) and the schema's name as `xdg:schema`. `secret-tool search service clinic` finds it, and the
-  /// keyring's own programs show it by its label, `clinic: auth-token`.
+  /// Each credential is an item of the default collection, with the attributes `service`, `account`, `group` (empty
+  /// without an access group) and the schema's name as `xdg:schema`. `secret-tool search service clinic` finds it; keyring
+  /// apps show it with the label `clinic: auth-token`.
   ///
-  /// Calls wait for one another. Every change but an addition is one call to the keyring and happens at one instant,
-  /// whoever else is at work. The Secret Service cannot add if there is nothing: this store looks, then adds. What
-  /// remains is that two processes, or two stores, that add the same key at the same instant may both succeed; then there
-  /// is one item, with the secret of the later one. In one process share one store.
+  /// Calls are serialised. Every change except an addition is a single, atomic call to the keyring. The Secret Service has
+  /// no conditional addition, so this store looks first and then adds. If two processes or two stores add the same key at
+  /// the same moment, both may succeed, leaving one item with the later secret. Share one store within a process.
   public final class SecretServiceCredentialStore: CredentialStore {
-    /// What to do when the keyring is locked.
+    /// What to do if the keyring is locked.
     public enum Locking: Sendable {
-      /// Let the keyring ask the user for its password. The call waits until they have answered.
+      /// Let the keyring prompt the user for its password. The call waits for the answer.
       case prompt
       /// Throw an error of kind `locked`, as a phone's keychain does.
       case fail
@@ -34,24 +33,24 @@
     private let schema: String
     private let locking: Locking
 
-    /// Makes a store; the keyring is reached with the first call.
+    /// Creates a store. It connects to the keyring on first use.
     ///
     /// - Parameters:
-    ///   - schema: a name that sets the app's credentials apart from those of other apps, who may read them all the
-    ///     same: the Secret Service knows no apps. Best a reversed domain, such as `org.example.clinic`.
-    ///   - locking: what to do when the keyring is locked.
+    ///   - schema: a name that separates the app's credentials from those of other apps, preferably a reverse domain such as
+    ///     `org.example.clinic`. It gives no protection: the Secret Service lets every app read all credentials.
+    ///   - locking: what to do if the keyring is locked.
     public convenience init(schema: String = "diorama.Credential", locking: Locking = .prompt) {
       self.init(schema: schema, locking: locking, environment: ProcessInfo.processInfo.environment)
     }
 
-    /// The environment is where the address of the session bus stands.
+    /// `environment` contains the address of the session bus.
     package init(schema: String, locking: Locking, environment: [String: String]) {
       self.schema = schema
       self.locking = locking
       session = SecretServiceSession.Holder(environment: environment)
     }
 
-    /// Keeps a new secret, as ``CredentialStore`` says.
+    /// Adds a new secret; see ``CredentialStore``.
     public func add(_ secret: Data, for key: CredentialKey) throws(CredentialError) {
       try with(key) { (items) throws(CredentialError) in
         guard try items.find(key).isEmpty else { throw CredentialError(.duplicate, for: key) }
@@ -59,7 +58,7 @@
       }
     }
 
-    /// Hands a secret out, as ``CredentialStore`` says.
+    /// Reads a secret; see ``CredentialStore``.
     public func read(_ key: CredentialKey) throws(CredentialError) -> Data {
       try with(key) { (items) throws(CredentialError) in
         guard let item = try items.find(key).first else { throw CredentialError(.notFound, for: key) }
@@ -67,7 +66,7 @@
       }
     }
 
-    /// Puts another secret in the place of the old one, as ``CredentialStore`` says.
+    /// Replaces a secret; see ``CredentialStore``.
     public func update(_ secret: Data, for key: CredentialKey) throws(CredentialError) {
       try with(key) { (items) throws(CredentialError) in
         guard let item = try items.find(key).first else { throw CredentialError(.notFound, for: key) }
@@ -75,14 +74,14 @@
       }
     }
 
-    /// Keeps a secret whether there was one or not, as ``CredentialStore`` says.
+    /// Adds or replaces a secret; see ``CredentialStore``.
     public func set(_ secret: Data, for key: CredentialKey) throws(CredentialError) {
       try with(key) { (items) throws(CredentialError) in
         if let item = try items.find(key).first {
           do throws(CredentialError) {
             return try item.replace(by: secret, for: key)
           } catch {
-            // Another process may have deleted it since.
+            // Another process may have deleted it in the meantime.
             guard error.kind == .notFound else { throw error }
           }
         }
@@ -90,7 +89,7 @@
       }
     }
 
-    /// Forgets a secret, as ``CredentialStore`` says.
+    /// Deletes a secret; see ``CredentialStore``.
     public func delete(_ key: CredentialKey) throws(CredentialError) {
       try with(key) { (items) throws(CredentialError) in
         let found = try items.find(key)
@@ -99,9 +98,9 @@
       }
     }
 
-    /// Lists the keys in their order, as ``CredentialStore`` says: those of this store's schema.
+    /// Lists this schema's keys, sorted; see ``CredentialStore``.
     public func keys(service: String?) throws(CredentialError) -> [CredentialKey] {
-      // To the keyring the name would end there.
+      // The keyring would end the name at the null byte.
       if let service, service.utf8.contains(0) { return [] }
       return try session.use(for: nil) { (session) throws(CredentialError) in
         try Items(session, schema: schema, locking: locking).keys(service: service)

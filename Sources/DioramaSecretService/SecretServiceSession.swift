@@ -3,18 +3,18 @@
   import Diorama
   import Foundation
 
-  /// A connection to the session bus and the Secret Service on it, for one thread at a time.
+  /// A connection to the session bus and its Secret Service, used by one thread at a time.
   final class SecretServiceSession {
     let service: UnsafeMutablePointer<SecretService>
     private let connection: OpaquePointer
-    /// What GLib has to tell us between calls waits here: in the process's own context nobody might ever fetch it.
+    /// Receives GLib's events between calls; the process's default context might never be run.
     private let context: OpaquePointer
-    /// The provider's own name on the bus: another one has not heard of our session.
+    /// The provider's unique bus name; a restarted provider does not know our session.
     private let owner: String
 
-    /// - Throws: ``CredentialError`` of kind `unavailable`: no bus, or nobody on it who keeps secrets.
+    /// - Throws: ``CredentialError`` of kind `unavailable` if there is no bus, or no Secret Service on it.
     init(address: String) throws(CredentialError) {
-      guard let context = g_main_context_new() else { throw CredentialError(.failed, "GLib makes no main context") }
+      guard let context = g_main_context_new() else { throw CredentialError(.failed, "GLib created no context") }
       g_main_context_push_thread_default(context)
       defer { g_main_context_pop_thread_default(context) }
       do {
@@ -33,11 +33,11 @@
       self.context = context
       owner = Self.owner(of: service) ?? ""
       guard !owner.isEmpty else {
-        // From here on deinit frees.
+        // From here on, deinit frees everything.
         throw CredentialError(
           .unavailable,
-          "no keyring: nobody on the D-Bus session \(address) keeps secrets (org.freedesktop.secrets); start one, such "
-            + "as gnome-keyring-daemon --start --components=secrets")
+          "no keyring: the D-Bus session \(address) has no Secret Service (org.freedesktop.secrets); start one, such as "
+            + "gnome-keyring-daemon --start --components=secrets")
       }
     }
 
@@ -49,16 +49,16 @@
       g_main_context_unref(context)
     }
 
-    /// Whether bus and provider are still the ones that we talked to.
+    /// Whether the bus and the provider are still the same.
     var isCurrent: Bool { g_dbus_connection_is_closed(connection) == 0 && Self.owner(of: service) == owner }
 
-    /// Before calls, on the thread that makes them.
+    /// Called before calls, on the same thread.
     func enter() {
       g_main_context_push_thread_default(context)
       while g_main_context_iteration(context, 0) != 0 {}
     }
 
-    /// After calls, on the same thread.
+    /// Called after calls, on the same thread.
     func leave() {
       while g_main_context_iteration(context, 0) != 0 {}
       g_main_context_pop_thread_default(context)
@@ -73,7 +73,7 @@
         let words = takeMessage(of: error)
         throw CredentialError(
           .unavailable,
-          "no D-Bus session, and so no keyring, at \(address): \(words); log in to a desktop, or start the program with "
+          "no D-Bus session at \(address), so no keyring: \(words); log in to a desktop, or start the program with "
             + "dbus-run-session")
       }
       return connection
@@ -89,7 +89,7 @@
       return service
     }
 
-    /// Nil where nobody has the name.
+    /// The owner of the service's bus name; nil if there is none.
     private static func owner(of service: UnsafeMutablePointer<SecretService>) -> String? {
       guard let name = g_dbus_proxy_get_name_owner(diorama_service_proxy(service)) else { return nil }
       defer { g_free(name) }
@@ -98,7 +98,7 @@
   }
 
   extension SecretServiceSession {
-    /// Opens a session when it is needed, and lets one caller in at a time.
+    /// Opens the session when needed, and admits one caller at a time.
     final class Holder: @unchecked Sendable {
       private let lock = NSLock()
       private let environment: [String: String]
@@ -119,7 +119,7 @@
         return try body(session)
       }
 
-      /// A keyring that was started anew, or a new bus, is found by itself.
+      /// The session; a new one after the keyring or the bus has been restarted.
       private func current() throws(CredentialError) -> SecretServiceSession {
         if let session {
           session.enter()
@@ -133,5 +133,66 @@
         return opened
       }
     }
+  }
+
+  /// The address of the user's session bus, from environment variables.
+  enum SessionBus {
+    /// GLib would otherwise start its own bus through an X display, with a locked keyring.
+    ///
+    /// - Throws: ``CredentialError`` of kind `unavailable`.
+    static func address(in environment: [String: String]) throws(CredentialError) -> String {
+      if let address = environment["DBUS_SESSION_BUS_ADDRESS"], !address.isEmpty { return address }
+      if let folder = environment["XDG_RUNTIME_DIR"], folder.hasPrefix("/") {
+        let path = "\(folder)/bus"
+        if FileManager.default.fileExists(atPath: path) { return "unix:path=\(escaped(path))" }
+      }
+      throw CredentialError(
+        .unavailable,
+        "no D-Bus session, so no keyring: DBUS_SESSION_BUS_ADDRESS is not set and $XDG_RUNTIME_DIR/bus does not exist; "
+          + "log in to a desktop, or start the program with dbus-run-session")
+    }
+
+    /// Escapes all but letters, digits and `-_/.\*` as `%` and two digits, as D-Bus requires.
+    private static func escaped(_ path: String) -> String {
+      path.utf8.map { byte in
+        switch byte {
+        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+          UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "_"), UInt8(ascii: "/"),
+          UInt8(ascii: "."), UInt8(ascii: "\\"), UInt8(ascii: "*"):
+          String(UnicodeScalar(byte))
+        default:
+          "%" + (byte < 16 ? "0" : "") + String(byte, radix: 16)
+        }
+      }.joined()
+    }
+  }
+
+  extension CredentialError {
+    /// Translates an error of GLib or libsecret, and frees it.
+    init(taking error: UnsafeMutablePointer<GError>, for key: CredentialKey?) {
+      let trouble = diorama_trouble_of(error)
+      let words = takeMessage(of: error)
+      let whose = key.map { "\($0)" } ?? "all accounts"
+      switch trouble {
+      case diorama_trouble_locked: self.init(.locked, for: key)
+      case diorama_trouble_no_such_object: self.init(.notFound, for: key)
+      case diorama_trouble_cancelled: self.init(.cancelled, for: key)
+      case diorama_trouble_no_provider, diorama_trouble_disconnected:
+        self.init(
+          .unavailable,
+          "the keyring does not respond (\(whose)): \(words); check whether the desktop's keyring runs, and try again"
+        )
+      default:
+        self.init(.failed, "the keyring failed (\(whose)): \(words)")
+      }
+    }
+  }
+
+  /// Returns an error's message on one line, and frees the error.
+  func takeMessage(of error: UnsafeMutablePointer<GError>?) -> String {
+    guard let error else { return "no details" }
+    defer { g_error_free(error) }
+    g_dbus_error_strip_remote_error(error)
+    return String(cString: error.pointee.message).split(whereSeparator: \.isNewline).joined(separator: " ")
   }
 #endif

@@ -1,7 +1,7 @@
-/// What went wrong on the test's side of Diorama.
+/// An error on the test's side of Diorama.
 ///
-/// ``description`` says what, where and what to do next; where an application is involved, the last lines of its output
-/// follow. Swift Testing and XCTest print it as it is.
+/// ``description`` says what happened, where, and what to do next. If an application is involved, the last lines of its
+/// output follow. Swift Testing and XCTest print it unchanged.
 ///
 /// ```swift
 /// do {
@@ -11,23 +11,23 @@
 /// }
 /// ```
 public struct DioramaTestingError: Error, Sendable, Equatable, CustomStringConvertible {
-  /// The kinds of failure.
+  /// The categories of errors.
   public enum Kind: Sendable {
-    /// Something was asked for that makes no sense, or a name or variable is wrong.
+    /// An invalid request, name or environment variable.
     case usage
-    /// The environment could not be provisioned or changed: no cassette, a broken one, no upstream.
+    /// The environment could not be provisioned or changed: the cassette is missing or invalid, or an upstream is missing.
     case environment
-    /// The application could not be started.
+    /// The application could not be launched.
     case notStarted
-    /// What was waited for did not come in time.
+    /// The time limit passed.
     case timedOut
-    /// The application ended, so that what was waited for cannot come any more.
+    /// The application ended before the awaited event.
     case ended
   }
 
-  /// Which kind of failure this is.
+  /// The category of the error.
   public let kind: Kind
-  /// What, where and what to do next.
+  /// What happened, where, and what to do next.
   public let description: String
 
   init(_ kind: Kind, _ description: String) {

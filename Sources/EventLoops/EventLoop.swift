@@ -5,24 +5,24 @@ import Synchronization
 #if os(Linux)
   import Glibc
 
-  /// A thread that waits for descriptors, for times and for other threads, on behalf of its sources.
+  /// A thread that waits for descriptors, timeouts and other threads on behalf of its sources.
   ///
-  /// A server's connections and the transfers to which they lead can so live on one thread, and nothing has to be
-  /// handed from one to another.
+  /// A server's connections and the upstream transfers they start can share one thread, without handing work between
+  /// threads.
   ///
   /// ```swift
   /// let loop = try EventLoop(named: "http")
-  /// let place = loop.add(source)  // before the start, or on the loop's own thread
+  /// let place = loop.add(source)  // before the start, or on the loop's thread
   /// try loop.start()
-  /// place.wake()                  // from any thread: the source gets a turn
+  /// place.wake()                  // on any thread: gives the source a turn
   /// loop.stop()
   /// ```
-  /// It keeps its sources until it ends. Both descriptors stay open until nobody holds the loop, so that a late wake-up
-  /// never writes into a descriptor that is somebody else's by then.
+  /// The loop keeps its sources until it ends. Its own descriptors stay open until the loop is deallocated, so a late
+  /// wake-up never writes to a descriptor that has been reused.
   package final class EventLoop: @unchecked Sendable {
-    /// Why there is none.
+    /// The system refused a descriptor or a thread.
     package struct Failure: Error, CustomStringConvertible {
-      /// The system's words.
+      /// The system's error message.
       package let description: String
 
       init(_ code: Int32) { description = String(cString: strerror(code)) }
@@ -31,7 +31,7 @@ import Synchronization
     private struct Entry {
       let source: any EventSource
       let place: EventPlace
-      /// When its next turn is due.
+      /// When the next turn is due.
       var next: UInt64?
     }
 
@@ -47,25 +47,25 @@ import Synchronization
     private let isEnding = Atomic(false)
     private let state = Guarded(State.new)
 
-    // Of the thread alone from its start on.
+    // Accessed by the thread only, once it has started.
     private var entries: [Entry] = []
     private var watched: [Int32: Watch] = [:]
     private var events = [epoll_event](repeating: epoll_event(), count: 256)
 
-    /// A descriptor in the set.
+    /// A descriptor in the epoll set.
     private struct Watch {
       let entry: Int
       var interest: UInt32
-      /// Nobody wants its events for now.
+      /// Its events are ignored for now.
       var isPaused = false
-      /// It has been ready all the same: once may be from before the pause.
+      /// An event arrived while paused: the first one may predate the pause.
       var isStray = false
     }
 
-    /// Makes a loop, without a thread yet.
+    /// Creates a loop without starting its thread.
     ///
-    /// - Parameter name: of the thread, as `top -H` shows it; at most 15 bytes.
-    /// - Throws: ``Failure`` where there are no more descriptors.
+    /// - Parameter name: the thread's name, as shown by `top -H`; at most 15 bytes.
+    /// - Throws: ``Failure`` if no descriptors are left.
     package init(named name: String) throws(Failure) {
       self.name = name
       poll = epoll_create1(Int32(EPOLL_CLOEXEC))
@@ -87,17 +87,17 @@ import Synchronization
 
     // MARK: From any thread
 
-    /// The loop whose thread calls; nil on any other thread.
+    /// The loop of the calling thread; nil on other threads.
     package static var current: EventLoop? {
       pthread_getspecific(currentKey).map { Unmanaged<EventLoop>.fromOpaque($0).takeUnretainedValue() }
     }
 
     /// Starts the thread.
     ///
-    /// - Throws: ``Failure`` where the system has none left.
+    /// - Throws: ``Failure`` if the system cannot create a thread.
     package func start() throws(Failure) {
       let context = Unmanaged.passRetained(self)
-      // Signals are for the threads of the program, not for this one; SIGPIPE cannot end it either.
+      // Leave signals to the program's other threads. This also protects the thread from SIGPIPE.
       var all = sigset_t()
       var old = sigset_t()
       sigfillset(&all)
@@ -118,7 +118,7 @@ import Synchronization
       state.withLock { $0 = .running(thread) }
     }
 
-    /// Ends the thread, and waits for that unless it is the one that calls; any number of times, from any thread.
+    /// Ends the thread and waits for its end, unless called on the thread itself. May be called repeatedly, on any thread.
     package func stop() {
       isEnding.store(true, ordering: .sequentiallyConsistent)
       ring()
@@ -126,7 +126,7 @@ import Synchronization
         defer { state = .ended }
         return state
       }
-      // Without a thread nobody else lets go of the sources.
+      // No thread is running that would release the sources.
       if case .new = state { return end() }
       guard case .running(let thread) = state else { return }
       if pthread_equal(thread, pthread_self()) != 0 {
@@ -136,14 +136,14 @@ import Synchronization
       }
     }
 
-    /// Ends a wait, or the next one.
+    /// Ends the current wait, or the next one.
     func ring() {
       eventfd_write(bell, 1)
     }
 
     // MARK: Before the start, or on the loop's thread
 
-    /// Takes a source in; its first turn comes at once.
+    /// Adds a source, which gets its first turn at once.
     package func add(_ source: any EventSource) -> EventPlace {
       let place = EventPlace(self)
       place.isDue.store(true, ordering: .relaxed)
@@ -156,15 +156,15 @@ import Synchronization
       return place
     }
 
-    /// Takes a source out, with what it watches.
+    /// Removes a source and its watched descriptors.
     package func remove(_ place: EventPlace) {
       guard let index = entries.firstIndex(where: { $0.place === place }) else { return }
       for (descriptor, watch) in watched where watch.entry == index { forget(descriptor) }
-      // The others keep their numbers; the next one that comes takes this one.
+      // The others keep their index; the next source added reuses this one.
       entries[index] = Entry(source: Nothing(), place: EventPlace(self))
     }
 
-    /// Begins to watch a descriptor, or changes what it is watched for.
+    /// Starts watching a descriptor, or changes the events to watch for.
     package func watch(_ descriptor: Int32, for readiness: Readiness, at place: EventPlace) {
       let interest =
         (readiness.contains(.reading) ? EPOLLIN.rawValue : 0) | (readiness.contains(.writing) ? EPOLLOUT.rawValue : 0)
@@ -180,15 +180,15 @@ import Synchronization
       }
     }
 
-    /// Nobody wants a descriptor's events for now.
+    /// Ignores a descriptor's events for now.
     ///
-    /// It stays in the set: that it is watched again for the same costs no call then. Only for descriptors whose closing
-    /// is told by ``forget(_:)``.
+    /// The descriptor stays in the epoll set, so watching it again for the same events costs no system call. Call
+    /// ``forget(_:)`` before closing it.
     package func pause(_ descriptor: Int32) {
       watched[descriptor]?.isPaused = true
     }
 
-    /// Ends the watch of a descriptor, before it is closed.
+    /// Stops watching a descriptor. Call this before closing it.
     package func forget(_ descriptor: Int32) {
       guard watched.removeValue(forKey: descriptor) != nil else { return }
       epoll_ctl(poll, EPOLL_CTL_DEL, descriptor, nil)
@@ -197,7 +197,7 @@ import Synchronization
     private func set(_ operation: Int32, _ descriptor: Int32, _ interest: UInt32) {
       var event = epoll_event(events: interest, data: epoll_data_t(fd: descriptor))
       guard epoll_ctl(poll, operation, descriptor, &event) != 0 else { return }
-      // It may have been closed, and be another one, without a word: then the other call is the right one.
+      // The descriptor may have been closed and reused unnoticed; then the other operation is the right one.
       if errno == EEXIST { epoll_ctl(poll, EPOLL_CTL_MOD, descriptor, &event) }
       if errno == ENOENT { epoll_ctl(poll, EPOLL_CTL_ADD, descriptor, &event) }
     }
@@ -247,16 +247,16 @@ import Synchronization
       }
     }
 
-    /// Gives a turn to each source that is due, and to those that become so by another's turn.
+    /// Gives a turn to each source that is due, including those woken by other sources' turns.
     ///
-    /// - Returns: for how long nothing is due, in milliseconds; -1: until something happens.
+    /// - Returns: the time until the next turn in milliseconds; -1 to wait for an event.
     private func turns() -> Int32 {
       var now = monotonicNanoseconds()
-      // A bound, since what is ready meanwhile must not wait for ever.
+      // Bounded, so ready descriptors are not starved.
       for _ in 0..<4 {
         var hadTurn = false
         var index = 0
-        // By number: a turn may add a source.
+        // By index: a turn may add a source.
         while index < entries.count {
           let isDue = entries[index].place.isDue.exchange(false, ordering: .sequentiallyConsistent)
           if isDue || entries[index].next.map({ $0 <= now }) ?? false {
@@ -273,7 +273,7 @@ import Synchronization
       return next <= now ? 0 : Int32(min((next - now + 999_999) / 1_000_000, 60_000))
     }
 
-    /// Stands where a source has been.
+    /// A placeholder for a removed source.
     private final class Nothing: EventSource {
       func isReady(_ descriptor: Int32, for readiness: Readiness) {}
       func turn(now: UInt64) -> UInt64? { nil }

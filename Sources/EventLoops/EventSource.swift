@@ -1,47 +1,60 @@
 import Synchronization
 
-/// What an ``EventLoop`` runs: all of it is called on the loop's thread.
+#if canImport(Darwin)
+  import Darwin
+#else
+  import Glibc
+#endif
+
+/// A user of an ``EventLoop``. All methods are called on the loop's thread.
 package protocol EventSource: AnyObject {
-  /// A descriptor that it watches is ready.
+  /// A watched descriptor is ready.
   ///
-  /// Not for long work: a turn follows, once all that is ready has been told.
+  /// Must return quickly: ``turn(now:)`` follows once all ready descriptors have been reported.
   func isReady(_ descriptor: Int32, for readiness: Readiness)
 
-  /// Its turn: after descriptors of its own were ready, after a wake-up, and when its time has come.
+  /// Does the source's work: after a descriptor became ready, after ``EventPlace/wake()``, and at the requested time.
   ///
-  /// - Parameter now: of ``monotonicNanoseconds()``.
-  /// - Returns: when the next turn is due at the latest; nil: once something happens.
+  /// - Parameter now: the time, as ``monotonicNanoseconds()`` returns it.
+  /// - Returns: when the next turn is due at the latest; nil if it can wait for an event.
   func turn(now: UInt64) -> UInt64?
 
-  /// The loop ends, and there will be no more turns.
+  /// The loop has ended; no turns follow.
   func loopEnds()
 }
 
-/// What a descriptor is ready for.
+/// The events of a descriptor.
 package struct Readiness: OptionSet, Sendable {
   package let rawValue: UInt8
 
   package init(rawValue: UInt8) { self.rawValue = rawValue }
 
-  /// There are bytes, or the end.
+  /// Data or the end of the stream is available.
   package static let reading = Readiness(rawValue: 1)
-  /// There is room.
+  /// Data can be written.
   package static let writing = Readiness(rawValue: 2)
-  /// It has failed.
+  /// The descriptor has an error.
   package static let failure = Readiness(rawValue: 4)
 }
 
-/// A source's place in its loop.
+/// A source's registration with a loop.
 package final class EventPlace: Sendable {
-  /// The loop, for as long as this place is held.
+  /// The loop, which this keeps alive.
   package let loop: EventLoop
   let isDue = Atomic(false)
 
   init(_ loop: EventLoop) { self.loop = loop }
 
-  /// Gives the source a turn soon; from any thread.
+  /// Requests a turn for the source; callable on any thread.
   package func wake() {
     guard !isDue.exchange(true, ordering: .sequentiallyConsistent), EventLoop.current !== loop else { return }
     loop.ring()
   }
+}
+
+/// The time on the monotonic clock, in nanoseconds.
+package func monotonicNanoseconds() -> UInt64 {
+  var now = timespec()
+  clock_gettime(CLOCK_MONOTONIC, &now)
+  return UInt64(now.tv_sec) * 1_000_000_000 + UInt64(now.tv_nsec)
 }

@@ -8,19 +8,19 @@ import HTTPMessages
   import Glibc
 #endif
 
-/// Runs transfers on one event loop: curl's multi interface, driven by its sockets (`libcurl-multi(3)`).
+/// Runs transfers on one event loop with curl's multi interface, driven by socket events (`libcurl-multi(3)`).
 ///
-/// Other threads leave commands in a mailbox; everything else belongs to the loop's thread alone. Curl allows no call
-/// from within its callbacks, so these only note what has to happen.
+/// Other threads post commands to a mailbox; everything else is used by the loop's thread only. Curl allows no calls from
+/// inside its callbacks, so these only note what to do.
 final class CurlDriver: @unchecked Sendable {
   enum Command {
     case start(Transfer)
     case cancel(Transfer)
-    /// There is room in the response's stream.
+    /// The response's stream has room.
     case resumeReceiving(Transfer)
-    /// There are bytes in the request's stream.
+    /// The request's stream has bytes.
     case resumeSending(Transfer)
-    /// Nothing runs any more after this.
+    /// End all transfers and accept no more commands.
     case end
   }
 
@@ -32,32 +32,32 @@ final class CurlDriver: @unchecked Sendable {
   private let mailbox = Guarded(Mailbox())
   private let settings: Settings
   private let multi: UnsafeMutableRawPointer
-  /// Where the loop runs it; told before anything else.
+  /// The place in the loop; set before anything else.
   private nonisolated(unsafe) var place: EventPlace?
 
-  // Of the loop's thread alone from here.
+  // Used by the loop's thread only from here.
   private var commands: [Command] = []
   private var transfers: [Transfer] = []
-  /// Those whose head has come in this round.
+  /// Transfers whose head arrived in this round.
   private var heads: [Transfer] = []
   private var idle: [EasyHandle] = []
-  /// Those that trust others than is usual.
+  /// Handles with their own trust settings.
   private var idleByTrust: [Trust: [EasyHandle]] = [:]
-  /// Memory for answers as bytes, to be used again.
+  /// Memory for raw responses, to be reused.
   private var spare: [RawResponse] = []
-  /// Sockets whose closing curl tells.
+  /// Sockets whose closing curl reports.
   private var sockets: Set<Int32> = []
-  /// When curl wants to be called without an event, and when to look for stalls; nanoseconds.
+  /// When curl wants to be called without an event, and when to check for stalls; in nanoseconds.
   private var timer: UInt64?
   private var nextPatrol: UInt64 = 0
   private var isTornDown = false
 
   private static let mostIdle = 256
 
-  /// Busy connections count as well, and above this number an idle one is closed for every new one.
+  /// The maximum number of connections, including busy ones; above it, each new one replaces an idle one.
   ///
-  /// All drivers of a process together shall keep no more than a quarter of its descriptors: there may be one on the loop
-  /// of each processor, and one of the client's own.
+  /// All drivers of a process together use at most a quarter of its descriptors: there may be one on the loop of each
+  /// processor, plus the client's own.
   private static var mostConnections: Int {
     let drivers = min(max(1, sysconf(Int32(_SC_NPROCESSORS_ONLN))), 4) + 1
     return min(max(Int(getdtablesize()) / 4 / drivers, 2), 10_000)
@@ -71,20 +71,20 @@ final class CurlDriver: @unchecked Sendable {
     configure()
   }
 
-  /// Makes libcurl ready, once for the process.
+  /// Initialises libcurl once for the process.
   static func prepare() throws {
     guard curlIsReady else { throw Self.cannotStart }
   }
 
   private static var cannotStart: UpstreamError {
-    UpstreamError(kind: .other, message: "libcurl does not start: look at its installation and at memory")
+    UpstreamError(kind: .other, message: "cannot initialise libcurl: check its installation and the available memory")
   }
 
   deinit {
     if !isTornDown { curl_multi_cleanup(multi) }
   }
 
-  /// Makes one and lets it run on a loop: one that has no thread yet, or the one whose thread calls.
+  /// Creates a driver and runs it on a loop that has not started, or on the calling thread's loop.
   static func run(on loop: EventLoop, _ settings: Settings) throws -> CurlDriver {
     let driver = try CurlDriver(settings)
     driver.place = loop.add(driver)
@@ -93,12 +93,12 @@ final class CurlDriver: @unchecked Sendable {
 
   // MARK: From any thread
 
-  /// Whether it accepts no commands any more.
+  /// Whether it no longer accepts commands.
   var isOver: Bool { mailbox.withLock { $0.isOver } }
 
-  /// Leaves a command for the loop's thread.
+  /// Posts a command for the loop's thread.
   ///
-  /// - Returns: false when it has ended and will not look at it.
+  /// - Returns: false if the driver has ended and ignores the command.
   @discardableResult
   func post(_ command: Command) -> Bool {
     let (isAccepted, isFirst) = mailbox.withLock { mailbox in
@@ -111,14 +111,14 @@ final class CurlDriver: @unchecked Sendable {
     return isAccepted
   }
 
-  /// Called by a transfer from within curl: its head is handed over at the end of the round, perhaps with its body.
+  /// Called by a transfer from inside curl; its head is delivered at the end of the round, perhaps with its body.
   func headCame(of transfer: Transfer) {
     heads.append(transfer)
   }
 
-  // MARK: Answers as bytes
+  // MARK: Raw responses
 
-  /// Lends memory for one.
+  /// Lends memory for a raw response.
   func takeRaw() -> RawResponse { spare.popLast() ?? RawResponse() }
 
   func takeBack(_ raw: RawResponse) {
@@ -180,12 +180,12 @@ final class CurlDriver: @unchecked Sendable {
   }
 
   private func check(_ code: CURLcode, _ transfer: Transfer) {
-    // 43: it has no connection just now, because curl is making a new one; it is not paused then.
+    // CURLE_BAD_FUNCTION_ARGUMENT: it has no connection just now, because curl is opening a new one; it is not paused then.
     guard code != CURLE_OK, code != CURLE_BAD_FUNCTION_ARGUMENT, let easy = transfer.easy else { return }
     end(transfer, easy.failure(code, to: transfer.origin).error(for: transfer.origin))
   }
 
-  /// Takes a transfer out, whatever state it is in; one that is not done loses its connection.
+  /// Removes a transfer in any state; an unfinished one loses its connection.
   private func end(_ transfer: Transfer, _ error: (any Error)?) {
     guard let easy = transfer.easy.take() else { return }
     curl_multi_remove_handle(multi, easy.raw)
@@ -199,7 +199,7 @@ final class CurlDriver: @unchecked Sendable {
     transfer.end(error)
   }
 
-  /// Keeps a handle for the next transfer. Where it has to end, its connection stays with the multi handle all the same.
+  /// Keeps a handle for the next transfer. If it cannot be kept, its connection still stays with the multi handle.
   private func keep(_ easy: EasyHandle) {
     guard EasyHandle.isReusable else { return }
     if easy.trust != .usual {
@@ -209,7 +209,7 @@ final class CurlDriver: @unchecked Sendable {
     }
   }
 
-  // MARK: Transfers that stand still
+  // MARK: Stalled transfers
 
   private var patrolInterval: UInt64 { min(max(settings.stallNanoseconds / 4, 5_000_000), 1_000_000_000) }
 
@@ -221,7 +221,7 @@ final class CurlDriver: @unchecked Sendable {
         end(transfer, CancellationError())
       } else if transfer.isPaused {
         transfer.activity.since = now
-        // The upstream may have ended the connection meanwhile, which curl only sees when it goes on.
+        // The upstream may have closed the connection, which curl only notices when it continues.
         check(transfer.resume(sending: true), transfer)
       } else if let bytes = easy.bytesMoved, bytes == transfer.activity.bytes {
         if transfer.mayBeSilent { continue }
@@ -233,7 +233,7 @@ final class CurlDriver: @unchecked Sendable {
     }
   }
 
-  // MARK: Beginning and end
+  // MARK: Setup and shutdown
 
   private func configure() {
     let context = Unmanaged.passUnretained(self).toOpaque()
@@ -254,11 +254,11 @@ final class CurlDriver: @unchecked Sendable {
     curl_multi_set_long(multi, CURLMOPT_MAXCONNECTS, Self.mostConnections)
   }
 
-  /// What curl wants to know of a socket.
+  /// Watches a socket as curl requests.
   private func watch(_ descriptor: Int32, for what: Int32) {
     guard let place else { return }
     guard what & CURL_POLL_REMOVE == 0 else {
-      // Most kept connections are used again soon, and each change of the set is a call.
+      // Most kept connections are reused soon, and each change of the epoll set is a system call.
       return sockets.contains(descriptor) ? place.loop.pause(descriptor) : place.loop.forget(descriptor)
     }
     let readiness = Readiness(
@@ -267,7 +267,7 @@ final class CurlDriver: @unchecked Sendable {
     place.loop.watch(descriptor, for: readiness, at: place)
   }
 
-  /// Curl has opened a socket for a connection, and will tell when it closes it.
+  /// Curl has opened a socket for a connection, and will report closing it.
   func opened(_ descriptor: Int32) {
     sockets.insert(descriptor)
   }
@@ -281,7 +281,7 @@ final class CurlDriver: @unchecked Sendable {
     guard !isTornDown else { return }
     isTornDown = true
     for transfer in transfers { end(transfer, UpstreamError.shutDown(transfer.origin)) }
-    // No command is accepted any more; what came meanwhile gets its answer.
+    // No more commands are accepted; fail those posted in the meantime.
     for command in mailbox.withLock({ $0.commands }) {
       if case .start(let transfer) = command { transfer.end(UpstreamError.shutDown(transfer.origin)) }
     }
@@ -289,7 +289,7 @@ final class CurlDriver: @unchecked Sendable {
     idle = []
     idleByTrust = [:]
     curl_multi_cleanup(multi)
-    // The loop keeps it no longer.
+    // The loop releases it.
     if let place { place.loop.remove(place) }
   }
 }
@@ -307,7 +307,7 @@ extension CurlDriver: EventSource {
   func turn(now: UInt64) -> UInt64? {
     takeCommands()
     guard !isTornDown else { return nil }
-    // What has begun just now is due already.
+    // A transfer just started is already due.
     if let timer, timer <= monotonicNanoseconds() {
       self.timer = nil
       var running: Int32 = 0
@@ -328,5 +328,5 @@ extension CurlDriver: EventSource {
   }
 }
 
-/// Once for the process, and for good: curl has no counterpart that is safe beside other users of it.
+/// Initialised once for the process and never cleaned up, which would not be safe with other users of curl.
 private let curlIsReady = curl_global_init(Int(CURL_GLOBAL_DEFAULT)) == CURLE_OK

@@ -7,22 +7,22 @@ import HTTPMessages
   import Glibc
 #endif
 
-/// A curl easy handle that is used for one transfer after the other.
+/// A curl easy handle, used for one transfer after another.
 ///
-/// What never changes is set once; ``prepare(_:)`` sets all that depends on the request.
+/// Constant options are set once; ``prepare(_:)`` sets those that depend on the request.
 final class EasyHandle {
   let raw: UnsafeMutableRawPointer
 
   /// Whether a handle may be used for a second transfer.
   ///
-  /// Before 8.1.0 a handle kept the address of the last field of the transfer before. An answer that began with a folded
-  /// line was joined to it then, in memory long freed (curl's pull request 11103): any upstream could end this process.
+  /// Before 8.1.0, a handle kept the address of the previous transfer's last field. A response that began with a folded line
+  /// was joined to it, in freed memory (curl's pull request 11103), so any upstream could crash this process.
   static let isReusable = curl_version_info(CURLVERSION_FIRST).pointee.version_num >= 0x08_01_00
 
-  /// The transfer that it works for.
+  /// The current transfer.
   private(set) var transfer: Transfer?
 
-  /// Whom it trusts, for as long as it lives: curl has no way back to its own defaults.
+  /// Its trust settings, which never change: curl cannot restore its own defaults.
   let trust: Trust
 
   private let settings: Settings
@@ -32,21 +32,20 @@ final class EasyHandle {
   /// Whether the transfer has a body that curl has copied, and whether it is more than a plain GET.
   private var hasBody = false
   private var isSpecial = false
-  /// That of the last transfer: what depends on it alone is set then.
+  /// The last transfer's origin; options that depend only on it are set when it changes.
   private var origin: Origin?
 
-  /// Makes one.
+  /// Creates a handle.
   ///
   /// - Parameters:
-  ///   - settings: of the client.
-  ///   - trust: whom it trusts.
-  ///   - origin: named where it fails.
-  ///   - driver: who runs its transfers and is told of its sockets, and lives longer than these; nil for a connection
-  ///     without a transfer.
-  /// - Throws: ``UpstreamError`` where there is no memory, or an option is not to be had.
+  ///   - settings: the client's settings.
+  ///   - trust: trusted CAs and client certificate.
+  ///   - origin: the upstream, for errors.
+  ///   - driver: runs its transfers and watches its sockets; must outlive them; nil for a connection without a transfer.
+  /// - Throws: ``UpstreamError`` if memory is short or an option is not available.
   init(_ settings: Settings, trust: Trust = .usual, origin: Origin, driver: CurlDriver? = nil) throws {
     guard let raw = curl_easy_init() else {
-      throw UpstreamError(kind: .other, message: "\(origin): no memory for a request: close something")
+      throw UpstreamError(kind: .other, message: "\(origin): no memory for a request: free some")
     }
     self.raw = raw
     self.settings = settings
@@ -63,7 +62,7 @@ final class EasyHandle {
     problem.deallocate()
   }
 
-  /// Sets everything for a transfer, and keeps it until ``release()``.
+  /// Sets the options for a transfer and keeps it until ``release()``.
   func prepare(_ transfer: Transfer) throws {
     self.transfer = transfer
     problem[0] = 0
@@ -71,11 +70,11 @@ final class EasyHandle {
     let isSameOrigin = transfer.origin == origin
     if !isSameOrigin { set(CURLOPT_PROXY, proxy) }
     if !proxy.isEmpty, transfer.origin.scheme == "http", !proxy.hasPrefix("socks") {
-      // Curl alone knows whether no_proxy applies, and writes the absolute form for a proxy.
+      // Only curl knows whether no_proxy applies; it writes the absolute form for a proxy.
       set(CURLOPT_URL, transfer.origin.description + transfer.target)
       set(CURLOPT_REQUEST_TARGET, nil)
     } else {
-      // Sent to the letter, whatever it holds.
+      // Sent verbatim, whatever it contains.
       if !isSameOrigin { set(CURLOPT_URL, transfer.origin.description) }
       set(CURLOPT_REQUEST_TARGET, transfer.target)
     }
@@ -85,7 +84,7 @@ final class EasyHandle {
     try check(transfer.origin)
   }
 
-  /// Sets everything for a connection without a transfer: TCP, proxy and TLS, and nothing is sent.
+  /// Sets the options for a connection without a transfer: TCP, proxy and TLS, without sending a request.
   func prepareConnection(to origin: Origin) throws {
     set(CURLOPT_PROXY, settings.proxy(for: origin.scheme))
     set(CURLOPT_HTTPPROXYTUNNEL, 1)
@@ -94,7 +93,7 @@ final class EasyHandle {
     try check(origin)
   }
 
-  /// Lets go of the transfer and its memory.
+  /// Releases the transfer and its memory.
   func release() {
     transfer = nil
     set(CURLOPT_HTTPHEADER, pointer: nil)
@@ -103,7 +102,7 @@ final class EasyHandle {
     hasBody = false
   }
 
-  /// What curl has to say about a transfer that ended with `code`, before ``release()``.
+  /// Describes a transfer that failed with `code`; call it before ``release()``.
   func failure(_ code: CURLcode, to origin: Origin) -> CurlFailure {
     let detail = problem[0] == 0 ? String(cString: curl_easy_strerror(code)) : String(cString: problem)
     let bareHost = origin.host.drop { $0 == "[" }.prefix { $0 != "]" }
@@ -115,14 +114,14 @@ final class EasyHandle {
       authorities: trust.authorities ?? settings.authoritiesPlace)
   }
 
-  /// Whether not even one more descriptor can be had: curl does not say why it got none.
+  /// Whether no descriptor is available: curl does not report why it got none.
   private static var isOutOfDescriptors: Bool {
     let descriptor = dup(0)
     if descriptor >= 0 { close(descriptor) }
     return descriptor < 0 && (errno == EMFILE || errno == ENFILE)
   }
 
-  /// Bytes of heads and bodies both ways so far; nil while the connection is being made.
+  /// The number of bytes of heads and bodies in both directions; nil while connecting.
   var bytesMoved: Int64? {
     guard curl_get_offset(raw, CURLINFO_PRETRANSFER_TIME_T) > 0 else { return nil }
     return curl_get_offset(raw, CURLINFO_SIZE_DOWNLOAD_T) + curl_get_offset(raw, CURLINFO_SIZE_UPLOAD_T)
@@ -131,10 +130,10 @@ final class EasyHandle {
 
   private func setConstants() {
     set(CURLOPT_NOSIGNAL, 1)
-    // Else a cancelled transfer makes the whole thread wait for getaddrinfo.
+    // Otherwise a cancelled transfer blocks the thread on getaddrinfo.
     set(CURLOPT_QUICK_EXIT, 1)
     set(CURLOPT_PROTOCOLS_STR, "http,https")
-    // One message after the other on a connection: a slow reader holds up nobody else, names keep their case.
+    // One message at a time per connection: a slow reader blocks no other transfer, and names keep their case.
     set(CURLOPT_HTTP_VERSION, Int(CURL_HTTP_VERSION_1_1))
     set(CURLOPT_PATH_AS_IS, 1)
     set(CURLOPT_SUPPRESS_CONNECT_HEADERS, 1)
@@ -162,7 +161,7 @@ final class EasyHandle {
         raw, context,
         { bytes, size, count, context in
           let line = UnsafeRawBufferPointer(start: bytes, count: size * count)
-          // Any other number than that of the bytes ends the transfer (CURLOPT_HEADERFUNCTION).
+          // Returning any number other than the byte count ends the transfer (CURLOPT_HEADERFUNCTION).
           return EasyHandle.transfer(of: context)?.takeHeader(line) ?? true ? line.count : 0
         },
         { bytes, size, count, context in
@@ -204,7 +203,7 @@ final class EasyHandle {
   private func setTrust() {
     if let file = trust.authorities {
       set(CURLOPT_CAINFO, file)
-      // These alone: not those of the machine beside them.
+      // Use these only, without the machine's own.
       set(CURLOPT_CAPATH, nil)
     }
     if trust.isInsecure {
@@ -214,7 +213,7 @@ final class EasyHandle {
     guard let certificate = trust.clientCertificate else { return }
     set(CURLOPT_SSLCERT, certificate)
     set(CURLOPT_SSLKEY, trust.clientKey ?? certificate)
-    // Else OpenSSL would ask the terminal for the password of a key that has one.
+    // Otherwise OpenSSL would prompt on the terminal for the password of an encrypted key.
     set(CURLOPT_KEYPASSWD, "")
   }
 
@@ -224,7 +223,7 @@ final class EasyHandle {
     let wasSpecial = isSpecial
     isSpecial = transfer.method != "GET" || whole?.isEmpty != true
     guard wasSpecial || isSpecial else { return }
-    // Undoes what the last transfer left: no upload, a body is wanted.
+    // Undoes the previous transfer's options: no upload, a body is wanted.
     set(CURLOPT_HTTPGET, 1)
     switch (transfer.method, whole) {
     case ("GET", let bytes?) where bytes.isEmpty:
@@ -235,7 +234,7 @@ final class EasyHandle {
     case (let method, let bytes?) where bytes.isEmpty && !["POST", "PUT", "PATCH"].contains(method):
       set(CURLOPT_CUSTOMREQUEST, method)
     case (let method, let bytes?) where bytes.count <= 65_536:
-      // Leaves in one piece with the head.
+      // Sent in one piece with the head.
       hasBody = true
       set(CURLOPT_CUSTOMREQUEST, method)
       bytes.withUnsafeBytes { note(curl_set_body(raw, $0.baseAddress, Int64($0.count))) }

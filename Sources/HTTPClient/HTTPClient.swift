@@ -2,12 +2,17 @@ import Dispatch
 import EventLoops
 package import HTTPMessages
 
-/// Sends requests to upstreams as they stand: nothing is added, decoded or followed.
+#if canImport(Darwin)
+  import Darwin
+#else
+  import Glibc
+#endif
+
+/// Sends requests to upstreams unchanged: it adds and decodes nothing, and follows no redirects.
 ///
-/// Transfers run on libcurl's multi interface: those that begin on the thread of an ``EventLoop`` stay there, all others
-/// are on a thread of the client's own; no thread ever waits for an upstream. Connections are
-/// kept and used again. libcurl repeats a request once more by itself where a kept connection turns out to be closed
-/// before a byte of the answer came (RFC 9112, 9.3.1).
+/// Transfers run on libcurl's multi interface: those started on the thread of an ``EventLoop`` stay on it, all others run
+/// on the client's own thread. No thread ever blocks on an upstream. Connections are kept and reused. If a kept connection
+/// turns out to be closed before the first byte of the response, libcurl repeats the request once (RFC 9112, 9.3.1).
 ///
 /// ```swift
 /// let client = try HTTPClient()
@@ -16,28 +21,26 @@ package import HTTPMessages
 /// let body = try await response.body.collect(upTo: 1 << 20)
 /// ```
 package final class HTTPClient: Sendable {
-  /// What a client may be told.
+  /// The settings of a client.
   package struct Configuration: Sendable {
-    /// Seconds until a connection stands: name, TCP, proxy and TLS together.
+    /// The timeout for establishing a connection in seconds: name resolution, TCP, proxy and TLS together.
     package var connectSeconds: Double
-    /// Seconds without a byte either way that end a transfer with `.timedOut`.
+    /// Seconds without a byte in either direction after which a transfer fails with `.timedOut`.
     ///
-    /// Server-sent events may be as far apart as they like. A transfer that waits for our side (a slow reader of the response, a slow writer of the request) is not the
-    /// upstream's fault and goes on.
+    /// Not applied to server-sent events, nor while our side is slow to read the response or write the request.
     package var stallSeconds: Double
-    /// The path of a PEM file with the authorities to trust.
+    /// The path of a PEM file with the trusted certificate authorities.
     ///
-    /// Nil: `CURL_CA_BUNDLE`, else `SSL_CERT_DIR` and
-    /// `SSL_CERT_FILE`, else those that libcurl was built with.
+    /// Nil: `CURL_CA_BUNDLE`, else `SSL_CERT_DIR` and `SSL_CERT_FILE`, else libcurl's defaults.
     package var certificateAuthorities: String?
-    /// The variables in which proxies and authorities are looked up.
+    /// The environment variables for proxies and certificate authorities.
     ///
-    /// They are `http_proxy`, `https_proxy`, `all_proxy`, `no_proxy` and the above, by curl's rules. Nil: this
-    /// process's own, read once when the client is made.
+    /// These are `http_proxy`, `https_proxy`, `all_proxy`, `no_proxy` and those above, by curl's rules. Nil: this
+    /// process's environment, read once when the client is created.
     package var environment: [String: String]?
-    /// The path of a Unix socket that every connection goes to, whatever the origin.
+    /// The path of a Unix socket to use for every connection, whatever the origin.
     ///
-    /// The origin is still what `Host` says. At most 107 bytes on Linux, 103 on Darwin.
+    /// `Host` still names the origin. At most 107 bytes on Linux, 103 on Darwin.
     package var unixSocket: String?
 
     /// Times in seconds; see the properties.
@@ -54,9 +57,9 @@ package final class HTTPClient: Sendable {
   }
 
   private struct State {
-    /// By the loop that they run on, which they keep.
+    /// By event loop, which they keep alive.
     var drivers: [ObjectIdentifier: CurlDriver] = [:]
-    /// The client's own, and its driver.
+    /// The client's own loop and driver.
     var own: (loop: EventLoop, driver: CurlDriver)?
     var isOver = false
   }
@@ -64,9 +67,9 @@ package final class HTTPClient: Sendable {
   private let settings: Settings
   private let state = Guarded(State())
 
-  /// Makes a client.
+  /// Creates a client.
   ///
-  /// - Throws: ``UpstreamError`` of kind `.other` where libcurl does not start.
+  /// - Throws: ``UpstreamError`` of kind `.other` if libcurl cannot be initialised.
   package init(_ configuration: Configuration = .init()) throws {
     settings = Settings(configuration)
     try CurlDriver.prepare()
@@ -76,27 +79,26 @@ package final class HTTPClient: Sendable {
     shutdown()
   }
 
-  /// Sends a request, and returns once the response's head is there.
+  /// Sends a request and returns once the response head has arrived.
   ///
-  /// The request's header fields go out in order, with their case and repeats, after `Host` (the request's, else the
-  /// origin's authority). What belongs to one connection is dropped, `Expect` too; `Content-Length` or chunked coding
-  /// follows from the body. The body of a `HEAD` request is not sent. Cancelling the task ends the transfer at once,
-  /// and later abandoning the response's stream does.
+  /// The header fields are sent in order, with their case and repetitions, after `Host` (the request's, else the origin's
+  /// authority). Hop-by-hop fields and `Expect` are dropped; `Content-Length` or chunked coding follows from the body. The
+  /// body of a `HEAD` request is not sent. Cancelling the task ends the transfer; so does abandoning the response's stream.
   ///
   /// - Parameters:
-  ///   - request: the target in origin form (`/path?query`, or `*`), sent as it is.
-  ///   - origin: where to.
-  ///   - trust: whom to trust there, and as whom to come.
-  /// - Returns: the response; fields as received, the body without transfer coding but otherwise not decoded:
-  ///   `.bytes` if all of it has come already, else a stream that fails with ``UpstreamError`` if the upstream dies.
-  ///   Whoever does not want the stream has to abandon it.
-  /// - Throws: ``UpstreamError``, of kind `.other` also when the machine has no descriptor or thread left; what the
-  ///   request's stream failed with; `CancellationError`.
+  ///   - request: the request; its target in origin form (`/path?query`) or `*` is sent as is.
+  ///   - origin: the upstream.
+  ///   - trust: trusted CAs and client certificate.
+  /// - Returns: the response, with its fields as received and its body without transfer coding, not decoded otherwise. The
+  ///   body is `.bytes` if it has arrived completely, else a stream, which fails with ``UpstreamError`` if the upstream
+  ///   disconnects. Abandon the stream if you do not read it.
+  /// - Throws: ``UpstreamError``, of kind `.other` also if descriptors or threads run out; the error of the request's
+  ///   stream; `CancellationError`.
   package func send(_ request: Request, to origin: Origin, trust: Trust = .usual) async throws -> Response {
     let driver = try driver(for: origin)
     let transfer = try Transfer(request, to: origin, trust: trust, on: driver)
     return try await withTaskCancellationHandler {
-      // It is resumed once, whatever becomes of the transfer.
+      // The transfer resumes it exactly once.
       try await withUnsafeThrowingContinuation { continuation in
         transfer.start(continuation)
       }
@@ -105,37 +107,37 @@ package final class HTTPClient: Sendable {
     }
   }
 
-  /// Sends a request whose answer comes as bytes, as long as it is short and comes whole.
+  /// Sends a request whose response is delivered as raw bytes if it is short and arrives completely.
   ///
-  /// For who is on the thread of an ``EventLoop``: the receiver is called there, once, and after this has returned.
+  /// Call it on the thread of an ``EventLoop``; the receiver is called there, once, after this has returned.
   ///
   /// - Parameters:
-  ///   - request: as it goes out.
-  ///   - origin: where to.
-  ///   - trust: as for ``send(_:to:trust:)``.
-  ///   - receiver: gets the answer.
-  /// - Returns: what cancels it, after which the receiver may be told of the failure or not; nil on any other thread,
-  ///   or where it cannot be sent so.
+  ///   - request: the request, sent as is.
+  ///   - origin: the upstream.
+  ///   - trust: trusted CAs and client certificate.
+  ///   - receiver: receives the response.
+  /// - Returns: a handle to cancel it, after which the receiver may or may not get the failure; nil on any other thread,
+  ///   or if the request cannot be sent this way.
   package func send(
     _ request: RawRequest, to origin: Origin, trust: Trust = .usual, _ receiver: any RawReceiver
   ) -> RawTransfer? {
     guard EventLoop.current != nil, let driver = try? driver(for: origin) else { return nil }
     let transfer = Transfer(request, to: origin, trust: trust, on: driver, driver.takeRaw(), receiver)
-    // The client may have been shut down meanwhile.
+    // The client may have been shut down in the meantime.
     guard driver.post(.start(transfer)) else { return nil }
     return RawTransfer(transfer, driver)
   }
 
-  /// Asks an upstream to let a connection leave HTTP, as a WebSocket does.
+  /// Asks an upstream to upgrade a connection, as a WebSocket does.
   ///
-  /// The connection is one of its own. A thread waits for its beginning, and none after that.
+  /// Uses a connection of its own. A thread blocks during the handshake only.
   ///
   /// - Parameters:
   ///   - request: as for ``send(_:to:trust:)``, without a body; `Connection` and `Upgrade` are added.
-  ///   - token: for `Upgrade`, such as `websocket`.
-  ///   - origin: where to.
-  ///   - trust: as for ``send(_:to:trust:)``.
-  /// - Returns: the head of the answer; and the connection, where its status is 101.
+  ///   - token: the value of `Upgrade`, such as `websocket`.
+  ///   - origin: the upstream.
+  ///   - trust: trusted CAs and client certificate.
+  /// - Returns: the response head, and the connection if the status is 101.
   /// - Throws: ``UpstreamError``.
   package func upgrade(
     _ request: Request, to token: String, at origin: Origin, trust: Trust = .usual
@@ -149,9 +151,9 @@ package final class HTTPClient: Sendable {
     }
   }
 
-  /// Ends all transfers; they fail, and so does every later request.
+  /// Ends all transfers with an error; later requests fail too.
   ///
-  /// Waits until the client's own thread has ended. May be called again.
+  /// Waits until the client's own thread has ended. May be called repeatedly.
   package func shutdown() {
     let (drivers, own) = state.withLock { state in
       state.isOver = true
@@ -162,14 +164,14 @@ package final class HTTPClient: Sendable {
     own?.loop.stop()
   }
 
-  /// The driver on this thread's loop, or else on the client's own.
+  /// The driver on this thread's loop, or on the client's own.
   private func driver(for origin: Origin) throws -> CurlDriver {
     let current = EventLoop.current
     return try state.withLock { state in
       guard !state.isOver else { throw UpstreamError.shutDown(origin) }
       guard let current else { return try ownDriver(&state) }
       if let driver = state.drivers[ObjectIdentifier(current)] { return driver }
-      // Those whose loop has ended.
+      // Remove drivers whose loop has ended.
       state.drivers = state.drivers.filter { !$0.value.isOver }
       let driver = try CurlDriver.run(on: current, settings)
       state.drivers[ObjectIdentifier(current)] = driver
@@ -193,8 +195,85 @@ package final class HTTPClient: Sendable {
     } catch let failure as EventLoop.Failure {
       throw UpstreamError(
         kind: .other,
-        message: "no thread or no descriptor for upstream requests (\(failure)): raise the limits of open files and of "
+        message: "cannot start a thread for upstream requests (\(failure)): raise the limits of open files and of "
           + "threads ('ulimit -n', 'ulimit -u')")
     }
   }
+}
+
+/// A configuration with environment variables resolved. They are read once, since `getenv` is not thread-safe, and passed
+/// to curl so that it reads none itself.
+struct Settings: Sendable {
+  let connectMilliseconds: Int
+  let stallNanoseconds: UInt64
+  /// The proxy URLs; empty for none.
+  let httpProxy: String
+  let httpsProxy: String
+  let noProxy: String
+  let authoritiesFile: String?
+  let authoritiesFolder: String?
+  /// Where a user would add an authority, for error messages.
+  let authoritiesPlace: String
+  let unixSocket: String?
+
+  init(_ configuration: HTTPClient.Configuration) {
+    let lookUp: (String) -> String? = { name in
+      let value = configuration.environment.map { $0[name] } ?? getenv(name).map { String(cString: $0) }
+      return value.flatMap { $0.isEmpty ? nil : $0 }
+    }
+    let first: ([String]) -> String = { names in names.lazy.compactMap(lookUp).first ?? "" }
+    // In curl's order. HTTP_PROXY is omitted on purpose: a CGI server sets it from a request header (curl's manual,
+    // "Environment").
+    httpProxy = first(["http_proxy", "all_proxy", "ALL_PROXY"])
+    httpsProxy = first(["https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"])
+    noProxy = first(["no_proxy", "NO_PROXY"])
+    // Libcurl does not read these; this is the order of the curl command.
+    if let file = configuration.certificateAuthorities ?? lookUp("CURL_CA_BUNDLE") {
+      authoritiesFile = file
+      authoritiesFolder = nil
+      authoritiesPlace = configuration.certificateAuthorities == nil ? "\(file) (CURL_CA_BUNDLE)" : file
+    } else {
+      authoritiesPlace =
+        lookUp("SSL_CERT_FILE").map { "\($0) (SSL_CERT_FILE)" } ?? "a file and set SSL_CERT_FILE to its path"
+      authoritiesFile = lookUp("SSL_CERT_FILE")
+      authoritiesFolder = lookUp("SSL_CERT_DIR")
+    }
+    unixSocket = configuration.unixSocket
+    connectMilliseconds = Int(Self.sensible(configuration.connectSeconds) * 1000)
+    stallNanoseconds = UInt64(Self.sensible(configuration.stallSeconds) * 1e9)
+  }
+
+  /// The proxy for a scheme; empty for none.
+  func proxy(for scheme: String) -> String {
+    scheme == "https" ? httpsProxy : httpProxy
+  }
+
+  /// Clamps to the range from a millisecond to about eleven days; NaN becomes the minimum.
+  private static func sensible(_ seconds: Double) -> Double {
+    seconds > 0.001 ? min(seconds, 1e6) : 0.001
+  }
+}
+
+/// Trusted CAs and client certificate for one upstream, if different from the client's.
+package struct Trust: Sendable, Hashable {
+  /// The path of a PEM file with the only trusted authorities; nil for the client's.
+  package var authorities: String?
+  /// The path of a PEM file with a client certificate and its intermediate certificates.
+  package var clientCertificate: String?
+  /// The path of a PEM file with the certificate's key, without a password; nil if it is in the certificate's file.
+  package var clientKey: String?
+  /// Whether to skip certificate verification.
+  package var isInsecure: Bool
+
+  package init(
+    authorities: String? = nil, clientCertificate: String? = nil, clientKey: String? = nil, isInsecure: Bool = false
+  ) {
+    self.authorities = authorities
+    self.clientCertificate = clientCertificate
+    self.clientKey = clientKey
+    self.isInsecure = isInsecure
+  }
+
+  /// The client's trust settings.
+  package static let usual = Trust()
 }

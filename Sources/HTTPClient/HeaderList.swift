@@ -1,12 +1,12 @@
 import CCurl
 import HTTPMessages
 
-/// A request's header fields in the form in which curl takes them: a linked list of C strings.
+/// A request's header fields in curl's form: a linked list of C strings.
 ///
-/// Two blocks of memory instead of two for every field. Curl reads the list and does not change it, and it has to
-/// live as long as the transfer.
+/// It uses two blocks of memory instead of two per field. Curl reads the list without changing it; the list must live as
+/// long as the transfer.
 final class HeaderList {
-  /// Fields that curl would else write by itself.
+  /// Fields that curl would otherwise add itself.
   struct Given: OptionSet {
     let rawValue: Int
     static let host = Given(rawValue: 1)
@@ -19,32 +19,32 @@ final class HeaderList {
   private var nodes: UnsafeMutableBufferPointer<curl_slist>?
   private var block: UnsafeMutableBufferPointer<CChar>?
 
-  /// An empty one, to be filled and sealed.
+  /// Creates an empty list, to be filled and sealed.
   init() {
     text.reserveCapacity(512)
     starts.reserveCapacity(16)
   }
 
-  /// - Throws: ``UpstreamError`` for a name that is no token, or a value with a line break or a null byte: it would
-  ///   smuggle lines into the request.
+  /// - Throws: ``UpstreamError`` for a name that is not a token, or a value with a line break or a null byte, which would
+  ///   inject lines into the request.
   init(_ request: Request, to origin: Origin) throws {
     var headers = request.headers
     headers.removeHopByHop()
     text.reserveCapacity(512)
     var given: Given = []
     for field in headers.fields {
-      guard field.name.isToken else { throw UpstreamError.invalid(origin, "a header is named '\(field.name)'") }
+      guard field.name.isToken else { throw UpstreamError.invalid(origin, "invalid header name '\(field.name)'") }
       guard field.value.utf8.allSatisfy({ $0 != 0x0A && $0 != 0x0D && $0 != 0 }) else {
-        throw UpstreamError.invalid(origin, "the header \(field.name) has a line break or a null byte")
+        throw UpstreamError.invalid(origin, "the header \(field.name) contains a line break or a null byte")
       }
-      // No fields follow a request's body here, so none are announced.
+      // No trailers are sent, so none are announced.
       if field.name.equalsIgnoringASCIICase("Content-Length") || field.name.equalsIgnoringASCIICase("Expect")
         || field.name.equalsIgnoringASCIICase("Trailer")
       {
         continue
       }
       if field.name.equalsIgnoringASCIICase("Host") {
-        // Curl writes one Host line, the first, wherever it stands in the list. An empty one is no name.
+        // Curl writes one Host line, the first, wherever it is in the list. An empty one is ignored.
         guard !given.contains(.host), !field.value.isEmpty else { continue }
         given.insert(.host)
       } else if field.name.equalsIgnoringASCIICase("Accept") {
@@ -54,7 +54,7 @@ final class HeaderList {
       }
       append(field)
     }
-    // It belongs to the connection, so it is said anew where the client has said it: what follows the body is passed on.
+    // TE is hop-by-hop, so it is added again if the client sent it: the response's trailers are forwarded.
     if request.headers.all("TE").contains(where: { $0.lowercased().contains("trailers") }) {
       appendLine("TE: trailers")
       appendLine("Connection: TE")
@@ -62,7 +62,7 @@ final class HeaderList {
     seal(given)
   }
 
-  /// A list of lines as they are.
+  /// A list of the given lines.
   init(lines: [String]) {
     lines.forEach(appendLine)
     seal()
@@ -73,10 +73,10 @@ final class HeaderList {
     block?.deallocate()
   }
 
-  /// The list's first node, valid as long as the list.
+  /// The first node, valid as long as this object.
   var first: UnsafeMutablePointer<curl_slist>? { nodes?.baseAddress }
 
-  /// Adds a field of plain text.
+  /// Appends a field of plain text.
   func append(_ name: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer) {
     starts.append(text.count)
     text += name
@@ -91,7 +91,7 @@ final class HeaderList {
 
   private func endName(isEmpty: Bool) {
     if isEmpty {
-      // With a colon curl would take the field away (CURLOPT_HTTPHEADER).
+      // With a colon, curl would remove the field (CURLOPT_HTTPHEADER).
       text.append(UInt8(ascii: ";"))
     } else {
       text.append(UInt8(ascii: ":"))
@@ -114,9 +114,9 @@ final class HeaderList {
     text.append(0)
   }
 
-  /// Ends the list of a request.
+  /// Completes the list for a request.
   func seal(_ given: Given) {
-    // "Name:" takes away what curl would write by itself.
+    // "Name:" suppresses a field that curl would add itself.
     appendLine("Expect:")
     if !given.contains(.accept) { appendLine("Accept:") }
     if !given.contains(.contentType) { appendLine("Content-Type:") }
@@ -139,7 +139,7 @@ final class HeaderList {
 }
 
 extension String {
-  /// As bytes have it.
+  /// As for bytes.
   var isToken: Bool {
     var text = self
     return text.withUTF8 { UnsafeRawBufferPointer($0).isToken }

@@ -1,17 +1,17 @@
 import HTTPMessages
 
-/// Reads a response's head from the lines that curl hands over: those of interim responses and of trailers among them.
+/// Parses a response head from the lines that curl passes on, including those of interim responses and trailers.
 struct ResponseHead {
   /// 0 until the first status line.
   private(set) var status = 0
   private(set) var reason = ""
   private(set) var headers = Headers()
-  /// Whether the empty line after the final response's fields has come.
+  /// Whether the empty line after the final response's fields has arrived.
   private(set) var isComplete = false
 
   init() {}
 
-  /// That of a response whose head has been read.
+  /// The head of a response that has been parsed.
   init(_ response: Response) {
     status = response.status
     reason = response.reason
@@ -19,14 +19,14 @@ struct ResponseHead {
     isComplete = true
   }
 
-  /// Takes one line, with its line break.
+  /// Parses one line, including its line break.
   ///
   /// - Returns: true when this line completes the head of the final response.
   mutating func take(_ line: UnsafeRawBufferPointer) -> Bool {
-    guard !isComplete else { return false }  // a trailer's field
+    guard !isComplete else { return false }  // a trailer field
     let line = Self.withoutEnd(line)
     guard let first = line.first else {
-      // 1xx: the final response is still to come (RFC 9110, 15.2). Curl never asks for an upgrade, so no 101 is due.
+      // 1xx: the final response follows (RFC 9110, 15.2). Curl requests no upgrade, so a 101 is not expected.
       isComplete = status >= 200
       return isComplete
     }
@@ -41,12 +41,12 @@ struct ResponseHead {
     return false
   }
 
-  /// Whether fields may follow the body: only what comes in chunks can have them.
+  /// Whether trailer fields may follow, which requires a chunked body.
   func mayHaveTrailers(answering method: String) -> Bool {
     headers["Transfer-Encoding"] != nil && !hasNoBody(answering: method)
   }
 
-  /// One line as a field; nil for any other.
+  /// Parses one line as a field; nil if it is not one.
   static func field(_ line: UnsafeRawBufferPointer) -> Headers.Field? {
     let line = withoutEnd(line)
     guard let colon = line.firstIndex(of: UInt8(ascii: ":")) else { return nil }
@@ -59,19 +59,19 @@ struct ResponseHead {
     return line
   }
 
-  /// Whether the body is a row of server-sent events.
+  /// Whether the body is a stream of server-sent events.
   var isEventStream: Bool {
     (headers["Content-Type"] ?? "").prefix { $0 != ";" && $0 != " " }.lowercased() == "text/event-stream"
   }
 
-  /// The body's length by the head alone; nil when only the end of the stream tells.
+  /// The body's length if the head declares it.
   var length: Int? {
     guard headers["Transfer-Encoding"] == nil, let text = headers["Content-Length"] else { return nil }
     guard text.utf8.allSatisfy({ $0 &- 0x30 < 10 }) else { return nil }
     return Int(text)
   }
 
-  /// Whether a response to that method has no body, whatever its fields say (RFC 9112, 6.3).
+  /// Whether a response to this method has no body, whatever its fields declare (RFC 9112, 6.3).
   func hasNoBody(answering method: String) -> Bool {
     method == "HEAD" || status == 204 || status == 304
   }
@@ -84,7 +84,7 @@ struct ResponseHead {
     reason = parts.count > 2 ? Self.text(Self.trimmed(parts[2])) : ""
   }
 
-  /// A folded line belongs to the field before it (RFC 9112, 5.2).
+  /// Appends a folded line to the previous field (RFC 9112, 5.2).
   private mutating func continueLast(with more: String) {
     guard let last = headers.fields.indices.last else { return }
     headers.fields[last].value += (headers.fields[last].value.isEmpty ? "" : " ") + more
@@ -96,7 +96,7 @@ struct ResponseHead {
     return bytes
   }
 
-  /// UTF-8, or else ISO 8859-1, which is what old servers mean and what loses nothing.
+  /// Decodes UTF-8, else ISO 8859-1, which old servers mean and which loses nothing.
   private static func text(_ bytes: Slice<UnsafeRawBufferPointer>) -> String {
     String(wire: UnsafeRawBufferPointer(rebasing: bytes))
   }

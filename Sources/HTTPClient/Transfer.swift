@@ -1,9 +1,9 @@
 import CCurl
 import HTTPMessages
 
-/// One request on its way, and its response.
+/// One request in progress, and its response.
 ///
-/// Made by the task that sends; from ``start(_:)`` on it belongs to the driver's thread, which is why it needs no lock.
+/// Created by the sending task. From ``start(_:)`` on, only the driver's thread uses it, so it needs no lock.
 final class Transfer: @unchecked Sendable {
   let origin: Origin
   let trust: Trust
@@ -12,45 +12,45 @@ final class Transfer: @unchecked Sendable {
   let fields: HeaderList
   private(set) var upload: Upload
 
-  /// Where it stands in the thread's list.
+  /// Its index in the driver's list.
   var slot = -1
-  /// The handle while it runs.
+  /// The handle while the transfer runs.
   var easy: EasyHandle?
-  /// Set when it was cancelled before it began.
+  /// Set if it was cancelled before it began.
   var isCancelled = false
   var activity = Activity()
 
   private let driver: CurlDriver
   private var continuation: UnsafeContinuation<Response, any Error>?
-  /// Who waits in place of that, and what has come for it; nil once it is known that it cannot be told so.
+  /// The receiver used in place of the continuation, and the raw response; nil once raw delivery is ruled out.
   private let receiver: (any RawReceiver)?
   private var raw: RawResponse?
   private var head = ResponseHead()
-  /// What may still come behind the body; nil where nothing can.
+  /// The trailers still to come; nil if there can be none.
   private var trailers: Trailers?
-  /// The body's first bytes, until the response is handed over.
+  /// The body's first bytes, until the response is delivered.
   private var early: [UInt8] = []
   private var received = 0
   private var headBytes = 0
   private var pipe: BytePipe?
   private var isReceivingPaused = false
   private var isSendingPaused = false
-  /// What has ended it on our side.
+  /// The error that ended it on our side.
   private var failure: (any Error)?
-  /// Whether who waits has been told.
+  /// Whether the response or error has been delivered.
   private var isHandedOver = false
 
   static let earlyLimit = 65_536
-  /// Bytes of all interim heads, the final head and the trailers together. libcurl limits each line and each head alone.
+  /// The maximum size of all heads and trailers together in bytes. libcurl limits each line and each head only.
   private static let headLimit = 1 << 20
   private static let pipeCapacity = 262_144
 
-  /// - Throws: ``UpstreamError`` for a request that cannot be put on the wire.
+  /// - Throws: ``UpstreamError`` for a request that cannot be sent.
   init(_ request: Request, to origin: Origin, trust: Trust = .usual, on driver: CurlDriver) throws {
     guard request.method.isToken else { throw UpstreamError.invalid(origin, "the method is '\(request.method)'") }
     let isTarget = request.target.utf8.allSatisfy { $0 > 0x20 && $0 != 0x7F }
     guard isTarget, request.target.utf8.first == UInt8(ascii: "/") || request.target == "*" else {
-      throw UpstreamError.invalid(origin, "'\(request.target)' is no path with a query")
+      throw UpstreamError.invalid(origin, "'\(request.target)' is not a path with a query")
     }
     self.origin = origin
     self.trust = trust
@@ -62,7 +62,7 @@ final class Transfer: @unchecked Sendable {
     receiver = nil
   }
 
-  /// One whose answer goes to a receiver, on the driver's thread; the driver lends the memory for it.
+  /// A transfer that delivers to a receiver on the driver's thread, using memory that the driver lends.
   init(
     _ request: RawRequest, to origin: Origin, trust: Trust, on driver: CurlDriver, _ raw: RawResponse,
     _ receiver: any RawReceiver
@@ -85,14 +85,14 @@ final class Transfer: @unchecked Sendable {
 
   // MARK: Called by curl
 
-  /// Takes a line of a head or of trailers.
+  /// Adds a line of a head or of trailers.
   ///
   /// - Returns: false to end the transfer.
   func takeHeader(_ line: UnsafeRawBufferPointer) -> Bool {
     headBytes += line.count
     guard headBytes <= Self.headLimit else {
       failure = UpstreamError(
-        kind: .other, message: "\(origin) answers with more than \(Self.headLimit) bytes of header fields: shorten them"
+        kind: .other, message: "\(origin) sent more than \(Self.headLimit) bytes of header fields: shorten them"
       )
       return false
     }
@@ -127,14 +127,14 @@ final class Transfer: @unchecked Sendable {
       }
       handOver()
     }
-    // Without a pipe nobody wants the bytes.
+    // Without a pipe, the bytes are dropped.
     guard let pipe else { return bytes.count }
     guard pipe.offer(bytes) else {
       isReceivingPaused = true
       return Int(CURL_WRITEFUNC_PAUSE)
     }
     received += bytes.count
-    // Curl ends the transfer only when the request is sent as well.
+    // Curl ends the transfer only after the request has been sent as well.
     if received == head.length { pipe.finish() }
     return bytes.count
   }
@@ -155,34 +155,34 @@ final class Transfer: @unchecked Sendable {
 
   // MARK: Called by the driver
 
-  /// Whether our side is the one that is waited for.
+  /// Whether it waits for our side.
   var isPaused: Bool { isReceivingPaused || isSendingPaused }
 
-  /// Whether it is a stream of events, which come when there is something to tell.
+  /// Whether the response is an event stream, which may be silent.
   var mayBeSilent: Bool { pipe != nil && head.isEventStream }
 
-  /// Whether the response's stream is held by nobody but this transfer.
+  /// Whether only this transfer still references the response's stream.
   var isForgotten: Bool { pipe != nil && isKnownUniquelyReferenced(&pipe) }
 
-  /// Sets what resumes the upload, before curl begins to read.
+  /// Sets up resuming the upload, before curl starts to read.
   func prepareUpload() {
     guard let pipe = upload.pipe else { return }
     pipe.onReadable { [self] in driver.post(.resumeSending(self)) }
   }
 
-  /// Lets curl go on; in the driver's thread only.
+  /// Lets curl continue; on the driver's thread only.
   func resume(receiving: Bool = false, sending: Bool = false) -> CURLcode {
     guard let easy else { return CURLE_OK }
     if receiving { isReceivingPaused = false }
     if sending { isSendingPaused = false }
-    // The callbacks may pause again in here.
+    // The callbacks may pause again during this call.
     let bits = (isReceivingPaused ? CURLPAUSE_RECV : 0) | (isSendingPaused ? CURLPAUSE_SEND : 0)
     return curl_easy_pause(easy.raw, bits)
   }
 
-  /// Gives the response to the task that waits for it, unless it has it.
+  /// Delivers the response unless that has been done.
   ///
-  /// - Parameter isWhole: whether there will be no more bytes.
+  /// - Parameter isWhole: whether the body is complete.
   func handOver(isWhole: Bool = false) {
     if let raw {
       guard raw.isComplete else { return }
@@ -193,7 +193,7 @@ final class Transfer: @unchecked Sendable {
     isHandedOver = true
     var response = Response(status: head.status, reason: head.reason, headers: head.headers, trailers: trailers)
     if head.hasNoBody(answering: method) {
-      // No content, whatever its fields say.
+      // No body, whatever the fields declare.
     } else if isWhole || early.count == head.length {
       response.body = .bytes(early)
     } else {
@@ -207,7 +207,7 @@ final class Transfer: @unchecked Sendable {
     early = []
     upload.settle()
     if head.status >= 300, let pipe = upload.pipe {
-      // Curl sends no more of it after such an answer, so nobody may wait for that.
+      // Curl stops sending the body after such a response, so its writer must not wait.
       pipe.abandon()
       if isSendingPaused { driver.post(.resumeSending(self)) }
     }
@@ -215,7 +215,7 @@ final class Transfer: @unchecked Sendable {
     receiver?.began(response)
   }
 
-  /// Goes on as one whose answer is none of bytes.
+  /// Continues with a regular response instead of a raw one.
   private func leaveRaw(_ raw: RawResponse) {
     self.raw = nil
     head = ResponseHead(raw.response)
@@ -232,7 +232,7 @@ final class Transfer: @unchecked Sendable {
     driver.takeBack(raw)
   }
 
-  /// The end of it all: what waits for the response, its body or room in the request's is told.
+  /// Ends the transfer: notifies the waiting task, the response's stream and the request's stream.
   func end(_ error: (any Error)?) {
     let error = failure ?? error
     if error == nil {
@@ -245,7 +245,7 @@ final class Transfer: @unchecked Sendable {
     if !isHandedOver {
       isHandedOver = true
       let error =
-        error ?? UpstreamError(kind: .cut, message: "\(origin) ended without an answer: look into its log")
+        error ?? UpstreamError(kind: .cut, message: "\(origin) ended without a response: check the upstream's log")
       continuation.take()?.resume(throwing: error)
       receiver?.failed(error)
     }
@@ -261,10 +261,10 @@ final class Transfer: @unchecked Sendable {
   }
 }
 
-/// What is needed to see that a transfer stands still.
+/// The state for detecting stalled transfers.
 struct Activity {
-  /// Bytes both ways, when last looked at.
+  /// The number of bytes transferred in both directions at the last check.
   var bytes: Int64 = 0
-  /// When that number was new; nanoseconds of the monotonic clock.
+  /// When that number last changed, in nanoseconds of the monotonic clock.
   var since: UInt64 = 0
 }

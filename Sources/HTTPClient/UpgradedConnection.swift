@@ -8,15 +8,15 @@ package import HTTPMessages
   import Glibc
 #endif
 
-/// A connection to an upstream that has left HTTP, over TLS where the origin asks for it.
+/// An upgraded connection to an upstream, over TLS if the origin requires it.
 package final class UpgradedConnection: DuplexChannel, @unchecked Sendable {
-  /// The most bytes of an answer that refuses.
+  /// The maximum size of a refusal's body in bytes.
   private static let refusalLimit = 1 << 20
 
   package let descriptor: Int32
-  // Curl's handles know no locks: one thread at a time.
+  // Curl's handles are not thread-safe: use one thread at a time.
   private var easy: EasyHandle?
-  /// What came behind the head of the answer.
+  /// Bytes received after the response head.
   private var early: [UInt8] = []
 
   private init(_ easy: EasyHandle, descriptor: Int32) {
@@ -24,10 +24,10 @@ package final class UpgradedConnection: DuplexChannel, @unchecked Sendable {
     self.descriptor = descriptor
   }
 
-  /// Moves its bytes from now on; to be called once.
+  /// Starts moving bytes; call this once.
   package func start() -> Duplex { DuplexPump.start(self, received: early) }
 
-  /// Connects, asks, and waits for the head of the answer.
+  /// Connects, sends the request and waits for the response head.
   static func open(
     _ request: Request, to token: String, at origin: Origin, _ trust: Trust, _ settings: Settings
   ) throws -> (Response, UpgradedConnection?) {
@@ -49,7 +49,7 @@ package final class UpgradedConnection: DuplexChannel, @unchecked Sendable {
 
   private static func cut(_ origin: Origin) -> UpstreamError {
     UpstreamError(
-      kind: .cut, message: "\(origin) cut the connection before the end of its answer: look into the upstream's own log"
+      kind: .cut, message: "\(origin) closed the connection before the end of its response: check the upstream's log"
     )
   }
 
@@ -61,7 +61,7 @@ package final class UpgradedConnection: DuplexChannel, @unchecked Sendable {
     headers.append("Upgrade", token)
     let isTarget = request.target.utf8.allSatisfy { $0 > 0x20 && $0 != 0x7F }
     guard isTarget, request.target.hasPrefix("/") else {
-      throw UpstreamError.invalid(origin, "'\(request.target)' is no path with a query")
+      throw UpstreamError.invalid(origin, "'\(request.target)' is not a path with a query")
     }
     var text = "GET \(request.target) HTTP/1.1\r\n"
     for field in headers.fields {
@@ -73,7 +73,7 @@ package final class UpgradedConnection: DuplexChannel, @unchecked Sendable {
     return text + "\r\n"
   }
 
-  // MARK: The beginning, for which a thread waits
+  // MARK: Blocking calls for the handshake
 
   private func sendAll(_ bytes: [UInt8], to origin: Origin, until: UInt64, _ settings: Settings) throws {
     var rest = bytes[...]
@@ -92,7 +92,7 @@ package final class UpgradedConnection: DuplexChannel, @unchecked Sendable {
         return try Self.response(bytes[..<(end - 2)], from: origin)
       }
       guard bytes.count <= 65_536 else {
-        throw UpstreamError(kind: .other, message: "\(origin) answers with a head of more than 65536 bytes: mend it")
+        throw UpstreamError(kind: .other, message: "\(origin) sent a head of more than 65536 bytes: shorten it")
       }
       var count: Int? = 0
       bytes += [UInt8](unsafeUninitializedCapacity: 16_384) { buffer, written in
@@ -104,7 +104,7 @@ package final class UpgradedConnection: DuplexChannel, @unchecked Sendable {
     }
   }
 
-  /// The body of an answer that leaves the connection in HTTP: as long as its head says, else up to the connection's end.
+  /// Reads the body of a response without upgrade: up to its declared length, else to the end of the connection.
   private func readRefusal(
     _ response: Response, from origin: Origin, until: UInt64, _ settings: Settings
   ) throws -> [UInt8] {
@@ -131,7 +131,7 @@ package final class UpgradedConnection: DuplexChannel, @unchecked Sendable {
     }
     throw UpstreamError(
       kind: .other,
-      message: "\(origin) refuses with a body of more than \(Self.refusalLimit) bytes: ask for less"
+      message: "\(origin) refused with a body of more than \(Self.refusalLimit) bytes: shorten it"
     )
   }
 
@@ -178,7 +178,7 @@ package final class UpgradedConnection: DuplexChannel, @unchecked Sendable {
 }
 
 extension [UInt8] {
-  /// Where the first occurrence of some bytes ends.
+  /// The end index of the first occurrence of a pattern.
   fileprivate func firstEnd(of pattern: [UInt8]) -> Int? {
     guard count >= pattern.count else { return nil }
     var index = 0
@@ -187,6 +187,37 @@ extension [UInt8] {
         return index + pattern.count
       }
       index += 1
+    }
+    return nil
+  }
+}
+
+/// Decodes a short chunked body (RFC 9112, 7.1) on a connection that curl does not read for us.
+enum ChunkedBody {
+  /// Decodes the chunks.
+  ///
+  /// - Parameters:
+  ///   - bytes: the bytes received so far.
+  ///   - origin: the upstream, for errors.
+  /// - Returns: the body; nil if the last chunk has not arrived.
+  /// - Throws: an ``UpstreamError`` for a chunk without a size.
+  static func whole(_ bytes: ArraySlice<UInt8>, from origin: Origin) throws -> [UInt8]? {
+    var rest = bytes
+    var body: [UInt8] = []
+    while let end = rest.firstIndex(of: UInt8(ascii: "\n")) {
+      let digits = rest[..<end].prefix { $0 != UInt8(ascii: ";") && $0 > 0x20 }
+      guard let size = Int(String(decoding: digits, as: UTF8.self), radix: 16),
+        0...Int(Int32.max) ~= size
+      else {
+        throw UpstreamError(
+          kind: .other,
+          message: "\(origin) sent a chunk without a size: check the upstream's log")
+      }
+      rest = rest[(end + 1)...]
+      if size == 0 { return body }
+      guard rest.count >= size + 2 else { return nil }
+      body += rest.prefix(size)
+      rest = rest.dropFirst(size + 2)
     }
     return nil
   }

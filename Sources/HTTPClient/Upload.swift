@@ -2,28 +2,27 @@ import HTTPMessages
 
 /// A request's body as curl reads it, on curl's thread.
 ///
-/// The bytes of a stream are kept as long as they are few, so that curl can send them again when a kept connection
-/// turns out to be closed.
+/// Keeps a stream's bytes while they are few, so curl can send them again if a kept connection turns out to be closed.
 struct Upload {
-  /// What a read found.
+  /// The result of a read.
   enum Part {
-    /// So many bytes; 0: the end.
+    /// The number of bytes read; 0 at the end.
     case bytes(Int)
-    /// Nothing yet.
+    /// Nothing available yet.
     case later
     case failed(any Error)
   }
 
-  /// The stream that is not at its end yet.
+  /// The stream, if the body is one.
   let pipe: BytePipe?
-  /// The file that has all of it.
+  /// The file, if the body is one.
   private let file: FileBody?
-  /// In bytes, where it is known.
+  /// The length in bytes, if known.
   let length: Int?
-  /// The bytes at hand, of which `position` have been read.
+  /// The bytes in memory, of which `position` have been read.
   private var bytes: [UInt8]
   private var position = 0
-  /// All bytes that curl has got.
+  /// The number of bytes passed to curl.
   private var sent = 0
   private var canRewind = true
 
@@ -49,12 +48,12 @@ struct Upload {
     }
   }
 
-  /// All of the body where it is at hand.
+  /// The whole body, if it is in memory.
   var whole: [UInt8]? { pipe == nil && file == nil ? bytes : nil }
 
-  /// Reads on.
+  /// Reads the next bytes.
   ///
-  /// Never hands out more than the length that was announced: the rest would be taken for another request.
+  /// Never returns more than the declared length: the upstream would take the rest for another request.
   mutating func read(into buffer: UnsafeMutableRawBufferPointer) -> Part {
     let room = length.map { min(buffer.count, $0 - sent) } ?? buffer.count
     guard room > 0 else { return .bytes(0) }
@@ -91,9 +90,9 @@ struct Upload {
     }
   }
 
-  /// Begins again from the first byte.
+  /// Restarts from the first byte.
   ///
-  /// - Returns: false when bytes of the stream are gone.
+  /// - Returns: false if bytes of the stream are no longer available.
   mutating func rewind() -> Bool {
     guard canRewind else { return false }
     position = 0
@@ -101,7 +100,7 @@ struct Upload {
     return true
   }
 
-  /// The upstream answers: nothing will be sent again.
+  /// The upstream has responded: the body will not be sent again.
   mutating func settle() {
     guard pipe != nil, position == bytes.count else { return }
     forget()
@@ -121,10 +120,10 @@ struct Upload {
   }
 }
 
-/// A request's stream ended before the length that was announced for it.
+/// A request's stream ended before its declared length.
 struct ShortBody: Error, CustomStringConvertible {
   let length: Int
   let sent: Int
 
-  var description: String { "the request's body ended after \(sent) of \(length) bytes: announce what is sent" }
+  var description: String { "the request's body ended after \(sent) of \(length) bytes: declare the right length" }
 }

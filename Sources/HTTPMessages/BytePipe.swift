@@ -1,27 +1,26 @@
-/// A bounded stream of bytes between two sides, of which each may be a task, which waits, or a thread of a C
-/// library, which must not.
+/// A bounded byte stream between two sides, each of which is either a task, which may wait, or a thread of a C library,
+/// which must not.
 ///
-/// A task reads with ``read()`` and writes with ``write(_:)``. A thread takes with ``take(into:)`` and offers with
-/// ``offer(_:)``, both of which answer at once, and is called back when trying again is worth while. Either side ends
-/// the stream: ``finish()`` after the last byte, ``fail(_:)`` when there will be no last byte, ``abandon()`` when
-/// nobody reads on. One reader and one writer at a time.
+/// A task calls ``read()`` and ``write(_:)``. A thread calls ``take(into:)`` and ``offer(_:)``, which return at once, and
+/// gets a callback when it should try again. Either side can end the stream: the writer with ``finish()`` or ``fail(_:)``,
+/// the reader with ``abandon()``. There may be one reader and one writer at a time.
 package final class BytePipe: Sendable {
-  /// What ``take(into:)`` found.
+  /// The result of ``take(into:)``.
   package enum Taken: Sendable {
-    /// So many bytes, at least one.
+    /// The number of bytes taken, at least one.
     case bytes(Int)
-    /// Nothing yet; the reader's callback comes.
+    /// Nothing available yet; ``onReadable(_:)`` will be called.
     case empty
-    /// There is no more.
+    /// The stream has ended.
     case end
-    /// The writer failed; there will be no more.
+    /// The writer failed.
     case failed(any Error)
   }
 
-  /// The reader has gone; nobody will read what is written.
+  /// The reader abandoned the stream.
   package struct ReaderGone: Error, CustomStringConvertible {
     package init() {}
-    package var description: String { "the reader of the body has gone" }
+    package var description: String { "the reader of the body has disconnected" }
   }
 
   private enum End {
@@ -32,10 +31,10 @@ package final class BytePipe: Sendable {
   }
 
   private struct State {
-    /// Those before `first` have been read and are empty: taking one away at the front would move all others.
+    /// Those before `first` have been read and are empty: removing one at the front would move all others.
     var chunks: [[UInt8]] = []
     var first = 0
-    /// Bytes of the first chunk that have been read.
+    /// The number of bytes already read from the first chunk.
     var consumed = 0
     var buffered = 0
     var end = End.open
@@ -59,7 +58,7 @@ package final class BytePipe: Sendable {
     }
   }
 
-  /// What has to happen once the lock is left.
+  /// The calls to make after the lock is released.
   private struct Wake {
     var continuation: UnsafeContinuation<Void, Never>?
     var reader: UnsafeContinuation<Void, Never>?
@@ -79,14 +78,14 @@ package final class BytePipe: Sendable {
   private let keepsChunks: Bool
 
   /// - Parameters:
-  ///   - capacity: bytes held before the writer has to wait. One chunk more than that may be held.
-  ///   - keepsChunks: whether what is written in two pieces is never taken in one.
+  ///   - capacity: the number of bytes held before the writer has to wait. The last chunk may exceed it.
+  ///   - keepsChunks: whether each read returns bytes of a single write only.
   package init(capacity: Int = 65_536, keepsChunks: Bool = false) {
     self.capacity = capacity
     self.keepsChunks = keepsChunks
   }
 
-  /// A stream of bytes that are all at hand.
+  /// A finished stream of the given bytes.
   package convenience init(holding bytes: [UInt8]) {
     self.init(capacity: max(1, bytes.count))
     bytes.withUnsafeBytes { _ = offer($0) }
@@ -95,10 +94,10 @@ package final class BytePipe: Sendable {
 
   // MARK: Tasks
 
-  /// The next bytes, as soon as there are some.
+  /// Waits for the next bytes.
   ///
-  /// - Returns: at least one byte; nil after the last.
-  /// - Throws: what the writer failed with; `CancellationError` when the task is cancelled.
+  /// - Returns: at least one byte; nil at the end.
+  /// - Throws: the error the writer failed with; `CancellationError` if the task is cancelled.
   package func read() async throws -> [UInt8]? {
     while true {
       enum Step {
@@ -136,7 +135,7 @@ package final class BytePipe: Sendable {
 
   /// Writes bytes as soon as there is room.
   ///
-  /// - Throws: ``ReaderGone``; what the stream failed with; `CancellationError` when the task is cancelled.
+  /// - Throws: ``ReaderGone``; the error the stream failed with; `CancellationError` if the task is cancelled.
   package func write(_ bytes: [UInt8]) async throws {
     guard !bytes.isEmpty else { return }
     while true {
@@ -166,19 +165,19 @@ package final class BytePipe: Sendable {
 
   // MARK: Threads
 
-  /// Sets what is called after ``take(into:)`` has answered `.empty` and trying again is worth while.
+  /// Sets a callback for when reading makes sense again after ``take(into:)`` returned `.empty`.
   /// It is called on any thread, without a lock held.
   package func onReadable(_ callback: (@Sendable () -> Void)?) {
     state.withLock { $0.onReadable = callback }
   }
 
-  /// Sets what is called after ``offer(_:)`` has refused bytes and there is room, or the end has come.
+  /// Sets a callback for when there is room again, or the stream has ended, after ``offer(_:)`` refused bytes.
   /// It is called on any thread, without a lock held.
   package func onWritable(_ callback: (@Sendable () -> Void)?) {
     state.withLock { $0.onWritable = callback }
   }
 
-  /// Sets what is called once, when the reader abandons the stream before its end; at once if it has already.
+  /// Sets a callback for when the reader abandons the stream before its end; called at once if it already has.
   package func onAbandoned(_ callback: (@Sendable () -> Void)?) {
     let isLate = state.withLock { state in
       if case .abandoned = state.end { return true }
@@ -188,7 +187,7 @@ package final class BytePipe: Sendable {
     if isLate { callback?() }
   }
 
-  /// Takes bytes that are there, without waiting.
+  /// Takes available bytes without waiting.
   package func take(into buffer: UnsafeMutableRawBufferPointer) -> Taken {
     var wake = Wake()
     let taken: Taken = state.withLock { state in
@@ -219,10 +218,10 @@ package final class BytePipe: Sendable {
     return taken
   }
 
-  /// Adds bytes if there is room, without waiting.
+  /// Adds bytes without waiting.
   ///
-  /// - Returns: false when there is no room; offer the same bytes again after the callback. True also when the
-  ///   stream has ended meanwhile, and the bytes are of no use.
+  /// - Returns: false if there is no room; offer the same bytes again after the callback. True also if the stream has
+  ///   ended, in which case the bytes are dropped.
   package func offer(_ bytes: UnsafeRawBufferPointer) -> Bool {
     var wake = Wake()
     let accepted: Bool = state.withLock { state in
@@ -242,14 +241,13 @@ package final class BytePipe: Sendable {
 
   // MARK: The end
 
-  /// After the last byte. What is buffered can still be read.
+  /// Ends the stream. Buffered bytes can still be read.
   package func finish() { close(.finished) }
 
-  /// There will be no last byte. What is buffered can still be read; then reading fails with `error`.
+  /// Ends the stream with an error, which the reader gets after the buffered bytes.
   package func fail(_ error: any Error) { close(.failed(error)) }
 
-  /// Nobody reads on: what is buffered is dropped, and the writer is told. A task that reads all the same is told
-  /// the end.
+  /// Ends the stream from the reader's side: drops buffered bytes and notifies the writer. Later reads return the end.
   package func abandon() {
     let wake: Wake = state.withLock { state in
       guard case .open = state.end else { return Wake() }
@@ -321,7 +319,7 @@ package final class BytePipe: Sendable {
     return wake
   }
 
-  /// Waits until woken or cancelled, if `mustWait` still holds under the lock.
+  /// Waits until woken or cancelled, provided that `mustWait` still holds under the lock.
   private func wait(
     for slot: WritableKeyPath<State, UnsafeContinuation<Void, Never>?>, if mustWait: (State) -> Bool
   ) async {
@@ -329,7 +327,7 @@ package final class BytePipe: Sendable {
     await withTaskCancellationHandler {
       await withUnsafeContinuation { continuation in
         let parked = state.withLock { state in
-          // Looked at under the lock, since cancelling takes the lock too: one of both sees the other.
+          // Checked under the lock, which cancelling takes too: one of the two sees the other.
           guard !Task.isCancelled, mustWait(state) else { return false }
           state[keyPath: slot] = continuation
           return true

@@ -1,19 +1,19 @@
-/// A request as it stands on the wire: method and target are never normalised.
+/// An HTTP request as sent: method and target are never normalised.
 package struct Request: Sendable {
-  /// The method as sent: `GET`, but also any token of an extension.
+  /// The method as sent, including extension methods.
   package var method: String
-  /// The request target as sent, percent-escapes, empty segments and all: `/a%7Eb//c?x=1&x=2`, an absolute URL
-  /// when the client takes us for its proxy, `*`, or `host:port` with `CONNECT`.
+  /// The request target as sent, including percent escapes and empty segments: `/a%7Eb//c?x=1&x=2`, an absolute
+  /// URL (in a request to a proxy), `*`, or `host:port` (with `CONNECT`).
   package var target: String
-  /// The header fields as sent.
+  /// The header fields in order.
   package var headers: Headers
-  /// The body, without any transfer coding.
+  /// The body after any transfer coding is removed.
   package var body: Body
-  /// On a server, which of its connections it came on: each has another number as long as it is open.
+  /// On a server, identifies the client's connection; unique among open connections.
   package var connection: UInt64?
-  /// On a server, who sent it over a Unix socket; nil over TCP, where nobody can tell.
+  /// On a server, the client process if it connected over a Unix socket; nil over TCP.
   package var peer: Peer?
-  /// On a server, how many bytes the head of its answer may take, as ``Headers/responseHeadSize`` counts them.
+  /// On a server, the maximum size of the response head in bytes, as ``Headers/responseHeadSize`` counts it.
   package var responseHeadLimit = Int.max
 
   package init(
@@ -29,21 +29,24 @@ package struct Request: Sendable {
   }
 }
 
-/// A response. `Connection`, `Transfer-Encoding` and `Content-Length` are the server's to write: they follow from
-/// the body. Only where there is no body by rule (an answer to `HEAD`, a 304) is the given `Content-Length` kept.
+/// An HTTP response.
+///
+/// The server writes `Connection`, `Transfer-Encoding` and `Content-Length` to match the body. It keeps a given
+/// `Content-Length` only if the response cannot have a body (a response to `HEAD`, a 304).
 package struct Response: Sendable {
-  /// 200 to 599; 1xx are not responses of their own here.
+  /// 200 to 599; 101 if ``upgrade`` is set.
   package var status: Int
-  /// The reason phrase; may be empty, and is not sent where the server library has its own.
+  /// The reason phrase; may be empty. The server library may send its own instead.
   package var reason: String
   /// The header fields in order.
   package var headers: Headers
-  /// The body, without any transfer coding.
+  /// The body, before any transfer coding.
   package var body: Body
-  /// Fields that follow the body, which has to be a stream of unknown length then; whole once that has ended.
+  /// Trailer fields. The body must be a stream of unknown length; they are complete when it ends.
   package var trailers: Trailers?
-  /// On a server, what becomes of the connection once it has left HTTP by this answer, which has status 101 then and no
-  /// body: called once, on a server thread, and returns at once. Never called where the client has gone before.
+  /// On a server, takes over the connection after a 101 response, which has no body.
+  ///
+  /// Called once, on a server thread, and must return at once. Not called if the client has already disconnected.
   package var upgrade: (@Sendable (Duplex) -> Void)?
 
   package init(
@@ -57,69 +60,31 @@ package struct Response: Sendable {
   }
 }
 
-/// The content of a message: bytes at hand, a file, or a stream of bytes whose memory is bounded.
-package enum Body: Sendable {
-  /// The whole of it.
-  case bytes([UInt8])
-  /// A stream, and its length in bytes where that is known beforehand (else it is sent chunked).
-  case stream(BytePipe, length: Int?)
-  /// An open file, all of whose content is there: it is sent with its length, without passing through our memory where
-  /// the system can do that.
-  case file(FileBody)
+/// The process at the other end of a Unix socket.
+package struct Peer: Sendable, Hashable {
+  /// The user ID at the time of connecting.
+  package let uid: UInt32
+  /// The process ID at the time of connecting; 0 if it is in another PID namespace.
+  package let pid: Int32
 
-  /// No content.
-  package static let empty = Body.bytes([])
-
-  /// The length in bytes, where it is known.
-  package var length: Int? {
-    switch self {
-    case .bytes(let bytes): bytes.count
-    case .stream(_, let length): length
-    case .file(let file): file.length
-    }
-  }
-
-  /// Reads all of it.
-  ///
-  /// - Parameter limit: the most bytes to hold.
-  /// - Returns: the bytes.
-  /// - Throws: ``BodyTooLarge`` when there are more than `limit`; what the stream failed with.
-  package func collect(upTo limit: Int) async throws -> [UInt8] {
-    switch self {
-    case .bytes(let bytes):
-      guard bytes.count <= limit else { throw BodyTooLarge(limit: limit) }
-      return bytes
-    case .stream(let pipe, let length):
-      if let length, length > limit { throw BodyTooLarge(limit: limit) }
-      var all: [UInt8] = []
-      all.reserveCapacity(length ?? 0)
-      while let chunk = try await pipe.read() {
-        guard all.count + chunk.count <= limit else {
-          // A part of it has been read: what remains is of no use to anybody.
-          pipe.abandon()
-          throw BodyTooLarge(limit: limit)
-        }
-        all += chunk
-      }
-      return all
-    case .file(let file):
-      guard file.length <= limit else { throw BodyTooLarge(limit: limit) }
-      var all: [UInt8] = []
-      all.reserveCapacity(file.length)
-      try file.forEachPiece { all.append(contentsOf: $0) }
-      return all
-    }
+  package init(uid: UInt32, pid: Int32) {
+    self.uid = uid
+    self.pid = pid
   }
 }
 
-/// A body had more bytes than its reader is prepared to hold.
-package struct BodyTooLarge: Error, CustomStringConvertible {
-  /// The most bytes that were allowed.
-  package let limit: Int
+/// Trailer fields of a chunked body (RFC 9112, 7.1.2), filled in as the body arrives.
+package final class Trailers: Sendable {
+  private let content: Guarded<Headers>
 
-  package init(limit: Int) {
-    self.limit = limit
+  package init(_ headers: Headers = [:]) { content = Guarded(headers) }
+
+  /// The fields received so far; complete once the body has ended.
+  package var headers: Headers {
+    get { content.withLock { $0 } }
+    set { content.withLock { $0 = newValue } }
   }
 
-  package var description: String { "the body has more than \(limit) bytes" }
+  /// Appends a field.
+  package func append(_ name: String, _ value: String) { content.withLock { $0.append(name, value) } }
 }

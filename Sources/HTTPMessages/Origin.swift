@@ -1,15 +1,15 @@
-/// Scheme, host and port: what RFC 6454 calls an origin, and all that tells one backend from another.
+/// Scheme, host and port (RFC 6454).
 ///
 /// ```swift
 /// let origin = try Origin(parsing: "https://dev.api1.com")
 /// origin.port         // 443
-/// origin.authority    // "dev.api1.com": a default port is not written
+/// origin.authority    // "dev.api1.com": the default port is omitted
 /// origin.description  // "https://dev.api1.com"
 /// ```
 package struct Origin: Hashable, Sendable, CustomStringConvertible {
   /// `http` or `https`.
   package let scheme: String
-  /// In lower case; an IPv6 address keeps its brackets.
+  /// In lower case; IPv6 addresses include their brackets.
   package let host: String
   /// 1 to 65535.
   package let port: Int
@@ -20,11 +20,11 @@ package struct Origin: Hashable, Sendable, CustomStringConvertible {
     self.port = port
   }
 
-  /// Reads `http://host`, `https://host:port`, with or without one closing slash.
+  /// Parses `http://host` or `https://host:port`, with or without a trailing slash.
   ///
-  /// - Parameter text: the origin; a path, a query, a fragment or user information is refused, since none would
-  ///   have an effect.
-  /// - Throws: ``InvalidOrigin`` saying what is wrong.
+  /// - Parameter text: the origin. A path, query, fragment or user information is an error, since it would have no
+  ///   effect.
+  /// - Throws: ``InvalidOrigin`` with the reason.
   package init(parsing text: String) throws(InvalidOrigin) {
     let lowered = text.lowercased()
     let scheme: String
@@ -38,25 +38,25 @@ package struct Origin: Hashable, Sendable, CustomStringConvertible {
     var authority = lowered.utf8.dropFirst(scheme.utf8.count + 3)
     if authority.last == UInt8(ascii: "/") { authority = authority.dropLast() }
     guard let (host, port) = Self.split(authority: authority) else {
-      throw InvalidOrigin(text: text, problem: "a host and an optional port must follow, and nothing else")
+      throw InvalidOrigin(text: text, problem: "only a host and an optional port may follow the scheme")
     }
     self.init(scheme: scheme, host: host, port: port ?? Self.defaultPort(of: scheme))
   }
 
-  /// `host`, or `host:port` where the port is not the scheme's own.
+  /// `host`, or `host:port` if the port is not the scheme's default.
   package var authority: String {
     port == Self.defaultPort(of: scheme) ? host : "\(host):\(port)"
   }
 
   package var description: String { "\(scheme)://\(authority)" }
 
-  /// How clients address a server on this machine's loopback addresses.
+  /// The names under which clients address a server on this machine's loopback addresses.
   package static let loopbackNames: Set = ["127.0.0.1", "localhost", "[::1]"]
 
   /// 443 for `https`, else 80.
   package static func defaultPort(of scheme: String) -> Int { scheme == "https" ? 443 : 80 }
 
-  /// Takes `host[:port]` apart, host in lower case; nil when it is not one.
+  /// Splits `host[:port]`, with the host in lower case; nil if the text is invalid.
   package static func split(authority text: String) -> (host: String, port: Int?)? {
     split(authority: text.lowercased().utf8[...])
   }
@@ -82,24 +82,24 @@ package struct Origin: Hashable, Sendable, CustomStringConvertible {
       default: byte >= 0x80
       }
     }
-    // Brackets are for addresses of IPv6 (RFC 3986, 3.2.2), which have colons.
+    // Only IPv6 addresses are in brackets (RFC 3986, 3.2.2), and they contain colons.
     guard !inner.isEmpty, isHost, !isBracketed || inner.contains(UInt8(ascii: ":")) else { return nil }
     return (String(Substring(host)), port)
   }
 }
 
-/// A text that is not an origin.
+/// The text is not an origin.
 package struct InvalidOrigin: Error, CustomStringConvertible {
   /// The text as given.
   package let text: String
-  /// What is wrong with it.
+  /// The reason.
   package let problem: String
 
   package var description: String { "'\(text)' is not an origin: \(problem), as in https://api.example.com" }
 }
 
 extension Origin: Codable {
-  /// Reads it from its text, as ``description`` writes it.
+  /// Decodes the text form that ``description`` writes.
   package init(from decoder: any Decoder) throws {
     try self.init(parsing: decoder.singleValueContainer().decode(String.self))
   }

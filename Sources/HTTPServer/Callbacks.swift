@@ -1,13 +1,13 @@
 import CMicroHTTPD
 
-/// The four functions that libmicrohttpd calls, all on the thread of one worker.
+/// The functions that libmicrohttpd calls, all on the thread of one worker.
 ///
-/// A connection's context is its ``Connection``, which holds a reference from its opening to its closing.
+/// A connection's context is its ``Connection``, retained from opening to closing.
 enum Callbacks {
   static func startDaemon(for core: ServerCore) -> OpaquePointer? {
     diorama_daemon_start(
       handle, completed, notify, target, Unmanaged.passUnretained(core).toOpaque(),
-      // The accept loop keeps the limit; libmicrohttpd, which would close without an answer, must not meet its own.
+      // The accept loop enforces the limit; libmicrohttpd would close connections without a response, so its own is higher.
       UInt32(clamping: core.configuration.maximumConnections + 64), core.configuration.poolSize,
       UInt32(clamping: core.configuration.idleSeconds))
   }
@@ -17,7 +17,7 @@ enum Callbacks {
     Unmanaged<Connection>.fromOpaque(context)._withUnsafeGuaranteedRef {
       $0.targetArrived(UnsafeMutablePointer(mutating: target))
     }
-    // This becomes the request's context.
+    // Becomes the request's context.
     return context
   }
 
@@ -28,7 +28,7 @@ enum Callbacks {
     }
   }
 
-  /// What ``WireResponse/Content/upgrade`` leads to, once the head of the answer has been sent.
+  /// Called for ``WireResponse/Content/upgrade`` once the response head has been sent.
   static let upgraded: MHD_UpgradeHandler = { _, _, context, bytes, count, socket, handle in
     guard let handle else { return }
     guard let context else {

@@ -3,25 +3,24 @@ import HTTPMessages
 import Synchronization
 
 extension Connection {
-  /// Bodies of known length up to this are collected before the handler is asked.
+  /// The maximum length of a body that is collected before the handler is called.
   static let collectedLimit = 65_536
 
-  /// The request line has come.
+  /// The request line has arrived.
   ///
-  /// libmicrohttpd is about to take the target apart in place: this is the only moment at which it stands there as it
-  /// was sent.
+  /// libmicrohttpd is about to split the target in place; only now is it in memory as sent.
   func targetArrived(_ target: UnsafeMutablePointer<CChar>?) {
     guard let target else { return }
     let bytes = UnsafeMutableRawBufferPointer(start: target, count: strlen(target))
     request.pointee.target.append(UnsafeRawBufferPointer(bytes))
-    // Nobody asks libmicrohttpd for the target or its query, so it gets nothing to decode and to keep: an index of
-    // the query's items would take memory from that of the head.
+    // The target is never read from libmicrohttpd, so leave it nothing to decode and index: an index of the query's
+    // items would use memory of the head.
     if let mark = bytes.firstIndex(of: UInt8(ascii: "?")), mark + 1 < bytes.count { bytes[mark + 1] = 0 }
     if !bytes.isEmpty { bytes[0] = 0 }
   }
 
-  /// libmicrohttpd's access handler: called when the head has come, for each piece of the body with `size` not 0,
-  /// when all has come, and again for each time that the connection has been resumed.
+  /// libmicrohttpd's access handler: called when the head has arrived, for each piece of the body with a non-zero
+  /// `size`, when the request is complete, and each time the connection is resumed.
   func handle(
     _ raw: OpaquePointer, target: UnsafePointer<CChar>?, method: UnsafePointer<CChar>,
     version: UnsafePointer<CChar>?, upload: UnsafePointer<CChar>?, size: UnsafeMutablePointer<Int>
@@ -78,11 +77,11 @@ extension Connection {
       guard head <= limit, room(raw) >= 2048 else { return refuse(raw, .headTooLarge) }
     }
     if let coding = Head.field("Transfer-Encoding", of: raw) {
-      // RFC 9112, 6.1: HTTP/1.0 has no transfer codings; who forwards such a message may have read it otherwise.
+      // RFC 9112, 6.1: HTTP/1.0 has no transfer codings; a proxy may have read such a message differently.
       if request.pointee.isOld { return refuseFraming(raw, .codingInOldVersion) }
       guard Head.text(coding).equalsIgnoringASCIICase("chunked") else { return refuse(raw, .codingUnknown) }
     }
-    // A GET or HEAD that has a body all the same is looked at when the body begins.
+    // A GET or HEAD with a body is checked when the body begins.
     guard let first = request.pointee.method.first, first != UInt8(ascii: "G"), first != UInt8(ascii: "H") else {
       return .YES
     }
@@ -90,10 +89,10 @@ extension Connection {
     return .YES
   }
 
-  /// Whether method and target are what others would read there, too.
+  /// Whether method and target are what other parsers would read too.
   ///
-  /// For libmicrohttpd a text ends at its first NUL, and any number of spaces may separate the method from a target, in
-  /// which there may be more.
+  /// In libmicrohttpd, strings end at the first NUL, any number of spaces may precede the target, and the target may
+  /// contain spaces.
   private func isRequestLineValid(
     _ method: UnsafePointer<CChar>, _ target: UnsafePointer<CChar>?, _ version: UnsafePointer<CChar>
   ) -> Bool {
@@ -110,17 +109,17 @@ extension Connection {
     return String(wire: bytes).contains("://")
   }
 
-  /// nil when the body comes chunked, or not at all.
+  /// nil if the body is chunked or absent.
   private func declaredLength(_ raw: OpaquePointer) -> Int? {
     guard Head.field("Transfer-Encoding", of: raw) == nil, let digits = Head.field("Content-Length", of: raw) else {
       return nil
     }
-    // libmicrohttpd has refused what is not a number; what is one and does not fit is too large in any case.
+    // libmicrohttpd has rejected non-numbers; a number that does not fit `Int` is too large in any case.
     return Int(Head.text(digits)) ?? .max
   }
 
-  /// Bytes that libmicrohttpd still has for an answer's head: of its memory, what neither the request's head takes
-  /// nor its index of fields (64 bytes each), nor the copy that it makes of `Cookie`.
+  /// The number of bytes libmicrohttpd has left for a response head: its memory minus the request head, the index of
+  /// fields (64 bytes each), and its copy of `Cookie`.
   private func room(_ raw: OpaquePointer) -> Int {
     let cookies = Head.field("Cookie", of: raw).map { $0.count + 64 * $0.count(where: { $0 == 0x3B }) + 128 } ?? 0
     return core.configuration.poolSize - diorama_connection_head_size(raw) - 64 * Head.fieldCount(of: raw) - cookies
@@ -145,7 +144,7 @@ extension Connection {
     let pipe = BytePipe()
     request.pointee.stage = .uploading
     request.pointee.uploaded = bytes.count
-    // The first piece always fits: nothing is in the pipe yet.
+    // The first piece always fits: the pipe is empty.
     _ = pipe.offer(bytes)
     start(raw, body: .stream(pipe, length: length), upload: pipe)
     return .YES
@@ -161,7 +160,7 @@ extension Connection {
       return linger(with: .bodyTooLarge)
     }
     while !pipe.offer(bytes) {
-      // What is left of `size` untouched comes again after the connection has been resumed.
+      // Leaving `size` unchanged makes libmicrohttpd pass the bytes again after the connection is resumed.
       if park() { return .YES }
       guard !isAbandoned else { return .NO }
     }
@@ -172,7 +171,7 @@ extension Connection {
 
   // MARK: The answer
 
-  /// The whole request is here, and its body, if there is one, was collected.
+  /// The request is complete, and its body, if any, has been collected.
   private func serve(_ raw: OpaquePointer) -> MHD_Result {
     let view = RequestView(
       method: request.pointee.method, target: request.pointee.target.bytes, body: request.pointee.body.bytes,
@@ -195,7 +194,7 @@ extension Connection {
     return answer(raw)
   }
 
-  /// Sends what somebody else has answered, or waits for it.
+  /// Sends the response of an operation started elsewhere, or waits for it.
   private func passed(_ raw: OpaquePointer) -> MHD_Result {
     while true {
       if let passed = request.pointee.passed.take() {
@@ -277,25 +276,25 @@ extension Connection {
     if core.isDraining.load(ordering: .relaxed) || core.isCrowded.load(ordering: .relaxed) {
       _ = diorama_connection_close_after_answer(raw)
     }
-    // When a head does not fit, libmicrohttpd closes without a word; this gives one.
+    // libmicrohttpd closes the connection silently if a head does not fit; send an error instead.
     if headSize > 1024, headSize > room(raw) {
-      return fail(raw, "the response's head has about \(headSize) bytes; raise the server's header limit")
+      return fail(raw, "the response head has about \(headSize) bytes; raise the server's header limit")
     }
     return MHD_queue_response(raw, status, response)
   }
 
   // MARK: Refusals
 
-  /// Refuses a request of which it is not certain where it ends: the connection ends with it.
+  /// Rejects a request whose end is uncertain, and closes the connection.
   private func refuseFraming(_ raw: OpaquePointer, _ refusal: Refusal) -> MHD_Result {
     _ = diorama_connection_close_after_answer(raw)
     return refuse(raw, refusal)
   }
 
-  /// Answers without looking at the rest of the request; the connection ends.
+  /// Sends an error without reading the rest of the request, and closes the connection.
   private func refuse(_ raw: OpaquePointer, _ refusal: Refusal, bodyHasBegun: Bool = false) -> MHD_Result {
     let hasBody = Head.field("Transfer-Encoding", of: raw) != nil || (declaredLength(raw) ?? 0) > 0
-    // Only before the body has begun can libmicrohttpd still answer; and a client that waits for a 100 sends none.
+    // libmicrohttpd can respond only before the body has begun; a client that waits for a 100 has sent no body.
     let canAnswer = !bodyHasBegun && (!hasBody || Head.field("Expect", of: raw) != nil)
     guard canAnswer, let wire = try? WireResponse(headers: refusal.headers, content: .bytes(refusal.body))
     else {
@@ -304,10 +303,10 @@ extension Connection {
     return MHD_queue_response(raw, refusal.status, wire.pointer)
   }
 
-  /// Answers while the body is on its way, which libmicrohttpd cannot.
+  /// Sends an error while the body arrives, which libmicrohttpd cannot do.
   ///
-  /// Closing at once would make the client's system drop the answer that it has not read yet; so the rest of the body
-  /// is read and dropped first, for a while.
+  /// Closing at once would make the client's system drop the unread response, so the rest of the body is read and dropped
+  /// for a while first.
   private func linger(with refusal: Refusal) -> MHD_Result {
     refusal.send(to: descriptor)
     request.pointee.stage = .lingering

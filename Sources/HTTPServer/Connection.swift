@@ -3,11 +3,10 @@ import EventLoops
 import HTTPMessages
 import Synchronization
 
-/// A client's connection: what the server knows of it beside libmicrohttpd.
+/// A client's connection: the server's state beside libmicrohttpd's.
 ///
-/// The state of a request belongs to the one server thread that serves the connection, and is reached without a
-/// lock. What other threads do to a connection (wake it, tell that its client has left, end it) goes through
-/// `shared`. Locks are taken in the order: this, then libmicrohttpd's own.
+/// The state of a request belongs to the server thread that serves the connection and needs no lock. Other threads wake,
+/// abandon or end a connection through `shared`. Lock order: this lock, then libmicrohttpd's own.
 final class Connection: @unchecked Sendable {
   private enum Phase {
     case running
@@ -17,33 +16,33 @@ final class Connection: @unchecked Sendable {
 
   private struct Shared {
     var phase = Phase.running
-    /// Woken while it ran: whatever it looked at before it parks is out of date.
+    /// Woken while running: what was checked before parking is out of date.
     var isWoken = false
-    /// The client has left, or the server wants the connection to end now.
+    /// The client has disconnected, or the server wants to end the connection now.
     var isAbandoned = false
     var exchange: Exchange?
   }
 
   let descriptor: Int32
-  /// Tells this connection from others that had the same descriptor.
+  /// Distinguishes this connection from others that had the same descriptor.
   let token: UInt64
   let worker: Int
-  /// Where its worker has its turns.
+  /// Its worker's place in the event loop.
   let place: EventPlace
-  /// Who connected; nil over TCP.
+  /// The client process; nil over TCP.
   let peer: Peer?
   let handler: any RequestHandler
   let core: ServerCore
-  /// The request that is being read or answered; only for the thread that serves this connection.
+  /// The request being read or answered; used by the connection's server thread only.
   let request: UnsafeMutablePointer<RequestState>
-  /// Since when the client owes a request's head, in milliseconds; 0 while it owes none.
+  /// Since when the server has been waiting for a request head, in milliseconds; 0 while it is not.
   ///
-  /// Positive since it connected (or was told to go), negative since an answer, after which it may stay silent.
+  /// Positive since connecting (or since it should have closed), negative since a response, after which it may be idle.
   let waitingSince: Atomic<Int>
 
   private let shared = Guarded(Shared())
   private nonisolated(unsafe) var raw: OpaquePointer?
-  /// What had passed when bytes were found that nobody took; only for the thread that serves this connection.
+  /// The traffic when unread bytes were found; used by the connection's server thread only.
   private nonisolated(unsafe) var stalledTraffic: UInt64?
 
   init(
@@ -68,11 +67,9 @@ final class Connection: @unchecked Sendable {
 
   // MARK: Waiting
 
-  /// Suspends the connection until it is woken.
+  /// Suspends the connection until it is woken; called on its server thread only.
   ///
-  /// Only for the thread that serves it.
-  ///
-  /// - Returns: false when it has been woken since it last parked: look again at what you wait for.
+  /// - Returns: false if it was woken since it last parked: check again before parking.
   func park() -> Bool {
     shared.withLock { shared in
       guard !shared.isWoken else {
@@ -85,7 +82,7 @@ final class Connection: @unchecked Sendable {
     }
   }
 
-  /// Makes the thread that serves this connection look again at what it waits for.
+  /// Makes the connection's server thread check again for what it waits for.
   func wake() {
     shared.withLock { wake(&$0) }
   }
@@ -103,10 +100,10 @@ final class Connection: @unchecked Sendable {
 
   // MARK: Ending
 
-  /// Whether nobody waits for an answer any more.
+  /// Whether the response is no longer needed.
   var isAbandoned: Bool { shared.withLock { $0.isAbandoned } }
 
-  /// The client has left, or the server stops: the request in work ends without an answer.
+  /// Ends the current request without a response: the client has disconnected, or the server stops.
   func abandon() {
     let exchange = shared.withLock { shared in
       shared.isAbandoned = true
@@ -116,13 +113,13 @@ final class Connection: @unchecked Sendable {
     wake()
   }
 
-  /// Whether bytes of a request's body have come that libmicrohttpd does not take, although nothing keeps it from doing
-  /// so: the same was found the last time that this was asked, and no byte has passed since.
+  /// Whether bytes of a request body have arrived that libmicrohttpd does not read although it could: the previous call
+  /// found the same, and there has been no traffic since.
   ///
-  /// Only for the thread that serves it, with some of libmicrohttpd's turns between one call and the next.
+  /// Called on the connection's server thread only, with some of libmicrohttpd's turns between calls.
   ///
-  /// - Parameter traffic: what has passed through the connection.
-  /// - Returns: false at the first time.
+  /// - Parameter traffic: the connection's traffic so far.
+  /// - Returns: false the first time.
   func isStuck(at traffic: UInt64) -> Bool {
     let isReceiving =
       switch request.pointee.stage {
@@ -137,22 +134,22 @@ final class Connection: @unchecked Sendable {
     return stalledTraffic == traffic
   }
 
-  /// Ends a connection that is stuck: libmicrohttpd has no room left for a chunk's size line, and would look for its
-  /// end at every turn.
+  /// Ends a stuck connection: libmicrohttpd has no room left for a chunk's size line and would look for its end at every
+  /// turn.
   func endStuckRequest() {
     if request.pointee.stage != .lingering { Refusal.chunkSizeTooLong.send(to: descriptor) }
-    // What is unread at the end would reset the connection, and the client's system drop the answer.
+    // Unread bytes would reset the connection, and the client's system would drop the response.
     _ = Socket.drop(descriptor)
     Socket.end(descriptor)
   }
 
-  // MARK: What libmicrohttpd tells
+  // MARK: Notifications from libmicrohttpd
 
   func opened(_ raw: OpaquePointer) {
     shared.withLock { _ in self.raw = raw }
   }
 
-  /// The exchange that ``abandon()`` ends.
+  /// Sets the exchange that ``abandon()`` ends.
   func begin(_ exchange: Exchange) {
     let isLate = shared.withLock { shared in
       shared.exchange = exchange
@@ -161,15 +158,15 @@ final class Connection: @unchecked Sendable {
     if isLate { exchange.end(complete: false) }
   }
 
-  /// A request and its answer are over, well or not.
+  /// A request and its response have ended, successfully or not.
   func requestEnded(complete: Bool) {
     if let exchange = request.pointee.exchange {
       shared.withLock { $0.exchange = nil }
       exchange.end(complete: complete)
     }
     request.pointee.reset()
-    // A stopping server first sets its flag and then looks at this; here it is the other way round. So one of both
-    // sees the other.
+    // A stopping server sets its flag and then checks this; here the order is reversed, so one of the two sees the
+    // other.
     waitingSince.store(-Clock.milliseconds(), ordering: .sequentiallyConsistent)
     if core.isDraining.load(ordering: .sequentiallyConsistent) { Socket.endReading(descriptor) }
   }

@@ -1,23 +1,23 @@
 import HTTPMessages
 
-/// The client has closed its connection, or the server has ended it.
+/// The client disconnected, or the server closed the connection.
 package struct ClientGone: Error, CustomStringConvertible {
-  package var description: String { "the client has closed its connection" }
+  package var description: String { "the client has disconnected" }
 }
 
-/// One request in the hands of ``RequestHandler/respond(to:)``, from its start to the end of the answer.
+/// A request being handled by ``RequestHandler/respond(to:)``, from its start to the end of the response.
 final class Exchange: Sendable {
   private struct State {
     var task: Task<Void, Never>?
     var outcome: Result<Response, any Error>?
     var stream: ResponseStream?
     var upgrade: (@Sendable (Duplex) -> Void)?
-    /// Parts of the handler's task that are due on the connection's thread.
+    /// Parts of the handler's task to run on the connection's thread.
     var jobs: [UnownedJob] = []
     var isOver = false
   }
 
-  /// Where the request's body goes while it arrives.
+  /// The request's body as it arrives.
   let upload: BytePipe?
   private let connection: Connection
   private let state = Guarded(State())
@@ -30,12 +30,12 @@ final class Exchange: Sendable {
 
   /// Starts the handler.
   ///
-  /// One that is brief runs wholly on the connection's thread, in ``runJobs()``; any other up to its first suspension,
-  /// where that is possible: an answer that needs no waiting then costs no switch of threads.
+  /// A brief handler runs entirely on the connection's thread, in ``runJobs()``; others run there up to their first
+  /// suspension where possible, so a response that needs no waiting costs no thread switch.
   ///
   /// - Parameters:
-  ///   - handler: whose request it is.
-  ///   - continuation: what is done in place of its ``RequestHandler/respond(to:)``.
+  ///   - handler: the handler.
+  ///   - continuation: replaces the handler's ``RequestHandler/respond(to:)``.
   ///   - request: the request.
   func start(
     _ handler: any RequestHandler, _ continuation: (@Sendable (Request) async throws -> Response)?, _ request: Request
@@ -50,7 +50,7 @@ final class Exchange: Sendable {
       }
     }
     let task: Task<Void, Never>
-    // While a body comes in, the thread has the client to wait for and not the handler.
+    // While a body arrives, the thread must receive it instead of running the handler.
     if handler.isBrief, upload == nil {
       task = Task(executorPreference: self) { await work() }
     } else if #available(macOS 26, iOS 26, *) {
@@ -66,8 +66,8 @@ final class Exchange: Sendable {
   }
 
   private func handlerReturned(_ outcome: Result<Response, any Error>) {
-    // With a stream in the answer somebody may still read the request's body, to pass it on; else nobody does, and
-    // the rest of it must not wait for a reader.
+    // If the response is a stream, the request's body may still be read, to be forwarded. Otherwise no reader is left, so
+    // the rest must not wait for one.
     if case .success(let response) = outcome, case .stream = response.body {} else { upload?.abandon() }
     let isLate = state.withLock { state in
       guard !state.isOver else { return true }
@@ -78,12 +78,12 @@ final class Exchange: Sendable {
     connection.wake()
   }
 
-  /// What the handler has come to, once.
+  /// The handler's result, returned once.
   func takeOutcome() -> Result<Response, any Error>? {
     state.withLock { $0.outcome.take() }
   }
 
-  /// The answer's body is now being sent.
+  /// The body of the response is being sent.
   func sends(_ stream: ResponseStream) {
     let isLate = state.withLock { state in
       state.stream = stream
@@ -92,19 +92,19 @@ final class Exchange: Sendable {
     if isLate { stream.end(complete: false) }
   }
 
-  /// The answer lets the connection leave HTTP.
+  /// The response upgrades the connection.
   func sends(_ upgrade: @escaping @Sendable (Duplex) -> Void) {
     state.withLock { state in
       if !state.isOver { state.upgrade = upgrade }
     }
   }
 
-  /// What becomes of the connection after that, once.
+  /// The upgrade handler, returned once.
   func takeUpgrade() -> (@Sendable (Duplex) -> Void)? {
     state.withLock { $0.upgrade.take() }
   }
 
-  /// The end: of the answer, or of the connection before that.
+  /// The response has ended, or the connection before it.
   func end(complete: Bool) {
     let (task, outcome, stream, jobs) = state.withLock { state in
       state.isOver = true
@@ -127,7 +127,7 @@ final class Exchange: Sendable {
 }
 
 extension Exchange: TaskExecutor {
-  /// A part of the handler's task is due: the connection's thread runs it, which has to be woken for the answer anyway.
+  /// Schedules part of the handler's task on the connection's thread, which has to wake for the response anyway.
   func enqueue(_ job: consuming ExecutorJob) {
     let job = UnownedJob(job)
     let isTaken = state.withLock { state in
@@ -138,7 +138,7 @@ extension Exchange: TaskExecutor {
     if isTaken { connection.wake() } else { globalConcurrentExecutor.enqueue(job) }
   }
 
-  /// Runs what is due; on the connection's thread.
+  /// Runs scheduled parts of the task; called on the connection's thread.
   func runJobs() {
     while let job = state.withLock({ $0.jobs.isEmpty ? nil : $0.jobs.removeFirst() }) {
       job.runSynchronously(on: asUnownedTaskExecutor())

@@ -1,9 +1,9 @@
 import CMicroHTTPD
 import HTTPMessages
 
-/// Reads a request's head out of libmicrohttpd's memory.
+/// Reads a request head from libmicrohttpd's memory.
 enum Head {
-  /// The value of the first field of that name.
+  /// The value of the first field with this name.
   static func field(_ name: StaticString, of connection: OpaquePointer) -> UnsafeRawBufferPointer? {
     var value: UnsafePointer<CChar>?
     var count = 0
@@ -16,7 +16,7 @@ enum Head {
     return UnsafeRawBufferPointer(start: value, count: count)
   }
 
-  /// All fields in order, with the case of their names.
+  /// All fields in order, with the case of their names as sent.
   static func fields(of connection: OpaquePointer) -> Headers {
     var headers = Headers()
     headers.fields.reserveCapacity(fieldCount(of: connection))
@@ -36,7 +36,7 @@ enum Head {
     return headers
   }
 
-  /// Goes through all fields in order, until `body` returns false; its own result is whether that has not been.
+  /// Calls `body` for each field in order until it returns false; returns false if it did.
   static func forEach(
     of connection: OpaquePointer, _ body: (UnsafeRawBufferPointer, UnsafeRawBufferPointer) -> Bool
   ) -> Bool {
@@ -68,15 +68,14 @@ enum Head {
     Int(diorama_connection_fields(connection, nil, nil))
   }
 
-  /// Bytes as text: UTF-8, or Latin-1 where they are not, so that no two different values become one.
+  /// Decodes bytes as UTF-8 if valid, else as Latin-1, so different bytes never become equal.
   static func text(_ bytes: UnsafeRawBufferPointer) -> String {
     String(wire: bytes)
   }
 
-  /// A target as text.
+  /// Decodes a request target.
   ///
-  /// Bytes that are not UTF-8 have no place in a target (RFC 3986, 2.1) and none in a `String`: they are percent-
-  /// encoded.
+  /// Bytes that are not UTF-8 are valid neither in a target (RFC 3986, 2.1) nor in a `String`; they are percent-encoded.
   static func target(_ bytes: UnsafeRawBufferPointer) -> String {
     if bytes.allSatisfy({ $0 < 0x80 }) { return String(decoding: bytes, as: UTF8.self) }
     if let text = String(validating: bytes, as: UTF8.self) { return text }

@@ -8,15 +8,15 @@ package import HTTPMessages
   import Glibc
 #endif
 
-/// What a request waits for that ``RequestHandler/pass(_:to:)`` has taken.
+/// An operation started by ``RequestHandler/pass(_:to:)``.
 package protocol Passage: AnyObject {
-  /// Nobody waits for the answer any more.
+  /// The response is no longer needed.
   func cancel()
 }
 
-/// Where the answer goes that ``RequestHandler/pass(_:to:)`` gets from somebody else.
+/// Receives the response to a request that ``RequestHandler/pass(_:to:)`` accepted.
 ///
-/// All of it happens on the thread of the connection: it costs no lock, no task and no other thread.
+/// Used on the connection's thread only, so it needs no lock, no task and no other thread.
 package struct LateAnswer: @unchecked Sendable {
   private let connection: Connection
   private let number: Int
@@ -26,7 +26,7 @@ package struct LateAnswer: @unchecked Sendable {
     number = connection.request.pointee.number
   }
 
-  /// Sends the answer, unless its request is over.
+  /// Sends the response, unless the request has ended.
   package func send(_ response: consuming RawAnswer) {
     guard let pointer = response.take() else { return }
     guard isAwaited else { return MHD_destroy_response(pointer) }
@@ -35,9 +35,9 @@ package struct LateAnswer: @unchecked Sendable {
     connection.wake()
   }
 
-  /// Goes on as with any other request.
+  /// Handles the request as ``RequestHandler/respond(to:)`` would.
   ///
-  /// - Parameter work: gets the request, and does what ``RequestHandler/respond(to:)`` would do.
+  /// - Parameter work: receives the request and returns the response.
   package func respond(_ work: @escaping @Sendable (Request) async throws -> Response) {
     guard isAwaited else { return }
     connection.request.pointee.passage = nil
@@ -45,26 +45,26 @@ package struct LateAnswer: @unchecked Sendable {
     connection.wake()
   }
 
-  /// Whether the request is still there.
+  /// Whether the request is still waiting.
   package var isAwaited: Bool {
     assert(EventLoop.current === connection.place.loop)
     return connection.request.pointee.number == number && connection.request.pointee.stage == .passing
   }
 }
 
-/// An answer that is put together from bytes as they came, without a `String`.
+/// A response built from raw bytes, without `String`.
 package struct RawAnswer: ~Copyable {
   private var pointer: OpaquePointer?
   let status: UInt32
-  /// The most bytes that its head takes.
+  /// An upper bound for the size of the head in bytes.
   private(set) var headSize = Headers().responseHeadSize
 
-  /// Begins one; nil where there is no memory.
+  /// Creates a response; nil if memory is exhausted.
   ///
   /// - Parameters:
   ///   - status: 200 to 999.
-  ///   - body: got by `malloc`; it is freed with the answer, or at once where there is none.
-  ///   - count: its bytes.
+  ///   - body: allocated by `malloc`; freed with the response, or at once if this returns nil.
+  ///   - count: the number of bytes in the body.
   package init?(status: Int, body: UnsafeMutableRawPointer?, count: Int) {
     guard 200...999 ~= status,
       let pointer = MHD_create_response_from_buffer(count, body, body == nil ? .RESPMEM_PERSISTENT : .RESPMEM_MUST_FREE)
@@ -83,12 +83,12 @@ package struct RawAnswer: ~Copyable {
   /// Adds a field.
   ///
   /// - Parameters:
-  ///   - name: a token that ends with a null byte.
-  ///   - value: visible ASCII, spaces and tabs; ends with a null byte, too.
-  ///   - size: bytes of the value.
+  ///   - name: a null-terminated token.
+  ///   - value: visible ASCII, spaces and tabs, null-terminated.
+  ///   - size: the number of bytes in the value.
   package mutating func add(_ name: UnsafePointer<CChar>, _ value: UnsafePointer<CChar>, size: Int) {
     headSize += strlen(name) + size + 5
-    // libmicrohttpd refuses an empty value; white space around a value is none of it (RFC 9110, 5.5).
+    // libmicrohttpd rejects empty values; white space around a value is not part of it (RFC 9110, 5.5).
     if value.pointee == 0 {
       _ = MHD_add_response_header(pointer, name, " ")
     } else {

@@ -1,24 +1,23 @@
 import CMicroHTTPD
 import HTTPMessages
 
-/// A short answer that the server gives itself: `application/problem+json` (RFC 9457), since what serves here answers
-/// so, too.
+/// A short error response of the server itself, as `application/problem+json` (RFC 9457), like those of its handlers.
 ///
-/// libmicrohttpd has answers of its own, in HTML, for what it cannot read at all: a broken request line (400), a head
-/// that is far beyond the limit (414, 431).
+/// libmicrohttpd sends its own HTML for requests it cannot parse at all: a broken request line (400) or a head far beyond
+/// the limit (414, 431).
 struct Refusal: Sendable {
   let status: UInt32
-  /// As in the status line.
+  /// The reason phrase of the status line.
   let reason: String
-  /// What is wrong, and what to do next.
+  /// The problem, and what to do about it.
   let detail: String
 
   static let targetTooLong = Refusal(
     status: 414, reason: "URI Too Long",
-    detail: "the request's target is longer than a head may be; send what is long in a body")
+    detail: "the request target exceeds the size limit of a head; send long data in the body")
   static let headTooLarge = Refusal(
     status: 431, reason: "Request Header Fields Too Large",
-    detail: "the request's head has more bytes than one may have; send fewer or shorter fields")
+    detail: "the request head exceeds the size limit; send fewer or shorter fields")
   static let requestLineInvalid = badRequest(
     "the request line is not a method, one space, and a target without spaces and control characters (RFC 9112, 3); "
       + "send a path, or an absolute URL")
@@ -28,15 +27,15 @@ struct Refusal: Sendable {
     "a chunk's size line is too long (RFC 9112, 7.1.1); send shorter chunk extensions")
   static let bodyTooLarge = Refusal(
     status: 413, reason: "Content Too Large",
-    detail: "the request's body has more bytes than one may have; send less")
+    detail: "the request body exceeds the size limit; send less data")
   static let codingUnknown = Refusal(
     status: 501, reason: "Not Implemented",
-    detail: "the only transfer coding that is known here is chunked; send the body so, or with its Content-Length")
+    detail: "chunked is the only supported transfer coding; use it, or send the body with a Content-Length")
 
-  /// Why a request whose head libmicrohttpd has taken is refused all the same; nil where nothing is wrong with it.
+  /// Checks a request head that libmicrohttpd accepted; nil if it is valid.
   ///
-  /// These are the faults by which two readers of one stream of bytes come to disagree on where a request ends, and what
-  /// it says (request smuggling): RFC 9112, 5.1, 5.2, 6.3, and RFC 9110, 5.5.
+  /// These faults make two readers of one byte stream disagree about where a request ends or what it says (request
+  /// smuggling): RFC 9112, 5.1, 5.2, 6.3, and RFC 9110, 5.5.
   static func fault(
     inHeadOf connection: OpaquePointer, method: UnsafePointer<CChar>, version: UnsafePointer<CChar>
   ) -> Refusal? {
@@ -71,7 +70,7 @@ struct Refusal: Sendable {
     Refusal(status: 400, reason: "Bad Request", detail: detail)
   }
 
-  /// The server, or what serves here, has failed.
+  /// An error of the server or its handler.
   static func failure(_ detail: String) -> Refusal {
     Refusal(status: 500, reason: "Internal Server Error", detail: detail)
   }
@@ -84,7 +83,7 @@ struct Refusal: Sendable {
     return Array("{\(members)}\n".utf8)
   }
 
-  /// A text in JSON (RFC 8259, 7).
+  /// A JSON string (RFC 8259, 7).
   private static func quoted(_ text: String) -> String {
     var quoted = "\""
     for scalar in text.unicodeScalars {
@@ -99,9 +98,7 @@ struct Refusal: Sendable {
     return quoted + "\""
   }
 
-  /// Puts the answer into the socket and ends that direction.
-  ///
-  /// If it does not fit, it is lost.
+  /// Writes the response to the socket and ends that direction. The response is lost if it does not fit the send buffer.
   func send(to descriptor: Int32) {
     let body = body
     let head =
@@ -112,9 +109,9 @@ struct Refusal: Sendable {
 }
 
 extension ServerError {
-  /// What the reader of a request's body gets when there is more of it than allowed.
+  /// The error a handler gets when a request body exceeds the limit.
   init(bodyLimit: Int) {
     self.init(
-      what: "the body has more than \(bodyLimit) bytes", where: "request", next: "raise the server's body limit")
+      what: "the body exceeds \(bodyLimit) bytes", where: "request", next: "raise the server's body limit")
   }
 }

@@ -1,46 +1,44 @@
 import CMicroHTTPD
 import HTTPMessages
 
-/// The request that a connection reads or answers.
-///
-/// Its memory is used again for the next one.
+/// The request that a connection is reading or answering. Its memory is reused for the next one.
 struct RequestState {
-  /// What libmicrohttpd's next call means.
+  /// Determines how to interpret libmicrohttpd's next call.
   enum Stage {
-    /// Nothing is known yet but the target.
+    /// Only the target is known.
     case head
-    /// The head has come; now the first of the body, or the end.
+    /// The head is complete; the body or the end of the request follows.
     case body
-    /// The body is collected for the handler.
+    /// The body is being collected for the handler.
     case collecting
-    /// The body goes through a pipe to the handler.
+    /// The body is being streamed to the handler.
     case uploading
-    /// Somebody else is asked for the answer.
+    /// The response comes from an operation started by ``RequestHandler/pass(_:to:)``.
     case passing
-    /// The handler has all of the request; its answer is due.
+    /// The request is complete; waiting for the handler's response.
     case answering
-    /// An answer has been sent past libmicrohttpd; what still comes is dropped until the client has seen it.
+    /// A response has been sent past libmicrohttpd; further bytes are dropped until the client has seen it.
     case lingering
   }
 
   var stage = Stage.head
   var isHead = false
-  /// HTTP/1.0, which knows no chunks.
+  /// HTTP/1.0, which has no chunks.
   var isOld = false
   var method = UnsafeRawBufferPointer(start: nil, count: 0)
   var target = Buffer()
   var body = Buffer()
-  /// Bytes of an upload so far.
+  /// The number of body bytes received so far.
   var uploaded = 0
   var exchange: Exchange?
-  /// Tells this request from others of the same connection.
+  /// Distinguishes the requests of one connection.
   private(set) var number = 0
-  /// What has been begun for it elsewhere, and what that has come to: an answer, or work that makes one.
+  /// The operation started elsewhere, and its result: a response, or work that produces one.
   var passage: (any Passage)?
   var passed: PassedAnswer?
   var continuation: (@Sendable (Request) async throws -> Response)?
 
-  /// An answer in libmicrohttpd's form; who takes it out owns its reference.
+  /// A response in libmicrohttpd's form; the code that takes it out owns the reference.
   struct PassedAnswer {
     let status: UInt32
     let response: OpaquePointer
@@ -59,7 +57,7 @@ struct RequestState {
     body.empty()
   }
 
-  /// Who was asked need not answer any more.
+  /// Cancels the operation; its result is no longer needed.
   private mutating func endPassage() {
     if let passage = passage.take() { passage.cancel() }
     if let passed = passed.take() { MHD_destroy_response(passed.response) }
@@ -74,14 +72,14 @@ struct RequestState {
     body.release()
   }
 
-  /// Bytes whose memory stays for the next use, unless they were many.
+  /// A buffer that keeps its memory for the next use, unless it grew large.
   struct Buffer {
     private var memory = UnsafeMutableRawBufferPointer(start: nil, count: 0)
     private(set) var count = 0
 
     var bytes: UnsafeRawBufferPointer { UnsafeRawBufferPointer(start: memory.baseAddress, count: count) }
 
-    /// Makes room, so that this many bytes can be appended without another allocation.
+    /// Reserves memory for this many bytes.
     mutating func reserve(_ capacity: Int) {
       guard memory.count < capacity else { return }
       let larger = UnsafeMutableRawBufferPointer.allocate(byteCount: max(256, capacity), alignment: 16)

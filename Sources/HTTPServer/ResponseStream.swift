@@ -1,15 +1,15 @@
 import CMicroHTTPD
 import HTTPMessages
 
-/// Feeds a response's body from a pipe to libmicrohttpd, and waits for neither.
+/// Feeds a response body from a pipe to libmicrohttpd, without blocking.
 final class ResponseStream: Sendable {
   let length: Int?
   private let pipe: BytePipe
   private let connection: Connection
-  /// The client knows no chunks (HTTP/1.0): the end of a stream of unknown length is the end of the connection.
+  /// The client does not support chunks (HTTP/1.0), so a stream of unknown length ends with the connection.
   private let endsConnection: Bool
   private let trailers: Trailers?
-  /// The response that it is the body of, which owns this in turn.
+  /// The response that this is the body of; it owns this object.
   private let response = Guarded<UInt?>(nil)
 
   init(pipe: BytePipe, length: Int?, trailers: Trailers?, endsConnection: Bool, connection: Connection) {
@@ -21,12 +21,12 @@ final class ResponseStream: Sendable {
     pipe.onReadable { connection.wake() }
   }
 
-  /// To be told before the first byte is read.
+  /// Sets the response, before the first byte is read.
   func answers(with response: OpaquePointer) {
     self.response.withLock { $0 = UInt(bitPattern: response) }
   }
 
-  /// The manual allows footers to be added from within the content reader, before the end is told.
+  /// The manual allows adding footers inside the content reader, before it reports the end.
   private func addTrailers() {
     guard let trailers = trailers?.headers.fields, !trailers.isEmpty,
       let response = response.withLock({ $0 }).flatMap({ OpaquePointer(bitPattern: $0) })
@@ -34,14 +34,14 @@ final class ResponseStream: Sendable {
     for field in trailers { WireResponse.addTrailer(field, to: response) }
   }
 
-  /// libmicrohttpd's content reader: a count of bytes, 0 with the connection suspended, or one of its two ends.
+  /// libmicrohttpd's content reader: returns a byte count, 0 with the connection suspended, or one of its end codes.
   func read(into buffer: UnsafeMutableRawBufferPointer) -> Int {
     while true {
       guard !connection.isAbandoned else { return cut(buffer) }
       switch pipe.take(into: buffer) {
       case .bytes(let count): return count
       case .empty: if connection.park() { return 0 }
-      // With a length declared, the reader is not asked again after the last byte: this end is too early.
+      // With a declared length, the reader is not called after the last byte, so this end is premature.
       case .end:
         if length == nil, endsConnection { return end(buffer) }
         guard length == nil else { return cut(buffer) }
@@ -52,19 +52,19 @@ final class ResponseStream: Sendable {
     }
   }
 
-  /// Ends the connection in the middle of the answer.
+  /// Ends the connection in the middle of the response.
   private func cut(_ buffer: UnsafeMutableRawBufferPointer) -> Int {
-    // Where the end of the connection is the end of the answer, only a reset is another one.
+    // If closing the connection marks the end of the response, only a reset signals an error.
     if endsConnection { Socket.abort(connection.descriptor) }
     return end(buffer)
   }
 
-  /// Ends the connection after what has been sent.
+  /// Ends the connection after the bytes sent so far.
   ///
-  /// `MHD_CONTENT_READER_END_WITH_ERROR` is there for this, and so is the end of a stream for HTTP/1.0. But
-  /// libmicrohttpd 0.9.75 closes such a connection without cleaning up: if it has ever been suspended, its descriptor
-  /// stays open until the idle time is over. A failed write is cleaned up at once; so this ends the socket and
-  /// returns a byte that cannot be written any more.
+  /// `MHD_CONTENT_READER_END_WITH_ERROR` exists for this, and so does the end of a stream for HTTP/1.0. But libmicrohttpd
+  /// 0.9.75 closes such a connection without cleaning up: if it was ever suspended, its descriptor stays open until the
+  /// idle timeout. It cleans up at once after a failed write, so this shuts the socket down and returns a byte that can
+  /// no longer be written.
   private func end(_ buffer: UnsafeMutableRawBufferPointer) -> Int {
     guard !buffer.isEmpty else { return diorama_reader_error() }
     Socket.end(connection.descriptor)
@@ -72,14 +72,14 @@ final class ResponseStream: Sendable {
     return 1
   }
 
-  /// The answer has been sent, or will not be.
+  /// The response has been sent, or will not be.
   func end(complete: Bool) {
     guard complete else {
       pipe.onReadable(nil)
       return pipe.abandon()
     }
-    // All of the declared length has been sent. The writer may not have told the end yet, which is no reason to
-    // tell it that its reader left; only bytes beyond the length are.
+    // All of the declared length has been sent. The writer may not have ended the stream yet; that does not mean the
+    // reader abandoned it. Only bytes beyond the length do.
     Self.awaitEnd(of: pipe)
   }
 

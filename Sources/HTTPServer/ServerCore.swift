@@ -10,26 +10,26 @@ import Synchronization
   import Glibc
 #endif
 
-/// The server itself, as its threads share it; ``HTTPServer`` is the handle on it.
+/// The server as shared by its threads; ``HTTPServer`` is the handle to it.
 final class ServerCore: @unchecked Sendable {
   let configuration: HTTPServer.Configuration
-  /// Set when the server stops: every answer from now on ends its connection.
+  /// Set when the server stops: every response from then on closes its connection.
   let isDraining = Atomic(false)
-  /// Set while clients wait to be accepted for want of room: answers end their connections, and a connection that ends
-  /// wakes the accept loop.
+  /// Set while clients wait because connections or descriptors have run out: responses close their connections, and a
+  /// closed connection wakes the accept loop.
   let isCrowded = Atomic(false)
-  /// The accept loop's set; connections are in it too, to learn that their client has left.
+  /// The accept loop's set. It also holds the connections, to detect that a client disconnects.
   let epoll: Int32
   let registry: Guarded<Registry>
 
-  /// For what waits, or wakes those who wait.
+  /// For blocking calls, and for resuming waiters.
   private let queue = DispatchQueue(label: "http-server")
   private let wakeEvent: Int32
   private let isLoopOver = Atomic(false)
-  /// libmicrohttpd's daemons, each on a thread of its own.
+  /// libmicrohttpd's daemons, each on its own thread.
   ///
-  /// One daemon with a pool would choose a thread by the descriptor's number, which puts all connections on one when
-  /// every other descriptor is somebody else's.
+  /// A single daemon with a thread pool would pick the thread by descriptor number, which puts all connections on one
+  /// thread if every other descriptor belongs to something else.
   private nonisolated(unsafe) var workers: [Worker] = []
   private nonisolated(unsafe) var loop: pthread_t?
   private nonisolated(unsafe) var areDescriptorsClosed = false
@@ -50,7 +50,7 @@ final class ServerCore: @unchecked Sendable {
   }
 
   deinit {
-    // Only what could not start is still there; a server that ran has been taken down by `stop`.
+    // Only needed after a failed start; `stop` has released everything otherwise.
     releaseResources()
   }
 
@@ -80,7 +80,7 @@ final class ServerCore: @unchecked Sendable {
 
   // MARK: Listeners
 
-  /// Accepts what comes to a socket, and owns that from here on.
+  /// Accepts connections on a socket and takes ownership of it.
   func serve(_ socket: ListeningSocket, handler: any RequestHandler) throws(ServerError) -> Listener {
     let id = registry.withLock { registry -> UInt32? in
       guard registry.phase == .running else { return nil }
@@ -101,7 +101,7 @@ final class ServerCore: @unchecked Sendable {
   func closeListener(_ id: UInt32) {
     registry.withLock { registry in
       guard let listener = registry.listeners.removeValue(forKey: id) else { return }
-      // Under the lock, so that the accept loop never uses a number that already stands for something else.
+      // Under the lock, so the accept loop never uses a descriptor that has been reused.
       _ = diorama_epoll_remove(epoll, listener.socket.descriptor)
       listener.socket.close()
     }
@@ -109,7 +109,7 @@ final class ServerCore: @unchecked Sendable {
 
   // MARK: Connections
 
-  /// Hands an accepted connection to its worker, which owns the descriptor from here on.
+  /// Hands an accepted connection to its worker, which takes ownership of the descriptor.
   func adopt(_ connection: Connection, _ address: SocketAddress) {
     _ = diorama_epoll_add(epoll, connection.descriptor, diorama_epoll_peer_left, connection.token)
     guard !workers[connection.worker].serve(connection, address) else { return }
@@ -117,7 +117,7 @@ final class ServerCore: @unchecked Sendable {
     closed(connection)
   }
 
-  /// Where a worker has its turns.
+  /// A worker's place in its event loop.
   func place(ofWorker number: Int) -> EventPlace { workers[number].place }
 
   /// A connection is about to be closed, or could not be opened.
@@ -130,9 +130,7 @@ final class ServerCore: @unchecked Sendable {
     if isCrowded.load(ordering: .relaxed) { wakeLoop() }
   }
 
-  /// Goes on where somebody waits, on a thread of the system's.
-  ///
-  /// The server's own threads have connections to serve.
+  /// Resumes a waiter on a system thread, since the server's threads have connections to serve.
   func resume(_ waiter: UnsafeContinuation<Void, Never>) {
     queue.async { waiter.resume() }
   }
@@ -141,7 +139,7 @@ final class ServerCore: @unchecked Sendable {
     registry.withLock { $0.connections[descriptor] }
   }
 
-  /// A worker's connections that have a request in work.
+  /// A worker's connections with a request in progress.
   func busyConnections(ofWorker number: Int) -> [Connection] {
     registry.withLock {
       $0.connections.values.filter { $0.worker == number && $0.waitingSince.load(ordering: .relaxed) >= 0 }
@@ -174,7 +172,7 @@ final class ServerCore: @unchecked Sendable {
     for id in registry.withLock({ Array($0.listeners.keys) }) { closeListener(id) }
     isDraining.store(true, ordering: .sequentiallyConsistent)
     registry.withLock { registry in
-      // Descriptors are good as long as their connection is in here.
+      // A descriptor is valid while its connection is registered.
       for connection in registry.connections.values
       where connection.waitingSince.load(ordering: .sequentiallyConsistent) != 0 {
         Socket.endReading(connection.descriptor)
@@ -183,7 +181,7 @@ final class ServerCore: @unchecked Sendable {
     await untilEmpty(within: grace)
     for connection in registry.withLock({ Array($0.connections.values) }) { connection.abandon() }
     registry.withLock { $0.connections.keys.forEach(Socket.end) }
-    // Nothing waits any more. The bound is for a connection that libmicrohttpd had to drop without telling.
+    // The timeout is for connections that libmicrohttpd had to drop without notice.
     await untilEmpty(within: .seconds(5))
     await takeDown()
     let waiters = registry.withLock { registry in
@@ -194,7 +192,7 @@ final class ServerCore: @unchecked Sendable {
     waiters.forEach { $0.resume() }
   }
 
-  /// Waits for the threads to end, which no thread of Swift's pool may do.
+  /// Waits for the threads to end, which would block a thread of Swift's pool.
   private func takeDown() async {
     await withUnsafeContinuation { continuation in
       queue.async {
@@ -225,11 +223,11 @@ final class ServerCore: @unchecked Sendable {
       }
       if isStopped { continuation.resume() }
     }
-    // ThreadSanitizer does not always know what a continuation orders; it knows a lock.
+    // ThreadSanitizer does not always understand the ordering of a continuation, but it does understand a lock.
     registry.withLock { _ in }
   }
 
-  /// The loop resumes this when the time is over, the last connection when it goes.
+  /// Resumed by the loop at the deadline, or by the last connection that closes.
   private func untilEmpty(within duration: Duration) async {
     let milliseconds = duration.components.seconds * 1000 + duration.components.attoseconds / 1_000_000_000_000_000
     await withUnsafeContinuation { continuation in
@@ -242,5 +240,110 @@ final class ServerCore: @unchecked Sendable {
       if isEmpty { continuation.resume() } else { wakeLoop() }
     }
     registry.withLock { _ in }
+  }
+}
+
+/// A server's listeners and connections: plain state, protected by one lock.
+struct Registry {
+  enum Phase {
+    case running
+    case stopping
+    case stopped
+  }
+
+  struct ListenerEntry {
+    let socket: ListeningSocket
+    let handler: any RequestHandler
+  }
+
+  var phase = Phase.running
+  var listeners: [UInt32: ListenerEntry] = [:]
+  /// By descriptor, which is unique among open connections.
+  var connections: [Int32: Connection] = [:]
+  /// The number of connections of each worker.
+  var loads: [Int]
+  private var lastListener: UInt32 = 0
+  private var lastConnection: UInt32 = 0
+
+  /// Resumed when the last connection closes, or at the deadline (in milliseconds of ``Clock``).
+  var onEmpty: UnsafeContinuation<Void, Never>?
+  var onEmptyDeadline = 0
+  /// Resumed when the server has stopped completely.
+  var onStopped: [UnsafeContinuation<Void, Never>] = []
+
+  init(workers: Int) {
+    loads = Array(repeating: 0, count: workers)
+  }
+
+  mutating func add(_ listener: ListenerEntry) -> UInt32 {
+    lastListener += 1
+    listeners[lastListener] = listener
+    return lastListener
+  }
+
+  /// The number for a new connection; together with the descriptor it makes a token that does not recur soon.
+  mutating func nextConnection() -> UInt32 {
+    lastConnection = (lastConnection & 0x1FFF_FFFF) + 1
+    return lastConnection
+  }
+
+  /// The worker with the fewest connections.
+  var idlestWorker: Int { loads.indices.min { loads[$0] < loads[$1] } ?? 0 }
+
+  mutating func add(_ connection: Connection) {
+    connections[connection.descriptor] = connection
+    loads[connection.worker] += 1
+  }
+
+  /// Removes a connection.
+  ///
+  /// - Returns: whether it was registered.
+  mutating func remove(_ connection: Connection) -> Bool {
+    guard connections[connection.descriptor] === connection else { return false }
+    connections[connection.descriptor] = nil
+    loads[connection.worker] -= 1
+    return true
+  }
+
+  /// The continuation that waits for the last connection to close, if that has happened.
+  mutating func takeOnEmpty() -> UnsafeContinuation<Void, Never>? {
+    connections.isEmpty ? onEmpty.take() : nil
+  }
+}
+
+/// The subject of an event in the server's epoll set.
+enum Token: Equatable {
+  /// The loop's own wake-up event.
+  case wake
+  /// A client connects to this listener.
+  case listener(UInt32)
+  /// The client of this connection has disconnected.
+  case connection(number: UInt32, descriptor: Int32)
+
+  init(rawValue: UInt64) {
+    let low = UInt32(truncatingIfNeeded: rawValue)
+    switch rawValue >> 62 {
+    case 0: self = .connection(number: UInt32(rawValue >> 32), descriptor: Int32(bitPattern: low))
+    case 1: self = .listener(low)
+    default: self = .wake
+    }
+  }
+
+  var rawValue: UInt64 {
+    switch self {
+    case .connection(let number, let descriptor):
+      UInt64(number) << 32 | UInt64(UInt32(bitPattern: descriptor))
+    case .listener(let id): 1 << 62 | UInt64(id)
+    case .wake: 3 << 62
+    }
+  }
+}
+
+/// The clock for timeouts: monotonic, cheap to read, with a resolution of a few milliseconds.
+enum Clock {
+  static func milliseconds() -> Int {
+    var time = timespec()
+    clock_gettime(CLOCK_MONOTONIC_COARSE, &time)
+    return time.tv_sec * 1000 + time.tv_nsec / 1_000_000
   }
 }

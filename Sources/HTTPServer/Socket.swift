@@ -7,22 +7,22 @@ import HTTPMessages
   import Glibc
 #endif
 
-/// Calls on sockets, none of which waits or raises SIGPIPE.
+/// Socket calls that neither block nor raise SIGPIPE.
 enum Socket {
-  /// A stream socket that no child inherits.
+  /// Creates a non-blocking stream socket that child processes do not inherit.
   ///
   /// - Parameters:
   ///   - family: `AF_INET` or `AF_UNIX`.
-  ///   - failure: names what it is for; evaluated after the failure.
+  ///   - failure: describes the socket's purpose; evaluated after a failure.
   /// - Returns: the descriptor.
-  /// - Throws: ``ServerError`` when there are no more descriptors.
+  /// - Throws: ``ServerError`` if no descriptors are left.
   static func make(_ family: Int32, for failure: @autoclosure () -> SocketFailure) throws(ServerError) -> Int32 {
     let descriptor = socket(family, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue), 0)
-    guard descriptor >= 0 else { throw failure().error("cannot make a socket") }
+    guard descriptor >= 0 else { throw failure().error("cannot create a socket") }
     return descriptor
   }
 
-  /// Closes the socket of what could not be done.
+  /// Closes a socket and passes the error on.
   static func closing(_ descriptor: Int32, _ error: ServerError) -> ServerError {
     close(descriptor)
     return error
@@ -30,36 +30,34 @@ enum Socket {
 
   static func close(_ descriptor: Int32) { Glibc.close(descriptor) }
 
-  /// How many descriptors this process may have (getrlimit(2)).
+  /// The maximum number of descriptors of this process (getrlimit(2)).
   static var descriptorLimit: Int {
     var limit = rlimit()
     guard getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 else { return .max }
     return Int(clamping: limit.rlim_cur)
   }
 
-  /// An option of the socket level; nil for what is no socket.
+  /// A socket-level option; nil if the descriptor is not a socket.
   static func option(_ name: Int32, of descriptor: Int32) -> Int32? {
     var value: Int32 = 0
     var length = socklen_t(MemoryLayout<Int32>.size)
     return getsockopt(descriptor, SOL_SOCKET, name, &value, &length) == 0 ? value : nil
   }
 
-  /// Who is at the other end of a Unix socket.
+  /// The process at the other end of a Unix socket.
   static func peer(of descriptor: Int32) -> Peer? {
     var pid: Int32 = 0
     var uid: UInt32 = 0
     return diorama_peer(descriptor, &pid, &uid) == 0 ? Peer(uid: uid, pid: pid) : nil
   }
 
-  /// The peer's next bytes will not be read: whoever reads sees the end.
+  /// Discards the peer's next bytes: the reader sees the end of the stream.
   static func endReading(_ descriptor: Int32) { shutdown(descriptor, Int32(SHUT_RD)) }
 
-  /// Ends both directions; whoever waits for the socket wakes up.
+  /// Ends both directions and wakes the thread waiting for the socket.
   static func end(_ descriptor: Int32) { shutdown(descriptor, Int32(SHUT_RDWR)) }
 
-  /// Ends the connection with a reset: the peer must not take it for an orderly end.
-  ///
-  /// A Unix socket knows none.
+  /// Resets the connection, so the peer does not mistake it for an orderly end. Has no effect on Unix sockets.
   static func abort(_ descriptor: Int32) {
     // connect(2): "TCP sockets … may be dissolved by connecting to an address with sa_family AF_UNSPEC".
     var nowhere = sockaddr()
@@ -74,12 +72,12 @@ enum Socket {
     shutdown(descriptor, Int32(SHUT_WR))
   }
 
-  /// Reads what is there and drops it.
+  /// Reads and drops available bytes.
   ///
-  /// - Returns: false once the peer has ended.
+  /// - Returns: false if the peer has ended its direction.
   static func drop(_ descriptor: Int32) -> Bool {
     withUnsafeTemporaryAllocation(byteCount: 16_384, alignment: 1) { buffer in
-      // A bound, since the caller has others to serve; what is left is told again.
+      // Bounded, since the caller has other connections to serve; the rest is reported again.
       for _ in 0..<16 {
         let count = recv(descriptor, buffer.baseAddress, buffer.count, Int32(MSG_DONTWAIT))
         if count > 0 { continue }
@@ -87,5 +85,75 @@ enum Socket {
       }
       return true
     }
+  }
+}
+
+/// A socket address in the form that system calls use.
+struct SocketAddress {
+  /// The maximum length of a Unix socket's path in bytes; the system needs one more for the terminator.
+  static let longestPath = MemoryLayout.size(ofValue: sockaddr_un().sun_path) - 1
+
+  private var storage = sockaddr_storage()
+  private var length: socklen_t
+
+  /// An empty address for the system to fill in.
+  init() {
+    length = socklen_t(MemoryLayout<sockaddr_storage>.size)
+  }
+
+  /// A port on 127.0.0.1.
+  init(port: UInt16) {
+    length = socklen_t(MemoryLayout<sockaddr_in>.size)
+    var address = sockaddr_in()
+    address.sin_family = sa_family_t(AF_INET)
+    address.sin_port = port.bigEndian
+    address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
+    withUnsafeMutableBytes(of: &storage) { $0.storeBytes(of: address, as: sockaddr_in.self) }
+  }
+
+  /// A Unix socket path of at most ``longestPath`` bytes.
+  init(path: String) {
+    length = socklen_t(MemoryLayout<sockaddr_un>.size)
+    storage.ss_family = sa_family_t(AF_UNIX)
+    withUnsafeMutableBytes(of: &storage) { bytes in
+      let start = MemoryLayout<sockaddr_un>.offset(of: \.sun_path) ?? 0
+      for (index, byte) in path.utf8.prefix(Self.longestPath).enumerated() { bytes[start + index] = byte }
+    }
+  }
+
+  /// Passes the address to a system call.
+  mutating func withPointer<Result>(
+    _ body: (UnsafeMutablePointer<sockaddr>, inout socklen_t) -> Result
+  ) -> Result {
+    withUnsafeMutablePointer(to: &storage) { storage in
+      storage.withMemoryRebound(to: sockaddr.self, capacity: 1) { body($0, &length) }
+    }
+  }
+
+  var isUnix: Bool { storage.ss_family == sa_family_t(AF_UNIX) }
+
+  /// The port, if this is a loopback address of this machine.
+  var loopbackPort: UInt16? {
+    withUnsafeBytes(of: storage) { bytes in
+      switch Int32(storage.ss_family) {
+      case AF_INET:
+        let address = bytes.load(as: sockaddr_in.self)
+        return address.sin_addr.s_addr.bigEndian >> 24 == 127 ? UInt16(bigEndian: address.sin_port) : nil
+      case AF_INET6:
+        let address = bytes.load(as: sockaddr_in6.self)
+        let isLoopback = withUnsafeBytes(of: address.sin6_addr) { $0.dropLast().allSatisfy { $0 == 0 } && $0.last == 1 }
+        return isLoopback ? UInt16(bigEndian: address.sin6_port) : nil
+      default: return nil
+      }
+    }
+  }
+
+  /// The path of a Unix socket; a leading `@` marks a Linux abstract name.
+  var path: String? {
+    guard isUnix else { return nil }
+    let start = MemoryLayout<sockaddr_un>.offset(of: \.sun_path) ?? 0
+    let name = withUnsafeBytes(of: storage) { Array($0.prefix(Int(length)).dropFirst(start)) }
+    guard name.first == 0 else { return String(decoding: name.prefix { $0 != 0 }, as: UTF8.self) }
+    return "@" + String(decoding: name.dropFirst(), as: UTF8.self)
   }
 }

@@ -9,7 +9,7 @@ import HTTPMessages
 #endif
 
 extension Connection {
-  /// The connection has left HTTP: its socket is ours until it is given back.
+  /// The connection has left HTTP; the socket is ours until it is given back.
   func upgraded(received: [UInt8], _ socket: Int32, _ handle: OpaquePointer) {
     let channel = UpgradedSocket(descriptor: socket, handle: handle, place: place)
     guard let upgrade = request.pointee.exchange?.takeUpgrade() else { return channel.close() }
@@ -17,7 +17,7 @@ extension Connection {
   }
 }
 
-/// The socket of a connection that has left HTTP.
+/// The socket of an upgraded connection.
 private final class UpgradedSocket: DuplexChannel, @unchecked Sendable {
   let descriptor: Int32
   private let handle: OpaquePointer
@@ -42,7 +42,7 @@ private final class UpgradedSocket: DuplexChannel, @unchecked Sendable {
   }
 
   func close() {
-    // What was sent last must not be lost with bytes that nobody reads.
+    // Unread bytes would reset the connection and could lose the bytes sent last.
     Socket.end(descriptor)
     _ = diorama_upgrade_close(handle)
     place.wake()

@@ -2,9 +2,9 @@ import CMicroHTTPD
 import EventLoops
 import HTTPMessages
 
-/// One thread of a server: a libmicrohttpd daemon without threads and listening sockets, on an event loop.
+/// A server thread: a libmicrohttpd daemon without its own threads and listening sockets, on an event loop.
 ///
-/// What its handlers begin on the same loop, such as an upstream's transfer, needs no other thread.
+/// Operations that its handlers start on the same loop, such as upstream transfers, need no other thread.
 final class Worker: @unchecked Sendable {
   private struct Arrival {
     let connection: Connection
@@ -19,23 +19,23 @@ final class Worker: @unchecked Sendable {
   let loop: EventLoop
   private let daemon: OpaquePointer
   private let state = Guarded(State())
-  /// Its turns on the loop.
+  /// The worker's place in its loop.
   let place: EventPlace
   private weak var core: ServerCore?
   private let number: Int
 
-  // Of the loop's thread alone.
-  /// Turns in a row after which libmicrohttpd wanted the next one at once.
+  // Used by the loop's thread only.
+  /// Consecutive turns after which libmicrohttpd asked for the next one at once.
   private var busyTurns = 0
-  /// What has passed through the connections, at the last look during them.
+  /// The traffic of the connections when last checked during such turns.
   private var lastTraffic: UInt64?
-  /// Milliseconds to the next turn while nothing passes.
+  /// Milliseconds until the next turn while there is no traffic.
   private var pause: UInt64 = 0
 
   /// - Parameters:
-  ///   - core: whose connections it serves.
-  ///   - number: of this worker among the server's, from 0.
-  /// - Throws: what the system lacks.
+  ///   - core: the server.
+  ///   - number: the worker's index, from 0.
+  /// - Throws: an error if the system refuses a thread, a descriptor or memory.
   init(for core: ServerCore, number: Int) throws {
     self.core = core
     self.number = number
@@ -54,7 +54,7 @@ final class Worker: @unchecked Sendable {
     }
   }
 
-  /// libmicrohttpd has not started one.
+  /// libmicrohttpd could not start a daemon.
   struct NoDaemon: Error {}
 
   deinit {
@@ -63,9 +63,9 @@ final class Worker: @unchecked Sendable {
 
   // MARK: From any thread
 
-  /// Serves a connection, whose descriptor libmicrohttpd owns from here on.
+  /// Serves a connection and passes ownership of its descriptor to libmicrohttpd.
   ///
-  /// - Returns: false where the worker has ended.
+  /// - Returns: false if the worker has ended.
   func serve(_ connection: Connection, _ address: SocketAddress) -> Bool {
     let isAccepted = state.withLock { state in
       if !state.isOver { state.arrivals.append(Arrival(connection: connection, address: address)) }
@@ -75,7 +75,7 @@ final class Worker: @unchecked Sendable {
     return isAccepted
   }
 
-  /// Ends the thread and waits for that; what connections there still are end with the last reference to this.
+  /// Ends the thread and waits for it. Remaining connections end with the last reference to this object.
   func stop() {
     loop.stop()
   }
@@ -100,11 +100,11 @@ final class Worker: @unchecked Sendable {
     return now + pauseWithoutProgress() * 1_000_000
   }
 
-  /// How long to wait where libmicrohttpd wants the next turn at once: not at all while bytes pass.
+  /// The time to wait when libmicrohttpd asks for the next turn at once: 0 while there is traffic.
   ///
-  /// libmicrohttpd 0.9.75 does so without end for a connection whose buffer is full and holds nothing that it could use,
-  /// such as a part of a chunk's size line. Where turns go by and no byte passes through any connection, whatever the
-  /// cause, the next ones wait, and connections with bytes that nobody takes are ended.
+  /// libmicrohttpd 0.9.75 asks for it endlessly if a connection's buffer is full of bytes it cannot use, such as part of a
+  /// chunk's size line. If turns pass without traffic on any connection, whatever the cause, the next ones are delayed, and
+  /// connections with bytes that are never read are closed.
   ///
   /// - Returns: milliseconds.
   private func pauseWithoutProgress() -> UInt64 {
@@ -144,9 +144,9 @@ final class Worker: @unchecked Sendable {
   }
 }
 
-/// A worker's turns on its loop, which keeps this and not the worker.
+/// A worker's event source. The loop keeps this object and not the worker.
 private final class Turns: EventSource {
-  // Ends the loop before it goes.
+  // The worker ends the loop before it is deallocated.
   unowned(unsafe) var worker: Worker?
 
   func isReady(_ descriptor: Int32, for readiness: Readiness) {}

@@ -1,9 +1,9 @@
 import Foundation
 
-/// Any JSON value: what a toggle, a user default or a free value of a contract may be.
+/// A JSON value: a toggle, a user default or another value of a contract.
 ///
-/// A whole number reads as ``int(_:)`` where it fits into 64 bits; `10.0` is none, and stays `10.0` when ``ContractJSON``
-/// reads and writes it. Whoever wants a `Double` takes ``double`` and gets both.
+/// An integer is ``int(_:)`` if it fits into 64 bits. `10.0` is not an integer, and ``ContractJSON`` reads and writes it as
+/// `10.0`. Use ``double`` to accept both.
 package enum ContractValue: Sendable, Hashable {
   case null
   case bool(Bool)
@@ -13,13 +13,12 @@ package enum ContractValue: Sendable, Hashable {
   case array([ContractValue])
   case object([String: ContractValue])
 
-  /// Arrays and objects of one value may lie this deep in each other: JSON is read by recursion, and the stack of a
-  /// thread is small.
+  /// The maximum nesting of arrays and objects: JSON is decoded recursively, and a thread's stack is small.
   package static let maximumDepth = 64
-  /// The deepest place in a document where a value begins: `steps.0.toggles.name`.
+  /// The maximum depth of a value's position in a document, as in `steps.0.toggles.name`.
   private static let deepestPlace = 4
 
-  /// Whether arrays and objects lie no deeper in each other than an app can read.
+  /// Whether the nesting is within ``maximumDepth``.
   package var isShallow: Bool { isShallow(upTo: Self.maximumDepth) }
 
   private func isShallow(upTo depth: Int) -> Bool {
@@ -30,18 +29,18 @@ package enum ContractValue: Sendable, Hashable {
     }
   }
 
-  /// Reads the value of an option such as `--toggle NAME=VALUE`: JSON, and what is not JSON is the string itself.
+  /// Parses the value of an option such as `--toggle NAME=VALUE`: JSON, or else a string.
   package init(argument text: String) {
     let value = try? ContractJSON.decode(ContractValue.self, from: Data(text.utf8), source: "")
     self = value ?? .string(text)
   }
 
-  /// The truth value; nil for anything but `true` and `false`.
+  /// The Boolean value; nil for other values.
   package var bool: Bool? {
     if case .bool(let value) = self { value } else { nil }
   }
 
-  /// The whole number; nil for anything else, also for a fraction.
+  /// The integer; nil for other values, including fractions.
   package var int: Int? {
     switch self {
     case .int(let value): value
@@ -50,7 +49,7 @@ package enum ContractValue: Sendable, Hashable {
     }
   }
 
-  /// The number, whole or not.
+  /// The number, integer or not; nil for other values.
   package var double: Double? {
     switch self {
     case .int(let value): Double(value)
@@ -59,12 +58,12 @@ package enum ContractValue: Sendable, Hashable {
     }
   }
 
-  /// The string; nil for anything else, also for a number.
+  /// The string; nil for other values, including numbers.
   package var string: String? {
     if case .string(let value) = self { value } else { nil }
   }
 
-  /// A string as it is, anything else as JSON with its members in the order of their names.
+  /// A string unchanged; other values as JSON with sorted members.
   package var text: String {
     if case .string(let value) = self { return value }
     guard let data = try? ContractJSON.encode(self) else { return "" }
@@ -99,7 +98,7 @@ extension ContractValue: Codable {
       for key in members.allKeys { values[key.stringValue] = try members.decode(ContractValue.self, forKey: key) }
       self = .object(values)
     } else {
-      throw ContractError("\(ContractJSON.place(decoder.codingPath))it is a number beyond what a Double can hold")
+      throw ContractError("\(ContractJSON.place(decoder.codingPath))the number does not fit a Double")
     }
   }
 
@@ -118,6 +117,24 @@ extension ContractValue: Codable {
     case .string(let value): try container.encode(value)
     case .array(let value): try container.encode(value)
     case .object(let value): try container.encode(value)
+    }
+  }
+}
+
+extension [String: ContractValue] {
+  /// Applies a merge patch (RFC 7396): null removes a member, an object is merged into an existing one, and any other value
+  /// replaces the old one.
+  package mutating func merge(patch: [String: ContractValue]) {
+    for (name, change) in patch {
+      switch change {
+      case .null: self[name] = nil
+      case .object(let members):
+        var target: [String: ContractValue] = [:]
+        if case .object(let old) = self[name] { target = old }
+        target.merge(patch: members)
+        self[name] = .object(target)
+      default: self[name] = change
+      }
     }
   }
 }

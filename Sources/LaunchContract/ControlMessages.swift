@@ -1,24 +1,24 @@
-/// What the app sends to `POST {control}/strings`: one use of the string store.
+/// The body of `POST {control}/strings`: one use of the string store.
 package struct StringUse: Sendable, Equatable {
-  /// What became of it.
+  /// The result of the use.
   package enum Status: String, Codable, Sendable, CaseIterable {
-    /// Made from the seed; to be written to the store before the app uses it.
+    /// Derived from the seed; to be stored before the app uses it.
     case recorded
     /// Read from the store.
     case read
-    /// Not in the store, or recorded for other parameters: the app gets an error.
+    /// Not in the store, or recorded with other parameters: the app gets an error.
     case missing
   }
 
-  /// What the value is for.
+  /// The key of the value.
   package var key: String
-  /// Counts the uses of that key in that app from 0.
+  /// The number of earlier uses of that key in that app.
   package var ordinal: Int
-  /// What became of it.
+  /// The result of the use.
   package var status: Status
-  /// Nil when missing.
+  /// The value; nil if missing.
   package var value: String?
-  /// What was asked for.
+  /// The requested kind of value.
   package var parameters: StringParameters
 
   package init(key: String, ordinal: Int, status: Status, value: String?, parameters: StringParameters) {
@@ -54,11 +54,11 @@ extension StringUse: Codable {
   }
 }
 
-/// What `POST {control}/strings` answers: the value to use, which in `extend` may be the one that is recorded.
+/// The response to `POST {control}/strings`: the value to use, which may be the recorded one in `extend`.
 package struct StringUseAnswer: Codable, Sendable, Equatable {
-  /// The value to use; nil leaves the app with its own.
+  /// The value to use; nil to use the app's own.
   package var value: String?
-  /// The use that the value belongs to.
+  /// The ordinal of the value's use.
   package var ordinal: Int
 
   package init(value: String?, ordinal: Int) {
@@ -67,13 +67,13 @@ package struct StringUseAnswer: Codable, Sendable, Equatable {
   }
 }
 
-/// What the app sends to `POST {control}/usage`: what it has read since it last did, or for the first time.
+/// The body of `POST {control}/usage`: what the app has read since the previous report, or for the first time.
 ///
-/// The same again does no harm, so that a report whose answer was lost is sent a second time.
+/// Repeating a report is harmless, so it is sent again if the response was lost.
 package struct UsageReport: Sendable, Equatable {
-  /// The toggles by name, with the values that the app got: its own default where the contract has none.
+  /// The toggles by name, with the values that the app got: its own default if the contract has none.
   package var toggles: [String: ContractValue]
-  /// The recorded values that were read: the ordinals by key.
+  /// The recorded values that were read, as ordinals by key.
   package var strings: [String: OrdinalRanges]
 
   package init(toggles: [String: ContractValue] = [:], strings: [String: OrdinalRanges] = [:]) {
@@ -90,7 +90,7 @@ extension UsageReport: Codable {
   package init(from decoder: any Decoder) throws {
     let container = try decoder.container(keyedBy: CodingKeys.self)
     guard container.contains(.toggles) || container.contains(.strings) else {
-      throw ContractError("neither toggles nor strings are there")
+      throw ContractError("toggles and strings are both missing")
     }
     toggles = try container.decodeIfPresent([String: ContractValue].self, forKey: .toggles) ?? [:]
     strings = try container.decodeIfPresent([String: OrdinalRanges].self, forKey: .strings) ?? [:]

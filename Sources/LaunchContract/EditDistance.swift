@@ -1,4 +1,4 @@
-/// How far one word is from another: the fewest characters to insert, delete or replace (Levenshtein).
+/// The Levenshtein distance: the fewest characters to insert, delete or replace.
 package enum EditDistance {
   package static func between(_ left: String, _ right: String) -> Int {
     let right = Array(right)
@@ -15,7 +15,7 @@ package enum EditDistance {
     return row[right.count]
   }
 
-  /// The three nearest words, the nearest first, equally near ones in their order.
+  /// The three nearest words, nearest first; ties keep their order.
   package static func nearest(to word: String, among words: some Collection<String>) -> [String] {
     let ranked = words.map { (distance: between(word, $0), word: $0) }.sorted { $0 < $1 }
     return ranked.prefix(3).map(\.word)

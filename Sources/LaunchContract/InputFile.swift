@@ -6,27 +6,27 @@ package import Foundation
   import Glibc
 #endif
 
-/// An open file to read from, which somebody else may have put there: a regular file, or a pipe where one is accepted.
+/// An open file, possibly from an untrusted source: a regular file, or a pipe if accepted.
 ///
-/// Opening never waits at a FIFO that nobody writes, unless pipes are accepted. What was opened is what was checked
-/// (fstat(2)), so nothing can take its place in between.
+/// Opening never blocks on a FIFO without a writer, unless pipes are accepted. The opened file itself is checked
+/// (fstat(2)), so it cannot be replaced in between.
 ///
 /// ```swift
 /// let data = try InputFile("rules.json").read(atMost: 16 << 20)
 /// ```
 package struct InputFile: ~Copyable {
   package let descriptor: Int32
-  /// In bytes, when it was opened; 0 for a pipe.
+  /// The size in bytes when it was opened; 0 for a pipe.
   package let size: Int
 
   /// Opens a file.
   ///
   /// - Parameters:
-  ///   - path: of the file.
-  ///   - folder: an open folder from which a relative path counts.
+  ///   - path: the path.
+  ///   - folder: the descriptor of the folder for a relative path.
   ///   - followsLinks: whether the path may be a symbolic link.
-  ///   - acceptsPipes: whether it may be a pipe. Opening a FIFO then waits for somebody who writes.
-  /// - Throws: ``InputFileError`` when it cannot be opened, or is a folder, a device or a socket.
+  ///   - acceptsPipes: whether the path may be a pipe. Opening a FIFO then waits for a writer.
+  /// - Throws: ``InputFileError`` if the file cannot be opened, or is a folder, a device or a socket.
   package init(
     _ path: String, in folder: Int32 = AT_FDCWD, followsLinks: Bool = true, acceptsPipes: Bool = false
   ) throws(InputFileError) {
@@ -53,22 +53,22 @@ package struct InputFile: ~Copyable {
 
   deinit { close(descriptor) }
 
-  /// Hands over the descriptor, which the caller closes.
+  /// Returns the descriptor, to be closed by the caller.
   package consuming func release() -> Int32 {
     let descriptor = descriptor
     discard self
     return descriptor
   }
 
-  /// Reads a text file to its end. Read, not mapped: a file that shrinks under a map would end the process.
+  /// Reads a text file to its end, without mapping it: a mapped file that shrinks would crash the process.
   ///
-  /// - Parameter limit: the most bytes there may be.
+  /// - Parameter limit: the maximum size in bytes.
   /// - Returns: the bytes.
-  /// - Throws: ``InputFileError`` when reading fails, there is more, or a large file begins with a zero byte. No text does, and
-  ///   a file that is all hole would be read into gigabytes of memory before a parser rejects its first byte.
+  /// - Throws: ``InputFileError`` if reading fails, the file is larger, or a large file begins with a zero byte. No text
+  ///   does, and a sparse file would take gigabytes of memory before a parser rejects its first byte.
   package func read(atMost limit: Int) throws(InputFileError) -> Data {
     try checkSize(atMost: limit)
-    // A file with holes may say that it has more than there is memory for.
+    // A sparse file's size may exceed the available memory.
     var data = Data(capacity: min(size, 64 << 20))
     var buffer = [UInt8](repeating: 0, count: 65_536)
     while true {
@@ -87,11 +87,11 @@ package struct InputFile: ~Copyable {
     }
   }
 
-  /// All of a regular file, mapped into memory: for one that only grows.
+  /// Maps a regular file into memory; only for a file that never shrinks.
   ///
-  /// - Parameter limit: the most bytes there may be.
+  /// - Parameter limit: the maximum size in bytes.
   /// - Returns: the bytes.
-  /// - Throws: ``InputFileError`` when the system refuses, or there are more.
+  /// - Throws: ``InputFileError`` if mapping fails or the file is larger.
   package func map(atMost limit: Int) throws(InputFileError) -> Data {
     try checkSize(atMost: limit)
     guard size > 0 else { return Data() }
@@ -101,15 +101,15 @@ package struct InputFile: ~Copyable {
     return Data(bytesNoCopy: start, count: size, deallocator: .unmap)
   }
 
-  /// - Throws: ``InputFileError`` when the file has more bytes than that.
+  /// - Throws: ``InputFileError`` if the file exceeds the limit.
   package func checkSize(atMost limit: Int) throws(InputFileError) {
     guard size <= limit else { throw InputFileError(tooLarge: limit) }
   }
 
-  /// What a file is that cannot be read as one.
+  /// The kind of a file that is not a regular file.
   ///
-  /// - Parameter path: of the file; links are followed.
-  /// - Returns: such as `a pipe`; nil for a regular file, and if nothing is there.
+  /// - Parameter path: the path; links are followed.
+  /// - Returns: a phrase such as `a pipe`; nil for a regular or missing file.
   package static func refusedKind(_ path: String) -> String? {
     var status = stat()
     return stat(path, &status) == 0 ? refusedKind(status, acceptsPipes: false) : nil
@@ -128,11 +128,11 @@ package struct InputFile: ~Copyable {
   private static func isPipe(_ status: stat) -> Bool { status.st_mode & S_IFMT == S_IFIFO }
 }
 
-/// Why a file cannot be read.
+/// A file cannot be read.
 package struct InputFileError: Error, CustomStringConvertible {
-  /// As errno has it.
+  /// The `errno`.
   package let code: Int32
-  /// In words, without the path: `Permission denied`, `it is a pipe, not a regular file`.
+  /// The reason without the path: `Permission denied`, `it is a pipe, not a regular file`.
   package let description: String
 
   init(code: Int32, reason: String? = nil) {
@@ -143,7 +143,7 @@ package struct InputFileError: Error, CustomStringConvertible {
   init(opening code: Int32, followsLinks: Bool) {
     switch code {
     case ELOOP where !followsLinks: self.init(code: code, reason: "it is a symbolic link, not a regular file")
-    // What open(2) says of a socket, on Linux and on Apple's platforms.
+    // The error of open(2) for a socket, on Linux and Apple platforms.
     case ENXIO, EOPNOTSUPP: self.init(code: code, reason: "it is a socket, not a regular file")
     default: self.init(code: code)
     }

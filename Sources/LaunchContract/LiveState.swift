@@ -1,10 +1,10 @@
-/// What `GET {control}/state` answers: the world as it is, and the steps that led to it.
+/// The response to `GET {control}/state`: the environment's current state and the steps that led to it.
 package struct LiveState: Codable, Sendable, Equatable {
-  /// The clock as it is now.
+  /// The state of the clock.
   package struct ClockReading: Codable, Sendable, Equatable {
-    /// What an app that starts now is told.
+    /// The clock of an app that starts now.
     package var clock: LaunchContract.Clock
-    /// RFC 3339: what it shows.
+    /// The current time of the clock in RFC 3339.
     package var now: String
 
     private enum CodingKeys: String, CodingKey {
@@ -28,12 +28,12 @@ package struct LiveState: Codable, Sendable, Equatable {
     }
   }
 
-  /// Somebody waits until the apps have so many sleepers: each app that follows says how many it has, now and whenever
-  /// that changes, until the watch is over.
+  /// A wait for a number of sleepers: each following app reports its number now and whenever it changes, until the watch
+  /// ends.
   package struct Watch: Codable, Sendable, Equatable {
-    /// Tells this watch from others.
+    /// Distinguishes this watch from others.
     package var id: Int
-    /// How many there are to be, in all apps together.
+    /// The required number of sleepers in all apps together.
     package var sleepers: Int
 
     package init(id: Int, sleepers: Int) {
@@ -42,9 +42,9 @@ package struct LiveState: Codable, Sendable, Equatable {
     }
   }
 
-  /// The last step's number; 0 before the first.
+  /// The number of the last step; 0 before the first.
   package var revision: Int
-  /// Whether the environment has ended: nothing more will come.
+  /// Whether the environment has ended, so no more steps follow.
   package var over = false
   /// How the network is served.
   package var mode: String?
@@ -54,13 +54,100 @@ package struct LiveState: Codable, Sendable, Equatable {
   package var values: [String: ContractValue]?
   /// The clock.
   package var clock: ClockReading?
-  /// The steps after the one that was asked for, in order; the first of them where they are many.
+  /// The steps after the requested one, in order; possibly only the first of many.
   package var steps: [LiveStep]
-  /// Nil while nobody waits for sleepers.
+  /// The current watch, if any.
   package var watch: Watch?
 
   package init(revision: Int, steps: [LiveStep]) {
     self.revision = revision
     self.steps = steps
+  }
+}
+
+/// A change of an environment while its apps run. Steps are numbered from 1 without gaps. A follower applies each once, in
+/// order: toggles and values first, then the clock, so a woken sleeper sees the new ones.
+package struct LiveStep: Codable, Sendable, Equatable {
+  /// An exact duration.
+  package struct Advance: Codable, Sendable, Equatable {
+    /// Whole seconds.
+    package var seconds: Int64
+    /// The fraction, in 10⁻¹⁸ seconds.
+    package var attoseconds: Int64
+
+    package init(_ duration: Duration) {
+      (seconds, attoseconds) = duration.components
+    }
+
+    /// The duration.
+    package var duration: Duration { Duration(secondsComponent: seconds, attosecondsComponent: attoseconds) }
+  }
+
+  /// The number of the step.
+  package var revision: Int
+  /// A merge patch.
+  package var toggles: [String: ContractValue]?
+  /// A merge patch.
+  package var values: [String: ContractValue]?
+  /// The new clock, which replaces the old one.
+  package var clock: LaunchContract.Clock?
+  /// How far the clock advances.
+  package var advance: Advance?
+  /// The new wall time in RFC 3339.
+  package var set: String?
+  /// How the network is served from now on, for the app's information.
+  package var mode: String?
+
+  package init(revision: Int) {
+    self.revision = revision
+  }
+}
+
+/// The body of `POST {control}/acknowledge`, sent by an app that follows its environment: it has applied a step, or
+/// reports its number of sleepers.
+package struct Acknowledgement: Codable, Sendable, Equatable {
+  /// The name that the app uses when it requests the state.
+  package var follower: String
+  /// The step that has been applied, including all earlier ones.
+  package var revision: Int?
+  /// The time of the app's clock after the step, in RFC 3339.
+  package var now: String?
+  /// The number of sleepers that the step woke.
+  package var woken: Int?
+  /// Why the step could not be applied.
+  package var error: String?
+  /// The watch to which `sleepers` belongs.
+  package var watch: Int?
+  /// The number of sleepers.
+  package var sleepers: Int?
+
+  package init(
+    follower: String, revision: Int? = nil, now: String? = nil, woken: Int? = nil, error: String? = nil,
+    watch: Int? = nil, sleepers: Int? = nil
+  ) {
+    self.follower = follower
+    self.revision = revision
+    self.now = now
+    self.woken = woken
+    self.error = error
+    self.watch = watch
+    self.sleepers = sleepers
+  }
+}
+
+extension Acknowledgement {
+  /// Whether this is a valid app name: 1 to 100 letters, digits, `.`, `_` and `-`.
+  package static func isName(_ text: String) -> Bool {
+    1...100 ~= text.utf8.count && text.utf8.allSatisfy(isNameByte)
+  }
+
+  /// Whether a name may contain the byte.
+  package static func isNameByte(_ byte: UInt8) -> Bool {
+    switch byte {
+    case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+      UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "."), UInt8(ascii: "_"), UInt8(ascii: "-"):
+      true
+    default: false
+    }
   }
 }

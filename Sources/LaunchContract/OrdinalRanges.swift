@@ -1,9 +1,9 @@
-/// Which ordinals of a key were used: a few ranges, since a key's ordinals are drawn in order and only told of out of
-/// it where several threads use the key.
+/// The used ordinals of a key, as a few ranges: ordinals are drawn in order, and are reported out of order only if several
+/// threads use the key.
 ///
-/// In JSON a list of pairs, both ends included: `[[0, 41], [43, 43]]`.
+/// In JSON, a list of pairs with both ends included: `[[0, 41], [43, 43]]`.
 package struct OrdinalRanges: Sendable, Equatable {
-  /// In order, with a gap between each and the next.
+  /// Sorted, with gaps between them.
   package private(set) var ranges: [ClosedRange<Int>] = []
 
   package init() {}
@@ -12,7 +12,7 @@ package struct OrdinalRanges: Sendable, Equatable {
     for range in ranges { insert(range) }
   }
 
-  /// How many ordinals there are; no more than `Int` can say.
+  /// The number of ordinals, at most `Int.max`.
   package var count: Int {
     ranges.reduce(0) { count, range in
       let distance = range.upperBound.subtractingReportingOverflow(range.lowerBound)
@@ -22,15 +22,15 @@ package struct OrdinalRanges: Sendable, Equatable {
     }
   }
 
-  /// Whether an ordinal is there.
+  /// Whether an ordinal is included.
   package func contains(_ ordinal: Int) -> Bool {
     let place = place(of: ordinal)
     return place < ranges.count && ranges[place].contains(ordinal)
   }
 
-  /// Adds one ordinal.
+  /// Adds an ordinal.
   package mutating func insert(_ ordinal: Int) {
-    // Nearly always the one after the last.
+    // Usually the one after the last.
     if let last = ranges.last, last.upperBound < .max, last.upperBound + 1 == ordinal {
       ranges[ranges.count - 1] = last.lowerBound...ordinal
     } else {
@@ -38,9 +38,9 @@ package struct OrdinalRanges: Sendable, Equatable {
     }
   }
 
-  /// Adds all ordinals of a range.
+  /// Adds a range.
   package mutating func insert(_ range: ClosedRange<Int>) {
-    // From the first that touches it or lies behind it to the last that touches it.
+    // Merges all ranges that it overlaps or touches.
     let low = range.lowerBound == .min ? .min : range.lowerBound - 1
     let start = place(of: low)
     var end = start
@@ -52,12 +52,12 @@ package struct OrdinalRanges: Sendable, Equatable {
     ranges.replaceSubrange(start..<end, with: CollectionOfOne(merged))
   }
 
-  /// Adds all ordinals of another.
+  /// Adds the ordinals of another value.
   package mutating func formUnion(_ other: OrdinalRanges) {
     for range in other.ranges { insert(range) }
   }
 
-  /// The first range that ends at an ordinal or behind it.
+  /// The index of the first range that ends at or after an ordinal.
   private func place(of ordinal: Int) -> Int {
     var low = 0
     var high = ranges.count
@@ -74,7 +74,7 @@ extension OrdinalRanges: Codable {
     let pairs = try decoder.singleValueContainer().decode([[Int]].self)
     for pair in pairs {
       guard pair.count == 2, pair[0] <= pair[1] else {
-        throw ContractError("\(ContractJSON.place(decoder.codingPath))\(pair) is no pair of ordinals such as [0, 41]")
+        throw ContractError("\(ContractJSON.place(decoder.codingPath))\(pair) is not a pair such as [0, 41]")
       }
       insert(pair[0]...pair[1])
     }

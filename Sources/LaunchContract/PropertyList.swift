@@ -1,14 +1,14 @@
 package import Foundation
 
-/// What `UserDefaults` can hold: JSON without null, and with dates and data.
+/// A value of `UserDefaults`: JSON without null, plus dates and data.
 ///
-/// In a contract's `defaults` an object of one member stands for what JSON does not have:
+/// In a contract's `defaults`, an object with one member expresses what JSON lacks:
 ///
 /// | JSON | value |
 /// |---|---|
-/// | `{"$date": "2018-10-08T09:00:00Z"}` | a date, by an instant of RFC 3339 |
-/// | `{"$data": "AQI="}` | data, in base64 |
-/// | `{"$dictionary": {"$date": "x"}}` | the dictionary itself, should one look like these |
+/// | `{"$date": "2018-10-08T09:00:00Z"}` | a date, in RFC 3339 |
+/// | `{"$data": "AQI="}` | data, in Base64 |
+/// | `{"$dictionary": {"$date": "x"}}` | a dictionary that looks like one of these |
 package enum PropertyList: Sendable, Hashable {
   case bool(Bool)
   case int(Int)
@@ -19,13 +19,13 @@ package enum PropertyList: Sendable, Hashable {
   case array([PropertyList])
   case dictionary([String: PropertyList])
 
-  /// Takes a value of a contract.
+  /// Converts a value of a contract.
   ///
   /// - Parameters:
   ///   - value: the JSON.
-  ///   - place: where it stands, for the error: `defaults.lastLogin`.
-  ///   - hasTypedForms: whether `$date`, `$data` and `$dictionary` have their meaning.
-  /// - Throws: ``ContractError`` for null, and for a date or data that is none.
+  ///   - place: its position, for errors: `defaults.lastLogin`.
+  ///   - hasTypedForms: whether to interpret `$date`, `$data` and `$dictionary`.
+  /// - Throws: ``ContractError`` for null and for invalid dates or data.
   package init(_ value: ContractValue, at place: String, hasTypedForms: Bool = true) throws(ContractError) {
     switch value {
     case .null: throw ContractError("\(place): user defaults cannot hold null; leave it out")
@@ -60,22 +60,22 @@ package enum PropertyList: Sendable, Hashable {
     self = .dictionary(dictionary)
   }
 
-  /// - Returns: nil where the member's name is no form.
+  /// - Returns: nil if the member is not one of the typed forms.
   private init?(form: String, _ value: ContractValue, at place: String) throws(ContractError) {
     switch form {
     case "$date":
       guard let date = value.string.flatMap(RFC3339.parse) else {
-        throw ContractError("\(place).$date: it takes an instant such as \"2018-10-08T09:00:00Z\"")
+        throw ContractError("\(place).$date: expected an instant such as \"2018-10-08T09:00:00Z\"")
       }
       self = .date(date)
     case "$data":
       guard let data = value.string.flatMap({ Data(base64Encoded: $0) }) else {
-        throw ContractError("\(place).$data: it takes a string in base64 such as \"AQI=\"")
+        throw ContractError("\(place).$data: expected a Base64 string such as \"AQI=\"")
       }
       self = .data(data)
     case "$dictionary":
       guard case .object(let members) = value else {
-        throw ContractError("\(place).$dictionary: it takes an object")
+        throw ContractError("\(place).$dictionary: expected an object")
       }
       self = try PropertyList(members: members, at: place, hasTypedForms: true)
     default: return nil
@@ -84,14 +84,83 @@ package enum PropertyList: Sendable, Hashable {
 }
 
 extension LaunchContract {
-  /// The user defaults that the app is to find, with their types.
+  /// The user defaults for the app, with their types.
   ///
-  /// - Throws: ``ContractError`` naming the first one, in the order of their names, that user defaults cannot hold.
+  /// - Throws: ``ContractError`` for the first one, sorted by name, that user defaults cannot hold.
   package func userDefaults() throws(ContractError) -> [String: PropertyList] {
     var found: [String: PropertyList] = [:]
     for (name, value) in defaults.sorted(by: { $0.key < $1.key }) {
       found[name] = try PropertyList(value, at: "defaults.\(name)")
     }
     return found
+  }
+}
+
+extension PropertyList {
+  /// The value as a program argument that the argument domain of `UserDefaults` reads back with its type.
+  ///
+  /// `UserDefaults` parses an argument as a property list if it begins with one of `{[(<"`, and otherwise takes it as a
+  /// string with white space trimmed. So plain strings are unchanged, and other values become XML property list elements:
+  /// `<integer>-5</integer>`, `<string> spaced </string>`.
+  ///
+  /// - Returns: nil for values that cannot be expressed: control characters in XML, fractional seconds, NUL.
+  var argument: String? {
+    if case .string(let text) = self, Self.isPlain(text) { return text }
+    return element
+  }
+
+  private var element: String? {
+    switch self {
+    case .bool(let value): return value ? "<true/>" : "<false/>"
+    case .int(let value): return "<integer>\(value)</integer>"
+    case .double(let value): return "<real>\(value)</real>"
+    case .string(let text): return Self.escaped(text).map { "<string>\($0)</string>" }
+    case .date(let date):
+      let text = RFC3339.format(date)
+      return text.contains(".") || RFC3339.parse(text) != date ? nil : "<date>\(text)</date>"
+    case .data(let data): return "<data>\(data.base64EncodedString())</data>"
+    case .array(let values):
+      var inner = ""
+      for value in values {
+        guard let element = value.element else { return nil }
+        inner += element
+      }
+      return "<array>\(inner)</array>"
+    case .dictionary(let members):
+      var inner = ""
+      for (name, value) in members.sorted(by: { $0.key < $1.key }) {
+        guard let key = Self.escaped(name), let element = value.element else { return nil }
+        inner += "<key>\(key)</key>\(element)"
+      }
+      return "<dict>\(inner)</dict>"
+    }
+  }
+
+  private static func isPlain(_ text: String) -> Bool {
+    guard let first = text.unicodeScalars.first, let last = text.unicodeScalars.last,
+      !"-{[(<\"".unicodeScalars.contains(first), !text.unicodeScalars.contains("\0")
+    else { return false }
+    return [first, last].allSatisfy { scalar in
+      switch scalar.properties.generalCategory {
+      case .spaceSeparator, .lineSeparator, .paragraphSeparator, .control, .format: false
+      default: true
+      }
+    }
+  }
+
+  /// - Returns: nil for characters that XML 1.0 cannot contain or would change (a carriage return).
+  private static func escaped(_ text: String) -> String? {
+    var result = ""
+    for scalar in text.unicodeScalars {
+      switch scalar {
+      case "&": result += "&amp;"
+      case "<": result += "&lt;"
+      case ">": result += "&gt;"
+      case "\t", "\n", " "..."\u{D7FF}", "\u{E000}"..."\u{FFFD}", "\u{10000}"..."\u{10FFFF}":
+        result.unicodeScalars.append(scalar)
+      default: return nil
+      }
+    }
+    return result
   }
 }

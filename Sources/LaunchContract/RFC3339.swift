@@ -1,14 +1,14 @@
 package import Foundation
 
-/// Instants as text, as RFC 3339 has them: `2018-10-08T09:00:00Z`, `2018-10-08T10:00:00.25+01:00`.
+/// Instants in RFC 3339: `2018-10-08T09:00:00Z`, `2018-10-08T10:00:00.25+01:00`.
 package enum RFC3339 {
-  /// Reads an instant.
+  /// Parses an instant.
   ///
-  /// Any number of digits may follow the point, of which nine count (a `Date` holds about seven of them in our
-  /// century). The second may be 60, for a leap second, and is then the first of the next minute, since a `Date`
-  /// knows none. `t`, `z` and a space for the `T` are allowed by RFC 3339, 5.6.
+  /// Accepts any number of fractional digits, of which nine count (a `Date` holds about seven in this century). The second
+  /// may be 60, for a leap second, and then means the first second of the next minute, since `Date` has no leap seconds.
+  /// `t`, `z` and a space in place of `T` are allowed by RFC 3339, 5.6.
   ///
-  /// - Returns: nil for anything else: no offset, a 30 February, spaces around.
+  /// - Returns: nil for anything else, such as a missing offset, 30 February or surrounding spaces.
   package static func parse(_ text: String) -> Date? {
     var scanner = Scanner(rest: text.utf8[...])
     guard let year = scanner.number(digits: 4), scanner.take("-"),
@@ -23,14 +23,14 @@ package enum RFC3339 {
       return nil
     }
     let seconds = daysSince1970(year: year, month: month, day: day) * 86_400 + hour * 3_600 + minute * 60 + second
-    // From the reference date, since that is what a Date holds: the fraction keeps a bit or two more.
+    // Relative to the reference date, as in `Date` itself, which keeps a bit or two more of the fraction.
     let whole = Double(seconds - offset) - Date.timeIntervalBetween1970AndReferenceDate
     return Date(timeIntervalSinceReferenceDate: whole + Double(nanoseconds) / 1_000_000_000)
   }
 
-  /// Writes an instant in UTC, with milliseconds (rounded) where there are some.
+  /// Formats an instant in UTC, with milliseconds (rounded) if not zero.
   ///
-  /// What four digits cannot say is written as the first or the last instant of the years 0000 to 9999.
+  /// Instants outside of the years 0000 to 9999 are clamped to them.
   package static func format(_ date: Date) -> String {
     let limits = -62_167_219_200_000.0...253_402_300_799_999.0
     let rounded = ((date.timeIntervalSince1970) * 1_000).rounded()
@@ -39,16 +39,16 @@ package enum RFC3339 {
     return text(seconds, milliseconds == 0 ? "" : ".\(padded(milliseconds, 3))")
   }
 
-  /// Writes an instant in UTC with as many digits as it takes to read the very same back: none, three, six or nine.
+  /// Formats an instant in UTC with the digits needed to parse back the same value: none, three, six or nine.
   ///
-  /// A `Date` of our century always comes back to the bit, one of the years around 2001 to the nanosecond. What four
-  /// digits cannot say is written as by ``format(_:)``.
+  /// A `Date` of this century is restored exactly, except near 2001, where it is restored to the nanosecond. Instants outside
+  /// of the years 0000 to 9999 are formatted by ``format(_:)``.
   package static func formatExactly(_ date: Date) -> String {
     let rough = format(date)
     if parse(rough) == date { return rough }
     let interval = date.timeIntervalSinceReferenceDate
     let whole = interval.rounded(.down)
-    // The years 0000 to 9999, but for the last second.
+    // The years 0000 to 9999, except the last second.
     guard -63_145_526_400.0..<252_423_993_599.0 ~= whole else { return rough }
     for digits in [6, 9] {
       let unit = digits == 6 ? 1_000_000 : 1_000_000_000
@@ -72,9 +72,9 @@ package enum RFC3339 {
     return String(repeating: "0", count: max(0, width - digits.count)) + digits
   }
 
-  // MARK: The Gregorian calendar, in years that begin in March, so that the leap day is a year's last.
+  // MARK: The Gregorian calendar, with years starting in March, so the leap day is the last day of a year
 
-  /// How many days a month has.
+  /// The number of days in a month.
   package static func daysIn(month: Int, year: Int) -> Int {
     switch month {
     case 2: year % 4 == 0 && (year % 100 != 0 || year % 400 == 0) ? 29 : 28
@@ -83,7 +83,7 @@ package enum RFC3339 {
     }
   }
 
-  /// The number of a day, counted from 1970-01-01; the day must be one.
+  /// The number of days from 1970-01-01 to a valid date.
   package static func daysSince1970(year: Int, month: Int, day: Int) -> Int {
     let marchYear = month <= 2 ? year - 1 : year
     let (cycle, yearOfCycle) = marchYear.flooredDivision(by: 400)
@@ -92,7 +92,7 @@ package enum RFC3339 {
     return cycle * 146_097 + dayOfCycle - 719_468
   }
 
-  /// The day of that number.
+  /// The date for a number of days.
   package static func civil(daysSince1970 days: Int) -> (year: Int, month: Int, day: Int) {
     let (cycle, dayOfCycle) = (days + 719_468).flooredDivision(by: 146_097)
     let leapDays = dayOfCycle / 1_460 - dayOfCycle / 36_524 + dayOfCycle / 146_096
@@ -105,7 +105,7 @@ package enum RFC3339 {
   }
 }
 
-/// Takes an instant's text apart from the left; nil means that it is not what was asked for.
+/// Scans an instant's text from the left; methods return nil for unexpected text.
 private struct Scanner {
   var rest: Substring.UTF8View
 
@@ -122,7 +122,7 @@ private struct Scanner {
     return taken.reduce(0) { $0 * 10 + Int($1 - 0x30) }
   }
 
-  /// Nanoseconds; 0 where there is no point.
+  /// Nanoseconds; 0 without a fraction.
   mutating func fraction() -> Int? {
     guard take(".") else { return 0 }
     let digits = rest.prefix(while: isDigit)

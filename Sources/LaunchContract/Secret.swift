@@ -1,6 +1,6 @@
-/// A text that must not get into a log: printing, interpolating or dumping it shows `<secret>`.
+/// A string that must not be logged: printing, interpolating or dumping it shows `<secret>`.
 package struct Secret: Sendable, Equatable, Codable {
-  /// The text itself, to be asked for only where it is used.
+  /// The string itself, to be accessed only where it is used.
   package let revealed: String
 
   package init(_ text: String) {

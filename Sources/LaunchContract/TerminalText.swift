@@ -1,10 +1,10 @@
-/// Texts from elsewhere (cassettes, apps, upstreams) on their way to a terminal, where they must not steer it.
+// Texts from cassettes, apps and upstreams must not control the terminal.
 extension String {
-  /// The text as a part of one line, without anything that a terminal acts on.
+  /// The text on one line, without anything that controls a terminal.
   ///
-  /// Escaped as in Swift's literals, `\n`, `\r`, `\t` and `\u{1b}`: control characters (C0, DEL and C1), U+2028 and U+2029,
-  /// and what changes the direction of text (Unicode's Bidi_Control). A backslash stays a backslash, so that commands in
-  /// messages can be copied and a second pass changes nothing.
+  /// Escapes control characters (C0, DEL and C1), U+2028, U+2029 and characters that change the text direction (Unicode's
+  /// Bidi_Control) as in Swift literals: `\n`, `\r`, `\t` and `\u{1b}`. Backslashes are kept, so commands in messages can be
+  /// copied and a second pass changes nothing.
   ///
   /// ```swift
   /// "GET /\u{1B}]0;title\u{7}\n".escapedForTerminal  // GET /\u{1b}]0;title\u{7}\n
@@ -20,9 +20,9 @@ extension String {
     }
   }
 
-  /// A JSON document with the same characters as JSON's own escapes, `\u009b`; it reads as the same value.
+  /// A JSON document with such characters in JSON escapes, `\u009b`; its value does not change.
   ///
-  /// JSON escapes U+0000 to U+001F within strings anyway; those outside of strings are white space, and stay.
+  /// JSON already escapes U+0000 to U+001F in strings; outside of strings they are white space, which is kept.
   package var escapedJSONForTerminal: String {
     escaping { scalar in
       guard scalar.value >= 0x7F else { return nil }
@@ -31,7 +31,7 @@ extension String {
     }
   }
 
-  /// - Parameter escape: the escape of a scalar that steers; nil to leave it.
+  /// - Parameter escape: the escape of a control character; nil to keep it.
   /// - Returns: the text with the escapes.
   private func escaping(_ escape: (Unicode.Scalar) -> String?) -> String {
     guard unicodeScalars.contains(where: \.steersTerminals) else { return self }
@@ -48,7 +48,7 @@ extension String {
 }
 
 extension Unicode.Scalar {
-  /// All of them are in the Basic Multilingual Plane.
+  /// Whether it is escaped. All such scalars are in the Basic Multilingual Plane.
   fileprivate var steersTerminals: Bool {
     switch value {
     case 0x20..<0x7F: false

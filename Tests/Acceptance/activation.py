@@ -1,5 +1,5 @@
-"""The systemd units: systemd-analyze finds nothing wrong with them, and systemd-socket-activate starts `diorama serve` as the
-units do, at the first call, again after an orderly end and after a kill."""
+"""Tests the systemd units: checks them with systemd-analyze, and starts `diorama serve` by systemd-socket-activate as the
+units do: on the first call, after a stop, and after a kill."""
 
 import json
 import os
@@ -18,7 +18,7 @@ TOOLS = ["systemd-analyze", "systemd-socket-activate"]
 
 
 def verify(checks, folder):
-    """The units as they are in Config, but for where the command is installed."""
+    """Checks the units in Config, with the command's path replaced."""
     place = folder / "units"
     place.mkdir(mode=0o700)
     for name in ("diorama.service", "diorama.socket"):
@@ -27,17 +27,17 @@ def verify(checks, folder):
     variables = dict(support.environment(), XDG_RUNTIME_DIR=str(place), HOME=str(place))
     words = ["systemd-analyze", "verify", "--user", "--man=no", place / "diorama.socket", place / "diorama.service"]
     said = subprocess.run(words, env=variables, capture_output=True, text=True, timeout=support.PATIENCE)
-    checks.that(said.returncode == 0 and not said.stderr.strip(), "systemd-analyze finds nothing wrong with the units", said.stderr)
+    checks.that(said.returncode == 0 and not said.stderr.strip(), "systemd-analyze accepts the units", said.stderr)
 
 
 def command():
-    """What the unit runs."""
+    """The command line of the unit."""
     service = (support.ROOT / "Config/diorama.service").read_text()
     return re.search(r"^ExecStart=\S+ (.*)$", service, re.M).group(1).split()
 
 
 class Activator:
-    """Holds the daemon's sockets, and becomes the daemon when somebody calls."""
+    """Holds the daemon's sockets, and executes the daemon on the first connection."""
 
     def __init__(self, state, ports, tcp=None):
         words = ["systemd-socket-activate", "-l", str(state / "control.sock")]
@@ -82,49 +82,49 @@ def call(state, *words):
 
 
 def lives(checks, folder, tcp):
-    title = "with a TCP socket, too" if tcp else "as the units do"
+    title = "with a TCP socket" if tcp else "as in the units"
     state = folder / ("both" if tcp else "state")
     state.mkdir(mode=0o700)
     ports = daemon.own_ports(200)
     control = lambda: json.loads((state / "control.json").read_text())
     with Activator(state, ports, tcp) as activator:
         made = call(state, "env", "create", "--mode", "mock", "--json")
-        if not checks.that(made.returncode == 0, f"{title}: the first call starts the daemon, and is served", made.stderr + activator.said):
+        if not checks.that(made.returncode == 0, f"{title}: the first call starts the daemon and is answered", made.stderr + activator.said):
             return
-        world = json.loads(made.stdout)
+        environment = json.loads(made.stdout)
         status = json.loads(call(state, "serve", "--status", "--json").stdout)
-        checks.that(status["pid"] == activator.process.pid, f"{title}: it is the one that was started there", status)
+        checks.that(status["pid"] == activator.process.pid, f"{title}: the answering daemon is the started one", status)
         if tcp:
-            checks.that(control()["control"] == f"http://127.0.0.1:{tcp}", "the control port is the one that was handed over", control()["control"])
-        # As a crash: the next call starts it again, and all is there.
+            checks.that(control()["control"] == f"http://127.0.0.1:{tcp}", "the control port is the inherited one", control()["control"])
+        # Simulates a crash: the next call starts the daemon again, with its state.
         activator.process.kill()
         activator.wait()
     with Activator(state, ports, tcp) as activator:
-        shown = call(state, "env", "show", world["id"], "--json")
-        checks.that(shown.returncode == 0 and json.loads(shown.stdout)["port"] == world["port"], f"{title}: after a kill it is started again, with what it had", shown.stderr)
+        shown = call(state, "env", "show", environment["id"], "--json")
+        checks.that(shown.returncode == 0 and json.loads(shown.stdout)["port"] == environment["port"], f"{title}: after a kill, the daemon starts again with its state", shown.stderr)
         before = control()
         stopped = call(state, "serve", "--stop")
-        checks.that(stopped.returncode == 0 and activator.wait() == 0, f"{title}: it ends well", stopped.stderr + activator.said[-1000:])
-    checks.that(control() == before, f"{title}: the word of where it is stays")
-    checks.that((state / "control.sock").is_socket(), f"{title}: so does the socket, which is not its own")
+        checks.that(stopped.returncode == 0 and activator.wait() == 0, f"{title}: the daemon stops regularly", stopped.stderr + activator.said[-1000:])
+    checks.that(control() == before, f"{title}: the control file stays")
+    checks.that((state / "control.sock").is_socket(), f"{title}: the inherited socket stays")
     nobody = call(state, "port", "list")
-    checks.that(nobody.returncode == 69 and len(nobody.stderr.splitlines()) == 1, f"{title}: with nobody behind the socket that is said in one line", nobody.stderr)
+    checks.that(nobody.returncode == 69 and len(nobody.stderr.splitlines()) == 1, f"{title}: a socket without a daemon is reported in one line", nobody.stderr)
     with Activator(state, ports, tcp) as activator:
         listed = call(state, "port", "list", "--json")
-        checks.that(listed.returncode == 0 and json.loads(listed.stdout) == {"ports": []}, f"{title}: whoever finds that word starts it, and is served", listed.stderr + activator.said)
-        checks.that(control()["token"] == before["token"] and control()["pid"] == activator.process.pid, f"{title}: by the token that is known")
+        checks.that(listed.returncode == 0 and json.loads(listed.stdout) == {"ports": []}, f"{title}: a client of the control file starts the daemon and is answered", listed.stderr + activator.said)
+        checks.that(control()["token"] == before["token"] and control()["pid"] == activator.process.pid, f"{title}: the token is still valid")
         activator.process.send_signal(signal.SIGTERM)
-        checks.that(activator.wait() == 0, f"{title}: SIGTERM ends it well", activator.said[-1000:])
+        checks.that(activator.wait() == 0, f"{title}: SIGTERM stops it regularly", activator.said[-1000:])
 
 
 def main():
     checks = support.Checks("activation")
     if not sys.platform.startswith("linux"):
-        checks.that(True, "there is no systemd on this system")
-        checks.say("this is no Linux: nothing of systemd was tried")
+        checks.that(True, "systemd requires Linux")
+        checks.say("not Linux: systemd was not tested")
         checks.end()
     missing = [tool for tool in TOOLS if not shutil.which(tool)]
-    if not checks.that(not missing, f"{' and '.join(missing)} to be here: run Config/bootstrap test"):
+    if not checks.that(not missing, f"{' and '.join(missing)} installed: run Config/bootstrap test"):
         checks.end()
     with support.folder() as folder:
         verify(checks, pathlib.Path(folder))

@@ -1,41 +1,51 @@
-"""Runs every acceptance script: with few rounds, or with --soak in full. Fails when one of them fails."""
+"""Runs every acceptance script, two at a time; fails when a script fails twice. Prints what each took at the end.
 
-import collections
+    all.py [--soak] [SCRIPT…]     --soak runs them in full, in place of a few rounds; SCRIPTs: these alone
+"""
+
+import argparse
+import concurrent.futures
+import os
 import subprocess
 import sys
+import time
 
 import support
 
+# The longest come first, so that the last to finish is a short one.
 FEW = {
-    "httpbin_roundtrip": [],
-    "misses": [],
+    "outside_package": [],
+    "hostile": [],
+    "inert": [],
+    "large": ["--megabytes", "40"],
     "canary": [],
-    "fidelity": [],
-    "streams": [],
-    "traces": ["--rounds", "10"],
-    "large": ["--megabytes", "64"],
+    "daemon_soak": ["--minutes", "0.2"],
+    "api_fuzz": ["--calls", "400"],
+    "hostile_fuzz": ["--seconds", "10"],
     "importers": [],
+    "killed": ["--rounds", "6"],
+    "streams": [],
+    "httpbin_roundtrip": [],
     "matching": [],
+    "traces": ["--rounds", "10"],
+    "api_crowd": [],
+    "leases": ["--generations", "2", "--processes", "24"],
+    "daemon_examples": [],
+    "disk": [],
+    "daemon_disk": [],
+    "fidelity": [],
+    "misses": [],
     "shifting": [],
     "drift": [],
-    "killed": ["--rounds", "6"],
-    "clinic": ["--rounds", "2", "--copies", "4"],
-    "disk": [],
-    "inert": [],
-    "openfeature": [],
-    "outside_package": [],
     "daemon_killed": ["--rounds", "4"],
-    "daemon_disk": [],
     "activation": [],
     "strangers": [],
-    "hostile": [],
-    "hostile_fuzz": ["--seconds", "20"],
-    "daemon_examples": [],
-    "api_fuzz": [],
-    "api_crowd": [],
-    "daemon_soak": [],
+    "documentation": [],
+    "swift_snippets": [],
     "portpicker_client": [],
-    "leases": ["--generations", "2"],
+    "clinic": ["--rounds", "2", "--copies", "4"],
+    "openfeature": [],
+    "missing_libraries": [],
 }
 FULL = dict(
     FEW,
@@ -48,33 +58,67 @@ FULL = dict(
     api_crowd=["--soak"],
     daemon_soak=["--soak"],
     leases=["--generations", "10"],
+    outside_package=["--build-system", "native", "swiftbuild"],
     hostile_fuzz=["--seconds", "600"],
+    inert=["--optimized"],
 )
 
-if sys.argv[1:] not in ([], ["--soak"]):
-    sys.exit("usage: all.py [--soak]")
+
+def say(text):
+    sys.stdout.write(text)
+    sys.stdout.flush()
 
 
-def run(name, words):
-    """Whether a script has passed, and what it said of what did not hold: its last lines."""
-    print(f"acceptance: {' '.join([name, *words])}", flush=True)
-    script = [sys.executable, support.HERE / f"{name}.py", *words]
-    child = subprocess.Popen(script, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-    last = collections.deque(maxlen=6)
-    for line in child.stdout:
-        sys.stdout.buffer.write(line)
-        sys.stdout.buffer.flush()
-        last.append(line.decode(errors="replace").rstrip()[:600])
-    return child.wait() == 0, last
+class Run:
+    """One run of a script: whether it passed, what it printed, and how long it took."""
+
+    def __init__(self, name, words):
+        started = time.monotonic()
+        title = " ".join([name, *words])
+        say(f"acceptance: running {title}\n")
+        script = [sys.executable, support.HERE / f"{name}.py", *words]
+        process = subprocess.Popen(script, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        output = process.stdout.read()
+        process.stdout.close()
+        # wait4 gives this child's processor time, with that of all its children.
+        _, status, used = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        self.name, self.passed = name, process.returncode == 0
+        self.seconds, self.processor = time.monotonic() - started, used.ru_utime + used.ru_stime
+        text = output.decode(errors="replace")
+        self.last = [line[:600] for line in text.rstrip().splitlines()[-6:]]
+        # In one piece, since another script is running.
+        say(f"acceptance: output of {title}\n{text}")
 
 
-scripts = FULL if sys.argv[1:] else FEW
-first = {name: run(name, words) for name, words in scripts.items()}
-# What fails runs once more: what passes then is a flake, to be mended, and no reason to lose the run.
-again = {name: run(name, scripts[name]) for name, (passed, _) in first.items() if not passed}
-failed = [name for name, (passed, _) in again.items() if not passed]
-for name, (passed, _) in again.items():
-    print(f"acceptance: {'A FLAKE, TO BE MENDED (it has passed when run again)' if passed else 'failed twice'}: {name}")
-    print("\n".join(f"  {line}" for line in first[name][1]))
-print(f"acceptance: {len(scripts) - len(failed)} of {len(scripts)} scripts passed" + (f"; failed: {', '.join(failed)}" if failed else ""))
-sys.exit(1 if failed else 0)
+def main():
+    options = argparse.ArgumentParser()
+    options.add_argument("--soak", action="store_true")
+    options.add_argument("scripts", nargs="*", metavar="SCRIPT")
+    options = options.parse_args()
+    scripts = FULL if options.soak else FEW
+    if unknown := set(options.scripts) - set(scripts):
+        sys.exit(f"all.py: no such script: {', '.join(sorted(unknown))}")
+    scripts = {name: words for name, words in scripts.items() if not options.scripts or name in options.scripts}
+
+    started = time.monotonic()
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        first = list(pool.map(lambda name: Run(name, scripts[name]), scripts))
+    # A script that fails runs once more, alone. If it passes then, it is flaky: reported, but no reason to fail the run.
+    again = {run.name: Run(run.name, scripts[run.name]) for run in first if not run.passed}
+    failed = [name for name, run in again.items() if not run.passed]
+
+    print("acceptance: seconds, and seconds of processor time")
+    for run in sorted([*first, *again.values()], key=lambda run: -run.seconds):
+        print(f"  {run.seconds:6.1f} {run.processor:6.1f}  {run.name}{' (second run)' if run is again.get(run.name) else ''}")
+    for run in first:
+        if not run.passed:
+            print(f"acceptance: {'failed twice' if run.name in failed else 'FLAKY, TO BE FIXED (passed on the second run)'}: {run.name}")
+            print("\n".join(f"  {line}" for line in run.last))
+    summary = f"{len(scripts) - len(failed)} of {len(scripts)} scripts passed in {time.monotonic() - started:.0f} s"
+    print(f"acceptance: {summary}" + (f"; failed: {', '.join(failed)}" if failed else ""))
+    sys.exit(1 if failed else 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,4 +1,4 @@
-"""A crowd at the control API: idle connections, and senders who never come to an end, do not stop others' requests.
+"""Many clients at the control API: idle connections and senders that never finish don't block other clients' requests.
 
     api_crowd.py [--soak] [--idle N] [--slow N] [--calls N]
 """
@@ -16,7 +16,7 @@ import support
 
 
 def connect(port, count):
-    """Connections that say nothing."""
+    """Opens connections that send nothing."""
     made = []
     for _ in range(count):
         made.append(socket.create_connection(("127.0.0.1", port), timeout=support.PATIENCE))
@@ -24,7 +24,7 @@ def connect(port, count):
 
 
 class SlowSenders:
-    """Send one byte after the other, each of a head or of a body that has no end, as long as they are let."""
+    """Send one byte at a time, of a head or of a body without end, as long as the daemon allows."""
 
     def __init__(self, host, count):
         head = f"GET /v1/environments HTTP/1.1\r\nHost: 127.0.0.1:{host.port}\r\nX-Slow: "
@@ -68,7 +68,7 @@ def timed(call):
 
 
 def work(checks, host, calls, title):
-    """Calls as others make them, over TCP and the Unix socket; all are answered, and soon."""
+    """Makes calls over TCP and the Unix socket; all must be answered quickly."""
     taken, wrong = [], []
     for number in range(calls):
         connection = host.unix(timeout=30) if number % 2 else host.connection(timeout=30)
@@ -84,10 +84,10 @@ def work(checks, host, calls, title):
                 if answer.status != 200:
                     wrong.append(f"{method} {target}: {answer}")
     taken.sort()
-    checks.that(not wrong, f"{title}: every call is answered well", wrong[:3])
+    checks.that(not wrong, f"{title}: every call succeeds", wrong[:3])
     median, slowest = statistics.median(taken), taken[-1]
     checks.say(f"{title}: {len(taken)} calls, median {median * 1000:.1f} ms, slowest {slowest * 1000:.0f} ms")
-    checks.that(median < 0.5 and slowest < 5, f"{title}: nobody waits", (median, slowest))
+    checks.that(median < 0.5 and slowest < 5, f"{title}: calls are answered quickly", (median, slowest))
 
 
 def main():
@@ -103,7 +103,7 @@ def main():
     checks = support.Checks("api_crowd")
     limit = daemon.raise_limit()
     if limit < idle + slow + 200:
-        checks.that(False, f"this machine allows {limit} descriptors, and {idle + slow} connections are to be made")
+        checks.that(False, f"the limit of {limit} descriptors is too low for {idle + slow} connections")
         checks.end()
     with support.folder() as folder, daemon.Daemon(folder) as host:
         work(checks, host, 5, "alone")
@@ -111,21 +111,21 @@ def main():
         crowd = connect(host.port, idle)
         senders = SlowSenders(host, slow)
         try:
-            work(checks, host, calls, f"beside {idle} idle connections and {slow} slow senders")
-            # Those who owe a head are sent away in the end; idle ones may stay.
+            work(checks, host, calls, f"with {idle} idle connections and {slow} slow senders")
+            # Clients that don't complete a head are disconnected eventually; idle ones may stay.
             until = time.monotonic() + 60
             while senders.ended < slow // 2 and time.monotonic() < until:
                 time.sleep(0.2)
-            checks.that(senders.ended >= slow // 2, "senders of a head without end are sent away", senders.ended)
+            checks.that(senders.ended >= slow // 2, "senders of an endless head are disconnected", senders.ended)
             work(checks, host, 5, "after that")
         finally:
             for each in crowd:
                 each.close()
             senders.close()
         after = daemon.settled(host.figures)
-        checks.that(after["descriptors"] <= before["descriptors"], "no descriptor is lost", (before, after))
-        checks.that(after["threads"] <= before["threads"], "no thread is lost", (before, after))
-        checks.that(host.process.poll() is None, "it is still there")
+        checks.that(after["descriptors"] <= before["descriptors"], "no descriptor leaks", (before, after))
+        checks.that(after["threads"] <= before["threads"], "no thread leaks", (before, after))
+        checks.that(host.process.poll() is None, "the daemon is still running")
     checks.end()
 
 

@@ -1,4 +1,4 @@
-"""Fuzzes the control API by its own document, with schemathesis: no 5xx, no answer outside the document, no hang.
+"""Fuzzes the control API with schemathesis, based on its OpenAPI document: no 5xx, no undocumented answer, no hang.
 
     api_fuzz.py [--calls N] [--soak] [--seed N]
 """
@@ -39,7 +39,7 @@ def answered(host):
 
 
 class Sweeper:
-    """Gives back what the fuzzer has made, so that there is always room for more."""
+    """Releases resources that the fuzzer has created, so that limits are not reached."""
 
     def __init__(self, host):
         self.host, self.going = host, threading.Event()
@@ -51,11 +51,11 @@ class Sweeper:
             return self.host.call(method, target, connection=connection)
 
     def sweep(self, spared=10):
-        """Gives back all but what is so many seconds young: the fuzzer may be about to ask for that."""
+        """Releases everything older than this many seconds; the fuzzer may be about to use younger resources."""
         limit = datetime.datetime.now(datetime.timezone.utc) - datetime.timedelta(seconds=spared)
         old = lambda time: datetime.datetime.fromisoformat(time.replace("Z", "+00:00")) <= limit
         for each in self.call("GET", "/v1/environments").json["environments"]:
-            # What the fuzzer's hooks have made for it ends by itself.
+            # Resources created by the fuzzer's hooks end by themselves.
             if old(each["createdAt"]) and (each["name"] != "fuzzed" or not spared):
                 self.call("DELETE", f"/v1/environments/{each['id']}")
         for lease in self.call("GET", "/v1/ports").json["ports"]:
@@ -83,7 +83,7 @@ def main():
     with support.folder() as folder:
         (folder / "cassettes").mkdir()
         (folder / "schemathesis.toml").write_text(SETTINGS)
-        # Wherever a cassette's path leads that somebody has made up: nothing is written outside this folder.
+        # Limits made-up cassette paths to this folder.
         settings = {"cassetteRoots": [str(folder / "cassettes")]}
         with daemon.Daemon(folder, ports=1000, configuration=settings) as host:
             before = daemon.settled(host.figures)
@@ -95,7 +95,7 @@ def main():
                     rounds += 1
                     said = fuzz(host, folder, seed, most=10 if calls <= 1000 else 60)
                     seen = sum(answered(host).values())
-                    if not checks.that(said.returncode == 0, f"schemathesis finds nothing, --seed {seed}", findings(said.stdout)):
+                    if not checks.that(said.returncode == 0, f"schemathesis finds no errors, --seed {seed}", findings(said.stdout)):
                         break
             finally:
                 sweeper.close()
@@ -104,16 +104,16 @@ def main():
             broken = {status: count for status, count in counts.items() if status.startswith("5")}
             checks.that(not broken, "no answer is a 5xx", broken)
             checks.that(seen >= calls, f"{calls} calls were made", seen)
-            checks.that(host.call("GET", "/v1/health").status == 200, "the daemon is still there")
+            checks.that(host.call("GET", "/v1/health").status == 200, "the daemon is still running")
             sweeper.sweep(spared=0)
             after = daemon.settled(host.figures)
-            checks.that(after["descriptors"] <= before["descriptors"] + 2, "no descriptor is lost", (before, after, host.descriptors()))
-            checks.that(host.stop() == 0, "it ends well", host.said()[-1000:])
+            checks.that(after["descriptors"] <= before["descriptors"] + 2, "no descriptor leaks", (before, after, host.descriptors()))
+            checks.that(host.stop() == 0, "the daemon stops regularly", host.said()[-1000:])
     checks.end()
 
 
 def findings(output):
-    """What schemathesis says, without the traces of its own functions."""
+    """The output of schemathesis without its own stack traces."""
     start = output.find("= FAILURES =")
     return output[start if start >= 0 else output.find("= ERRORS ="):]
 

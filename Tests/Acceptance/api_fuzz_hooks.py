@@ -1,4 +1,4 @@
-"""What api_fuzz.py adds to schemathesis's own ideas: environments that are there, short waits, cassettes in their folder."""
+"""Hooks for api_fuzz.py: existing environments, short waits, and cassettes in its folder."""
 
 import json
 import os
@@ -25,7 +25,7 @@ environments = []
 
 
 def existing():
-    """An environment that was there a moment ago."""
+    """An environment that recently existed."""
     if len(environments) < 3:
         environments.append(provision())
     return chance.choice(environments)
@@ -37,25 +37,25 @@ def before_call(ctx, case, kwargs):
     is_valid = mode is not None and mode.is_positive
     path = case.operation.path
     body = case.body if isinstance(case.body, dict) else None
-    # Only where the generated value was to be a good one: what was broken on purpose has to stay broken.
+    # Replaces valid generated values only; invalid ones must stay invalid.
     if is_valid and "{id}" in path and chance.random() < 0.8:
         case.path_parameters["id"] = existing()
         if case.operation.method.upper() == "DELETE":
             environments.remove(case.path_parameters["id"])
     if body is not None and path.endswith(("/clock", "/{id}")):
-        # Nobody follows these environments: a wait is for nothing, and as long as it is asked for.
+        # No app follows these environments, so a wait always lasts until its timeout.
         seconds = body.get("timeoutSeconds", 30)
         if is_valid or (type(seconds) in (int, float) and 0.2 < seconds <= 86400):
             body["timeoutSeconds"] = 0.2
     if is_valid and body is not None and "ttlSeconds" in body:
-        # What has just been made is asked for: it is not to end before that.
+        # The environment must not end before the fuzzer uses it.
         body["ttlSeconds"] = max(60, body["ttlSeconds"])
     if is_valid and body is not None:
         of_this_machine(body)
 
 
 def of_this_machine(body):
-    """Makes some of what fits the document also make sense here, so that more than refusals is seen."""
+    """Makes some valid bodies meaningful on this machine, so that not all are refused."""
     if isinstance(body.get("cassette"), str) and chance.random() < 0.7:
         body["cassette"] = f"{CASSETTES}/{chance.randrange(20)}"
     if isinstance(body.get("owner"), dict) and chance.random() < 0.7:

@@ -1,6 +1,6 @@
-"""Puts a canary into every place in which a request or a response could carry a secret, records that, and looks for the
-canary in every file: while it is recorded, after a kill -9, and at the end. App and backend get the real thing all the
-while; afterwards the recording replays, with another secret too."""
+"""Puts a canary into every part of requests and responses that could carry a secret, records them, and searches all files
+for the canary: while recording, after a kill -9, and at the end. App and upstream get the real values. Afterwards the
+recording replays, also with another secret."""
 
 import base64
 import gzip
@@ -17,8 +17,8 @@ import brotlicffi as brotli
 
 import support
 
-# The app: makes the calls of a file, says of each the status and the digest of the body, then how much memory its
-# Diorama took. A call marked "live" is for recordings only.
+# The app: makes the calls in a file, and prints the status and the digest of each body, then the peak memory of its
+# diorama. Calls marked "live" are made only while recording.
 APP = """
 import base64, hashlib, http.client, json, os, sys
 host = os.environ["DIORAMA_ENDPOINT_API"].split("//")[1]
@@ -49,13 +49,13 @@ HUGE = 65 << 20
 
 
 def alignments(secret, url_safe=False):
-    """A secret in base64 after none, one and two bytes of something else."""
+    """A secret in base64 at each of the three alignments."""
     encode = base64.urlsafe_b64encode if url_safe else base64.b64encode
     return [encode(b"#" * before + secret + b"##").decode() for before in range(3)]
 
 
 def cores(secret):
-    """What of a secret's base64 depends on it alone, at each alignment and in both alphabets."""
+    """The parts of a secret's base64 that don't depend on its surroundings, for each alignment and alphabet."""
     found = set()
     for before in range(3):
         text = base64.b64encode(b"\0" * before + secret).decode()
@@ -69,7 +69,7 @@ def escaped(secret, letters="{:04x}"):
 
 
 def traces(secret):
-    """How a secret would show itself in a file."""
+    """All forms in which a secret could appear in a file."""
     text, every = secret.encode(), "".join(f"%{byte:02X}" for byte in secret.encode())
     forms = {secret, urllib.parse.quote(secret, safe=""), urllib.parse.quote_plus(secret), every, every.lower()}
     forms |= {json.dumps(secret)[1:-1], escaped(secret), escaped(secret, "{:04X}"), secret.replace("/", "\\/")}
@@ -79,7 +79,7 @@ def traces(secret):
 
 
 def values(node):
-    """All texts in a JSON document, and what they are in base64."""
+    """All strings of a JSON document, and their base64-decoded values."""
     if isinstance(node, dict):
         for name, value in node.items():
             yield name.encode()
@@ -96,26 +96,26 @@ def values(node):
 
 
 def found(folder, forms):
-    """The files in which a canary stands, with its form."""
+    """The files that contain a canary, with its form."""
     seen = []
     for path in sorted(folder.rglob("*")):
         try:
             data = path.read_bytes() if path.is_file() else b""
         except OSError:
-            continue  # renamed meanwhile
+            continue  # renamed in the meantime
         pieces = [data, path.name.encode()]
         if path.suffix in (".har", ".json", ".partial", ".ndjson"):
             for line in [data] if path.suffix in (".har", ".json") else data.splitlines():
                 try:
                     pieces += values(json.loads(line))
                 except ValueError:
-                    pass  # a line that is being written
+                    pass  # an incomplete line
         seen += [(path.name, form) for form in forms if any(form in piece for piece in pieces)]
     return seen
 
 
 def message(method, target, headers=(), body=b"", answer=None, times=1, live=False):
-    """A call: what the app asks, and what the backend answers (headers, content)."""
+    """A call: the app's request, and the upstream's response (headers, content)."""
     return {
         "method": method, "target": target, "body": base64.b64encode(body).decode(), "times": times, "live": live,
         "headers": [[name, base64.b64encode(value.encode()).decode()] for name, value in headers],
@@ -129,7 +129,7 @@ def multipart(fields):
 
 
 def spread(secret, size, step=5000):
-    """Bytes of that size, with the secret over each border of the backend's chunks, each time cut elsewhere."""
+    """Bytes of the given size with the secret across each chunk boundary, split at a different place each time."""
     body, number = bytearray(b"-" * size), 0
     for border in range(step, size - 2 * len(secret), step):
         cut = number % len(secret)
@@ -139,7 +139,7 @@ def spread(secret, size, step=5000):
 
 
 def everywhere(plain, fancy):
-    """Calls that carry a known secret in every place; `fancy` has what has to be escaped."""
+    """Calls that carry a known secret in every place. `fancy` contains characters that need escaping."""
     quoted, data, text = urllib.parse.quote(fancy, safe=""), fancy.encode(), ("Content-Type", "text/plain; charset=utf-8")
     calls = [message("GET", f"/headers/{n}", [(name, form.format(plain, plain))]) for n, (name, form) in enumerate(DEFAULT_HEADERS)]
     calls += [
@@ -179,7 +179,7 @@ def everywhere(plain, fancy):
 
 
 def own_rules(secret):
-    """One rule of each kind, with calls that carry the secret where it holds."""
+    """One rule of each kind, with calls that carry the secret where the rule applies."""
     form, js, text = [("Content-Type", "application/x-www-form-urlencoded")], [("Content-Type", "application/json")], [("Content-Type", "text/plain")]
     return {
         "headers": ({"headers": ["X-Session"]}, [message("GET", "/h", [("X-Session", secret)], b"", ([("x-session", secret), *text], b"ok"))]),
@@ -202,7 +202,7 @@ def own_rules(secret):
 
 
 class Backend:
-    """Answers as each call says, and keeps what it got."""
+    """Gives each call's response, and stores the requests."""
 
     def __init__(self, calls):
         self.calls = {call["target"]: call for call in calls}
@@ -220,7 +220,7 @@ def write(calls, path, live):
 
 
 def record(checks, title, folder, calls, forms, options):
-    """Records the calls while every file is watched; returns the run's output."""
+    """Records the calls while watching every file. Returns the output."""
     backend, stop, caught = Backend(calls), threading.Event(), []
     kept = folder / "kept"
     kept.mkdir()
@@ -237,21 +237,21 @@ def record(checks, title, folder, calls, forms, options):
                           [*options, "--journal", kept / "journal.ndjson"])
         stop.set()
         watcher.join()
-    if not checks.that(run.status == 0 and run.report and run.report["ok"], f"{title}: it is recorded", run):
+    if not checks.that(run.status == 0 and run.report and run.report["ok"], f"{title}: the recording succeeds", run):
         return run
     lines = [json.loads(line) for line in run.output.splitlines()]
     for call, (status, digest, headers) in zip(calls, lines):
         sent = base64.b64decode(call["body"]) * call["times"]
         expected = hashlib.sha256(call["answer"][1]).hexdigest()
-        # What is coded and streamed is coded anew on its way, since addresses in it may have to be changed.
+        # Encoded streams are re-encoded, since URLs in them may be rewritten.
         is_anew = {"Content-Encoding", "Transfer-Encoding"} <= {name for name, _ in call["answer"][0]}
-        checks.that(status == 200 and (is_anew or digest == expected), f"{title}: the app gets the real thing at {call['target'][:40]}", (status, headers))
-        checks.that(backend.got[call["target"]][0] == hashlib.sha256(sent).hexdigest(), f"{title}: so does the backend")
+        checks.that(status == 200 and (is_anew or digest == expected), f"{title}: the app gets the real value at {call['target'][:40]}", (status, headers))
+        checks.that(backend.got[call["target"]][0] == hashlib.sha256(sent).hexdigest(), f"{title}: the upstream gets the real value")
     (kept / "report.json").write_text(json.dumps(run.report))
     (kept / "words.ndjson").write_text(run.words)
-    checks.that(not caught, f"{title}: nothing stood in a file while it was recorded", sorted(set(caught))[:10])
+    checks.that(not caught, f"{title}: no file contains the canary while recording", sorted(set(caught))[:10])
     seen = found(kept, forms)
-    checks.that(not seen, f"{title}: nothing stands in a file afterwards", seen[:10])
+    checks.that(not seen, f"{title}: no file contains the canary afterwards", seen[:10])
     for entry in support.har(kept / "c"):
         if "json" in entry["response"]["content"]["mimeType"]:
             body = support.content(kept / "c", entry)
@@ -266,13 +266,13 @@ def replay(checks, title, folder, calls, forms, options):
     write(calls, folder / "calls", False)
     run = support.Run("replay", folder / "kept" / "c", [sys.executable, "-c", APP, folder / "calls"], {}, options)
     count = sum(not call["live"] for call in calls)
-    checks.that(run.status == 0 and run.report and run.report["requests"]["replayed"] == count, f"{title}: it replays", run)
+    checks.that(run.status == 0 and run.report and run.report["requests"]["replayed"] == count, f"{title}: the recording replays", run)
     told = (run.words + json.dumps(run.report)).encode()
-    checks.that(not any(form in told for form in forms), f"{title}: nor in the report of the replay", run.words)
+    checks.that(not any(form in told for form in forms), f"{title}: the report of the replay doesn't contain the canary", run.words)
 
 
 def killed(checks, folder, plain, forms, options):
-    """A recording that is killed in the middle of a large body."""
+    """Kills a recording in the middle of a large body."""
     (folder / "kept").mkdir()
     calls = [message("GET", "/a", [("Authorization", f"Bearer {plain}")]), message("GET", "/endless", [("X-Any", plain)])]
     write(calls, folder / "calls", True)
@@ -287,7 +287,7 @@ def killed(checks, folder, plain, forms, options):
         try:
             for number in range(10_000):
                 handler.wfile.write(spread(plain.encode(), 50_000))
-                # More than sockets hold.
+                # More than socket buffers hold.
                 if number == 600:
                     flowing.set()
         except OSError:
@@ -301,12 +301,12 @@ def killed(checks, folder, plain, forms, options):
         process.send_signal(signal.SIGKILL)
         process.wait()
     names = [path.name for path in (folder / "kept").rglob("*") if path.is_file()]
-    checks.that(flows and any(name.startswith(".incoming") for name in names), "killed: in the middle of a large body", names)
+    checks.that(flows and any(name.startswith(".incoming") for name in names), "killed: a large body is in transit", names)
     seen = found(folder / "kept", forms)
-    checks.that(not seen, "killed: nothing stands in what is left", seen[:10])
+    checks.that(not seen, "killed: no file contains the canary", seen[:10])
     recovered = support.diorama("cassette", "check", "--recover", folder / "kept" / "c")
-    checks.that(recovered.returncode == 0, "killed: what is left is recovered", recovered.stderr)
-    checks.that(not found(folder / "kept", forms), "killed: nor in what is recovered")
+    checks.that(recovered.returncode == 0, "killed: the recording is recovered", recovered.stderr)
+    checks.that(not found(folder / "kept", forms), "killed: the recovered recording doesn't contain the canary")
 
 
 def main():
@@ -314,7 +314,7 @@ def main():
     token = secrets.token_hex(6)
     plain, fancy = f"canary-{token}-0", f'Kanarie/+"ü {token}&%<x>'
     forms = traces(plain) | traces(fancy) | {token.encode()}
-    # As long as the canary, so that it stands in the same places.
+    # Has the canary's length, so that it occurs at the same places.
     another = f"sesame-{secrets.token_hex(6)}-0"
     with support.folder() as folder:
         (folder / "plain").write_text(plain)
@@ -325,7 +325,7 @@ def main():
         (folder / "known").mkdir()
         run = record(checks, "a known secret", folder / "known", everywhere(plain, fancy), forms, options)
         memory = json.loads(run.output.splitlines()[-1]) if run.output else []
-        checks.say(f"65 MiB up, 65 MiB down: {int(memory[0]) >> 10 if memory else '?'} MiB of memory at the most")
+        checks.say(f"65 MiB up, 65 MiB down: {int(memory[0]) >> 10 if memory else '?'} MiB peak memory")
         checks.that(memory and int(memory[0]) < 200 << 10, "memory stays flat", memory)
         replay(checks, "a known secret", folder / "known", everywhere(plain, fancy), forms, options)
         other = ["--credential", f"bank/plain=file:{folder}/another", "--credential", f"bank/fancy=file:{folder}/fancy"]
@@ -347,7 +347,7 @@ def main():
         wrong = folder / "wrong.json"
         wrong.write_text('{"header": ["X-Session"]}')
         refused = support.diorama("run", "--redact", wrong, "--mode", "mock", "--", "true")
-        checks.that(refused.returncode == 64 and "$.header" in refused.stderr and len(refused.stderr.splitlines()) == 1, "a rule that is none is refused in one line", refused)
+        checks.that(refused.returncode == 64 and "$.header" in refused.stderr and len(refused.stderr.splitlines()) == 1, "an invalid rule is refused in one line", refused)
     checks.end()
 
 

@@ -1,5 +1,5 @@
-"""The clinic app, recorded at a date a year ago, replays today with its backend gone, in parallel copies, again and
-again. Without the frozen clock, or without its strings, it fails and says why.
+"""The clinic app, recorded at a date a year ago, replays today without its upstream, in parallel, many times. Without the
+frozen clock, or without its strings, it fails and explains why.
 
     clinic.py [--rounds N] [--copies M]
 """
@@ -14,7 +14,7 @@ import support
 
 
 def booked(run):
-    """The e-mail address and the times of a run's output."""
+    """The e-mail address and the times in a run's output."""
     return re.findall(r"[\w.+-]+@[\w.-]+|\d{4}-\d\d-\d\dT[\d:.]+Z?", run.output)
 
 
@@ -35,7 +35,7 @@ def main():
         if not checks.that(recording.status == 0, "the app runs while it is recorded", recording):
             checks.end()
         first = booked(recording)
-        checks.that(len(first) >= 2 and any("@" in word for word in first), "it says what it booked, and for whom", recording)
+        checks.that(len(first) >= 2 and any("@" in word for word in first), "the app prints its booking and e-mail address", recording)
         checks.say(f"recorded at {start}: {recording.report['requests']['recorded']} requests; {' '.join(first[:2])}")
 
         calls = recording.report["requests"]["recorded"]
@@ -50,19 +50,19 @@ def main():
                     slowest = max(slowest, run.seconds)
                     fine = run.status == 0 and run.report["ok"] and booked(run) == first
                     complete = fine and run.report["requests"]["replayed"] == calls and not run.report["unused"] and not run.report["strings"]["unused"]
-                    checks.that(complete, f"round {number}: the app does today what it did a year ago", f"{run} {run.report}")
-        checks.that(watch.count == 0, "nobody knocks where the backend was", watch.count)
-        checks.say(f"{options.rounds} rounds of {options.copies} copies at once; the slowest copy took {slowest:.1f} s")
+                    checks.that(complete, f"round {number}: the app behaves as recorded a year ago", f"{run} {run.report}")
+        checks.that(watch.count == 0, "no connection to the upstream is attempted", watch.count)
+        checks.say(f"{options.rounds} rounds of {options.copies} concurrent copies; the slowest took {slowest:.1f} s")
 
         awake = support.Run("replay", cassette, app, options=["--clock", "system"])
-        checks.that(awake.status != 0, "without the frozen clock it fails", awake)
-        checks.that(re.search(r"\bpast\b", awake.output + awake.words), "the message says that a slot is in the past", awake)
+        checks.that(awake.status != 0, "without the frozen clock, the app fails", awake)
+        checks.that(re.search(r"\bpast\b", awake.output + awake.words), "the message says that the slot is in the past", awake)
 
         pathlib.Path(f"{cassette}.strings.json").unlink()
         forgetful = support.Run("replay", cassette, app)
-        checks.that(forgetful.status != 0, "without the string store it fails", forgetful)
+        checks.that(forgetful.status != 0, "without the string store, the app fails", forgetful)
         named = re.search(r"\bstring", forgetful.output + forgetful.words) and "email" in forgetful.output + forgetful.words
-        checks.that(named, "the message names the string that is missing", forgetful)
+        checks.that(named, "the message names the missing string", forgetful)
     checks.end()
 
 

@@ -1,4 +1,4 @@
-"""A `diorama serve` of an acceptance script's own: its state folder, its ports, its end."""
+"""Runs `diorama serve` for an acceptance script, with its own state folder and ports."""
 
 import contextlib
 import http.client
@@ -16,7 +16,7 @@ import support
 
 
 class Answer:
-    """What came back: status, headers, body, and the body as JSON where it is some."""
+    """A response: status, headers, body, and the decoded body if it is JSON."""
 
     def __init__(self, response):
         self.status, self.headers, self.body = response.status, response.headers, response.read()
@@ -39,19 +39,19 @@ class UnixConnection(http.client.HTTPConnection):
 
 
 def raise_limit():
-    """As many descriptors as we may have; a child inherits it."""
+    """Raises the descriptor limit to the maximum; children inherit it."""
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     return hard
 
 
 def own_ports(count, low=15_000, high=20_000):
-    """The first and the last of so many ports that no other script of these takes, be it of another run on this machine,
-    until this one ends. Single ports may be other programs'. The unit tests have theirs below (OwnPorts.swift)."""
-    # Side by side, so that two of the largest find room; at random, since former users' connections stay for a minute.
+    """The first and last of `count` ports that no other run of these scripts uses until this process ends. Other programs
+    may use single ports. The unit tests use lower ports (OwnPorts.swift)."""
+    # Aligned, so that two of the largest ranges fit; at random, since old connections linger for a minute.
     starts = list(range(low, high - count + 1, -(-count // 100) * 100))
     for start in random.SystemRandom().sample(starts, len(starts)):
-        # A hundred ports stand or fall with a name: one process can bind it, and the system frees it with that.
+        # An abstract socket name stands for each hundred ports: one process can bind it, and the kernel releases it.
         names = [(socket.socket(socket.AF_UNIX), f"\0diorama-test-ports-{port}") for port in range(start, start + count, 100)]
         try:
             for name, address in names:
@@ -62,14 +62,14 @@ def own_ports(count, low=15_000, high=20_000):
         else:
             own_ports.names += names
             return start, start + count - 1
-    raise SystemExit(f"no {count} ports of {low}-{high - 1} are left by other runs of these scripts; end some")
+    raise SystemExit(f"other runs of these scripts use all ports of {low}-{high - 1}; stop some")
 
 
 own_ports.names = []
 
 
 class Daemon:
-    """Runs `diorama serve` in a folder; as a context manager it is ended at the end, well or not."""
+    """Runs `diorama serve` in a folder. As a context manager, it stops the daemon at the end."""
 
     def __init__(self, folder, ports=500, configuration=None, options=(), variables=None, portserver=""):
         self.folder = pathlib.Path(folder)
@@ -103,7 +103,7 @@ class Daemon:
         return self.log.read_text(errors="replace")
 
     def stop(self):
-        """Ends it with SIGTERM; returns its exit status."""
+        """Stops the daemon with SIGTERM; returns its exit status."""
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGTERM)
             try:
@@ -114,7 +114,7 @@ class Daemon:
         return self.process.returncode
 
     def kill(self):
-        """Ends it with SIGKILL; `start` starts it again."""
+        """Kills the daemon with SIGKILL; `start` starts it again."""
         self.process.kill()
         self.process.wait()
         self.process.stdout.close()
@@ -125,7 +125,7 @@ class Daemon:
     def __exit__(self, *_):
         self.stop()
 
-    # What it answers
+    # Calls
 
     def connection(self, timeout=support.PATIENCE):
         return http.client.HTTPConnection("127.0.0.1", self.port, timeout=timeout)
@@ -134,7 +134,7 @@ class Daemon:
         return UnixConnection(self.ready["socket"], timeout)
 
     def call(self, method, target, body=None, headers=None, connection=None, token=True):
-        """One call; over a connection of its own where none is given."""
+        """Makes one call; by default, on a new connection."""
         own = connection is None
         connection = connection or self.connection()
         fields = dict(headers or {})
@@ -152,13 +152,13 @@ class Daemon:
                 connection.close()
 
     def provision(self, connection=None, **members):
-        """An environment; without a mode it is one of stubs only."""
+        """Provisions an environment, by default in mode mock."""
         return self.call("POST", "/v1/environments", dict({"mode": "mock"}, **members), connection=connection)
 
     def end(self, id, connection=None):
         return self.call("DELETE", f"/v1/environments/{id}", connection=connection)
 
-    # What it costs
+    # Resources
 
     def figures(self):
         """Anonymous memory in bytes, open descriptors, threads."""
@@ -171,7 +171,7 @@ class Daemon:
         }
 
     def descriptors(self):
-        """What its descriptors are, to be shown where there are too many: files by their paths, sockets by their states."""
+        """The open descriptors, for messages: paths of files and states of sockets."""
         states = {}
         for table in ("tcp", "unix"):
             for line in pathlib.Path(f"/proc/{self.process.pid}/net/{table}").read_text().splitlines()[1:]:
@@ -186,7 +186,7 @@ class Daemon:
 
 
 def settled(read, patience=20):
-    """What `read` returns once it has been the same for a while."""
+    """Returns the value of `read` once it has stopped changing."""
     seen, since, until = read(), time.monotonic(), time.monotonic() + patience
     while time.monotonic() < until and time.monotonic() - since < 1:
         time.sleep(0.1)

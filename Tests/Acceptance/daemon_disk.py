@@ -1,5 +1,5 @@
-"""A full disk below the daemon's state folder: whoever changes something is told so and what to do, nothing that was
-acknowledged is lost, and all goes on as soon as there is room."""
+"""A full disk under the daemon's state folder: changes are refused with an explanation, acknowledged changes are kept, and
+everything works again once there is space."""
 
 import base64
 import contextlib
@@ -18,7 +18,7 @@ FORMS = [SECRET.encode(), base64.b64encode(SECRET.encode())]
 
 
 class SmallDisk:
-    """A file system of 1 MiB, where we may mount one."""
+    """A 1 MiB file system, if mounting is allowed."""
 
     name = "a full disk"
 
@@ -36,27 +36,27 @@ class SmallDisk:
 
 
 class SmallFiles:
-    """A daemon that may make no file any longer: writes fail with EFBIG as they fail with ENOSPC."""
+    """A daemon with a limit on file sizes: writes fail with EFBIG instead of ENOSPC."""
 
     name = "a limit on file sizes"
 
     def __init__(self, place):
         self.place = place
-        # A child inherits that the signal is ignored.
+        # A child inherits the ignored signal.
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 
     def fill(self, pid):
         resource.prlimit(pid, resource.RLIMIT_FSIZE, (1, resource.RLIM_INFINITY))
 
     def make_room(self, pid):
-        # One that was killed has taken its limit along.
+        # The limit of a killed daemon is gone with it.
         if pid:
             resource.prlimit(pid, resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
 
 
 @contextlib.contextmanager
 def disks(folder):
-    """Each way in which the state folder's disk can be full here."""
+    """All available ways to make the disk full."""
     place = folder / "small"
     place.mkdir()
     words = ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(place)]
@@ -73,25 +73,25 @@ def refused(checks, disk, what, answer):
     checks.that(answer.status == 507, f"{disk.name}: {what} is answered 507", answer)
     checks.that(
         answer.headers.get_content_type() == "application/problem+json" and str(disk.place) in (answer.json or {}).get("detail", ""),
-        f"{disk.name}: {what}: the problem names the folder", answer,
+        f"{disk.name}: {what}: the problem document names the folder", answer,
     )
 
 
 class Trial:
-    """What a client was told, and what is then there."""
+    """Compares the acknowledged state with the stored state."""
 
     def __init__(self, checks, disk, host):
         self.checks, self.disk, self.host = checks, disk, host
         self.clock = {"kind": "frozen", "start": "2026-01-02T03:04:05Z"}
         secret = [{"service": "s", "account": "a", "text": SECRET}]
         made = host.provision(clock=self.clock, toggles={"a": 1}, credentials=secret)
-        checks.that(made.status == 201, f"{disk.name}: there is an environment", made)
+        checks.that(made.status == 201, f"{disk.name}: an environment is provisioned", made)
         self.id, self.path = made.json["id"], f"/v1/environments/{made.json['id']}"
         self.known, self.port = {"a": 1}, made.json["port"]
         self.leased = {host.call("POST", "/v1/ports", {}).json["ports"][0]["port"]}
 
     def refused(self, what, answer):
-        """On a disk that is full a little may still have a place, which is then a promise."""
+        """Small changes may still fit on a full disk; then they are acknowledged."""
         if isinstance(self.disk, SmallDisk) and answer.status in (200, 201, 204):
             return False
         refused(self.checks, self.disk, what, answer)
@@ -117,14 +117,14 @@ class Trial:
             self.lease()
             self.release()
         large = self.host.call("PATCH", self.path, {"values": {"large": "x" * 400_000}})
-        refused(self.checks, self.disk, "a change for which there is no room", large)
+        refused(self.checks, self.disk, "a change that doesn't fit", large)
 
     def holds(self, when):
         shown = self.host.call("GET", self.path).json
         toggles = shown["contract"]["document"]["toggles"]
         held = {lease["port"] for lease in self.host.call("GET", "/v1/ports").json["ports"]}
-        self.checks.that(toggles == self.known, f"{self.disk.name}: {when} there is what was acknowledged, and nothing else", (toggles, self.known))
-        self.checks.that(held == self.leased | {self.port}, f"{self.disk.name}: {when} the ports are leased that were acknowledged", (held, self.leased))
+        self.checks.that(toggles == self.known, f"{self.disk.name}: {when} the toggles are exactly the acknowledged ones", (toggles, self.known))
+        self.checks.that(held == self.leased | {self.port}, f"{self.disk.name}: {when} the leased ports are exactly the acknowledged ones", (held, self.leased))
 
 
 def trial(checks, disk):
@@ -132,7 +132,7 @@ def trial(checks, disk):
         kept = lambda: [file.name for file in host.state.iterdir() if file.is_file() and any(form in file.read_bytes() for form in FORMS)]
         trial = Trial(checks, disk, host)
         answer = host.call("PATCH", trial.path, {"toggles": {"before": 1}})
-        checks.that(answer.status == 200, f"{disk.name}: before it is full a change is acknowledged", answer)
+        checks.that(answer.status == 200, f"{disk.name}: a change is acknowledged while there is space", answer)
         trial.known["before"] = 1
         disk.fill(host.process.pid)
         trial.work()
@@ -142,22 +142,22 @@ def trial(checks, disk):
         host.start()
         trial.holds("after a kill")
         disk.fill(host.process.pid)
-        checks.that(kept(), f"{disk.name}: a secret is stored as long as its environment is there")
-        checks.that(host.end(trial.id).status == 200, f"{disk.name}: an environment ends all the same")
+        checks.that(kept(), f"{disk.name}: the store contains the secret of a running environment")
+        checks.that(host.end(trial.id).status == 200, f"{disk.name}: an environment can be ended")
         disk.make_room(host.process.pid)
         moved = host.provision(clock=trial.clock)
         answer = host.call("POST", f"/v1/environments/{moved.json['id']}/clock", {"advance": 90})
-        checks.that(answer.status == 200 and answer.json["now"] == "2026-01-02T03:05:35Z", f"{disk.name}: with room all goes on", answer)
-        # The heartbeat takes out what it could not before.
+        checks.that(answer.status == 200 and answer.json["now"] == "2026-01-02T03:05:35Z", f"{disk.name}: with space, changes are acknowledged again", answer)
+        # The heartbeat retries the removal.
         until = time.monotonic() + 30
         while kept() and time.monotonic() < until:
             time.sleep(0.1)
-        checks.that(not kept(), f"{disk.name}: no secret is stored of what has ended", kept())
+        checks.that(not kept(), f"{disk.name}: the store contains no secret of an ended environment", kept())
         host.kill()
         host.start()
         listed = [each["id"] for each in host.call("GET", "/v1/environments").json["environments"]]
-        checks.that(listed == [moved.json["id"]], f"{disk.name}: what has ended does not come back", (trial.id, moved.json["id"], listed))
-        checks.that(host.stop() == 0, f"{disk.name}: it ends well", host.said()[-1000:])
+        checks.that(listed == [moved.json["id"]], f"{disk.name}: an ended environment is not restored", (trial.id, moved.json["id"], listed))
+        checks.that(host.stop() == 0, f"{disk.name}: the daemon stops regularly", host.said()[-1000:])
 
 
 def main():
@@ -166,7 +166,7 @@ def main():
         for disk in all_disks:
             trial(checks, disk)
         if not any(isinstance(disk, SmallDisk) for disk in all_disks):
-            checks.say("no file system can be mounted here: a full disk was tried by a limit on file sizes only")
+            checks.say("cannot mount a file system: tested only with a limit on file sizes")
     checks.end()
 
 

@@ -1,5 +1,5 @@
-"""The README's examples for the daemon, pytest's and the shell's: taken from it as they stand, recorded, and replayed
-with the backend gone."""
+"""Runs the documentation's examples for the daemon, for pytest (README) and the shell (article), unchanged: records them,
+and replays them without the backend."""
 
 import pathlib
 import re
@@ -8,16 +8,18 @@ import sys
 
 import support
 
-README = (support.ROOT / "README.md").read_text(encoding="utf-8")
-BACKEND = "http://127.0.0.1:40889"  # what the README calls its backend
-LINES = 10  # what the README promises
+README = support.ROOT / "README.md"
+ARTICLE = support.ROOT / "Sources/DioramaTesting/DioramaTesting.docc/DaemonAndPorts.md"
+BACKEND = "http://127.0.0.1:8080"  # what the documents call their backend
+LINES = 10  # the most lines that an example may have
 
 
-def example(language, holding):
-    """The README's one block of a language that holds a text."""
-    blocks = [block for block in re.findall(rf"```{language}\n(.*?)```", README, re.DOTALL) if holding in block]
+def example(document, language, holding):
+    """A document's one block of a language that holds a text."""
+    found = re.findall(rf"```{language}\n(.*?)```", document.read_text(encoding="utf-8"), re.DOTALL)
+    blocks = [block for block in found if holding in block]
     if len(blocks) != 1:
-        sys.exit(f"the README has {len(blocks)} blocks of {language} with {holding}, not one")
+        sys.exit(f"{document.name} has {len(blocks)} blocks of {language} with {holding}, not one")
     return blocks[0]
 
 
@@ -46,7 +48,9 @@ pytest = str(support.ROOT / ".build/pytest/bin/python")
 checks = support.Checks("daemon examples")
 with support.folder() as folder:
     home = folder / "state"
-    blocks = {"test_api.py": example("python", "pytest.fixture"), "check.sh": example("sh", "env create --shell")}
+    blocks = {
+        "test_api.py": example(README, "python", "pytest.fixture"), "check.sh": example(ARTICLE, "sh", "env create --shell"),
+    }
     commands = {"test_api.py": [pytest, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_api.py"], "check.sh": ["sh", "-e", "check.sh"]}
     with support.Upstream(answer) as upstream:
         for name, block in blocks.items():

@@ -1,7 +1,7 @@
-"""Kills `diorama serve` with SIGKILL at random moments under load, and starts it again. Every environment, lease and
-change that was acknowledged is there, on the same ports; the apps' next requests succeed; an app that follows its
-environment goes on; no cassette is damaged, and what was recorded before the kill is in the cassette at the end.
-Where something that was acknowledged is gone from the state folder, the daemon refuses to start and removes nothing.
+"""Kills `diorama serve` with SIGKILL at random moments under load, and starts it again. All acknowledged environments,
+leases and changes are kept on the same ports; the apps' next requests succeed; an app that follows its environment
+continues; no cassette is damaged; and the final cassette contains what was recorded before the kill. If acknowledged
+data is missing from the state folder, the daemon refuses to start and removes nothing.
 
     daemon_killed.py [--rounds N] [--seed N]
 """
@@ -24,13 +24,13 @@ WORKERS = 6
 
 
 def answer(handler, _):
-    """A body that follows from the path alone."""
+    """A body derived from the path."""
     source = random.Random(handler.path)
     return 200, [("Content-Type", "application/json")], b'{"value": "%s"}' % source.randbytes(source.randrange(10, 2000)).hex().encode()
 
 
 class Caller:
-    """One client's connection to the control API. What breaks off was not acknowledged: OSError or HTTPException."""
+    """A client's connection to the control API. A call that fails was not acknowledged: OSError or HTTPException."""
 
     def __init__(self, host):
         self.token = host.token
@@ -45,7 +45,7 @@ class Caller:
 
 
 def fetch(url, path):
-    """One request of an app, on a connection of its own."""
+    """Sends an app's request on a new connection."""
     connection = http.client.HTTPConnection(url.split("//")[1], timeout=60)
     try:
         connection.request("GET", path)
@@ -55,9 +55,9 @@ def fetch(url, path):
         connection.close()
 
 
-class World:
-    """What was acknowledged so far. An item that somebody is changing is taken out first, and put back when that was
-    acknowledged: what a kill leaves half done is in neither place."""
+class Acknowledged:
+    """The acknowledged state. An item is removed while it is changed, and added again once the change is acknowledged, so
+    a kill leaves no item in an unknown state."""
 
     def __init__(self):
         self.lock = threading.Lock()
@@ -79,7 +79,7 @@ class World:
 
 
 class Following:
-    """An app that sleeps by its environment's clock, and outlives every kill."""
+    """An app that sleeps by its environment's clock, and survives all kills."""
 
     def __init__(self, host, folder):
         clock = {"kind": "manual", "start": "2018-10-08T09:00:00Z"}
@@ -92,25 +92,25 @@ class Following:
         )
 
     def move(self, host, checks, title):
-        """Wakes it; that takes both sides of the link."""
+        """Wakes the app, which requires both directions of the connection."""
         move = {"advance": 60, "sleepers": 1, "timeoutSeconds": 60}
         status, answer = Caller(host).call("POST", f"/v1/environments/{self.environment['id']}/clock", move)
-        checks.that(status == 200 and answer["woken"] == 1, f"{title}: an app that was there before follows on", (status, answer))
+        checks.that(status == 200 and answer["woken"] == 1, f"{title}: an app from before the kill still follows", (status, answer))
 
     def end(self, host, checks):
-        checks.that(self.process.poll() is None, "the app that follows is there still", self.process.poll())
-        checks.that(not self.words.read_bytes(), "it said nothing of the kills", self.words.read_text())
+        checks.that(self.process.poll() is None, "the following app is still running", self.process.poll())
+        checks.that(not self.words.read_bytes(), "the app printed nothing about the kills", self.words.read_text())
         self.process.kill()
         self.process.wait()
         status, report = Caller(host).call("DELETE", f"/v1/environments/{self.environment['id']}")
-        checks.that(status == 200 and report["ok"], "its environment ends well", (status, report))
+        checks.that(status == 200 and report["ok"], "its environment ends successfully", (status, report))
 
 
 class Load:
-    """Clients that do everything at once until the daemon is gone."""
+    """Clients that make all kinds of calls until the daemon is gone."""
 
-    def __init__(self, host, world, folder, cassette, upstream, seed, checks):
-        self.host, self.world, self.folder, self.cassette, self.upstream, self.checks = host, world, folder, cassette, upstream, checks
+    def __init__(self, host, known, folder, cassette, upstream, seed, checks):
+        self.host, self.known, self.folder, self.cassette, self.upstream, self.checks = host, known, folder, cassette, upstream, checks
         self.isKilled = threading.Event()
         self.threads = [threading.Thread(target=self.work, args=(random.Random(f"{seed}/{number}"),)) for number in range(WORKERS)]
         for thread in self.threads:
@@ -123,30 +123,30 @@ class Load:
                 self.step(caller, chance)
             except (OSError, http.client.HTTPException) as error:
                 if not self.isKilled.wait(5):
-                    self.checks.that(False, "the daemon answers as long as it is not killed", repr(error))
+                    self.checks.that(False, "the daemon answers until it is killed", repr(error))
                 return
-            self.world.calls += 1
+            self.known.calls += 1
 
     def step(self, caller, chance):
         what = chance.random()
-        if what < 0.25 and len(self.world.environments) < 60:
+        if what < 0.25 and len(self.known.environments) < 60:
             self.provision(caller, chance)
         elif what < 0.35:
             self.lease(caller, chance)
-        elif (environment := self.world.take(chance)) is None:
+        elif (environment := self.known.take(chance)) is None:
             return
         elif what < 0.45:
             status, report = caller.call("DELETE", f"/v1/environments/{environment['id']}")
             self.checks.that(status == 200, "an environment is ended", (status, report))
-            with self.world.lock:
-                self.world.ended.add(environment["id"])
-                self.world.unsure.discard(environment["id"])
+            with self.known.lock:
+                self.known.ended.add(environment["id"])
+                self.known.unsure.discard(environment["id"])
             self.sealed(environment)
         elif what < 0.6:
             environment["toggles"]["count"] = environment["toggles"].get("count", 0) + 1
             status, body = caller.call("PATCH", f"/v1/environments/{environment['id']}", {"toggles": {"count": environment["toggles"]["count"]}})
             self.checks.that(status == 200, "a toggle is changed", (status, body))
-            self.world.put(environment)
+            self.known.put(environment)
         else:
             path = f"/item/{chance.randrange(20)}"
             if environment["mode"] == "record":
@@ -154,7 +154,7 @@ class Load:
             status, body = fetch(environment["endpoints"]["store"], path)
             self.checks.that((status, body) == (200, expected(path)), f"a request is answered in {environment['mode']}", (path, status, body[:300]))
             environment["asked"].append(path)
-            self.world.put(environment)
+            self.known.put(environment)
 
     def provision(self, caller, chance):
         mode = chance.choice(["replay", "replay", "record"])
@@ -166,24 +166,24 @@ class Load:
         status, environment = caller.call("POST", "/v1/environments", request)
         if self.checks.that(status == 201, "an environment is provisioned", (status, environment)):
             environment.update(toggles={"on": True}, asked=[], cassette=cassette)
-            self.world.put(environment)
+            self.known.put(environment)
 
     def lease(self, caller, chance):
-        if len(self.world.leases) > 300:
+        if len(self.known.leases) > 300:
             return
         status, body = caller.call("POST", "/v1/ports", {"count": chance.randrange(1, 4), "owner": {"pid": os.getpid()}})
         if self.checks.that(status == 201, "ports are leased", (status, body)):
-            with self.world.lock:
+            with self.known.lock:
                 for lease in body["ports"]:
-                    self.checks.that(lease["port"] not in self.world.leases, "no port is leased twice", lease)
-                    self.world.leases[lease["port"]] = lease
+                    self.checks.that(lease["port"] not in self.known.leases, "no port is leased twice", lease)
+                    self.known.leases[lease["port"]] = lease
 
     def sealed(self, environment):
-        """What an ended recording was acknowledged to have is in its cassette."""
+        """Checks that the cassette of an ended recording contains all acknowledged interactions."""
         if environment["mode"] == "record" and environment["asked"]:
             urls = {entry["request"]["url"].split(str(self.upstream.port), 1)[1] for entry in support.har(environment["cassette"])}
             lost = [path for path in environment["asked"] if path not in urls]
-            self.checks.that(not lost, "what was acknowledged to an app is in the cassette", lost)
+            self.checks.that(not lost, "the cassette contains all acknowledged interactions", lost)
 
     def kill(self):
         self.isKilled.set()
@@ -200,53 +200,53 @@ def expected(path):
     return answer(Asked, None)[2]
 
 
-def look(host, world, checks, title, app):
-    """Everything that was acknowledged is there."""
+def look(host, known, checks, title, app):
+    """Checks that the acknowledged state is complete."""
     caller = Caller(host)
     _, listed = caller.call("GET", "/v1/environments")
     there = {environment["id"]: environment for environment in listed["environments"]}
-    lost = [identifier for identifier in world.environments if identifier not in there]
-    checks.that(not lost, f"{title}: all {len(world.environments)} environments are there", f"{lost} {host.said()[-2000:]}")
-    risen = world.ended & set(there)
-    checks.that(not risen, f"{title}: none that had ended is there", risen)
-    for identifier, environment in world.environments.items():
+    lost = [identifier for identifier in known.environments if identifier not in there]
+    checks.that(not lost, f"{title}: all {len(known.environments)} environments are restored", f"{lost} {host.said()[-2000:]}")
+    risen = known.ended & set(there)
+    checks.that(not risen, f"{title}: no ended environment is restored", risen)
+    for identifier, environment in known.environments.items():
         if identifier not in there:
             continue
         status, now = caller.call("GET", f"/v1/environments/{identifier}")
         same = status == 200 and all(now[member] == environment[member] for member in ("port", "endpoints", "ports", "mode", "createdAt"))
-        checks.that(same, f"{title}: an environment is as it was", (environment, now))
+        checks.that(same, f"{title}: an environment is unchanged", (environment, now))
         if same:
             toggles = now["contract"]["document"]["toggles"]
-            checks.that(toggles == environment["toggles"], f"{title}: its toggles are as they were", (environment["toggles"], toggles))
+            checks.that(toggles == environment["toggles"], f"{title}: its toggles are unchanged", (environment["toggles"], toggles))
             contract = pathlib.Path(now["contract"]["environment"]["DIORAMA_CONTRACT"].removeprefix("file:"))
-            checks.that(contract.exists() and contract.stat().st_mode & 0o777 == 0o600, f"{title}: its contract is there, mode 0600", contract)
+            checks.that(contract.exists() and contract.stat().st_mode & 0o777 == 0o600, f"{title}: its contract exists with mode 0600", contract)
         path = "/item/3" if environment["mode"] == "replay" else f"/after/{random.randrange(1 << 40)}"
         status, body = fetch(environment["endpoints"]["store"], path)
         checks.that((status, body) == (200, expected(path)), f"{title}: the next request in {environment['mode']} succeeds", (status, body[:500]))
         environment["asked"].append(path)
     _, leases = caller.call("GET", "/v1/ports")
     ports = {lease["port"]: lease for lease in leases["ports"]}
-    lost = [port for port in world.leases if port not in ports]
-    checks.that(not lost, f"{title}: all {len(world.leases)} leases are there", lost)
-    # What nobody was told of, or was half done: it may be there or not, and goes now.
-    for identifier in set(there) - set(world.environments) - {app.environment["id"]}:
+    lost = [port for port in known.leases if port not in ports]
+    checks.that(not lost, f"{title}: all {len(known.leases)} leases are restored", lost)
+    # State that was not acknowledged, or half changed, may exist or not; remove it.
+    for identifier in set(there) - set(known.environments) - {app.environment["id"]}:
         status, _ = caller.call("DELETE", f"/v1/environments/{identifier}")
-        checks.that(status == 200, f"{title}: what was not acknowledged can be ended", status)
-    world.unsure.clear()
+        checks.that(status == 200, f"{title}: an unacknowledged environment can be ended", status)
+    known.unsure.clear()
 
 
 def damaged(checks, folder):
-    """What a damaged state folder leads to, whatever of it is damaged."""
+    """Checks every kind of damage to the state folder."""
     host = daemon.Daemon(folder, ports=100)
     made = [host.provision().json["id"] for _ in range(8)]
-    # The end of one moves all into the database; what comes after is in its log only.
+    # A stop moves everything into the database; later changes are only in its log.
     host.end(made.pop())
     made += [host.provision().json["id"] for _ in range(8)]
     host.kill()
     kept = folder / "kept"
     shutil.copytree(host.state, kept, ignore=shutil.ignore_patterns("*.sock"))
     database, log = host.state / "state.sqlite", host.state / "state.sqlite-wal"
-    checks.that(log.stat().st_size > 10_000, "something is in the log", log.stat())
+    checks.that(log.stat().st_size > 10_000, "the log has content", log.stat())
     damages = {
         "emptied": lambda: database.write_bytes(b""),
         "removed": lambda: database.unlink(),
@@ -265,14 +265,14 @@ def damaged(checks, folder):
         contracts = support.snapshot(host.state / "contracts")
         ended = subprocess.run([str(word) for word in host.words], env=host.variables, capture_output=True, text=True, timeout=60)
         checks.that(ended.returncode != 0 and not ended.stdout, f"a state {what} is refused", (ended.stdout, ended.stderr))
-        checks.that(f"mv '{host.state}'" in ended.stderr, f"a state {what} is refused by a line that says how to go on", ended.stderr)
+        checks.that(f"mv '{host.state}'" in ended.stderr, f"a state {what} is refused with an explanation how to continue", ended.stderr)
         checks.that(support.snapshot(host.state / "contracts") == contracts, f"a state {what} keeps its contracts", ended.stderr)
     shutil.rmtree(host.state)
     shutil.copytree(kept, host.state)
     host.start()
     there = [each["id"] for each in host.call("GET", "/v1/environments").json["environments"]]
-    checks.that(there == made, "a state that is restored is as it was", (made, there))
-    checks.that(host.stop() == 0, "the daemon ends well on a state that was restored", host.said()[-500:])
+    checks.that(there == made, "a restored state is unchanged", (made, there))
+    checks.that(host.stop() == 0, "the daemon stops regularly with a restored state", host.said()[-500:])
 
 
 def main():
@@ -283,16 +283,16 @@ def main():
     chance = random.Random(options.seed)
     checks = support.Checks("daemon_killed")
     checks.say(f"{options.rounds} rounds, --seed {options.seed}")
-    world, slowest = World(), 0.0
+    known, slowest = Acknowledged(), 0.0
 
     with support.folder() as folder, support.Upstream(answer) as upstream:
         app, host = None, daemon.Daemon(folder, ports=1000, portserver=f"@diorama-acceptance-{os.getpid()}")
         try:
-            # The cassette that all replay, recorded by the daemon itself.
+            # The cassette that all environments replay, recorded by the daemon itself.
             cassette = folder / "store"
             caller = Caller(host)
             status, first = caller.call("POST", "/v1/environments", {"mode": "record", "cassette": str(cassette), "upstreams": {"store": upstream.url}})
-            if not checks.that(status == 201, "a recording begins", first):
+            if not checks.that(status == 201, "a recording starts", first):
                 checks.end()
             for number in range(20):
                 fetch(first["endpoints"]["store"], f"/item/{number}")
@@ -303,17 +303,17 @@ def main():
             app = Following(host, folder)
             for number in range(options.rounds):
                 title = f"round {number}"
-                load = Load(host, world, folder, cassette, upstream, f"{options.seed}/{number}", checks)
+                load = Load(host, known, folder, cassette, upstream, f"{options.seed}/{number}", checks)
                 time.sleep(chance.uniform(0.01, 1.5))
                 load.kill()
                 host.start()
                 slowest = max(slowest, host.seconds)
-                look(host, world, checks, title, app)
+                look(host, known, checks, title, app)
                 app.move(host, checks, title)
-                checks.that(cassette.with_suffix(".har").read_bytes() == recorded, f"{title}: the replayed cassette is as it was")
+                checks.that(cassette.with_suffix(".har").read_bytes() == recorded, f"{title}: the replayed cassette is unchanged")
 
             caller = Caller(host)
-            for identifier, environment in world.environments.items():
+            for identifier, environment in known.environments.items():
                 status, report = caller.call("DELETE", f"/v1/environments/{identifier}")
                 checks.that(status == 200, "an environment ends after all kills", (status, report))
                 load.sealed(environment)
@@ -322,16 +322,16 @@ def main():
             for har in folder.glob("*.har"):
                 check = support.diorama("cassette", "check", har)
                 checks.that(check.returncode == 0, f"{har.name} is whole", check)
-            checks.that(host.stop() == 0, "the daemon ends well", host.said()[-2000:])
+            checks.that(host.stop() == 0, "the daemon stops regularly", host.said()[-2000:])
         finally:
             if app:
                 app.process.kill()
             if host.process.poll() is None:
                 host.kill()
-        checks.that(world.calls > 0, "something was done at all")
+        checks.that(known.calls > 0, "some calls were made")
         (folder / "damaged").mkdir()
         damaged(checks, folder / "damaged")
-        checks.say(f"{world.calls} calls acknowledged, {len(world.environments)} environments and {len(world.leases)} leases at the end, slowest start {slowest:.2f} s")
+        checks.say(f"{known.calls} calls acknowledged, {len(known.environments)} environments and {len(known.leases)} leases at the end, slowest start {slowest:.2f} s")
     checks.end()
 
 

@@ -1,4 +1,5 @@
-"""A daemon under mixed load: no error, no descriptor lost, memory flat; and ended environments leave no memory behind.
+"""A daemon under mixed load: no errors, no leaked descriptors, constant memory; and ended environments leave no memory
+behind.
 
     daemon_soak.py [--minutes M] [--environments N] [--soak] [--seed N]
 """
@@ -37,7 +38,7 @@ HAR = {
 
 
 class Load:
-    """What programs do all day, by several threads; counts what was done and keeps what went wrong."""
+    """Typical work in several threads; counts what was done and collects errors."""
 
     def __init__(self, host, folder, seed):
         self.host, self.folder, self.seed = host, folder, seed
@@ -66,7 +67,7 @@ class Load:
         connection.close()
 
     def warm_up(self):
-        """Each kind of work once: what is made with its first use is there then."""
+        """Does each kind of work once, so that lazily created resources exist."""
         connection, chance = self.host.connection(), random.Random(self.seed)
         with contextlib.closing(connection):
             for work in (self.replay, self.record, self.ports, self.events, self.mistakes):
@@ -74,8 +75,8 @@ class Load:
             self.pass_on(connection)
 
     def pass_on(self, connection):
-        """Requests on each of the daemon's threads, which keep their own ways to backends: connections at one time are
-        shared out among them."""
+        """Sends requests on each of the daemon's threads, which have separate upstream connections; concurrent connections
+        are distributed among threads."""
         with contextlib.ExitStack() as stack:
             made = stack.enter_context(self.environment(connection, mode="proxy", upstreams={"api": self.upstream.url}))
             if not made:
@@ -90,7 +91,7 @@ class Load:
                 self.expect("proxied", daemon.Answer(app.getresponse()))
 
     def provide(self, count):
-        """Environments of all kinds until so many have been there; returns once all have ended."""
+        """Provisions environments of all kinds, this many in total. Returns when all have ended."""
         until = self.done["provision"] + count
         works = [self.replay, self.record, self.events, self.stream, self.crowd, self.owned, self.mistakes]
 
@@ -140,7 +141,7 @@ class Load:
             self.expect("journal", page)
             if page.status == 200 and sum(entry["kind"] == "replayed" for entry in page.json["entries"]) != 50:
                 with self.lock:
-                    self.wrong.append(f"the journal has not 50 replays: {page}")
+                    self.wrong.append(f"the journal doesn't have 50 replays: {page}")
             self.expect("report", call("GET", f"{path}/report"))
 
     def record(self, connection, chance):
@@ -182,7 +183,7 @@ class Load:
                 with self.lock:
                     self.done["event"] += 1
                     if not line:
-                        self.wrong.append("a stream of events ended before its event")
+                        self.wrong.append("an event stream ended before its event")
 
     def stream(self, connection, chance):
         """An app waits for the next part of a stream that was recorded without an end."""
@@ -194,10 +195,10 @@ class Load:
                 app.request("GET", "/stream")
                 with contextlib.closing(app), app.getresponse() as response:
                     if response.readline() != b"data: 1\n":
-                        self.wrong.append("a stream does not begin as recorded")
+                        self.wrong.append("a stream doesn't start as recorded")
 
     def crowd(self, connection, chance):
-        """Many at a time: memory that they had is given back."""
+        """Provisions many environments at a time, whose memory must be released."""
         with contextlib.ExitStack() as stack:
             for _ in range(20):
                 made = stack.enter_context(self.environment(
@@ -207,7 +208,7 @@ class Load:
                     self.requests(port, [f"/slots/{chance.randrange(20)}" for _ in range(5)], "replayed")
 
     def owned(self, connection, chance):
-        """Ends with its owner."""
+        """An environment that ends with its owner."""
         with subprocess.Popen(["sleep", "60"]) as owner:
             self.expect("provision", self.host.provision(owner={"pid": owner.pid}, connection=connection), 201)
             owner.kill()
@@ -220,14 +221,14 @@ class Load:
 
 
 def figures(host, upstream):
-    """What the daemon has open, but for connections to the upstream that it keeps for the next request."""
+    """The daemon's open resources, except for idle upstream connections."""
     kept = [each for each in host.descriptors() if f":{upstream.port:04X} 01" in each]
     seen = host.figures()
     return {"descriptors": seen["descriptors"] - len(kept), "threads": seen["threads"]}
 
 
 def record_stream(host, folder, upstream):
-    """Makes the cassette `stream`, of a stream that was still open when its recording ended."""
+    """Records the cassette `stream` with a stream that is still open at the end."""
     made = host.provision(mode="record", cassette=str(folder / "stream"), upstreams={"api": upstream.url}).json
     app = http.client.HTTPConnection("127.0.0.1", int(made["endpoints"]["api"].rsplit(":", 1)[1]), timeout=support.PATIENCE)
     with contextlib.closing(app):
@@ -238,7 +239,7 @@ def record_stream(host, folder, upstream):
 
 
 def churn(checks, environments, seed):
-    """Memory is at the end what it was after the first environments, however many have ended."""
+    """Checks that memory doesn't grow with the number of ended environments."""
     first = min(2_000, environments // 2)
     is_over = threading.Event()
 
@@ -264,8 +265,8 @@ def churn(checks, environments, seed):
         for count in (first, environments - first):
             load.provide(count)
             figures.append(daemon.settled(lambda: host.figures()["memory"]))
-        checks.that(not load.wrong, "nothing went wrong with many environments", "\n".join(load.wrong[:10]))
-        checks.that(host.call("GET", "/v1/environments").json == {"environments": []}, "none of many environments is left")
+        checks.that(not load.wrong, "many environments cause no errors", "\n".join(load.wrong[:10]))
+        checks.that(host.call("GET", "/v1/environments").json == {"environments": []}, "no environment is left after many")
         checks.say(f"anonymous memory: {figures[0] / 1e6:.1f} MB after {first} environments, {figures[1] / 1e6:.1f} MB after {environments}")
         checks.that(figures[1] - figures[0] < 2e6, "ended environments leave no memory behind", figures)
 
@@ -297,25 +298,25 @@ def main():
         load.going.clear()
         for thread in threads:
             thread.join()
-        checks.that(host.process.poll() is None, "the daemon is still there", host.said()[-1000:])
-        checks.that(not load.wrong, "nothing went wrong", "\n".join(load.wrong[:10]))
+        checks.that(host.process.poll() is None, "the daemon is still running", host.said()[-1000:])
+        checks.that(not load.wrong, "the load causes no errors", "\n".join(load.wrong[:10]))
         checks.say(", ".join(f"{count} {what}" for what, count in sorted(load.done.items())))
         for what in ("provision", "replayed", "recorded", "lease", "event", "end"):
-            checks.that(load.done[what], f"some of it was: {what}")
+            checks.that(load.done[what], f"the load includes: {what}")
         checks.that(host.call("GET", "/v1/environments").json == {"environments": []}, "no environment is left")
         checks.that(host.call("GET", "/v1/ports").json == {"ports": []}, "no lease is left")
 
         after = daemon.settled(lambda: figures(host, upstream))
-        checks.that(after["descriptors"] <= idle["descriptors"], "no descriptor is lost", (idle, after, host.descriptors()))
-        checks.that(after["threads"] <= idle["threads"] + 16, "no thread is lost", (idle, after))
-        # The first third warms up: pools of connections, of threads, the store's cache.
+        checks.that(after["descriptors"] <= idle["descriptors"], "no descriptor leaks", (idle, after, host.descriptors()))
+        checks.that(after["threads"] <= idle["threads"] + 16, "no thread leaks", (idle, after))
+        # The first third is a warm-up: connection and thread pools, and the store's cache.
         third = len(samples) // 3
         early, late = (statistics.median(s["memory"] for s in part) for part in (samples[third:2 * third], samples[2 * third:]))
         checks.say(f"anonymous memory: {early / 1e6:.1f} MB in the second third, {late / 1e6:.1f} MB in the last")
-        checks.that(late - early < max(4e6, early * 0.1), "memory is flat", (early, late))
+        checks.that(late - early < max(4e6, early * 0.1), "memory is constant", (early, late))
         errors = [line for line in host.said().splitlines() if " error" in line.lower() or '"error"' in line]
-        checks.that(not errors, "its log tells of no error", "\n".join(errors[:5]))
-        checks.that(host.stop() == 0, "it ends well", host.said()[-500:])
+        checks.that(not errors, "the log contains no error", "\n".join(errors[:5]))
+        checks.that(host.stop() == 0, "the daemon stops regularly", host.said()[-500:])
     churn(checks, options.environments or (20_000 if options.soak else 1_500), options.seed)
     checks.end()
 

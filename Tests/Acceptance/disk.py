@@ -1,5 +1,5 @@
-"""Trouble with the disk: a full one, a folder that cannot be written, files that are broken. Each time one clear line,
-the right exit status, and the old cassette whole."""
+"""Disk problems: a full disk, a folder without write permission, broken files. Each gets one clear line, the right exit
+status, and keeps the old cassette."""
 
 import contextlib
 import ctypes
@@ -14,7 +14,7 @@ import sys
 
 import support
 
-# The app: asks for many things and does not mind what it gets.
+# The app: sends many requests and ignores the responses.
 APP = """
 import http.client, os, sys
 host = os.environ["DIORAMA_ENDPOINT_STORE"].split("//")[1]
@@ -38,20 +38,20 @@ def app(calls=40):
 
 
 def small_files():
-    """A disk that is full at 64 KiB a file: writes beyond fail with EFBIG as they fail with ENOSPC."""
+    """Simulates a full disk with a limit of 64 KiB per file: writes fail with EFBIG instead of ENOSPC."""
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_FSIZE, (65536, 65536))
 
 
 def no_override():
-    """root obeys permissions too, once this capability is out of its bounding set (capabilities(7), prctl(2))."""
+    """Removes the capability by which root ignores permissions from the bounding set (capabilities(7), prctl(2))."""
     if os.geteuid() == 0:
         ctypes.CDLL(None, use_errno=True).prctl(24, 1, 0, 0, 0)  # PR_CAPBSET_DROP, CAP_DAC_OVERRIDE
 
 
 @contextlib.contextmanager
 def small_disk(folder):
-    """A file system of 256 KiB where we may mount one; else None."""
+    """A file system of 256 KiB, or None if mounting is not allowed."""
     place = folder / "small"
     place.mkdir()
     words = ["mount", "-t", "tmpfs", "-o", "size=256k", "tmpfs", str(place)]
@@ -64,7 +64,7 @@ def small_disk(folder):
 
 
 def one_line(checks, title, run, statuses, *names):
-    """The end of a run as it should be: its status, and one line of Diorama's that names what is wrong."""
+    """Checks the exit status, and that one line of Diorama names the problem."""
     checks.that(run.status in statuses, f"{title}: exit status {' or '.join(map(str, statuses))}", run)
     lines = [line for line in run.words.splitlines() if all(name in line for name in names)]
     checks.that(len(lines) == 1, f"{title}: one line names {' and '.join(names)}", run.words)
@@ -77,7 +77,7 @@ def main():
     with support.folder() as folder, support.Upstream(answer) as upstream:
         store = {"store": upstream.url}
         (folder / "old").mkdir()
-        recording = support.Run("record", folder / "old" / "tape", app(3), store)
+        recording = support.Run("record", folder / "old" / "booking", app(3), store)
         if not checks.that(recording.status == 0, "a cassette is recorded", recording):
             checks.end()
         old = support.snapshot(folder / "old")
@@ -88,39 +88,39 @@ def main():
 
         def whole(title, place):
             now = support.snapshot(place)
-            checks.that(all(now.get(name) == data for name, data in old.items()), f"{title}: the old cassette is whole", list(now))
+            checks.that(all(now.get(name) == data for name, data in old.items()), f"{title}: the old cassette is unchanged", list(now))
 
-        # A full disk, in both ways in which one can be had here.
+        # A full disk, in both ways available.
         place = copy("limited")
-        run = support.Run("record", place / "tape", app(), store, preexec_fn=small_files)
-        one_line(checks, "a limit on file sizes", run, (73, 74), "tape")
+        run = support.Run("record", place / "booking", app(), store, preexec_fn=small_files)
+        one_line(checks, "a limit on file sizes", run, (73, 74), "booking")
         whole("a limit on file sizes", place)
         with small_disk(folder) as place:
             if place:
                 shutil.copytree(folder / "old", place, dirs_exist_ok=True)
-                run = support.Run("record", place / "tape", app(), store)
-                one_line(checks, "a full disk", run, (73, 74), "tape")
+                run = support.Run("record", place / "booking", app(), store)
+                one_line(checks, "a full disk", run, (73, 74), "booking")
                 whole("a full disk", place)
-                run = support.Run("replay", place / "tape", app(3))
+                run = support.Run("replay", place / "booking", app(3))
                 checks.that(run.status == 0, "a full disk: the old cassette replays", run)
             else:
-                checks.say("no file system can be mounted here: a full disk was tried by a limit on file sizes only")
+                checks.say("cannot mount a file system: tested only with a limit on file sizes")
 
-        # A folder that cannot be written.
+        # A folder without write permission.
         place = copy("read-only")
         place.chmod(0o555)
-        run = support.Run("record", place / "tape", app(3), store, preexec_fn=no_override)
-        one_line(checks, "a read-only folder", run, (73,), "tape")
+        run = support.Run("record", place / "booking", app(3), store, preexec_fn=no_override)
+        one_line(checks, "a read-only folder", run, (73,), "booking")
         whole("a read-only folder", place)
-        run = support.Run("replay", place / "tape", app(3), preexec_fn=no_override)
-        checks.that(run.status == 0, "a read-only folder: replay needs no more than reading", run)
+        run = support.Run("replay", place / "booking", app(3), preexec_fn=no_override)
+        checks.that(run.status == 0, "a read-only folder: replay needs only read permission", run)
         place.chmod(0o755)
         (folder / "file").write_text("")
-        run = support.Run("record", folder / "file" / "tape", app(3), store)
-        one_line(checks, "a folder that is a file", run, (73,), "tape")
+        run = support.Run("record", folder / "file" / "booking", app(3), store)
+        one_line(checks, "a folder that is a file", run, (73,), "booking")
 
         # Broken files.
-        text = old["tape.har"]
+        text = old["booking.har"]
         broken = {
             "cut off": text[: len(text) // 2],
             "empty": b"",
@@ -131,30 +131,30 @@ def main():
         }
         for title, data in broken.items():
             place = copy(f"broken, {title}")
-            (place / "tape.har").write_bytes(data)
+            (place / "booking.har").write_bytes(data)
             for mode in ("replay", "extend", "once"):
-                run = support.Run(mode, place / "tape", app(3), store if mode != "replay" else {})
-                one_line(checks, f"a HAR that is {title}, {mode}", run, (65,), "tape.har")
-            check = support.diorama("cassette", "check", place / "tape")
+                run = support.Run(mode, place / "booking", app(3), store if mode != "replay" else {})
+                one_line(checks, f"a HAR that is {title}, {mode}", run, (65,), "booking.har")
+            check = support.diorama("cassette", "check", place / "booking")
             checks.that(check.returncode == 65, f"a HAR that is {title}: cassette check", f"{check.returncode} {check.stderr}")
-            checks.that((place / "tape.har").read_bytes() == data, f"a HAR that is {title}: is left as it is")
+            checks.that((place / "booking.har").read_bytes() == data, f"a HAR that is {title}: is unchanged")
         place = copy("broken strings")
-        (place / "tape.strings.json").write_bytes(b'{"format": 1, "algorithm"')
-        run = support.Run("replay", place / "tape", app(3))
-        one_line(checks, "a string store that is cut off", run, (65,), "tape.strings.json")
+        (place / "booking.strings.json").write_bytes(b'{"format": 1, "algorithm"')
+        run = support.Run("replay", place / "booking", app(3))
+        one_line(checks, "a truncated string store", run, (65,), "booking.strings.json")
 
-        # Nothing there, and a recording that never began.
-        run = support.Run("replay", folder / "nowhere" / "tape", app(3))
-        one_line(checks, "no cassette", run, (66,), "tape")
+        # An empty folder, and a recording whose command can't start.
+        run = support.Run("replay", folder / "nowhere" / "booking", app(3))
+        one_line(checks, "no cassette", run, (66,), "booking")
         place = copy("no command")
-        run = support.Run("record", place / "tape", [place / "no-such-command"], store)
-        one_line(checks, "a command that is not there", run, (127,), "no-such-command")
-        whole("a command that is not there", place)
+        run = support.Run("record", place / "booking", [place / "no-such-command"], store)
+        one_line(checks, "a missing command", run, (127,), "no-such-command")
+        whole("a missing command", place)
         plain = place / "plain"
         plain.write_text("words")
-        run = support.Run("record", place / "tape", [plain], store)
-        one_line(checks, "a command that cannot be run", run, (126,), "plain")
-        whole("a command that cannot be run", place)
+        run = support.Run("record", place / "booking", [plain], store)
+        one_line(checks, "a command that can't be run", run, (126,), "plain")
+        whole("a command that can't be run", place)
     checks.end()
 
 

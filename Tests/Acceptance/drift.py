@@ -1,5 +1,5 @@
-"""The clinic's backend, unchanged and changed for real: `check --live` says exactly what changed, `diff` what became of a
-recording, and `check --openapi` what a document has otherwise."""
+"""The clinic's backend, unchanged and in a changed release: `check --live` reports exactly the changes, `diff` compares
+two recordings, and `check --openapi` reports differences from a document."""
 
 import json
 import sys
@@ -7,7 +7,7 @@ import sys
 import support
 
 NOW = "2018-10-08T09:00:00Z"
-# The app: asks for what it is given, and prints nothing.
+# The app: sends the given requests, and prints nothing.
 APP = """
 import os, sys, urllib.error, urllib.request
 for path in sys.argv[1:]:
@@ -30,7 +30,8 @@ def check(*words):
 
 
 def differences(result):
-    """What `--json` tells of one cassette: (method and path, line) of each change of shape, and of each doubtful one."""
+    """The changes of one cassette in `--json`: (method and path, line) of each change of shape, and of each doubtful one.
+    """
     shape, doubtful = [], []
     for entry in result["interactions"]:
         call = f'{entry["method"]} {entry["url"].split("/", 3)[3]}'
@@ -44,50 +45,50 @@ def main():
     with support.folder() as folder:
         cassette, booking, second = folder / "clinics", folder / "booking", folder / "second"
         app = [sys.executable, "-c", APP, *PATHS]
-        # What it was asked with is asked with again: kept by a rule of one's own.
+        # A rule keeps the header, so the check sends it again.
         (folder / "redact.json").write_text('{"keep": {"headers": ["Authorization", "Cookie", "Set-Cookie"]}}')
         with backend("1") as first:
             run = support.Run("record", cassette, app, {"clinic": first.url}, ["--start", NOW])
             book = support.Run("record", booking, [support.binary("clinic"), "book"], {"clinic": first.url}, ["--start", NOW])
-            if not checks.that(run.status == 0 and book.status == 0, "both are recorded", f"{run} {book}"):
+            if not checks.that(run.status == 0 and book.status == 0, "both recordings succeed", f"{run} {book}"):
                 checks.end()
             files = support.snapshot(folder)
 
-            # Unchanged.
+            # Unchanged backend.
             for name, count in ((cassette, 5), (booking, 5)):
                 status, output, words = check("--live", name)
-                checks.that(status == 0 and words == "", f"{name.name}: an unchanged backend is status 0", f"{status} {output} {words}")
+                checks.that(status == 0 and words == "", f"{name.name}: an unchanged backend exits with 0", f"{status} {output} {words}")
                 checks.that(
                     output.splitlines()[0] == f"{name}.har: {count} requests repeated, none changed in shape",
-                    f"{name.name}: and nothing is told", output,
+                    f"{name.name}: no changes are reported", output,
                 )
                 status, output, _ = check("--live", "--json", name)
                 [result] = json.loads(output)
                 checks.that(
                     result["same"] and result["interactions"] == [] and result["repeated"] == count,
-                    f"{name.name}: nor in JSON", output,
+                    f"{name.name}: no changes are reported in JSON", output,
                 )
             port = first.port
             document = folder / "openapi.yaml"
             document.write_text(DOCUMENT)
             status, output, words = check("--openapi", document, cassette)
-            checks.that(status == 0, "the document of the first release fits what was recorded", f"{output} {words}")
-            checks.that(output == f"{cassette}.har: 5 interactions, all as {document} has it\n", "and that is said", output)
+            checks.that(status == 0, "the recording matches the document of the first release", f"{output} {words}")
+            checks.that(output == f"{cassette}.har: 5 interactions, all match {document}\n", "the match is reported", output)
             status, output, words = check("--openapi", document, booking)
-            checks.that(status == 0, "also the app's bodies fit it", f"{output} {words}")
+            checks.that(status == 0, "the app's request bodies match, too", f"{output} {words}")
 
-        # Nobody there.
+        # Backend gone.
         status, output, words = check("--live", cassette)
-        checks.that(status == 69, "a backend that is gone is status 69", f"{status} {words}")
+        checks.that(status == 69, "a missing backend exits with 69", f"{status} {words}")
         checks.that(
             words.startswith("diorama: upstream clinic: ") and f":{port}" in words and words.count("\n") == 1,
-            "and one line names it", words,
+            "one line names the missing backend", words,
         )
 
-        # Changed.
+        # Changed backend.
         with backend("2", port):
             status, output, words = check("--live", cassette)
-            checks.that(status == 1 and words == "", "a changed backend is status 1", f"{status} {words}")
+            checks.that(status == 1 and words == "", "a changed backend exits with 1", f"{status} {words}")
             url = f"http://127.0.0.1:{port}"
             expected = [
                 f"{cassette}.har: 5 requests repeated, 4 changed in shape",
@@ -102,10 +103,10 @@ def main():
                 "  body $.slots[].startsAt: was a string, is a number",
                 "  6 values changed (--values shows them)",
             ]
-            checks.that(output.splitlines() == expected, "it says exactly what changed", output)
-            checks.say("a field gone, a type, a status and a value changed: each told, and nothing else")
+            checks.that(output.splitlines() == expected, "exactly the changes are reported", output)
+            checks.say("a missing field and changes of a type, a status and a value are reported, and nothing else")
             status, output, _ = check("--live", "--values", cassette)
-            checks.that('  value: body $.clinics[2].name: was "Hackney", is "Dalston"' in output.splitlines(), "--values shows them", output)
+            checks.that('  value: body $.clinics[2].name: was "Hackney", is "Dalston"' in output.splitlines(), "--values lists changed values", output)
 
             status, output, _ = check("--live", "--json", booking)
             [result] = json.loads(output)
@@ -115,50 +116,50 @@ def main():
                 ("GET v1/clinics?page=2", "body $.clinics[].postcode: gone, was a string"),
                 (f"GET v1/slots?clinic={CLINIC}", "body $.slots[].startsAt: was a string, is a number"),
             ]
-            checks.that(status == 1 and shape == wanted, "of what the app has asked likewise", shape)
+            checks.that(status == 1 and shape == wanted, "the app's own requests show the same changes", shape)
             checks.that(
                 [text for _, text in doubtful] == ["status: was 200, is 401"] * 2,
-                "what was recorded after a booking is no drift without it", doubtful,
+                "responses recorded after a booking are doubtful, not changed", doubtful,
             )
             status, output, _ = check("--live", booking)
             checks.that(
                 "recorded after POST /v1/appointments (interaction 5): state may differ" in output,
-                "and it says after what", output,
+                "the report names the earlier request", output,
             )
             checks.that(
                 "interactions 0-1, 5: POST is not repeated: it may change something" in output,
-                "a POST is never repeated, and that is said", output,
+                "a POST is never repeated, which is reported", output,
             )
             run = support.Run("record", second, app, {"clinic": url}, ["--start", NOW])
-            checks.that(run.status == 0, "the second release is recorded", run)
+            checks.that(run.status == 0, "recording the second release succeeds", run)
         checks.that(
             {name: files[name] for name in files} == {name: text for name, text in support.snapshot(folder).items() if name in files},
-            "no check has written a byte into a cassette",
+            "no check changes a cassette",
         )
 
-        # Elsewhere: the address of a backend is no change.
+        # Another address isn't a change.
         with backend("1") as moved:
             status, output, words = check("--live", "--upstream", f"clinic={moved.url}", cassette)
-            checks.that(status == 0, "the first release elsewhere is as it was", f"{output} {words}")
+            checks.that(status == 0, "the first release at another address is unchanged", f"{output} {words}")
             checks.that(
-                output.splitlines()[1:] == ["6 values of 1 answer changed (--values shows them)"], "but for the slots' ids", output
+                output.splitlines()[1:] == ["6 values of 1 answer changed (--values shows them)"], "only the slots' ids have changed", output
             )
 
         # Two recordings.
         ended = support.diorama("cassette", "diff", cassette, second)
         lines = [line for line in ended.stdout.splitlines() if line.startswith("  ") and "value" not in line]
-        checks.that(ended.returncode == 1, "two recordings that differ in shape are status 1", ended)
+        checks.that(ended.returncode == 1, "two recordings that differ in shape exit with 1", ended)
         checks.that(
             lines == [
                 "  body $.clinics[].postcode: gone, was a string", "  body $.clinics[].postcode: gone, was a string",
                 "  status: was 200, is 404", "  body $.slots[].startsAt: was a string, is a number",
             ],
-            "diff tells the same of them", ended.stdout,
+            "diff reports the same changes", ended.stdout,
         )
         same = support.diorama("cassette", "diff", cassette, cassette)
-        checks.that(same.returncode == 0 and same.stdout == "", "a cassette and itself are the same, without a word", same)
+        checks.that(same.returncode == 0 and same.stdout == "", "a cassette equals itself, without output", same)
 
-        # The first release's document and the second release's recording.
+        # The document of the first release and the recording of the second.
         status, output, words = check("--openapi", document, "--json", second)
         [result] = json.loads(output)
         found = [(finding["part"], finding.get("place"), finding["rule"]) for finding in result["findings"]]
@@ -169,7 +170,7 @@ def main():
                 ("status", None, "#/paths/~1clinics/get/responses"),
                 ("response body", "/slots/0/startsAt", "#/components/schemas/Slot/properties/startsAt/type"),
             ],
-            "the document says of it what check --live has said", output,
+            "check --openapi reports the same changes as check --live", output,
         )
     checks.end()
 

@@ -1,6 +1,6 @@
-"""What upstreams and apps send, to the byte: case and order of headers, repeats, empty values, dates, `0.00`, charsets, any
-bytes, parts, conditions, trailers, cookies of two upstreams, headers that are added, authorities and certificates of one's
-own, WebSockets over TLS. Live, recorded and replayed, with raw sockets, Python's http.client and curl.
+"""Checks messages byte by byte, live, recorded and replayed: case and order of headers, repeated and empty ones, dates,
+`0.00`, charsets, binary bodies, ranges, conditions, trailers, cookies of two upstreams, added headers, custom CAs and
+client certificates, WebSockets over TLS. Uses raw sockets, Python's http.client and curl.
 
     fidelity.py
 """
@@ -21,7 +21,7 @@ import support
 
 ALL_BYTES = bytes(range(256)) * 3
 
-# The app: sends what it is told to, byte by byte, and prints what comes back, whole.
+# The app: sends the given bytes, and prints the complete response.
 APP = r"""
 import json, os, socket, sys
 for name, request in json.load(sys.stdin if len(sys.argv) < 2 else open(sys.argv[1])):
@@ -34,7 +34,7 @@ for name, request in json.load(sys.stdin if len(sys.argv) < 2 else open(sys.argv
     print(json.dumps(answer.decode("latin-1").replace(f"{host}:{port}", "ENDPOINT")))
 """
 
-# A browser as Python has it: a jar that knows no ports.
+# A browser in Python. Its cookie jar ignores ports.
 BROWSER = r"""
 import http.cookiejar, json, os, urllib.request
 jar = http.cookiejar.CookieJar()
@@ -51,7 +51,8 @@ print(json.dumps("; ".join(sorted(cookie.name + "=" + cookie.value for cookie in
 
 
 class Raw:
-    """A server that answers byte by byte: `answer(head, body)` returns all of it. The requests it got are kept."""
+    """A server that answers with given bytes: `answer(head, body)` returns the complete response. It stores its requests.
+    """
 
     def __init__(self, answer, context=None):
         self.answer, self.context, self.requests = answer, context, []
@@ -75,7 +76,7 @@ class Raw:
                 try:
                     connection.do_handshake()
                 except ssl.SSLError:
-                    # Closed at once, the client would see a reset in place of what is wrong.
+                    # Closing at once would reset the connection, which would hide the actual error.
                     with socket.socket(fileno=connection.detach()) as bare:
                         while bare.recv(65536):
                             pass
@@ -94,10 +95,10 @@ class Raw:
                     return self.chat(connection, lines, fields[b"sec-websocket-key"])
                 connection.sendall(self.answer(head.decode("latin-1"), body))
         except OSError:
-            pass  # the client has its reasons
+            pass  # the client disconnected
 
     def chat(self, connection, lines, key):
-        """A WebSocket that answers one text with its own address."""
+        """A WebSocket that answers one message with its own address."""
         key = dict(line.split(": ", 1) for line in self.requests[-1][0].split("\r\n")[1:-2])["Sec-WebSocket-Key"]
         accept = base64.b64encode(hashlib.sha1((key + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11").encode()).digest())
         connection.sendall(
@@ -108,7 +109,7 @@ class Raw:
         said = bytes(byte ^ mask[index % 4] for index, byte in enumerate(lines.read(size)))
         text = b"%s -> wss://127.0.0.1:%d/next" % (said, self.port)
         connection.sendall(bytes([0x81, len(text)]) + text + bytes([0x88, 2, 3, 232]))
-        lines.read(8)  # the client's close
+        lines.read(8)  # the client's close frame
 
     def __enter__(self):
         return self
@@ -129,7 +130,7 @@ def ask(target, headers="", body="", method="GET"):
 
 
 def run(mode, cassette, requests, upstreams=(), options=(), folder=None):
-    """What the app got for each request, and the run."""
+    """Returns the app's response for each request, and the run."""
     script = pathlib.Path(f"{cassette}.requests")
     script.write_text(json.dumps(requests))
     ran = support.Run(mode, cassette, [sys.executable, "-c", APP, script], upstreams, options)
@@ -137,7 +138,7 @@ def run(mode, cassette, requests, upstreams=(), options=(), folder=None):
 
 
 def messages(checks, folder):
-    """Heads and bodies as they are sent."""
+    """Checks heads and bodies."""
     date = "Mon, 08 Oct 2018 09:00:00 GMT"
     answers = {
         "/head": plain(
@@ -168,50 +169,50 @@ def messages(checks, folder):
         keep = folder / "messages.redact.json"
         keep.write_text('{"keep": {"headers": ["Cookie", "Set-Cookie"]}}')
         live, ran = run("record", cassette, requests, {"API": upstream.url})
-        checks.that(ran.status == 0 and len(live) == len(requests), "all is recorded", ran)
+        checks.that(ran.status == 0 and len(live) == len(requests), "all requests are recorded", ran)
         sent = [head for head, _ in upstream.requests]
         bodies = [body for _, body in upstream.requests]
     replayed, ran = run("replay", cassette, requests)
-    checks.that(ran.status == 0 and len(replayed) == len(requests), "all is replayed", ran)
+    checks.that(ran.status == 0 and len(replayed) == len(requests), "all requests are replayed", ran)
     for (_, request), one, other in zip(requests, live, replayed):
-        # Where the framing stands among the fields is not the upstream's to say.
+        # The framing fields may move among the other fields.
         one, other = (answer.replace("Transfer-Encoding: chunked\r\n", "") for answer in (one, other))
-        checks.that(one == other, f"live and in replay the same: {request.split()[1]}", f"{one}\n{other}")
+        checks.that(one == other, f"the same live and in replay: {request.split()[1]}", f"{one}\n{other}")
     first = live[0]
     for line in [
         "x-LOWER: 1\r\nX-UPPER: 2\r\nSet-Cookie: a=1\r\nSet-Cookie: a=1\r\nset-cookie: b=\r\n", f"date: {date}\r\n", "Vary: a\r\nVary: b\r\n",
         'Content-type: application/json; charset="UTF-8"\r\n', '"total": 0.00, "n": 1E+2, "big": 12345678901234567890',
     ]:
         checks.that(line in first, f"reaches the app as sent: {line.strip()[:60]}", first)
-    checks.that("\r\nX-Empty:" in first, "a field without a value is there", first)
+    checks.that("\r\nX-Empty:" in first, "a field without a value is kept", first)
     for path, (_, request), answer in zip(answers, requests, live):
         body = answers[path].split(b"\r\n\r\n", 1)[1]
         if path != "/trailers":
-            checks.that(answer.encode("latin-1").endswith(b"\r\n\r\n" + body), f"the body is to the byte what was sent: {path}", answer[-200:])
+            checks.that(answer.encode("latin-1").endswith(b"\r\n\r\n" + body), f"the body is unchanged: {path}", answer[-200:])
     trailers = live[list(answers).index("/trailers")]
     checks.that(
         trailers.endswith("0\r\nX-Sum: 5\r\nx-at: http://ENDPOINT\r\n\r\n") and "Trailer: X-Sum\r\n" in trailers,
-        "fields behind a body reach the app, with its addresses", trailers,
+        "trailer fields reach the app, with rewritten addresses", trailers,
     )
     asked = sent[len(answers)]
-    checks.that(asked.startswith("GET /q?b=2&a=1&b=1&&c=&d HTTP/1.1\r\n"), "query items in order, with repeats and empty ones", asked)
+    checks.that(asked.startswith("GET /q?b=2&a=1&b=1&&c=&d HTTP/1.1\r\n"), "query items keep their order, repeats and empty values", asked)
     checks.that(
         "x-lower: 1\r\nX-UPPER: 2\r\nX-Dup: 1\r\nX-Empty:" in asked and "x-dup: 2\r\n" in asked and "cOOKIE: c=1\r\n" in asked,
         "reaches the upstream in the app's case and order", asked,
     )
-    checks.that("content-TYPE: application/octet-stream" in sent[len(answers) + 1], "so does the type of a body", sent[len(answers) + 1])
-    checks.that(bodies[len(answers) + 1 :] == [ALL_BYTES, "caf\u00e9".encode("latin-1"), b""], "bodies reach it to the byte")
-    checks.that("Content-Length: 0\r\n" in sent[-1], "an empty body is not an absent one", sent[-1])
-    checks.that("Content-Length" not in sent[0], "and an absent one is none", sent[0])
+    checks.that("content-TYPE: application/octet-stream" in sent[len(answers) + 1], "a body's content type reaches the upstream", sent[len(answers) + 1])
+    checks.that(bodies[len(answers) + 1 :] == [ALL_BYTES, "caf\u00e9".encode("latin-1"), b""], "bodies reach the upstream unchanged")
+    checks.that("Content-Length: 0\r\n" in sent[-1], "an empty body has a Content-Length", sent[-1])
+    checks.that("Content-Length" not in sent[0], "an absent body has no Content-Length", sent[0])
     entries = support.har(cassette)
     reasons = {entry["request"]["url"].rsplit("/", 1)[1]: entry["response"]["statusText"] for entry in entries}
-    checks.that(reasons["missing"] == "Not Here" and reasons["none"] == "No Content", "the recording has the reason phrase", reasons)
+    checks.that(reasons["missing"] == "Not Here" and reasons["none"] == "No Content", "the recording keeps the reason phrase", reasons)
     fields = [[field["name"], field["value"]] for field in entries[len(answers)]["request"]["headers"]]
-    checks.that(["x-lower", "1"] in fields and ["X-UPPER", "2"] in fields and fields.index(["X-Dup", "1"]) < fields.index(["x-dup", "2"]), "and the case", fields)
+    checks.that(["x-lower", "1"] in fields and ["X-UPPER", "2"] in fields and fields.index(["X-Dup", "1"]) < fields.index(["x-dup", "2"]), "the recording keeps the case", fields)
 
 
 def parts(checks, folder):
-    """Ranges and conditions, asked for by curl."""
+    """Checks ranges and conditional requests with curl."""
 
     def answer(head, body):
         fields = dict(line.split(": ", 1) for line in head.split("\r\n")[1:-2])
@@ -229,17 +230,17 @@ def parts(checks, folder):
     with Raw(answer) as upstream:
         script = "; ".join([f"{curl}-r 0-3 {url}", f"{curl}-r 4-9 {url}", f"{curl}{url}", f"{curl}{tag}{url}"])
         live = support.Run("record", folder / "parts", ["sh", "-c", script], {"API": upstream.url})
-        checks.that(live.output == "0123 206\n456789 206\n0123456789 200\n 304\n", "parts and conditions pass", live)
+        checks.that(live.output == "0123 206\n456789 206\n0123456789 200\n 304\n", "ranges and conditional requests work", live)
     other = "; ".join([f"{curl}{tag}{url}", f"{curl}-r 4-9 {url}", f"{curl}-r 0-3 {url}", f"{curl}{url}", f"{curl}{url}"])
     replay = support.Run("replay", folder / "parts", ["sh", "-c", other])
     checks.that(
         replay.status == 0 and replay.output == " 304\n456789 206\n0123 206\n0123456789 200\n0123456789 200\n",
-        "in any order each part, and each condition, has its own answer", replay,
+        "in any order, each range and condition gets its own response", replay,
     )
 
 
 def cookies(checks, folder):
-    """A browser's jar knows no ports; upstreams see only their own."""
+    """Cookies: a browser's jar ignores ports, but each upstream receives only its own cookies."""
 
     def upstream(name):
         def answer(head, body):
@@ -259,22 +260,22 @@ def cookies(checks, folder):
         words = [json.loads(line) for line in live.output.splitlines()]
         checks.that(
             words[:4] == ["theme=dark", "theme=dark", "a=1; sid=of-a; theme=dark", "b=1; sid=of-b; theme=dark"],
-            "each upstream sees what it has set, and the app's own", live,
+            "each upstream receives its own cookies, and the app's", live,
         )
         checks.that(
             words[5:] == ["theme=dark", "b=1; sid=of-b; theme=dark", "b=1; sid=of-b; theme=dark"],
-            "what A takes away is gone for A, and stays in the jar for B, which has set the same name", live,
+            "a cookie that A deletes is gone for A, but not for B, which set the same name", live,
         )
         seen = "".join(head for head, _ in b.requests)
-        checks.that("a=1" not in seen and "of-a" not in seen, "what A has set never reaches B", seen)
+        checks.that("a=1" not in seen and "of-a" not in seen, "A's cookies never reach B", seen)
     recorded = [field["value"] for entry in support.har(folder / "cookies")[2:4] for field in entry["request"]["headers"] if field["name"] == "Cookie"]
-    checks.that(len(recorded) == 2 and "a=1" in recorded[0] and "a=1" not in recorded[1], "the recording has what was sent", recorded)
+    checks.that(len(recorded) == 2 and "a=1" in recorded[0] and "a=1" not in recorded[1], "the recording contains the cookies sent", recorded)
     replay = support.Run("replay", folder / "cookies", command)
-    checks.that(replay.status == 0 and replay.output == live.output, "and where cookies are compared it replays", replay)
+    checks.that(replay.status == 0 and replay.output == live.output, "it replays with cookies compared", replay)
 
 
 def certificates(folder):
-    """An authority of one's own, a server's certificate and a client's."""
+    """A CA, a server certificate and a client certificate."""
     words = "-newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2"
     script = f"""set -e
       openssl req -x509 {words} -keyout ca.key -out ca.pem -subj '/CN=our authority'
@@ -286,7 +287,7 @@ def certificates(folder):
       cat client.pem client.key > both.pem"""
     made = subprocess.run(["sh", "-c", script], cwd=folder, capture_output=True, text=True)
     if made.returncode:
-        sys.exit(f"openssl made no certificates: {made.stderr}")
+        sys.exit(f"openssl failed: {made.stderr}")
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(folder / "server.pem", folder / "server.key")
     strict = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -296,7 +297,7 @@ def certificates(folder):
     return context, strict
 
 
-# One text over a WebSocket, and the answer.
+# Sends one message over a WebSocket, and prints the answer.
 TALK = r"""
 import os, socket
 host, port = os.environ["DIORAMA_ENDPOINT_API"].split("//")[1].split(":")
@@ -316,7 +317,7 @@ with socket.create_connection((host, int(port)), timeout=60) as connection, conn
 
 
 def access(checks, folder):
-    """Headers, authorities, certificates: by the command, for the live check, and by the daemon."""
+    """Checks headers, CAs and certificates: in a run, in the live check, and in the daemon."""
     context, strict = certificates(folder)
     secret = "key-4711-of-nobody"
     os.environ["SECRET"] = secret
@@ -328,46 +329,46 @@ def access(checks, folder):
     cassette = folder / "access"
     with Raw(lambda head, body: plain(head), context) as upstream:
         refused = support.Run("proxy", cassette, command, {"API": upstream.url})
-        checks.that("failed at TLS" in refused.output and "add its authority to" in refused.output, "without its authority it is not trusted", refused)
+        checks.that("failed at TLS" in refused.output and "add its authority to" in refused.output, "an upstream with an unknown CA is not trusted", refused)
         run = support.Run("record", cassette, command, {"API": upstream.url}, ca + headers)
         checks.that(
             run.status == 0 and f"X-Api-Key: {secret}\n" in run.output and f"X-Bypass: {secret}\n" in run.output
             and "x-tenant: a=b, c\n" in run.output,
-            "with it, and with headers that are added, it answers", run,
+            "with its CA and added headers, the upstream responds", run,
         )
         recorded = "".join(f.read_text() for f in folder.glob("access.*") if f.is_file())
-        checks.that(secret not in recorded and "a=b, c" in recorded, "no recording has what is secret of them", recorded[:2000])
+        checks.that(secret not in recorded and "a=b, c" in recorded, "no recording contains the secrets", recorded[:2000])
         run = support.Run("proxy", cassette, command, {"API": upstream.url}, ["--insecure", "API"])
-        checks.that(run.status == 0 and "GET /headers" in run.output, "an insecure certificate is taken where it is allowed", run)
+        checks.that(run.status == 0 and "GET /headers" in run.output, "--insecure skips certificate verification", run)
         check = support.diorama("cassette", "check", "--live", "--upstream", f"API={upstream.url}", *ca, *headers[:4], cassette)
-        checks.that(check.returncode == 0 and "1 request repeated, none changed in shape" in check.stdout, "the live check reaches it likewise", check)
+        checks.that(check.returncode == 0 and "1 request repeated, none changed in shape" in check.stdout, "the live check reaches the upstream with the same options", check)
         check = support.diorama("cassette", "check", "--live", cassette)
-        checks.that(check.returncode == 69 and "failed at TLS" in check.stderr, "and not without", check)
+        checks.that(check.returncode == 69 and "failed at TLS" in check.stderr, "the live check fails without the options", check)
         run = support.Run("record", folder / "chat", talk, {"API": upstream.url}, ca)
-        checks.that(run.status == 0 and run.output == "from ws://ENDPOINT/me -> ws://ENDPOINT/next\n", "so does a WebSocket over TLS, whose addresses are rewritten", run)
+        checks.that(run.status == 0 and run.output == "from ws://ENDPOINT/me -> ws://ENDPOINT/next\n", "a WebSocket over TLS works, with rewritten addresses", run)
         said = [message["data"] for message in support.har(folder / "chat")[0]["_webSocketMessages"] if message["opcode"] == 1]
         own = f"wss://127.0.0.1:{upstream.port}"
-        checks.that(said == [f"from {own}/me", f"from {own}/me -> {own}/next"], "the upstream and the recording have its own", said)
+        checks.that(said == [f"from {own}/me", f"from {own}/me -> {own}/next"], "the upstream and the recording contain the upstream's address", said)
     replay = support.Run("replay", cassette, command, (), ca + headers)
-    checks.that(replay.status == 0 and secret not in replay.output and "redacted" in replay.output, "a replay needs none of it", replay)
+    checks.that(replay.status == 0 and secret not in replay.output and "redacted" in replay.output, "a replay needs none of the options", replay)
     run = support.Run("replay", folder / "chat", talk)
     checks.that(run.status == 0 and run.output.endswith("-> ws://ENDPOINT/next\n"), "the WebSocket replays with the endpoint's address", run)
     with Raw(lambda head, body: plain(head), strict) as upstream:
         run = support.Run("proxy", cassette, command, {"API": upstream.url}, ca)
-        checks.that("client certificate that it asks for" in run.output, "an upstream that wants a certificate says so", run)
+        checks.that("client certificate that the upstream requires" in run.output, "the error of an upstream that requires a certificate explains it", run)
         for options in [client, ["--client-certificate", f"API={folder}/both.pem"]]:
             run = support.Run("proxy", cassette, command, {"API": upstream.url}, ca + options)
-            checks.that(run.status == 0 and "GET /headers" in run.output, "and takes the client's", run)
+            checks.that(run.status == 0 and "GET /headers" in run.output, "an upstream accepts the client certificate", run)
         run = support.Run("proxy", folder / "x", talk, {"API": upstream.url}, ca + client)
         checks.that(run.output.endswith("-> ws://ENDPOINT/next\n"), "a WebSocket, too", run)
         home = folder / "home"
         words = ["env", "create", "--state", home, "--mode", "proxy", "--upstream", f"API={upstream.url}", *ca, *client, *headers, "--json"]
         made = support.diorama(*words)
-        if checks.that(made.returncode == 0, "the daemon takes them", made):
-            world = json.loads(made.stdout)
-            got = subprocess.run(["curl", "-s", world["endpoints"]["API"] + "/headers"], capture_output=True, text=True, env=support.environment())
-            checks.that(f"X-Api-Key: {secret}" in got.stdout, "and uses them", got.stdout)
-            support.diorama("env", "delete", "--state", home, world["id"])
+        if checks.that(made.returncode == 0, "the daemon accepts the options", made):
+            environment = json.loads(made.stdout)
+            got = subprocess.run(["curl", "-s", environment["endpoints"]["API"] + "/headers"], capture_output=True, text=True, env=support.environment())
+            checks.that(f"X-Api-Key: {secret}" in got.stdout, "the daemon uses the options", got.stdout)
+            support.diorama("env", "delete", "--state", home, environment["id"])
         support.diorama("serve", "--stop", "--state", home)
     for options, status, words in [
         (["--ca", "API=/nowhere.pem"], 74, "the CA of upstream 'API', /nowhere.pem, is not there"),

@@ -1,9 +1,9 @@
-"""Attacks as a stranger would try them: hostile cassettes (a pull request from outside, replayed in CI), hostile senders
-and upstreams, other sites' pages, bombs, files that are none, damaged state. All of it with the corpus in Hostile/.
+"""Attacks by strangers: hostile cassettes (a pull request replayed in CI), senders and upstreams, other sites' pages,
+decompression bombs, irregular files, damaged state. Uses the corpus in Hostile/.
 
     hostile.py [--only PART …]
 
-How much memory ended environments leave is measured by daemon_soak.py.
+    daemon_soak.py measures the memory that ended environments leave behind.
 """
 
 import argparse

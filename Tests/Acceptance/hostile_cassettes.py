@@ -1,5 +1,5 @@
-"""What a hostile cassette tries, such as one of a pull request that CI replays: to read files, to write over them, to be sent
-secrets, to fill memory and disk, to speak to the terminal. Each function is a part of hostile.py."""
+"""Attacks by hostile cassettes, such as a pull request that CI replays: reading and overwriting files, stealing secrets,
+filling memory and disk, controlling the terminal. Each function is a part of hostile.py."""
 
 import base64
 import contextlib
@@ -28,12 +28,12 @@ import victim
 
 CORPUS = support.HERE / "Hostile" / "cassettes"
 MARK = "CONTENT-OF-ANOTHER-FILE"
-SIZE = 54_321  # of the file that is to stay unread: no output may tell it
+SIZE = 54_321  # the size of the protected file, which no output may reveal
 FETCH = 'for url in $(env | grep ^DIORAMA_ENDPOINT | cut -d= -f2); do curl -s -m 20 "$url/x"; curl -s -m 20 -d "" "$url/x"; done'
 
 
 class Bounded:
-    """One command that is not trusted to end: all of its output, its status, None where it had to be killed, its peak memory."""
+    """A command that may hang: its complete output, its status (None if it had to be killed), and its peak memory."""
 
     def __init__(self, words, seconds=12, memory=3 << 30, variables=None, folder=None):
         with tempfile.TemporaryFile() as output:
@@ -47,7 +47,7 @@ class Bounded:
             while not pid and time.monotonic() < until:
                 pid, ended, usage = os.wait4(self.process.pid, os.WNOHANG)
                 time.sleep(0 if pid else 0.01)
-            if not pid:  # it hangs; does it heed SIGTERM?
+            if not pid:  # it hangs; check SIGTERM
                 os.kill(self.process.pid, signal.SIGTERM)
                 until = time.monotonic() + 3
                 while not pid and time.monotonic() < until:
@@ -60,7 +60,7 @@ class Bounded:
                     pid, ended, usage = os.wait4(self.process.pid, 0)
             else:
                 self.hung, self.status = False, os.waitstatus_to_exitcode(ended)
-            self.process.returncode = 0  # it has been waited for
+            self.process.returncode = 0  # already waited for
             self.peak = usage.ru_maxrss * 1024
             output.seek(0)
             self.output = output.read(8 << 20)
@@ -75,12 +75,12 @@ def run(*words, **more):
 
 
 def replay(cassette, *options, mode="replay", quiet=False, **more):
-    """A run whose command asks each endpoint, and shows what it gets or keeps quiet."""
+    """A run whose command requests each endpoint, and prints or discards the responses."""
     return run("run", "--mode", mode, "--cassette", cassette, *options, "--", "sh", "-c", FETCH + (" > /dev/null" if quiet else ""), **more)
 
 
 def place_secrets(folder):
-    """The files that a cassette has no business to read, beside it, above it and elsewhere."""
+    """Creates the protected files beside the cassette, above it and elsewhere."""
     secret = (MARK + "\n").encode() * 10
     secret += b"." * (SIZE - len(secret))
     (folder / "outside").mkdir()
@@ -95,12 +95,12 @@ def place_secrets(folder):
 
 
 def tells(output, sizes=True):
-    """What an output tells of the files that are to stay unread: their bytes in some form, or their size."""
+    """Returns what an output reveals of the protected files: their bytes in some form, or their size."""
     forms = {
         "the content": MARK.encode(), "the content in base64": base64.b64encode(MARK.encode())[:-4],
         "a line of /etc/passwd": b"root:x:0:0", "the environment": b"DIORAMA_BIN=",
     }
-    if sizes:  # where the cassette does not say it itself
+    if sizes:  # unless the cassette itself contains it
         forms.update({"its size": b"%d" % SIZE, "its size, grouped": b"54,321"})
     return [form for form, text in forms.items() if text in output]
 
@@ -125,7 +125,7 @@ MORE = dict(COMMANDS, **{
 
 
 def prepared_report(path, out):
-    """A replay's report that has used none of a cassette's interactions."""
+    """A replay's report that has used no interactions of the cassette."""
     unused = [{"method": "GET", "url": "http://127.0.0.1:1/x", "index": 0}]
     report = {"environment": {"id": "x", "name": "x"}, "mode": "replay", "cassette": f"{path}.har", "recordedAt": "2026-01-02T03:04:05.000Z", "clock": {"kind": "frozen"},
               "requests": {"total": 0, "replayed": 0, "recorded": 0, "forwarded": 0, "mocked": 0, "unmatched": 0, "failed": 0}, "unmatched": [], "unused": unused,
@@ -136,12 +136,12 @@ def prepared_report(path, out):
 
 
 def written(folder, before):
-    """The bytes of all files that are new or have changed."""
+    """The bytes of all new and changed files."""
     return b"\n".join(content for name, content in support.snapshot(folder).items() if before.get(name) != content)
 
 
 def attempt(folder, path, commands):
-    """Runs commands on a cassette; what each of them told that it should not, or that it hung."""
+    """Runs commands on a cassette. Returns what each revealed, or that it hung."""
     found = {}
     for title, command in commands.items():
         before = support.snapshot(folder)
@@ -157,7 +157,7 @@ def attempt(folder, path, commands):
 
 
 def victims_own(text="honest"):
-    """A small cassette that is all right."""
+    """A small valid cassette."""
     log = {"format": 1, "recordedAt": "2026-01-02T03:04:05.000Z", "upstreams": {"api": "http://127.0.0.1:1"}}
     return {"log": {"version": "1.2", "creator": {"name": "diorama", "version": "1"}, "_diorama": log, "entries": [{
         "_diorama": {"upstream": "api"}, "startedDateTime": "2026-01-02T03:04:05.000Z", "time": 1, "cache": {}, "timings": {"send": 0, "wait": 1, "receive": 0},
@@ -167,7 +167,7 @@ def victims_own(text="honest"):
 
 
 def bodies(checks, folder):
-    """A cassette's `_file` names a file of its own bodies, and nothing else."""
+    """A cassette's `_file` can name only a file of its own bodies."""
     def one(path):
         own = folder / path.stem
         own.mkdir()
@@ -181,9 +181,9 @@ def bodies(checks, folder):
     files = sorted((CORPUS / "bodies").glob("*.har"))
     for path, found in zip(files, victim.together(3, one, files)):
         for title, (told, ended) in found.items():
-            checks.that(not told, f"bodies: {path.stem}: {title} tells nothing of another file", f"{told}; {ended}")
+            checks.that(not told, f"bodies: {path.stem}: {title} reveals nothing of other files", f"{told}; {ended}")
             checks.that(not ended.hung, f"bodies: {path.stem}: {title} ends", ended)
-    # Honest ones still replay.
+    # Valid ones still replay.
     honest = b"honest " * 60_000
     for name, place in (("own", f"NAME.bodies/{hashlib.sha256(honest).hexdigest()}.txt"), ("playwright", f"{hashlib.sha1(honest).hexdigest()}.txt")):
         own = folder / f"honest-{name}"
@@ -191,11 +191,11 @@ def bodies(checks, folder):
         (own / place).write_bytes(honest)
         shutil.copy(CORPUS / "honest" / f"{name}.har", own / "NAME.har")
         ended = replay(own / "NAME")
-        checks.that(honest in ended.output, f"bodies: an honest cassette ({name}) replays", ended)
+        checks.that(honest in ended.output, f"bodies: a valid cassette ({name}) replays", ended)
 
 
 def links(checks, folder):
-    """Links, pipes and devices in a cassette's place are not followed, neither to be read nor to be written."""
+    """Links, pipes and devices in place of a cassette's files are neither read nor written."""
     number = iter(range(1000))
 
     def fresh(har=None):
@@ -240,7 +240,7 @@ def links(checks, folder):
         try:
             make(own, cassette.with_suffix(".bodies"))
         except PermissionError:
-            return None  # not root: no devices
+            return None  # only root can create devices
         sizes = {"a link to /etc/passwd": os.stat("/etc/passwd").st_size, "bodies that are a link to /etc": os.stat("/etc/passwd").st_size, "a link to /proc/self/environ": 0}
         size = 1 if "wrong size" in title else sizes.get(title, SIZE)
         text = with_file(name, size, own="Playwright" not in title)
@@ -256,23 +256,23 @@ def links(checks, folder):
             ended = ended(cassette, out)
             told = tells(ended.output + b"".join(file.read_bytes() for file in out.rglob("*") if file.is_file() and not file.is_symlink()), size == 1)
             if support.snapshot(own / "outside") != outside:
-                told.append("it changed files outside")
+                told.append("files outside have changed")
             found[command] = (told, ended)
         return found
 
     for (title, _), found in zip(shapes.items(), victim.together(4, one, list(shapes.items()))):
         if found is None:
-            checks.say(f"links: {title}: not tried, this user may not make one")
+            checks.say(f"links: {title}: not tested, requires root")
             continue
         for command, (told, ended) in found.items():
-            checks.that(not told, f"links: {title}: {command} tells nothing of another file", f"{told}; {ended}")
+            checks.that(not told, f"links: {title}: {command} reveals nothing of other files", f"{told}; {ended}")
             checks.that(not ended.hung and ended.status >= 0, f"links: {title}: {command} ends", ended)
-            checks.that(ended.peak < 300 << 20, f"links: {title}: {command} takes little memory", ended)
+            checks.that(ended.peak < 300 << 20, f"links: {title}: {command} uses little memory", ended)
     writes(checks, fresh)
 
 
 def writes(checks, fresh):
-    """Where a recording writes, it writes over no file elsewhere and removes none."""
+    """A recording overwrites and removes no files elsewhere."""
     with victim.Wire(lambda head: victim.response(b"big " * 100_000, "Content-Type: text/plain\r\n")) as upstream:
         names = {
             "NAME.bodies": "outside", "NAME.har.partial": "outside/secret.txt", "NAME.har": "outside/secret.txt", "NAME.strings.json": "outside/secret.txt",
@@ -305,9 +305,9 @@ def writes(checks, fresh):
 
         trials = [(name, way) for name in names.items() for way in ways.items()]
         for ((name, target), (command, _)), (ended, changed) in zip(trials, victim.together(4, one, trials)):
-            checks.that(not changed, f"links: {name} as a link: {command} changes nothing where it leads", f"{changed}; {ended}")
+            checks.that(not changed, f"links: {name} as a link: {command} doesn't change the target", f"{changed}; {ended}")
             checks.that(not ended.hung, f"links: {name} as a link: {command} ends", ended)
-            checks.that(not tells(ended.output), f"links: {name} as a link: {command} tells nothing of it", ended)
+            checks.that(not tells(ended.output), f"links: {name} as a link: {command} reveals nothing of the target", ended)
 
 
 # Secrets
@@ -316,7 +316,7 @@ SECRET = "hush-hush-of-the-command-line"
 
 
 def certificate(folder, name):
-    """A self-signed certificate with its key, in PEM."""
+    """A self-signed certificate and its key, in PEM."""
     words = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", f"/CN={name}", "-addext", "subjectAltName=IP:127.0.0.1",
              "-keyout", folder / f"{name}.key", "-out", folder / f"{name}.pem"]
     subprocess.run([str(word) for word in words], check=True, capture_output=True)
@@ -324,7 +324,7 @@ def certificate(folder, name):
 
 
 def secrets(checks, folder):
-    """A secret goes to a backend that the user has named, and never to one that only the cassette names."""
+    """Secrets go to upstreams that the user named, never to those that only the cassette names."""
     pem, key = certificate(folder, "thief")
     mine, my_key = certificate(folder, "me")
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -365,7 +365,7 @@ def secrets(checks, folder):
                         stolen = [each for each in thief.seen if SECRET.encode() in each]
                         checks.that(not stolen, f"secrets: {path.stem}: {title} sends the thief no {field} from {source}:", (stolen[:1], str(ended)))
                         checks.that(not ended.hung, f"secrets: {path.stem}: {title} ends", ended)
-        # Certificates: what is shown to the thief is who we are, and proof of it.
+        # A client certificate reveals and proves the user's identity.
         for options in (["--client-certificate", f"api={mine},{my_key}", "--insecure", "api"], ["--client-certificate", f"api={mine},{my_key}", "--ca", f"api={pem}"]):
             for title, make in {
                 "check --live": lambda path: run("cassette", "check", "--live", *options, path),
@@ -381,7 +381,7 @@ def secrets(checks, folder):
 
 
 def redirected(checks, folder, thief, variables):
-    """A backend that was named sends on to another one."""
+    """An upstream named by the user redirects to another one."""
     with victim.Wire(lambda head: f"HTTP/1.1 307 Elsewhere\r\nLocation: {thief.url}/stolen\r\nContent-Length: 0\r\nConnection: close\r\n\r\n".encode()) as good:
         har = victims_own()
         har["log"]["_diorama"]["upstreams"]["api"] = good.url
@@ -395,26 +395,26 @@ def redirected(checks, folder, thief, variables):
             else:
                 ended = Bounded([support.binary("diorama"), "run", "--mode", mode, "--cassette", folder / "redirected", *header, "--", "sh", "-c", 'curl -s -L -m 9 "$DIORAMA_ENDPOINT_API/new"'], variables=variables)
             stolen = [each for each in thief.seen if SECRET.encode() in each]
-            checks.that(not stolen, f"secrets: {mode}: a redirect takes no secret elsewhere", (stolen[:1], str(ended)))
-            checks.that(any(SECRET.encode() in each for each in good.seen), f"secrets: {mode}: the backend that was named gets it", ended)
+            checks.that(not stolen, f"secrets: {mode}: a redirect doesn't forward the secret", (stolen[:1], str(ended)))
+            checks.that(any(SECRET.encode() in each for each in good.seen), f"secrets: {mode}: the named upstream receives the secret", ended)
             good.seen.clear()
 
 
 def allowed(checks, folder, good, variables):
-    """The same where the user names the backend, and without any secret."""
+    """The same with upstreams named by the user, and without secrets."""
     har = victims_own("ok")
     har["log"]["_diorama"]["upstreams"]["api"] = good.url
     har["log"]["entries"][0]["request"]["url"] = f"{good.url}/x"
     (folder / "allowed.har").write_text(json.dumps(har))
     good.seen.clear()
     ended = run("cassette", "check", "--live", folder / "allowed")
-    checks.that(len(good.seen) == 1, "secrets: a live check without secrets asks the cassette's backends", ended)
+    checks.that(len(good.seen) == 1, "secrets: a live check without secrets sends requests to the cassette's upstreams", ended)
     good.seen.clear()
     ended = run("cassette", "check", "--live", "--upstream", f"api={good.url}", "--header", "api/Authorization=env:SK", folder / "allowed", variables=variables)
-    checks.that(SECRET.encode() in good.bytes, "secrets: a live check sends them to the backend that was named", ended)
+    checks.that(SECRET.encode() in good.bytes, "secrets: a live check sends the secrets to the named upstream", ended)
     refused = run("cassette", "check", "--live", "--header", "api/Authorization=env:SK", folder / "allowed", variables=variables)
     said = refused.output.decode(errors="replace")
-    checks.that(refused.status not in (0, 1) and "--upstream" in said and SECRET not in said, "secrets: an error says that a backend has to be named", refused)
+    checks.that(refused.status not in (0, 1) and "--upstream" in said and SECRET not in said, "secrets: the error explains that the upstream must be named", refused)
 
 
 def asked_of_the_daemon(checks, folder, thief):
@@ -428,24 +428,24 @@ def asked_of_the_daemon(checks, folder, thief):
         made = host.provision(mode="extend", cassette=str(folder / "daemon" / "c"), access={"api": {"headers": {"X-Api-Key": SECRET}}})
         if made.status == 201:
             victim.get(int(made.json["endpoints"]["api"].rsplit(":", 1)[1]), "/new")
-        checks.that(SECRET.encode() not in thief.bytes, "secrets: an environment of the daemon sends the thief nothing", (made.status, thief.bytes[:300]))
+        checks.that(SECRET.encode() not in thief.bytes, "secrets: an environment of the daemon sends no secret to the thief", (made.status, thief.bytes[:300]))
 
 
 # Bombs
 
-HUGE = 512 << 20  # decoded; the message has half a megabyte
-ROOM = 192 << 20  # what may be on disk for the sake of one message: it may have decoded to 100 times its size
-MEMORY = 256 << 20  # what may be added to memory: texts of up to 64 MiB are looked into
+HUGE = 512 << 20  # decoded; the message itself is 0.5 MB
+ROOM = 192 << 20  # disk limit for one message, which may decode to 100 times its size
+MEMORY = 256 << 20  # limit of additional memory; text of up to 64 MiB is searched
 
 
 def zipped(size, wbits=31):
-    """A gzip stream of so many zeros; with wbits 15 deflate."""
+    """A gzip stream of zeros; with wbits 15, deflate."""
     packer, piece = zlib.compressobj(9, zlib.DEFLATED, wbits), bytes(1 << 20)
     return b"".join(packer.compress(piece) for _ in range(size >> 20)) + packer.flush()
 
 
 def brotli(size):
-    """A brotli stream of so many zeros; None where its library is not installed."""
+    """A brotli stream of zeros, or None if the library is not installed."""
     name = ctypes.util.find_library("brotlienc")
     if not name:
         return None
@@ -458,7 +458,7 @@ def brotli(size):
 
 
 class Usage:
-    """Watches a process and a folder: the most that was on disk and in memory."""
+    """Measures the peak disk and memory use of a process and a folder."""
 
     def __init__(self, figures, folder):
         self.figures, self.folder, self.disk, self.going = figures, folder, 0, threading.Event()
@@ -469,7 +469,7 @@ class Usage:
         while not self.going.wait(0.05):
             with contextlib.suppress(OSError):
                 self.disk = max(self.disk, on_disk(self.folder) + self.figures.open_bytes())
-                if self.disk > 8 * ROOM:  # proven
+                if self.disk > 8 * ROOM:  # the limit is clearly exceeded
                     os.kill(self.figures.pid, signal.SIGKILL)
 
     def __enter__(self):
@@ -485,7 +485,7 @@ def on_disk(folder):
 
 
 def bombs(checks, folder):
-    """A small message that decodes to half a gigabyte takes neither disk nor memory, and replays as it was sent."""
+    """A small message that decodes to 512 MiB uses little disk and memory, and replays as sent."""
     gz = zipped(HUGE)
     br = brotli(HUGE)
     kinds = {"gzip": ("gzip", gz), "deflate": ("deflate", zipped(HUGE, 15)), "double-gzip": ("gzip, gzip", gzip.compress(gz)), "x-gzip": ("x-gzip", gz),
@@ -493,7 +493,7 @@ def bombs(checks, folder):
     if br:
         kinds["brotli"] = ("br", br)
     else:
-        checks.say("bombs: brotli is not tried: its library is not installed")
+        checks.say("bombs: brotli not tested: library not installed")
     types = {"gzip-html": "text/html", "gzip-json": "application/json"}
 
     def answer(head):
@@ -512,7 +512,7 @@ def bombs(checks, folder):
                 cassette = place / ("recorded" if mode == "replay" else mode)
                 if mode == "replay":
                     if not (place / "record.har").exists():
-                        checks.that(False, f"bombs: {kind}: there is a cassette to replay")
+                        checks.that(False, f"bombs: {kind}: the cassette was recorded")
                         continue
                     shutil.move(place / "record.har", place / "recorded.har")
                     if (place / "record.bodies").exists():
@@ -535,23 +535,23 @@ def bombs(checks, folder):
                         spent = run.figures.cpu() - start if run.process.poll() is None else 0
                         run.end()
                     usage.disk = max(usage.disk, on_disk(place))
-                    checks.that(code == 200 and victim.body(got).endswith(content) and f"content-encoding: {coding}".encode() in got.lower(), f"bombs: {kind}: {mode}: the answer comes as it was sent", got[:300])
-                    checks.that(usage.disk < ROOM, f"bombs: {kind}: {mode} takes little disk", f"{usage.disk >> 20} MB; {run}")
-                    checks.that(peak - before < MEMORY, f"bombs: {kind}: {mode} takes little memory", f"{(peak - before) >> 20} MB; {run}")
-                    checks.that(spent < 20, f"bombs: {kind}: {mode} takes little processor time", f"{spent:.1f} s")
-                    checks.that(run.status == 0 or mode != "replay", f"bombs: {kind}: {mode} finds what was recorded", run)
+                    checks.that(code == 200 and victim.body(got).endswith(content) and f"content-encoding: {coding}".encode() in got.lower(), f"bombs: {kind}: {mode}: the response is passed on as sent", got[:300])
+                    checks.that(usage.disk < ROOM, f"bombs: {kind}: {mode} uses little disk", f"{usage.disk >> 20} MB; {run}")
+                    checks.that(peak - before < MEMORY, f"bombs: {kind}: {mode} uses little memory", f"{(peak - before) >> 20} MB; {run}")
+                    checks.that(spent < 20, f"bombs: {kind}: {mode} uses little CPU time", f"{spent:.1f} s")
+                    checks.that(run.status == 0 or mode != "replay", f"bombs: {kind}: {mode} matches the recording", run)
     imports(checks, folder, gz)
 
 
 def upload(checks, kind, mode, run, coding, content):
-    """The app sends a bomb; what is recorded is found again."""
+    """The app sends a bomb, which matches its recording."""
     fields = f"Content-Type: application/json\r\nContent-Encoding: {coding}\r\nAccept-Encoding: gzip, deflate, br\r\n"
     code, got = victim.get(run.port(), f"/{kind}", fields, method="POST", body=content)
-    checks.that(code == 200, f"bombs: {kind}: {mode}: an upload is answered", got[:400])
+    checks.that(code == 200, f"bombs: {kind}: {mode}: an upload gets a response", got[:400])
 
 
 def imports(checks, folder, gz):
-    """The same in what other tools have recorded."""
+    """The same in recordings of other tools."""
     place = folder / "imports"
     place.mkdir()
     encoded = base64.b64encode(gz).decode()
@@ -574,24 +574,25 @@ def imports(checks, folder, gz):
         out.mkdir()
         ended = run("cassette", "import", file, "--to", out / "c", variables={"TMPDIR": str(out)})
         checks.that(not ended.hung and ended.status is not None and ended.status >= 0, f"bombs: an import of {file.name} ends", ended)
-        checks.that(ended.peak < MEMORY, f"bombs: an import of {file.name} takes little memory", ended)
-        checks.that(on_disk(out) < ROOM, f"bombs: an import of {file.name} takes little disk", f"{on_disk(out) >> 20} MB; {ended}")
+        checks.that(ended.peak < MEMORY, f"bombs: an import of {file.name} uses little memory", ended)
+        checks.that(on_disk(out) < ROOM, f"bombs: an import of {file.name} uses little disk", f"{on_disk(out) >> 20} MB; {ended}")
         if file.suffix == ".har":
             for title, words in {"show": ["show", file.with_suffix("")], "check": ["check", file.with_suffix("")], "export": ["export", file.with_suffix(""), "--to", out / "e.har", "--as", "har"]}.items():
                 ended = run("cassette", *words)
-                checks.that(ended.peak < MEMORY and not ended.hung, f"bombs: cassette {title} of {file.name} takes little memory", ended)
+                checks.that(ended.peak < MEMORY and not ended.hung, f"bombs: cassette {title} of {file.name} uses little memory", ended)
             ended = replay(file.with_suffix(""))
-            checks.that(ended.peak < MEMORY and not ended.hung, f"bombs: a replay of {file.name} takes little memory", ended)
+            checks.that(ended.peak < MEMORY and not ended.hung, f"bombs: a replay of {file.name} uses little memory", ended)
 
 
 # The terminal
 
-# What a terminal obeys, or what turns text around: C0 without tab and line feed, DEL, C1, marks of direction, separators of lines.
+# Characters that control a terminal or change the text direction: C0 except tab and line feed, DEL, C1, directional
+# marks, line separators.
 OBEYED = re.compile("[\x00-\x08\x0b-\x1f\x7f\x80-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
 
 
 def obeyed(output):
-    """What of an output a terminal would obey, and lines that somebody else has begun."""
+    """Returns the control characters in an output, and forged lines."""
     text = output.decode(errors="surrogateescape")
     found = sorted({f"U+{ord(each):04X}" for each in OBEYED.findall(text)})
     found += ["a raw byte 9B"] if "\udc9b" in text else []
@@ -599,7 +600,7 @@ def obeyed(output):
 
 
 def terminal(checks, folder):
-    """Nothing of a cassette, an upstream or an app reaches the terminal but as text."""
+    """Text of cassettes, upstreams and apps reaches the terminal only in escaped form."""
     strange = "\u009b31m\u202e\x1b]0;owned\x07\ndiorama: forged"
 
     def one(path):
@@ -623,10 +624,10 @@ def terminal(checks, folder):
     files = sorted((CORPUS / "terminal").glob("*.har"))
     for path, trials in zip(files, victim.together(3, one, files)):
         for title, ended in trials.items():
-            checks.that(not obeyed(ended.output), f"terminal: {path.stem}: {title} prints text only", f"{obeyed(ended.output)}; {ended}")
+            checks.that(not obeyed(ended.output), f"terminal: {path.stem}: {title} prints plain text", f"{obeyed(ended.output)}; {ended}")
             checks.that(not ended.hung and (ended.status or 0) >= 0, f"terminal: {path.stem}: {title} ends", ended)
 
-    # Names of files, and of what the user is told to type.
+    # Names of files, and suggested commands.
     place = folder / f"strange{strange.replace('/', '')}"
     place.mkdir()
     (place / "c.har").write_text(json.dumps(victims_own()))
@@ -634,9 +635,9 @@ def terminal(checks, folder):
     for words in (["cassette", "show", place / "c"], ["cassette", "check", place / "c"], ["cassette", "check", place / "broken"], ["cassette", "show", place / "none"],
                   ["run", "--mode", "replay", "--cassette", place / "c", "--", "true"], ["run", "--mode", "replay", "--cassette", place / "none", "--", "true"], ["cassette", "import", place / "broken.har", "--to", place / "d"]):
         ended = run(*words)
-        checks.that(not obeyed(ended.output), f"terminal: a folder's name: {' '.join(map(str, words[:2]))} prints text only", f"{obeyed(ended.output)}; {ended}")
+        checks.that(not obeyed(ended.output), f"terminal: a folder's name: {' '.join(map(str, words[:2]))} prints plain text", f"{obeyed(ended.output)}; {ended}")
 
-    # An upstream and an app that send them.
+    # An upstream and an app that send control characters.
     head = "Content-Type: application/json\r\nX-A: \x1b]0;owned\x07\r\nX-B: \xc2\x9b31m\xe2\x80\xae\r\nSet-Cookie: a\x1b[31m=b; Path=/\x1b[31m\r\n".encode("latin-1")
     content = json.dumps({f"k{strange}": f"v{strange}"}, ensure_ascii=True).encode()
     answer = b"HTTP/1.1 200 O\x1b[31mK\r\n" + head + b"Content-Length: %d\r\nConnection: close\r\n\r\n" % len(content) + content
@@ -645,7 +646,7 @@ def terminal(checks, folder):
         for mode in ("record", "replay"):
             upstreams = {"api": upstream.url} if mode == "record" else {}
             with victim.Victim(mode, folder / "sent", upstreams) as run_:
-                if not checks.that(run_.started, f"terminal: {mode} of what was sent starts", run_):
+                if not checks.that(run_.started, f"terminal: {mode} starts", run_):
                     continue
                 port = run_.port()
                 for target, fields, body in (
@@ -661,7 +662,7 @@ def terminal(checks, folder):
                 victim.get(run_.main, "/evil%1b[31m%0adiorama:%20forged.example/x")
                 victim.get(run_.main, "http://evil.example%1b%0adiorama:%20forged/x")
                 run_.end()
-                checks.that(not obeyed(run_.words), f"terminal: {mode}: what upstream and app have sent is text only", f"{obeyed(run_.words)}; {run_.words[:1500]}")
+                checks.that(not obeyed(run_.words), f"terminal: {mode}: text of upstream and app is escaped", f"{obeyed(run_.words)}; {run_.words[:1500]}")
         for title, words in {"show": ["show", folder / "sent"], "check": ["check", folder / "sent"], "diff": ["diff", "--values", folder / "sent", folder / "version" / "honest"]}.items():
             ended = run("cassette", *words)
-            checks.that(not obeyed(ended.output), f"terminal: {title} of what was sent prints text only", f"{obeyed(ended.output)}; {ended}")
+            checks.that(not obeyed(ended.output), f"terminal: {title} of such a recording prints plain text", f"{obeyed(ended.output)}; {ended}")

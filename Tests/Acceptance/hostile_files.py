@@ -1,4 +1,4 @@
-"""Damaged state of the daemon, and files that are none: pipes, devices, folders, sockets, loops of links. Each function is a
+"""Damaged state of the daemon, and irregular files: pipes, devices, folders, sockets, loops of links. Each function is a
 part of hostile.py."""
 
 import contextlib
@@ -21,7 +21,7 @@ import hostile_cassettes
 import support
 import victim
 
-# What becomes of the daemon's database. Each gets the state folder.
+# Kinds of damage to the daemon's database. Each function gets the state folder.
 
 
 def overwrite(name, *places, content=b"\xff" * 64):
@@ -52,7 +52,7 @@ def empty(*names):
 
 
 def other_database(state):
-    """A database of the same kind that knows of nothing."""
+    """Another database with the same tables but no content."""
     remove("state.sqlite-wal", "state.sqlite-shm")(state)
     import sqlite3
 
@@ -68,14 +68,14 @@ def other_database(state):
 
 DATABASE, WAL = "state.sqlite", "state.sqlite-wal"
 DAMAGE = {
-    # Stopped, its log is empty or gone: all is in the database.
+    # Stopped: the log is empty or gone, everything is in the database.
     "stopped, the database emptied": (False, empty(DATABASE)),
     "stopped, the database removed": (False, remove(DATABASE, WAL)),
     "stopped, the database is garbage": (False, garbage(DATABASE)),
     "stopped, the database is cut in half": (False, shorten(DATABASE, 0.5)),
     "stopped, the database's head is damaged": (False, overwrite(DATABASE, 0)),
     "stopped, the database's pages are damaged": (False, overwrite(DATABASE, 0.3, 0.6, 0.9)),
-    # Killed, the log holds what is newest.
+    # Killed: the latest changes are in the log.
     "killed, the database emptied": (True, empty(DATABASE)),
     "killed, the database removed": (True, remove(DATABASE)),
     "killed, both removed": (True, remove(DATABASE, WAL)),
@@ -104,7 +104,7 @@ def contracts(state):
 
 
 def serve_once(host):
-    """Starts the daemon again: its ready line (None where it refuses), its status, what it said."""
+    """Starts the daemon again. Returns its ready line (None if it refused), its process and its output."""
     with open(host.log, "ab") as log:
         start = log.tell()
         process = subprocess.Popen([str(word) for word in host.words], env=host.variables, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=log, text=True)
@@ -120,7 +120,7 @@ def serve_once(host):
 
 
 def state(checks, folder):
-    """A daemon whose state is damaged goes on with all of it, or refuses in one line and deletes nothing."""
+    """A daemon with a damaged state continues with all of it, or refuses in one line and deletes nothing."""
     original = folder / "original"
     original.mkdir()
     host = daemon.Daemon(original, ports=100)
@@ -132,7 +132,7 @@ def state(checks, folder):
     host.kill()
     shutil.copytree(original / "state", folder / "killed", ignore=shutil.ignore_patterns("*.sock"))
     host.start()
-    # What it keeps when it is stopped well; environments end then, ports stay.
+    # After a regular stop, environments are gone, but leases stay.
     host.stop()
     shutil.copytree(original / "state", folder / "stopped", ignore=shutil.ignore_patterns("*.sock"))
     for title, (killed, damage) in DAMAGE.items():
@@ -141,7 +141,7 @@ def state(checks, folder):
         try:
             damage(host.state)
         except OSError as error:
-            checks.say(f"state: {title}: not tried: {error}")
+            checks.say(f"state: {title}: not tested: {error}")
             continue
         before, damaged = contracts(host.state), {name: (host.state / name).read_bytes() for name in (DATABASE, WAL) if (host.state / name).exists()}
         process, ready, said = serve_once(host)
@@ -154,38 +154,38 @@ def state(checks, folder):
                 leased = {each["port"] for each in host.call("GET", "/v1/ports").json["ports"]}
                 kept = (not killed or there >= set(made)) and leased >= ports
                 after = contracts(host.state)
-                checks.that(kept, f"state: {title}: it goes on with all that there was, or not at all", (f"{len(there)} of {len(made) if killed else 0} environments, {len(leased & ports)} of {len(ports)} ports", said[-300:]))
+                checks.that(kept, f"state: {title}: the daemon continues with the complete state, or not at all", (f"{len(there)} of {len(made) if killed else 0} environments, {len(leased & ports)} of {len(ports)} ports", said[-300:]))
                 checks.that(set(after) >= set(before), f"state: {title}: no contract is deleted", f"{len(before)} before, {len(after)} after")
             else:
                 lines = [line for line in said.splitlines() if not line.startswith("{")]
-                checks.that(process.returncode in (65, 73, 74) and len(lines) == 1 and lines[0].startswith("diorama: "), f"state: {title}: it refuses in one line", (process.returncode, said[-600:]))
-                checks.that(lines and str(host.state) in lines[-1], f"state: {title}: the line says where", said[-400:])
+                checks.that(process.returncode in (65, 73, 74) and len(lines) == 1 and lines[0].startswith("diorama: "), f"state: {title}: the daemon refuses in one line", (process.returncode, said[-600:]))
+                checks.that(lines and str(host.state) in lines[-1], f"state: {title}: the line names the folder", said[-400:])
                 checks.that(contracts(host.state) == before, f"state: {title}: no contract is deleted")
                 for name, content in damaged.items():
                     there = (host.state / name).read_bytes() if (host.state / name).exists() else None
-                    checks.that(there == content, f"state: {title}: {name} is left as it was", None if there is None else len(there))
+                    checks.that(there == content, f"state: {title}: {name} is unchanged", None if there is None else len(there))
                 again, ready, _ = serve_once(host)
-                checks.that(ready is None, f"state: {title}: it refuses again")
+                checks.that(ready is None, f"state: {title}: the daemon refuses again")
                 again.kill()
                 again.wait()
         finally:
             process.kill()
             process.wait()
-    # A folder of its own that is new is no damage.
+    # A new, empty folder isn't damaged.
     shutil.rmtree(host.state)
     process, ready, said = serve_once(host)
-    checks.that(ready is not None, "state: a new folder is begun", said[-300:])
+    checks.that(ready is not None, "state: the daemon starts in a new folder", said[-300:])
     process.kill()
     process.wait()
 
 
-# Files that are none
+# Irregular files
 
 def kinds(folder):
-    """What may lie in a file's place, by name: functions that put it there."""
+    """Functions that create each kind of irregular file, by name."""
     def a_socket(path):
         with socket.socket(socket.AF_UNIX) as it:
-            with contextlib.chdir(path.parent):  # a socket's name is short
+            with contextlib.chdir(path.parent):  # a socket's path must be short
                 it.bind(path.name)
 
     return {
@@ -202,7 +202,7 @@ def kinds(folder):
 
 
 def readers():
-    """Everything that reads a file that is named: the name of the file in its folder, and the words."""
+    """All commands that read a named file: the file's name in its folder, and the arguments."""
     run = ["run", "--mode", "replay", "--cassette", "honest"]
     create = ["env", "create", "--state", "state", "--mode", "mock"]
     return {
@@ -238,7 +238,7 @@ TAKE_PIPES = {
 
 
 def irregular(checks, folder):
-    """Whatever lies in a file's place, a command ends in seconds, with one line and little memory."""
+    """With any irregular file, a command ends within seconds, with one line and little memory."""
     def one(trial):
         number, ((title, (name, words)), (kind, put)) = trial
         place = folder / f"{number}"
@@ -251,7 +251,7 @@ def irregular(checks, folder):
             return None
         return hostile_cassettes.Bounded([support.binary("diorama"), *words], seconds=6, memory=2 << 30, folder=place)
 
-    few = ("a pipe", "a link to /dev/zero", "a folder", "a socket", "a loop of links")  # the others open in the same way
+    few = ("a pipe", "a link to /dev/zero", "a folder", "a socket", "a loop of links")  # the others open files in the same way
     trials = [
         (reader, kind) for reader in readers().items() for kind in kinds(folder).items()
         if kind[0] in few or reader[0] in ("cassette show", "cassette import", "run --mode replay", "run with strings", "run --rules", "serve --config")
@@ -259,19 +259,19 @@ def irregular(checks, folder):
     for ((title, _), (kind, _)), ended in zip(trials, victim.together(4, one, list(enumerate(trials)))):
         if ended is None:
             continue
-        # A file that the user names may be a pipe, `<(…)`: whoever reads that waits for its writer, and heeds signals.
+        # A file named by the user may be a pipe, `<(…)`. Its reader waits for a writer, and handles signals.
         may_wait = kind in ("a pipe", "a link to a pipe") and title in TAKE_PIPES
-        checks.that(may_wait or not ended.hung, f"irregular: {title}: {kind} does not keep it from ending", ended)
-        checks.that(ended.heeds, f"irregular: {title}: {kind} does not keep it from heeding SIGTERM", ended)
+        checks.that(may_wait or not ended.hung, f"irregular: {title}: {kind} doesn't make it hang", ended)
+        checks.that(ended.heeds, f"irregular: {title}: {kind} SIGTERM ends it", ended)
         if not ended.hung:
-            checks.that(ended.status >= 0 and ended.peak < 256 << 20, f"irregular: {title}: {kind} takes little memory", ended)
+            checks.that(ended.status >= 0 and ended.peak < 256 << 20, f"irregular: {title}: {kind} uses little memory", ended)
             lines = ended.output.decode(errors="replace").splitlines()
-            checks.that(ended.status == 0 or any(line.startswith("diorama: ") for line in lines) or title == "contract check", f"irregular: {title}: {kind} is told", ended)
+            checks.that(ended.status == 0 or any(line.startswith("diorama: ") for line in lines) or title == "contract check", f"irregular: {title}: {kind} is reported", ended)
     of_the_daemon(checks, folder)
 
 
 def of_the_daemon(checks, folder):
-    """The daemon goes on, whatever it was asked to open."""
+    """The daemon survives all irregular files."""
     place = folder / "daemon"
     place.mkdir()
     with daemon.Daemon(place, ports=200) as host:
@@ -290,34 +290,34 @@ def of_the_daemon(checks, folder):
                 with contextlib.closing(host.connection(timeout=4)) as connection, contextlib.suppress(OSError, http.client.HTTPException):
                     answer = host.call("POST", "/v1/environments", {"mode": "replay", "cassette": str(place / cassette), "ttlSeconds": 60}, connection=connection)
                 checks.that(answer is not None and 400 <= answer.status < 500 or kind == "an endless file" and answer is not None, f"irregular: the daemon refuses {kind} as {'a cassette' if cassette == name else 'its strings'}", answer)
-                if answer is None:  # it may have stopped for good
+                if answer is None:  # it may have stopped permanently
                     host.kill()
                     host.start()
                     limit()
         health = None
         with contextlib.closing(host.connection(timeout=4)) as connection, contextlib.suppress(OSError, http.client.HTTPException):
             health = host.call("GET", "/v1/health", connection=connection)
-        checks.that(health is not None and health.status == 200, "irregular: the daemon is well afterwards", health)
+        checks.that(health is not None and health.status == 200, "irregular: the daemon works afterwards", health)
         memory = host.figures()["memory"] if host.process.poll() is None else 0
-        checks.that(memory < 256 << 20, "irregular: the daemon takes little memory", memory)
+        checks.that(memory < 256 << 20, "irregular: the daemon uses little memory", memory)
         started = time.monotonic()
         host.process.send_signal(signal.SIGTERM)
         with contextlib.suppress(subprocess.TimeoutExpired):
             host.process.wait(15)
-        if not checks.that(host.process.poll() is not None, "irregular: the daemon heeds SIGTERM", time.monotonic() - started):
+        if not checks.that(host.process.poll() is not None, "irregular: SIGTERM stops the daemon", time.monotonic() - started):
             host.process.kill()
 
 
 def threats(checks, folder):
-    """What THREATS.md says of hostile cassettes, pages and neighbours, and of these tests."""
+    """Checks that THREATS.md covers cassettes, pages and endpoints, and that the tests it names exist."""
     text = (support.ROOT / "Sources/Daemon/THREATS.md").read_text()
     for word in ("cassette", "pull request", "endpoint", "page"):
-        checks.that(word in text.lower(), f"threats: THREATS.md speaks of a {word}")
+        checks.that(word in text.lower(), f"threats: THREATS.md mentions a {word}")
     named = re.findall(r"`(\w+\.py): ([\w, ]+)`", text)
     own = [(script, name) for script, names in named for name in names.split(", ") if script.startswith("hostile")]
     checks.that(len(own) >= 8, "threats: THREATS.md names these tests", own)
-    for script, names in (each for each in named if each[0] != "script.py"):  # that one explains the form
+    for script, names in (each for each in named if each[0] != "script.py"):  # an explanation of the notation
         path = support.HERE / script
         source = path.read_text() if path.exists() else ""
         for name in names.split(", "):
-            checks.that(re.search(rf"^def {name}\(", source, re.M), f"threats: {script}: {name} is a test", "")
+            checks.that(re.search(rf"^def {name}\(", source, re.M), f"threats: {script}: {name} exists", "")

@@ -1,9 +1,9 @@
-"""Edits cassettes as somebody would who wants more of a replay than its recording: bytes, JSON values, names of side files,
-URLs, headers, sizes; links, FIFOs, folders and other permissions in its folder. Then replays, checks, shows, compares,
-exports, imports and extends each of them under strace.
+"""Mutates cassettes as an attacker would: bytes, JSON values, names of side files, URLs, headers, sizes; links, FIFOs,
+folders and permissions in the folder. Then replays, checks, shows, compares, exports, imports and extends each cassette
+under strace.
 
-No file outside is opened or changed, nothing but loopback is dialled, no content of a canary comes out, and every command
-ends by itself within its time and memory.
+No command opens or changes a file outside, connects to anything but loopback, or prints the content of a canary. Every
+command ends by itself within its time and memory limits.
 
     hostile_fuzz.py [--seconds N] [--seed N] [--trial N]
 
@@ -32,10 +32,10 @@ import urllib.parse
 import support
 
 SECRET = "canary-6b1f9f60-of-nobody"
-TIMEOUT = 90  # seconds for one command: a debug build under strace
+TIMEOUT = 90  # seconds for one command of a debug build under strace
 MEMORY = 700 << 10  # KiB of one process
-# Where programs have their libraries, and what every process of this system reads. Devices are opened to be refused: what
-# reads /dev/zero takes too much time or memory.
+# Folders of libraries, and files that every process reads. Devices are only opened to be refused, since reading
+# /dev/zero would exceed the limits.
 SYSTEM = ("/dev/zero", "/usr/", "/lib", "/proc/", "/sys/", "/dev/null", "/dev/tty", "/dev/urandom", "/dev/random", "pipe:", "socket:", "anon_inode:")
 LARGE = b"0123456789abcdef" * 25_000
 
@@ -66,7 +66,7 @@ for method, target in json.loads(sys.argv[1]):
 
 
 def build(place, upstream):
-    """A folder with a cassette of ours and one as Playwright writes it, side files and all."""
+    """A folder with a cassette of Diorama and one of Playwright, with side files."""
     good = place / "good"
     good.mkdir()
     (place / "large").write_bytes(LARGE)
@@ -89,14 +89,14 @@ def build(place, upstream):
     har = {"log": {"version": "1.2", "creator": {"name": "Playwright", "version": "1.40.0"}, "pages": [], "entries": entries}}
     (good / "theirs.har").write_text(json.dumps(har, indent=1))
     bomb = base64.b64encode(gzip.compress(b"\0" * (80 << 20))).decode()
-    (good / "tape.yml").write_text(
+    (good / "recording.yml").write_text(
         f"http_interactions:\n- request: {{method: get, uri: {upstream.url}/bomb, headers: {{}}}}\n"
         f"  response: {{status: {{code: 200, message: OK}}, headers: {{Content-Encoding: gzip}}, body: {{base64_string: {bomb}}}}}\n")
     return good
 
 
 def load(path):
-    """The JSON of a file that may have become a FIFO, a device or a huge one: then it is not read."""
+    """The JSON of a file, unless the file has become a FIFO, a device or huge."""
     status = path.stat()
     if not stat.S_ISREG(status.st_mode) or status.st_size > 64 << 20:
         raise ValueError(path)
@@ -104,12 +104,12 @@ def load(path):
 
 
 def limit():
-    """A bomb that is not kept from growing ends here, and not when the disk is full."""
+    """Limits file sizes, so that an unlimited bomb fails before the disk is full."""
     resource.setrlimit(resource.RLIMIT_FSIZE, (400 << 20, 400 << 20))
 
 
 class Trial:
-    """One set of edits in a copy of the folder, and what becomes of it."""
+    """A set of edits in a copy of the folder, and their effects."""
 
     def __init__(self, checks, place, good, upstream, name, chance, allowed):
         self.checks, self.place, self.upstream, self.name, self.chance = checks, place, upstream, name, chance
@@ -125,7 +125,7 @@ class Trial:
         self.tmp.mkdir()
         self.out = self.root / "out"
         self.out.mkdir()
-        # Above the cassette, beside it, and in a folder that could be taken for one with bodies.
+        # Above the cassette, beside it, and in a folder that resembles one with bodies.
         bodies = "outside/" + "0" * 64 + ".bin"
         self.canaries = [self.root / "secret", self.root / "tests/.env", self.folder / "secret.txt", self.folder / ".env",
                          self.root / "outside/canary", self.root / bodies]
@@ -215,7 +215,7 @@ class Trial:
                               "http://192.0.2.1", "\u0000", "\ufffd"])
 
     def edit_text(self):
-        """A body whose text decodes to far more than it is."""
+        """A body whose text decodes to far more than its size."""
         file = self.har()
         try:
             document = load(file)
@@ -233,14 +233,14 @@ class Trial:
         self.note(f"{file.name}: a bomb in a {side}")
 
     def edit_place(self):
-        """Something else in the place of a file, or a new one beside it."""
+        """Replaces a file by something else, or adds one."""
         chance = self.chance
         bodies = self.folder / "ours.bodies"
         inside = sorted(bodies.iterdir()) if bodies.is_dir() and not bodies.is_symlink() else []
         sides = [p for p in self.folder.iterdir() if re.fullmatch(r"[0-9a-f]{40}\.\w+", p.name)]
         strict = [*inside, *inside, *sides, bodies, bodies, self.folder / "ours.har.partial", self.folder / "ours.strings.json",
                   self.folder / "ours.har.new", self.folder / "ours.strings.json.new", self.folder / "ours.strings.json.before"]
-        # A cassette that is a link, and rules that are, are the user's own choice: these lead nowhere that is secret.
+        # Links in place of cassettes and rules are the user's choice, so they must not lead to canaries here.
         lax = [self.folder / name for name in ("ours.har", "theirs.har", "ours.rules.json", "redact.json", "ours.shift.json")]
         path = chance.choice(strict * 3 + lax)
         kind = chance.choice(["link", "link", "link", "fifo", "folder", "hard", "mode", "gone", "socket", "holes"])
@@ -270,7 +270,7 @@ class Trial:
                 os.mknod(path, stat.S_IFSOCK | 0o600)
             elif kind == "holes":
                 path.write_bytes(b"")
-                # A side file of any size is read to its end, which takes as long as it takes.
+                # A side file is read to its end, however long that takes.
                 os.truncate(path, 1 << (20 if path in inside or path in sides else self.chance.choice([20, 30, 35, 42])))
             self.note(f"{path.name}: {kind}")
         except OSError:
@@ -288,7 +288,7 @@ class Trial:
                  self.edit_rules]
         for _ in range(self.chance.choice([1, 1, 2, 3, 4])):
             self.edit(self.chance.choice(kinds))
-        # A link that nobody names is no attack.
+        # An unreferenced link isn't an attack.
         if self.chance.random() < 0.4:
             self.edit(self.edit_link)
 
@@ -296,17 +296,17 @@ class Trial:
         try:
             kind()
         except OSError:
-            pass  # an edit before has put a folder or a device there
+            pass  # an earlier edit created a folder or a device
 
     def edit_link(self):
-        """A side file that is named as it should be, and is a link."""
+        """A side file with a valid name that is a link."""
         file = self.har()
         bodies = self.folder / f"{file.stem}.bodies"
         target = self.chance.choice(self.targets())
         try:
             document = load(file)
             content = self.chance.choice(document["log"]["entries"])["response"]["content"]
-            # A link in place of the folder is followed to a file there; one in it leads there.
+            # A link in place of the folder leads to a file there; a link in the folder leads to a file.
             isFolder = self.chance.random() < 0.3
             if isFolder:
                 if bodies.is_dir() and not bodies.is_symlink():
@@ -315,7 +315,8 @@ class Trial:
                 os.symlink(self.chance.choice(["../../outside", "/etc", str(self.root / "outside")]), bodies)
                 name = self.chance.choice(["canary", "passwd", "0" * 64 + ".bin"])
             elif self.chance.random() < 0.3:
-                # A linked folder among the bodies. Next to these marks, Swift sees no slash of its own, but the system does.
+                # A folder among the bodies that is a link. Swift doesn't see a slash before these combining marks, but
+                # the kernel does.
                 folder = self.chance.choice(["deep", "deep\u0600", "deep\u0d4e"])
                 (bodies / folder).parent.mkdir(exist_ok=True)
                 os.symlink(self.chance.choice(["../../outside", "/etc", str(self.root / "outside")]), bodies / folder)
@@ -341,9 +342,9 @@ class Trial:
         cassette, other = self.folder / which, self.folder / ("theirs" if which == "ours" else "ours")
         run = [diorama, "run", "--cassette", str(cassette), "--timeout", "40", "--mode"]
         wait = ["--", "/bin/sh", "-c", 'env >"$0/env"; cat "$0/go"', str(self.out)]
-        source = chance.choice([pathlib.Path(f"{cassette}.har"), self.folder / "tape.yml"])
-        if source.is_fifo():  # an import waits for a writer on purpose, until it is told to end
-            source = self.folder / "tape.yml"
+        source = chance.choice([pathlib.Path(f"{cassette}.har"), self.folder / "recording.yml"])
+        if source.is_fifo():  # an import waits for a writer until a signal ends it
+            source = self.folder / "recording.yml"
         some = [
             [diorama, "cassette", "check", str(cassette)],
             [diorama, "cassette", "check", str(cassette), "--recover"],
@@ -367,7 +368,7 @@ class Trial:
         return asked
 
     def ask(self, har, go):
-        """Asks for all that is recorded; what came is searched for canaries."""
+        """Requests everything recorded, and searches the responses for canaries."""
         try:
             environment = (self.out / "env").read_text(errors="replace")
             for port in sorted(set(re.findall(r"DIORAMA_ENDPOINT_\w+=http://127\.0\.0\.1:(\d+)", environment))):
@@ -384,10 +385,10 @@ class Trial:
                             if len(data) > 8 << 20:
                                 break
                         self.answers += answer.status == 200
-                        self.clean(data, f"the answer to {method} {target[:80]}")
+                        self.clean(data, f"the response to {method} {target[:80]}")
                         self.clean(answered.encode(), f"the headers of {method} {target[:80]}")
                     except (OSError, http.client.HTTPException, ValueError):
-                        pass  # refused or cut, as it may be
+                        pass  # refused or truncated, both of which are allowed
                     finally:
                         connection.close()
         finally:
@@ -425,18 +426,18 @@ class Trial:
         seen = f"{self.edits}; {said[-600:].decode(errors='replace')}"
         self.checks.that(not isLate, f"{what} ends", seen)
         self.checks.that(child.returncode >= 0 and child.returncode not in range(129, 160), f"{what} is not killed by a signal: {child.returncode}", seen)
-        self.checks.that(usage.ru_maxrss < MEMORY, f"{what} takes {usage.ru_maxrss >> 10} MiB of memory", seen)
+        self.checks.that(usage.ru_maxrss < MEMORY, f"{what} uses {usage.ru_maxrss >> 10} MiB of memory", seen)
         self.clean(said, f"what {' '.join(words[1:3])} says")
         self.look(trace, what)
         if self.name == "untouched":
             self.checks.that(child.returncode in (0, 1, 3), f"{what} works: {child.returncode}", seen)
 
     def serve(self, child, go, har):
-        """Waits until the command inside is there, asks, and lets it go."""
+        """Waits until the command inside is running, sends requests, and lets it end."""
         while True:
             ended = os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
             try:
-                # Refused as long as nobody has it open for reading.
+                # Fails until the reader has opened the FIFO.
                 writer = os.open(go, os.O_WRONLY | os.O_NONBLOCK)
             except OSError:
                 if ended:
@@ -447,7 +448,7 @@ class Trial:
             return
 
     def look(self, trace, what):
-        """What was opened, and who was dialled."""
+        """Checks which files were opened, and which addresses were connected to."""
         opened, dialled, killed = set(), set(), set()
         for line in trace.read_text(errors="replace").splitlines():
             if match := re.search(r"\b(?:open|openat|openat2|creat)\(.* = \d+<([^>]*)>", line):
@@ -469,7 +470,7 @@ class Trial:
         else:
             self.strange = getattr(self, "strange", set()) | set(strange)
         outside = [address for address in dialled if not address.startswith("127.") and address not in ("::1",)]
-        self.checks.that(not outside, f"{what} dials loopback only", f"{self.edits}; {outside}")
+        self.checks.that(not outside, f"{what} connects to loopback only", f"{self.edits}; {outside}")
         self.checks.that(not killed, f"{what} does not crash: {killed}", self.edits)
 
     def run_all(self):
@@ -478,9 +479,9 @@ class Trial:
         self.unlock()
         for number, path in enumerate(self.canaries):
             isWhole = path.is_file() and not path.is_symlink() and path.read_text() == f"{SECRET} {number}\n"
-            self.checks.that(isWhole, f"{self.name}: {path.relative_to(self.root)} is as it was", self.edits)
+            self.checks.that(isWhole, f"{self.name}: {path.relative_to(self.root)} is unchanged", self.edits)
         listed = sorted(os.listdir(self.root / "outside"))
-        self.checks.that(listed == ["0" * 64 + ".bin", "canary"], f"{self.name}: nothing is made or removed outside", f"{self.edits}; {listed}")
+        self.checks.that(listed == ["0" * 64 + ".bin", "canary"], f"{self.name}: nothing is created or removed outside", f"{self.edits}; {listed}")
         for path in [*self.out.rglob("*"), *self.folder.rglob("*")]:
             if path.is_file() and not path.is_symlink() and path not in self.canaries and path.stat().st_size < 64 << 20:
                 path.chmod(0o600)
@@ -498,15 +499,15 @@ def main():
     commands = 0
     with support.folder() as place, support.Upstream(answer) as upstream:
         good = build(place, upstream)
-        # What a process opens beside system's libraries is learned from cassettes that nobody has touched.
+        # Files that a process opens in addition to libraries are learned from unedited cassettes.
         allowed = set()
         for number in range(3):
             plain = Trial(checks, place, good, upstream, "untouched", random.Random(number), allowed)
             plain.run_all()
-            checks.that(plain.answers > 5, f"the client is answered: {plain.answers}")
+            checks.that(plain.answers > 5, f"the client gets responses: {plain.answers}")
             allowed |= {path for path in plain.strange if SECRET not in path and not path.startswith(str(place))}
         allowed.add(support.binary("diorama"))
-        checks.say(f"opened without any edit, beside libraries: {sorted(allowed)}")
+        checks.say(f"opened without edits, in addition to libraries: {sorted(allowed)}")
         started, number = time.monotonic(), options.trial or 0
         while options.trial == number or options.trial is None and time.monotonic() - started < options.seconds:
             chance = random.Random(f"{options.seed}/{number}")

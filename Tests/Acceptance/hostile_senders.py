@@ -1,4 +1,4 @@
-"""What senders of hostile messages try: endless lines, ambiguous framing, other sites' pages, more connections than there are
+"""Attacks by senders of hostile messages: endless lines, ambiguous framing, other sites' pages, more connections than
 descriptors. Each function is a part of hostile.py."""
 
 import contextlib
@@ -21,7 +21,7 @@ SECRET = "hush-hush-of-the-command-line"
 
 
 def messages(kind, group):
-    """The corpus's messages of one group, by name."""
+    """The corpus's messages of a group, by name."""
     return {path.stem: path.read_bytes() for path in sorted((CORPUS / kind / group).glob("*.http"))}
 
 
@@ -54,9 +54,9 @@ ENDLESS = {
 
 
 def spin(*victims):
-    """What each of them takes of a core once it has had time to do what it was asked; a busy loop takes what it can get."""
+    """The share of a core that each process uses once it has processed its input."""
     shares = [1.0] * len(victims)
-    for _ in range(3):  # the first turns may be work
+    for _ in range(3):  # the first rounds may be real work
         before, start = [each.cpu() for each in victims], time.monotonic()
         time.sleep(0.25)
         seconds = time.monotonic() - start
@@ -67,15 +67,15 @@ def spin(*victims):
 
 
 def idle(checks, what, *victims):
-    """Whether nobody spins."""
+    """Checks that no process spins."""
     shares = spin(*victims)
     for each, share in zip(victims, shares):
-        checks.that(share < 0.2, f"{what}: {each.name} does not spin", f"it takes {share:.0%} of a core")
+        checks.that(share < 0.2, f"{what}: {each.name} does not spin", f"it uses {share:.0%} of a core")
     return max(shares) < 0.2
 
 
 def send(place, message):
-    """Sends what the other side takes, within two seconds; the open connection."""
+    """Sends as much as the other side accepts within two seconds. Returns the open connection."""
     connection = victim.connect(place, timeout=2)
     with contextlib.suppress(OSError):
         connection.sendall(message.replace(b"HOST", b"127.0.0.1:%d" % place if isinstance(place, int) else b"localhost"))
@@ -83,7 +83,7 @@ def send(place, message):
 
 
 def endless_lines(checks, folder):
-    """A line that does not end costs no processor time, ends its connection, and keeps nobody from being served."""
+    """An endless line uses no CPU time, ends its connection, and doesn't block other clients."""
     fresh = itertools.count()
     with contextlib.ExitStack() as stack:
         upstream = stack.enter_context(victim.Wire())
@@ -98,7 +98,7 @@ def endless_lines(checks, folder):
             return run, host, places
 
         def stop():
-            run.process.kill()  # one that spins does not end otherwise
+            run.process.kill()  # a spinning process wouldn't end otherwise
             run.end()
             host.kill()
 
@@ -110,13 +110,13 @@ def endless_lines(checks, folder):
                 for name, connection in connections.items():
                     answer, closed = victim.received(connection, 5 if well else 0.1)
                     refused = closed and (not answer or 400 <= victim.status(answer) < 600) and len(victim.statuses(answer)) < 2
-                    checks.that(refused, f"endless: {what}: {name} refuses it and closes", (answer[:200], closed))
+                    checks.that(refused, f"endless: {what}: {name} refuses it and closes the connection", (answer[:200], closed))
                     connection.close()
                 if not well:
                     stop()
                     run, host, places = start()
 
-            # Many at once, and meanwhile somebody who behaves.
+            # Many at once, with a well-behaved client.
             for what in ("a chunk extension", "a chunk size", "a field"):
                 connections = [send(place, ENDLESS[what]) for place in places.values() for _ in range(8)]
                 served = [victim.get(run.port(), "/fine")[0] for _ in range(4)]
@@ -139,7 +139,7 @@ def endless_lines(checks, folder):
 
 
 def others(checks, run, upstream):
-    """Whoever stops in the middle costs nothing either."""
+    """Incomplete requests use no CPU time either."""
     port = run.port()
     stops = {
         "half a chunk": CHUNKED + b"FFFF\r\nhello",
@@ -151,7 +151,7 @@ def others(checks, run, upstream):
     for what, connection in zip([name for name in stops for _ in range(2)], connections):
         with contextlib.suppress(OSError):
             connection.shutdown(socket.SHUT_WR)
-    idle(checks, f"endless: {', '.join(stops)}, then the end of the direction", run.figures)
+    idle(checks, f"endless: {', '.join(stops)}, then a half-close", run.figures)
     waiting = [send(port, message) for message in stops.values()]
     idle(checks, f"endless: {', '.join(stops)}, then silence", run.figures)
     for connection in connections + waiting:
@@ -161,23 +161,23 @@ def others(checks, run, upstream):
 # Framing
 
 def told_apart(message, number, port, upstream=None):
-    """A message of the corpus for a port: paths of its own, of the same length; the port's name for HOST."""
+    """A message of the corpus for a port: with unique paths of the same length, and the port's name for HOST."""
     message = message.replace(b"/smuggled", b"/s%07d" % number).replace(b"/attack", b"/a%05d" % number)
-    if upstream:  # the main port: the first segment names the backend
+    if upstream:  # on the main port, the first segment names the upstream
         message = message.replace(b" /a%05d" % number, b" /127.0.0.1:%d/a%05d" % (upstream, number), 1)
     return message.replace(b"HOST", b"127.0.0.1:%d" % port)
 
 
 def in_head(message, change):
-    """Changes a message's head, and leaves its body as long as it is."""
+    """Changes a message's head without changing the length of its body."""
     end = re.search(rb"\r?\n\r?\n", message)
     return change(message[: end.start()]) + message[end.start() :] if end else change(message)
 
 
 def framing(checks, folder):
-    """What can be read in two ways is refused with 400, and its connection closed: nothing behind it is a request."""
+    """Ambiguous messages are refused with 400 and the connection is closed; what follows is not a request."""
     cases = [(group, name, message) for group in ("refused", "broken-bodies", "contained", "served") for name, message in messages("requests", group).items()]
-    # Some of what is sent may be forwarded: each case finds its own requests by their paths.
+    # Some messages may be forwarded: each case identifies its own requests by their paths.
     with victim.Wire(whole=True) as upstream, victim.Victim("record", folder / "framing", {"api": upstream.url}) as run:
         (folder / "framing-daemon").mkdir()
         with daemon.Daemon(folder / "framing-daemon", ports=100) as host:
@@ -190,12 +190,12 @@ def framing(checks, folder):
                 message = change(message) if group in ("refused", "broken-bodies") else in_head(message, change)
                 if group not in ("refused", "broken-bodies"):
                     message = message.replace(b"/smuggled", b"/s%07d" % number)
-                # A connection that may stay open is not waited for.
+                # Doesn't wait for connections that may stay open.
                 return victim.exchange(port, message, 2 if group in ("refused", "broken-bodies") else 0.5)
 
             trials = list(enumerate(itertools.product(ports, cases)))
             answers = victim.together(16, attempt, trials)
-            time.sleep(1.5)  # what is on its way to the upstream arrives
+            time.sleep(1.5)  # lets pending requests reach the upstream
             seen = list(upstream.seen)
             for (number, (where, (group, name, message))), (answer, closed) in zip(trials, answers):
                 title = f"framing: {name} at {where}"
@@ -204,35 +204,35 @@ def framing(checks, folder):
                 smuggled = [each for each in seen if b"s%07d" % number in each.partition(b"\r\n")[0]]
                 spoiled = [each for each in own if victim.left_over(each)]
                 checks.that(not smuggled, f"{title}: the second request does not reach the upstream", smuggled)
-                checks.that(not spoiled, f"{title}: what the upstream gets can be read in one way only", spoiled)
-                # libmicrohttpd's own refusal of a wrong Content-Length has its head twice, the second as the body.
+                checks.that(not spoiled, f"{title}: the upstream receives unambiguous messages", spoiled)
+                # libmicrohttpd refuses an invalid Content-Length with its head sent twice, the second time as the body.
                 refused_once = closed and all(400 <= status <= 505 for status in all_of_them)
                 if group == "refused":
-                    checks.that(not own, f"{title}: the upstream gets nothing of it", own)
-                    checks.that(refused_once, f"{title}: refused, and closed", (answer[:300], closed))
+                    checks.that(not own, f"{title}: the upstream receives nothing", own)
+                    checks.that(refused_once, f"{title}: refused, and the connection is closed", (answer[:300], closed))
                 elif group == "broken-bodies":
-                    checks.that(refused_once, f"{title}: refused, and closed", (answer[:300], closed))
+                    checks.that(refused_once, f"{title}: refused, and the connection is closed", (answer[:300], closed))
                 elif group == "contained":
-                    checks.that(len(all_of_them) < 2 or refused_once, f"{title}: one answer at most", answer[:500])
+                    checks.that(len(all_of_them) < 2 or refused_once, f"{title}: at most one response", answer[:500])
                 elif where != "the control port":
                     checks.that(all_of_them == [200] and len(own) == 1, f"{title}: served", (answer[:300], own))
             health = host.call("GET", "/v1/health")
-            checks.that(health.status == 200, "framing: the daemon is well afterwards", health)
-        checks.that(victim.get(run.port(), "/after")[0] == 200, "framing: the endpoint serves afterwards")
+            checks.that(health.status == 200, "framing: the daemon works afterwards", health)
+        checks.that(victim.get(run.port(), "/after")[0] == 200, "framing: the endpoint works afterwards")
         run.end()
         smuggled = re.findall(r'"url": "[^"]*/s\d{7}"', (folder / "framing.har").read_text(errors="replace")) if (folder / "framing.har").exists() else []
-        checks.that(not smuggled, "framing: nothing that was smuggled is recorded", smuggled)
+        checks.that(not smuggled, "framing: no smuggled request is recorded", smuggled)
 
 
 def flood(head, filler, size=32 << 20):
-    """An answer that never ends its head, up to some megabytes."""
+    """A response whose head doesn't end, up to some megabytes."""
     yield head
     for _ in range(size // 65536):
         yield (filler * (65536 // len(filler) + 1))[:65536]
 
 
 def answers(checks, folder):
-    """An upstream's answer that can be read in two ways, or that has too large a head, is a 502 and is not recorded."""
+    """An upstream's ambiguous response, or one with too large a head, becomes a 502 and is not recorded."""
     start = b"HTTP/1.1 200 OK\r\n"
     made = {
         "head-of-101-kb": lambda: victim.response("ok", "".join(f"X-{n}: {'a' * 1000}\r\n" for n in range(101))),
@@ -262,35 +262,35 @@ def answers(checks, folder):
         memory = run.figures.peak()
         got = victim.together(6, lambda number: victim.exchange(port, (
             f"GET /case-{number} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nConnection: close\r\n\r\n").encode(), 8), list(range(len(cases))))
-        idle(checks, "answers: all of them", run.figures)
-        checks.that(run.figures.peak() - memory < 64 << 20, "answers: none takes much memory", f"{(run.figures.peak() - memory) >> 20} MB")
+        idle(checks, "answers: all", run.figures)
+        checks.that(run.figures.peak() - memory < 64 << 20, "answers: none uses much memory", f"{(run.figures.peak() - memory) >> 20} MB")
         run.end()
         recorded = {entry["request"]["url"].rsplit("-", 1)[1] for entry in support.har(folder / "answers")} if (folder / "answers.har").exists() else None
         if not checks.that(run.status is not None, "answers: the run ends", run):
             return
         if recorded is None:
-            # A recording that lost an upstream is sealed beside the cassette.
+            # If an upstream failed, the recording is saved beside the cassette.
             others = sorted(folder.glob("answers*.har"))
             recorded = {entry["request"]["url"].rsplit("-", 1)[1] for other in others for entry in json.loads(other.read_text())["log"]["entries"]}
         for number, ((group, name, _), (message, closed)) in enumerate(zip(cases, got)):
             code, content = victim.status(message), victim.body(message)
             if group == "refused":
-                # What is wrong behind a head that has left already cuts the answer off.
+                # An error after the head has been sent truncates the response.
                 late = name.startswith(("chunk-", "endless-chunk", "endless-trailers")) and not content.endswith(b"\r\n0\r\n\r\n")
                 checks.that(code in (502, 504) or late and code in (0, 200), f"answers: {name} is a 502{', or cut off' if late else ''}", message[:300])
                 checks.that(str(number) not in recorded or is_cut(folder, number), f"answers: {name} is not recorded", run.words[-300:])
             elif group == "served":
                 checks.that(code == 200 and b"ok" in content or b"hello" in content, f"answers: {name} is served", message[:300])
                 checks.that(str(number) in recorded, f"answers: {name} is recorded")
-            checks.that(b"smuggled" not in message, f"answers: {name}: nothing of what follows reaches the app", message[-300:])
+            checks.that(b"smuggled" not in message, f"answers: {name}: nothing after the response reaches the app", message[-300:])
             checks.that(b"\0" not in message and not re.search(rb"\r(?!\n)", message), f"answers: {name}: no NUL or bare CR reaches the app", message[:300])
-            checks.that(b"session=evil" not in message.replace(b"\r", b"") or code >= 500, f"answers: {name}: no field is made of another", message[:300])
+            checks.that(b"session=evil" not in message.replace(b"\r", b"") or code >= 500, f"answers: {name}: no field is split into two", message[:300])
         places = b"".join(file.read_bytes() for file in folder.glob("answers*.har"))
-        checks.that(b"smuggled" not in places, "answers: nothing of what follows an answer is recorded")
+        checks.that(b"smuggled" not in places, "answers: nothing after a response is recorded")
 
 
 def is_cut(folder, number):
-    """Whether an entry says itself that its answer was cut off."""
+    """Whether an entry is marked as truncated."""
     for path in folder.glob("answers*.har"):
         for entry in json.loads(path.read_text())["log"]["entries"]:
             if entry["request"]["url"].endswith(f"/case-{number}"):
@@ -298,7 +298,7 @@ def is_cut(folder, number):
     return False
 
 
-# Pages and neighbours
+# Web pages and neighbors
 
 FOREIGN = "https://evil.example"
 PAGES = {
@@ -311,13 +311,13 @@ FORM = "Content-Type: text/plain\r\n"
 
 
 def hosts(port):
-    """Names by which a page that has rebound its own reaches a port, and some that only look like the port's."""
+    """Host names with which a rebound page reaches a port, and names that resemble the port's."""
     return ["evil.example", f"evil.example:{port}", f"127.0.0.1.evil.example:{port}", f"localhost.evil.example:{port}", f"evil.localhost:{port}x",
             f"127.0.0.1:{port}.evil.example", "127.0.0.1:1", f"10.0.0.1:{port}", f"0x7f.1.evil.example:{port}", f"evil-127.0.0.1:{port}"]
 
 
 def pages(checks, folder):
-    """Other sites' pages, and names that were rebound, spend no secret, record nothing and fail no replay."""
+    """Other sites' pages and rebound names use no secret, record nothing and fail no replay."""
     with victim.Wire() as upstream:
         for mode in ("record", "extend", "proxy"):
             cassette = folder / f"pages-{mode}"
@@ -333,7 +333,7 @@ def pages(checks, folder):
                 run.end()
                 if mode != "proxy":
                     recorded = [entry["request"]["url"] for entry in support.har(cassette)] if cassette.with_suffix(".har").exists() else []
-                    checks.that(not any("evil" in url for url in recorded), f"pages: {mode}: no page adds to the recording", recorded)
+                    checks.that(not any("evil" in url for url in recorded), f"pages: {mode}: no page's request is recorded", recorded)
         replayed(checks, folder, upstream)
 
 
@@ -369,19 +369,19 @@ def refuse_pages(checks, mode, run, upstream):
             checks.that(400 <= code < 500, f"pages: {mode}: {where} refuses a form of {what}", answer[:300])
     evil = [each for each in upstream.seen if b"/evil" in each.partition(b"\r\n")[0]]
     checks.that(not evil, f"pages: {mode}: no page reaches the upstream", evil[:2])
-    checks.that(not any(SECRET.encode() in each for each in evil), f"pages: {mode}: no page spends the secret")
+    checks.that(not any(SECRET.encode() in each for each in evil), f"pages: {mode}: no page's request gets the secret")
     control(checks, mode, run)
 
 
 def control(checks, mode, run):
-    """`/__diorama` on the main port."""
+    """Checks `/__diorama` on the main port."""
     flags = "/__diorama/ofrep/v1/evaluate/flags"
     bearer = f"Authorization: Bearer {run.token}\r\n"
     good, answer = victim.get(run.main, flags, "Content-Type: application/json\r\n", method="POST", body=b'{"context": {}}')
     checks.that(good == 200, f"pages: {mode}: a program evaluates flags", answer[:300])
     for kind in ("text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x", "text/plain; application/json", None):
         code, answer = victim.get(run.main, flags, f"Content-Type: {kind}\r\n" if kind else "", method="POST", body=b'{"context": {}}')
-        checks.that(400 <= code < 500, f"pages: {mode}: OFREP takes no {kind}", answer[:300])
+        checks.that(400 <= code < 500, f"pages: {mode}: OFREP refuses {kind}", answer[:300])
     for what, fields in PAGES.items():
         for method, target, body in (("POST", flags, b'{"context": {}}'), ("GET", "/__diorama/state", b""), ("POST", "/__diorama/strings", b'{"key": "evil"}')):
             kind = "Content-Type: application/json\r\n" if body else ""
@@ -398,13 +398,13 @@ def allow_own(checks, mode, run, upstream):
     port, main = run.port(), run.main
     for name in (f"127.0.0.1:{port}", f"localhost:{port}", f"LOCALHOST:{port}"):
         code, answer = victim.get(port, "/own", host=name)
-        checks.that(code == 200, f"pages: {mode}: an endpoint answers to {name}", answer[:300])
+        checks.that(code == 200, f"pages: {mode}: an endpoint accepts {name}", answer[:300])
     code, answer = victim.get(main, f"/127.0.0.1:{upstream.port}/own")
-    checks.that(code == 200, f"pages: {mode}: the main port answers to its own name", answer[:300])
+    checks.that(code == 200, f"pages: {mode}: the main port accepts its own name", answer[:300])
     code, answer = victim.get(main, f"{upstream.url}/own", host=f"127.0.0.1:{upstream.port}")
-    checks.that(code == 200, f"pages: {mode}: the main port serves as a proxy", answer[:300])
+    checks.that(code == 200, f"pages: {mode}: the main port works as a proxy", answer[:300])
     code, answer = victim.get(port, f"http://127.0.0.1:{port}/own")
-    checks.that(code == 200, f"pages: {mode}: an endpoint takes the absolute form of its own name", answer[:300])
+    checks.that(code == 200, f"pages: {mode}: an endpoint accepts the absolute form with its own name", answer[:300])
     for what, fields in {"the app's own page": f"Origin: http://127.0.0.1:{port}\r\nSec-Fetch-Site: same-origin\r\n", "a user who types": "Sec-Fetch-Site: none\r\n"}.items():
         code, answer = victim.get(port, "/own", fields)
         checks.that(code == 200, f"pages: {mode}: an endpoint serves {what}", answer[:300])
@@ -412,12 +412,12 @@ def allow_own(checks, mode, run, upstream):
 
 
 def replayed(checks, folder, upstream):
-    """In replay nothing can be spent; but what is refused is no miss."""
+    """A replay has no secrets to protect, but a refused request must not count as a miss."""
     cassette = folder / "pages-replay"
     cassette.with_suffix(".har").write_text(json.dumps(empty(upstream.url, [entry(upstream.url, "/own")])))
     upstream.seen.clear()
     with victim.Victim("replay", cassette) as run:
-        if not checks.that(run.started, "pages: replay runs", run):
+        if not checks.that(run.started, "pages: the replay starts", run):
             return
         port = run.port()
         for name in hosts(port)[:8]:
@@ -426,19 +426,19 @@ def replayed(checks, folder, upstream):
             victim.get(port, "/evil-miss", host=name)
             victim.get(run.main, f"/127.0.0.1:{upstream.port}/evil-miss", host=name)
         control(checks, "replay", run)
-        # The app's page is served from another port or name; its fetches carry what browsers send then.
+        # The app's page is served from another port or name, and its requests carry the headers that browsers send.
         for site in ("cross-site", "same-site"):
             code, answer = victim.get(port, "/own", f"Origin: http://localhost:3000\r\nSec-Fetch-Site: {site}\r\nSec-Fetch-Mode: cors\r\n")
             allowed = b"recorded" in answer and b"access-control-allow-origin" in answer.lower()
             checks.that(code == 200 and allowed, f"pages: replay: a page of the app reads its endpoint ({site})", answer[:400])
         run.end()
         requests = (run.report or {}).get("requests", {})
-        checks.that(requests.get("unmatched") == 0 and run.status == 0, "pages: replay: what is refused is no miss", (requests, run.words[-400:]))
-    checks.that(not upstream.seen, "pages: replay: the upstream is asked nothing", upstream.seen[:2])
+        checks.that(requests.get("unmatched") == 0 and run.status == 0, "pages: replay: a refused request is not a miss", (requests, run.words[-400:]))
+    checks.that(not upstream.seen, "pages: replay: the upstream gets no requests", upstream.seen[:2])
 
 
 def modes(checks, folder):
-    """Whatever the umask, no file is open to others for writing, and what is unfinished is open to nobody else."""
+    """Whatever the umask, no file is writable by others, and unfinished files are private."""
     place = folder / "modes"
     place.mkdir()
     before = os.umask(0)
@@ -458,10 +458,10 @@ def modes(checks, folder):
     for name, mode in unfinished.items():
         if name.name.endswith((".partial", ".ndjson")):
             checks.that(mode == 0o600, f"modes: {name} is 0600 while it is written", f"{mode:o}")
-    checks.that(any(name.name.endswith(".partial") for name in unfinished), "modes: a partial file was there", unfinished)
+    checks.that(any(name.name.endswith(".partial") for name in unfinished), "modes: a partial file exists", unfinished)
     for file in sorted(place.rglob("*")):
         if file.name.endswith(".stderr"):
-            continue  # this script's own
+            continue  # this script's own file
         mode, most = stat.S_IMODE(file.lstat().st_mode), 0o755 if file.is_dir() else 0o600 if file.name.endswith(".ndjson") else 0o644
         checks.that(mode & ~most == 0, f"modes: {file.relative_to(place)} is at most {most:o}", f"{mode:o}")
 
@@ -469,7 +469,7 @@ def modes(checks, folder):
 # Few descriptors
 
 def crowd(port, count, target="/"):
-    """So many clients, connected at once, each with one request; their statuses."""
+    """Connects this many clients at once, with one request each. Returns the statuses."""
     connections = []
     for _ in range(count):
         with contextlib.suppress(OSError):
@@ -486,7 +486,7 @@ def crowd(port, count, target="/"):
 
 
 def few_descriptors(checks, folder):
-    """With a hard limit of 64 connections wait for their turn; a soft one is raised. What failed is never said to be ok."""
+    """With a hard limit of 64, connections wait; a soft limit is raised. A failed request is never reported as ok."""
     soft, hard = daemon.resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, 4096), hard))
     slow = lambda head: (time.sleep(0.05), victim.OK)[1]
@@ -497,7 +497,7 @@ def few_descriptors(checks, folder):
                 cassette.with_suffix(".har").write_text(json.dumps(empty(upstream.url, [entry(upstream.url, f"/{n}") for n in range(100)])))
             upstreams = {} if mode == "replay" else {"api": upstream.url}
             with victim.Victim(mode, cassette, upstreams, limits=[(resource.RLIMIT_NOFILE, (64, 64))]) as run:
-                if not checks.that(run.started, f"few descriptors: {mode} starts with 64", run):
+                if not checks.that(run.started, f"few descriptors: {mode} starts with 64 descriptors", run):
                     continue
                 served = crowd(run.port(), 100)
                 idle(checks, f"few descriptors: {mode}", run.figures)
@@ -506,8 +506,8 @@ def few_descriptors(checks, folder):
             counts = {code: served.count(code) for code in set(served)}
             said_ok = bool(run.report and run.report["ok"]) or run.status == 0
             checks.that(served == [200] * 100 or not said_ok, f"few descriptors: {mode}: all are served, or the run fails", (counts, run.words[-400:]))
-            checks.that(served == [200] * 100, f"few descriptors: {mode}: connections wait for their turn", (counts, run.words[-400:]))
-            checks.that(later == 200, f"few descriptors: {mode}: it serves afterwards", later)
+            checks.that(served == [200] * 100, f"few descriptors: {mode}: connections wait for descriptors", (counts, run.words[-400:]))
+            checks.that(later == 200, f"few descriptors: {mode}: it works afterwards", later)
         with victim.Victim("record", folder / "few-soft", {"api": upstream.url}, limits=[(resource.RLIMIT_NOFILE, (64, 1024))]) as run:
             checks.that(run.figures.limit() == 1024, "few descriptors: a soft limit of 64 is raised to the hard one", run.figures.limit())
             served = crowd(run.port(), 100)
@@ -520,7 +520,7 @@ def few_of_a_daemon(checks, folder):
     (folder / "few-daemon").mkdir()
     before = resource.getrlimit(resource.RLIMIT_NOFILE)
     with contextlib.ExitStack() as stack:
-        # The daemon inherits the soft limit; this process needs more again at once.
+        # The daemon inherits the soft limit; this process raises its own again.
         resource.setrlimit(resource.RLIMIT_NOFILE, (64, before[1]))
         try:
             host = stack.enter_context(daemon.Daemon(folder / "few-daemon", ports=100))

@@ -1,5 +1,5 @@
-"""An app that calls httpbin in every way it offers and writes down what it saw. It knows nothing of Diorama but the
-name of the variable in which it finds its endpoint.
+"""An app that calls httpbin in many ways and writes down the responses. It knows nothing of Diorama except the variable
+with its endpoint.
 
     DIORAMA_ENDPOINT_HTTPBIN=URL httpbin_client.py FILE
 """
@@ -20,12 +20,12 @@ import brotlicffi
 ENDPOINT = os.environ["DIORAMA_ENDPOINT_HTTPBIN"].rstrip("/")
 HOST = ENDPOINT.split("//", 1)[1]
 BINARY = random.Random(1).randbytes(100 * 1024)
-LONG = "".join(f"line {number}: naïve café 🙂\n" for number in range(10_000)).encode()  # above 256 KiB
+LONG = "".join(f"line {number}: naïve café 🙂\n" for number in range(10_000)).encode()  # over 256 KiB
 observations = []
 
 
 def inflate(data):
-    """`deflate` means zlib, but many servers send it bare."""
+    """`deflate` means zlib, but many servers send raw deflate."""
     try:
         return zlib.decompress(data)
     except zlib.error:
@@ -36,7 +36,7 @@ DECODERS = {"gzip": gzip.decompress, "deflate": inflate, "br": brotlicffi.decomp
 
 
 def ask(connection, name, method, target, headers=(), body=None, chunked=False, volatile=False):
-    """One exchange, with every header as it came, written down."""
+    """Makes a call and records the response with all headers."""
     connection.putrequest(method, target, skip_accept_encoding=True)
     given = {key.lower() for key, _ in headers}
     if "user-agent" not in given:
@@ -73,7 +73,7 @@ def ask(connection, name, method, target, headers=(), body=None, chunked=False, 
 
 
 def once(name, method, target, headers=(), body=None, **more):
-    """The same over a connection of its own."""
+    """Makes a call on a new connection."""
     connection = http.client.HTTPConnection(HOST, timeout=60)
     try:
         return ask(connection, name, method, target, headers, body, **more)
@@ -82,7 +82,7 @@ def once(name, method, target, headers=(), body=None, **more):
 
 
 def follow(connection, name, target):
-    """Follows redirects as a browser would, and insists that they lead back to where they came from."""
+    """Follows redirects like a browser, and requires that they lead back to the endpoint."""
     url = ENDPOINT + target
     for hop in range(10):
         parts = urllib.parse.urlsplit(url)
@@ -101,12 +101,12 @@ def credentials(user, password):
 
 
 def everything(keep):
-    """All calls; `keep` is a connection that stays open."""
+    """All calls; `keep` is a persistent connection."""
 
     def call(name, method, target, headers=(), body=None, **more):
         return ask(keep, name, method, target, headers, body, **more)
 
-    # Methods, and what they may carry.
+    # Methods and their bodies.
     form = ("Content-Type", "application/x-www-form-urlencoded")
     as_json = ("Content-Type", "application/json")
     call("get", "GET", "/get?a=1&a=2&b=%20%2Bx+y&empty=&flag&%C3%BC=%C3%BC")
@@ -136,13 +136,13 @@ def everything(keep):
     binary = ("Content-Type", "application/octet-stream")
     call("upload of 100 KB", "POST", "/anything", [binary], BINARY)
     call("upload in chunks", "POST", "/anything/chunked", [binary], BINARY, chunked=True)
-    call("upload above 256 KiB", "PUT", "/anything", [("Content-Type", "text/plain; charset=utf-8")], LONG)
+    call("upload over 256 KiB", "PUT", "/anything", [("Content-Type", "text/plain; charset=utf-8")], LONG)
     call("download of 100 KB", "GET", "/bytes/102400?seed=42")
     call("download of another 100 KB", "GET", "/bytes/102400?seed=43")
     call("download in chunks", "GET", "/stream-bytes/102400?seed=7&chunk_size=5000")
     call("no bytes", "GET", "/bytes/0")
 
-    # Status codes, of several methods.
+    # Status codes with several methods.
     for status in (200, 201, 202, 204, 301, 302, 303, 304, 307, 308, 400, 401, 402, 403, 404, 406, 409, 410, 418, 429, 500, 502, 503):
         call(f"status {status}", "GET", f"/status/{status}")
     for method, status in (("POST", 201), ("PUT", 204), ("PATCH", 500), ("DELETE", 404), ("HEAD", 404), ("OPTIONS", 200)):
@@ -187,7 +187,7 @@ def everything(keep):
     call("delay", "GET", "/delay/1")
     call("delayed POST", "POST", "/delay/0.2", [form], b"a=1")
 
-    # Ranges: the header does not tell these requests apart, their order does.
+    # Ranges: these requests differ only in the header, so their order decides.
     call("range, whole", "GET", "/range/1024")
     for part in ("bytes=100-199", "bytes=1000-", "bytes=-24", "bytes=5000-6000"):
         call(f"range {part}", "GET", "/range/1024", [("Range", part)])
@@ -201,7 +201,7 @@ def everything(keep):
     call("cache, unchanged", "GET", "/cache", [("If-Modified-Since", "Mon, 08 Oct 2018 09:00:00 GMT")])
     call("cache for a minute", "GET", "/cache/60", volatile=True)
 
-    # Who asks.
+    # Authentication.
     call("no credentials", "GET", "/basic-auth/user/secret")
     call("credentials", "GET", "/basic-auth/user/secret", [credentials("user", "secret")])
     call("hidden", "GET", "/hidden-basic-auth/user/secret")
@@ -213,17 +213,17 @@ def everything(keep):
     call("headers", "GET", "/headers", [("X-One", "1"), ("X-Empty", ""), ("Accept", "text/html;q=0.8, */*")])
     call("address", "GET", "/ip")
 
-    # Headers of the answer, and our own address in what we send.
+    # Response headers, and the endpoint's own address in requests.
     call("repeated headers", "GET", "/response-headers?X-Many=one&X-Many=two&X-Other=a%2Cb&Link=%3C%2Fget%3E%3B%20rel%3Dnext")
     call("own address in a body", "POST", "/anything", [as_json], json.dumps({"callback": ENDPOINT + "/get"}).encode())
     call("own address in headers", "GET", "/anything/referred", [("Referer", ENDPOINT + "/page?x=1"), ("Origin", ENDPOINT)])
 
-    # The same request again and again: other answers, in their order; other requests in between.
+    # The same request repeatedly: different responses in order, with other requests in between.
     for number in range(3):
         call(f"uuid {number}", "GET", "/uuid", volatile=True)
         call(f"get again {number}", "GET", "/get?again=1")
 
-    # Connections of their own, one after the other and many at once.
+    # New connections, sequential and concurrent.
     once("fresh", "GET", "/get?fresh=1")
     once("asked to close", "GET", "/get?close=1", [("Connection", "close")], volatile=True)
     with concurrent.futures.ThreadPoolExecutor(8) as pool:

@@ -1,6 +1,6 @@
-"""Records an app against a live httpbin, stops httpbin, replays, and compares to the byte.
+"""Records an app against a live httpbin, stops httpbin, replays, and compares byte by byte.
 
-Four runs of one unchanged app: directly, recorded, and replayed twice.
+Four runs of one unchanged app: direct, recorded, and replayed twice.
 """
 
 import base64
@@ -12,13 +12,13 @@ import sys
 
 import support
 
-IGNORED = {"connection", "keep-alive"}  # they belong to the connection, not to the message
-FRAMING = {"content-length", "transfer-encoding"}  # their place among the others is the server's
+IGNORED = {"connection", "keep-alive"}  # hop-by-hop
+FRAMING = {"content-length", "transfer-encoding"}  # the server chooses their position
 REPORT_CHANGES = {"id", "durationSeconds", "now"}  # ids and times
 
 
 class Observed:
-    """What the app saw in one run, by the name of the call."""
+    """The app's observations in one run, by the name of the call."""
 
     def __init__(self, file, *aliases):
         seen = json.loads(file.read_text())
@@ -27,7 +27,7 @@ class Observed:
         assert len(self.calls) == len(seen["observations"]), "two calls have the same name"
 
     def neutral(self, text):
-        """Without the endpoint's own address."""
+        """Replaces the endpoint's address."""
         for host in self.own:
             text = text.replace(host.encode(), b"{endpoint}")
         return text
@@ -39,7 +39,7 @@ class Observed:
         return self.body(name) != base64.b64decode(self.calls[name]["body"])
 
     def headers(self, name, without=frozenset()):
-        """In order, name and value; those of the framing at the end."""
+        """The headers in order, with the framing fields last."""
         kept = [
             (key, self.neutral(value.encode("latin-1")).decode("latin-1"))
             for key, value in self.calls[name]["headers"]
@@ -49,19 +49,21 @@ class Observed:
 
 
 def compare(checks, title, one, other, exact=True):
-    """Status, headers and decoded body of every call. Not exact: two different conversations with httpbin."""
+    """Compares status, headers and decoded body of every call. `exact=False` is for two separate conversations with
+    httpbin."""
     checks.that(one.calls.keys() == other.calls.keys(), f"{title}: the same calls")
     for name in one.calls.keys() & other.calls.keys():
         if not exact and one.calls[name]["volatile"]:
             continue
-        # Not the reason phrase beside the direct run: libmicrohttpd writes its own (RFC 9112, 4, tells clients to ignore it).
+        # Doesn't compare the reason phrase of the direct run: libmicrohttpd sends its own (RFC 9112, 4, tells clients
+        # to ignore it).
         for part in ("status",) if "directly" in title else ("status", "reason"):
             a, b = one.calls[name][part], other.calls[name][part]
             checks.that(a == b, f"{title}: {name}: the same {part}", f"{a} and {b}")
         without = set() if exact else {"date"}
         coded = any(key.lower() == "content-encoding" for key, _ in one.calls[name]["headers"])
         if coded or one.holds_address(name) or other.holds_address(name):
-            # Our own coding, or an address of another length: the client has checked that the length is right.
+            # Re-encoding and rewritten addresses change the length; the client has verified it.
             without.add("content-length")
         a, b = one.headers(name, without), other.headers(name, without)
         checks.that(a == b, f"{title}: {name}: the same headers", f"{a}\n      and {b}")
@@ -70,7 +72,7 @@ def compare(checks, title, one, other, exact=True):
 
 
 def escaped(observed, upstream):
-    """Calls whose answer leads to the upstream itself. Addresses inside query values are left alone."""
+    """Calls whose response refers to the upstream itself. Addresses in query values are not rewritten."""
     pattern = re.compile(rb"(?<!=)https?://" + re.escape(upstream.encode()))
     for name, call in observed.calls.items():
         headers = "\n".join(value for _, value in call["headers"]).encode("latin-1")
@@ -85,7 +87,7 @@ def scrubbed(report):
 
 
 def dialled(trace):
-    """Addresses with which a connection was tried, from strace's output."""
+    """The addresses of connection attempts, from strace's output."""
     text = trace.read_text()
     return {
         (address, int(port))
@@ -120,38 +122,38 @@ def main():
         recorded = Observed(folder / "record.json")
         routes = {call["call"].split("?")[0].split("/")[1] for call in recorded.calls.values()}
         checks.say(f"{len(recorded.calls)} calls to {len(routes)} families of endpoints, recorded in {recording.seconds:.1f} s")
-        checks.that(len(recorded.calls) >= 100 and len(routes) >= 35, "the script calls enough of httpbin")
+        checks.that(len(recorded.calls) >= 100 and len(routes) >= 35, "the script covers enough of httpbin")
         checks.that(recording.report["requests"]["recorded"] == len(recorded.calls), "all calls are recorded", recording.report)
-        compare(checks, "directly and recorded", direct, Observed(folder / "record.json", address), exact=False)
+        compare(checks, "direct and recorded", direct, Observed(folder / "record.json", address), exact=False)
         leaks = sorted(escaped(recorded, address))
-        checks.that(not leaks, "no answer of the recording leads past the endpoint", leaks)
+        checks.that(not leaks, "no response leads past the endpoint", leaks)
 
-        # httpbin is gone. First replay: nothing is said about an upstream. Second: its old address is named and watched.
+        # httpbin is gone. First replay: without an upstream. Second: with its old address, which is watched.
         first = support.Run("replay", cassette, app("first"))
         prefix, trace = [], folder / "trace"
         if shutil.which("strace") and support.finish(["strace", "-e", "trace=connect", "true"]).returncode == 0:
             prefix = ["strace", "-f", "-qq", "-e", "trace=connect", "-o", str(trace)]
         with support.Watch(upstream.port) as watch:
             second = support.Run("replay", cassette, app("second"), {"httpbin": upstream.url}, prefix=prefix)
-        checks.that(watch.count == 0, "nobody knocks where httpbin was", watch.count)
+        checks.that(watch.count == 0, "no connection to httpbin is attempted", watch.count)
         for name, run in (("first", first), ("second", second)):
-            if not checks.that(run.status == 0, f"the {name} replay ends well", run):
+            if not checks.that(run.status == 0, f"the {name} replay succeeds", run):
                 checks.end()
             replayed = Observed(folder / f"{name}.json")
             compare(checks, f"recorded and {name} replay", recorded, replayed)
             counted = run.report["requests"]
             checks.that(counted["replayed"] == counted["total"] == len(recorded.calls), "all calls are replayed", counted)
-            checks.that(run.report["unused"] == [] and run.report["ok"], "nothing is left over", run.report)
+            checks.that(run.report["unused"] == [] and run.report["ok"], "no interaction is unused", run.report)
         if prefix:
             endpoint = tuple(json.loads((folder / "second.json").read_text())["endpoint"].split(":"))
             others = {(host, port) for host, port in dialled(trace) if (host, str(port)) != endpoint}
-            checks.that(dialled(trace), "strace saw the app's own connections")
-            checks.that(not others, "strace saw connections to the endpoint and to nothing else", others)
+            checks.that(dialled(trace), "strace reports the app's connections")
+            checks.that(not others, "strace reports connections to the endpoint only", others)
             checks.say("replay watched by a listener at httpbin's old address, and by strace")
         else:
             checks.say("replay watched by a listener at httpbin's old address (strace is not available here)")
         a, b = scrubbed(first.report), scrubbed(second.report)
-        checks.that(a == b, "two replays write the same report but for ids and times", f"{a}\n      and {b}")
+        checks.that(a == b, "two replays write the same report except for ids and times", f"{a}\n      and {b}")
         checks.say(f"replayed in {first.seconds:.1f} s")
     checks.end()
 

@@ -1,5 +1,5 @@
-"""Imports what vcrpy and mitmproxy record here and now, and replays it with the backend gone; exports it for WireMock,
-whose server has to answer as the cassette does.
+"""Records with vcrpy and mitmproxy, imports the recordings, and replays them without the upstream. Exports them to
+WireMock, whose server must answer like the cassette.
 
     importers.py
 """
@@ -15,7 +15,7 @@ import zlib
 
 import support
 
-# The app: makes the calls that it is given, at an endpoint, under vcrpy or through a proxy; prints what it got.
+# The app: makes the given calls to an endpoint, with vcrpy or through a proxy, and prints the responses.
 APP = """
 import base64, contextlib, http.client, json, os, sys, urllib.parse
 calls, way, at = json.loads(sys.argv[1]), sys.argv[2], sys.argv[3]
@@ -23,13 +23,13 @@ if way == "vcrpy":
     import vcr
     file = sys.argv[4]
     name = "json" if file.endswith(".json") else "yaml"
-    tape = vcr.VCR(serializer=name, record_mode="all").use_cassette(file)
+    recorder = vcr.VCR(serializer=name, record_mode="all").use_cassette(file)
 else:
-    tape = contextlib.nullcontext()
+    recorder = contextlib.nullcontext()
 origin = os.environ["DIORAMA_ENDPOINT_API"] if way == "endpoint" else at
 proxy = sys.argv[4] if way == "proxy" else None
 seen = []
-with tape:
+with recorder:
     connection = http.client.HTTPConnection(urllib.parse.urlsplit(proxy or origin).netloc, timeout=60)
     for method, target, headers, body in calls:
         body = base64.b64decode(body) if body is not None else None
@@ -50,7 +50,7 @@ def call(method, target, headers=None, body=None):
     return [method, target, headers or {}, body if body is None else base64.b64encode(body).decode()]
 
 
-# What every one of the formats can hold.
+# Calls that all formats can represent.
 CALLS = [
     call("GET", "/json?q=a%20b&q=c+d&r=%7E"),
     call("GET", "/gzip", ZIPPED),
@@ -70,12 +70,12 @@ CALLS = [
     call("GET", "/count"),
     call("GET", "/count"),
 ]
-# mitmproxy's HARs have no bytes of a request's body, only what can be read in it.
+# mitmproxy's HARs contain only text of request bodies, not bytes.
 UPLOAD = call("PUT", "/bytes", {"Content-Type": "application/octet-stream"}, bytes(range(256)))
 
 
 def backend():
-    """Answers that say what was asked, of every kind of body."""
+    """Responses that describe the request, with every kind of body."""
     count = iter(range(1, 1000))
     squeeze = zlib.compressobj(wbits=15)
     deflated = squeeze.compress(b"deflated " * 100) + squeeze.flush()
@@ -115,7 +115,7 @@ def backend():
 
 
 class Backend(support.Upstream):
-    """The backend; it can answer HEAD, too."""
+    """The upstream, with support for HEAD."""
 
     def __init__(self):
         super().__init__(backend())
@@ -127,7 +127,7 @@ def app(calls, way, at="", more=""):
 
 
 def seen(output, elsewhere=()):
-    """What the app got, as far as it is the same wherever it is asked: status, types, cookies, decoded body."""
+    """The comparable parts of the app's responses: status, types, cookies, decoded body."""
     origin, answers = json.loads(output)
     result = []
     for status, headers, content in answers:
@@ -147,8 +147,8 @@ def seen(output, elsewhere=()):
 
 def compare(checks, title, calls, live, again):
     for (method, target, *_), one, other in zip(calls, live, again):
-        checks.that(one == other, f"{title}: {method} {target} is answered as it was", f"{str(one)[:600]} and now {str(other)[:600]}")
-    checks.that(len(live) == len(again) == len(calls), f"{title}: every call is answered", len(again))
+        checks.that(one == other, f"{title}: {method} {target} gets the recorded response", f"{str(one)[:600]} and now {str(other)[:600]}")
+    checks.that(len(live) == len(again) == len(calls), f"{title}: every call gets a response", len(again))
 
 
 def record_by_vcrpy(folder, name, calls):
@@ -162,7 +162,7 @@ def record_by_vcrpy(folder, name, calls):
 def record_by_mitmproxy(folder, name, calls):
     mitmdump = str(pathlib.Path(support.python("importers")).parent / "mitmdump")
     words = [mitmdump, "--listen-host", "127.0.0.1", "--listen-port", "0", "--set", f"confdir={folder / 'mitmproxy'}"]
-    # Its output is a pipe here, in which Python would keep the line back.
+    # Python would buffer the line, since the output is a pipe.
     words = ["env", "PYTHONUNBUFFERED=1", *words, "--set", f"hardump={folder / name}"]
     with Backend() as upstream, support.Program(words, says="proxy listening at ") as proxy:
         ended = support.finish(app(calls, "proxy", upstream.url, f"http://{proxy.host}:{proxy.port}"))
@@ -172,37 +172,37 @@ def record_by_mitmproxy(folder, name, calls):
 
 
 def imported(checks, title, folder, name, url, count):
-    """Imports a file with its cookies, which are compared; the path of the cassette, and the answer of the command."""
+    """Imports a file, keeping the compared cookies. Returns the path of the cassette and the command's result."""
     cassette = folder / f"{pathlib.Path(name).name.replace('.', '-')}-cassette"
     ended = support.diorama(
         "cassette", "import", folder / name, "--to", cassette, "--upstream", f"api={url}", "--json", "--as-is")
-    if not checks.that(ended.returncode == 0, f"{title}: it is imported", ended):
+    if not checks.that(ended.returncode == 0, f"{title}: the import succeeds", ended):
         checks.end()
     answer = json.loads(ended.stdout)
-    checks.that(answer["interactions"] == count, f"{title}: all {count} interactions are carried over", answer)
-    checks.that(answer["upstreams"] == {"api": url}, f"{title}: they belong to the one backend", answer["upstreams"])
+    checks.that(answer["interactions"] == count, f"{title}: all {count} interactions are imported", answer)
+    checks.that(answer["upstreams"] == {"api": url}, f"{title}: they belong to one upstream", answer["upstreams"])
     lines = [line for line in ended.stderr.splitlines() if "not carried over: " in line]
     checks.that(len(lines) == len(answer["notCarriedOver"]), f"{title}: standard error lists what --json lists", ended)
     for one in answer["notCarriedOver"]:
         checks.say(f"{title}: not carried over: {one['entries'] or 'the whole'}: {one['what']}")
     checked = support.diorama("cassette", "check", cassette)
-    checks.that(checked.returncode == 0, f"{title}: the cassette is whole", checked)
+    checks.that(checked.returncode == 0, f"{title}: the cassette is valid", checked)
     return cassette, answer
 
 
 def replayed(checks, title, cassette, url, calls):
-    """What the app gets from the cassette while nobody is at the backend."""
+    """The app's responses from the cassette, without the upstream."""
     with support.Watch(int(url.rsplit(":", 1)[1])) as watch:
         run = support.Run("replay", cassette, app(calls, "endpoint"))
-    checks.that(watch.count == 0, f"{title}: no connection to the backend is tried")
-    if not checks.that(run.status == 0 and run.report["ok"], f"{title}: it replays", run):
+    checks.that(watch.count == 0, f"{title}: no connection to the upstream is attempted")
+    if not checks.that(run.status == 0 and run.report["ok"], f"{title}: the replay succeeds", run):
         return []
-    checks.that(run.report["unused"] == [], f"{title}: nothing of it is unused", run.report["unused"])
+    checks.that(run.report["unused"] == [], f"{title}: no interaction is unused", run.report["unused"])
     return seen(run.output)
 
 
 def stubbed(checks, title, folder, cassette, url, calls, replay):
-    """The same calls at a WireMock that has nothing but the exported mappings."""
+    """The same calls to a WireMock server with the exported mappings."""
     root = folder / f"{cassette.name}-wiremock"
     ended = support.diorama("cassette", "export", cassette, "--as", "wiremock", "--to", root, "--json")
     if not checks.that(ended.returncode == 0, f"{title}: mappings are exported", ended):
@@ -214,17 +214,17 @@ def stubbed(checks, title, folder, cassette, url, calls, replay):
     with support.Program(words, says="port:") as mock:
         ended = support.finish(app(calls, "live", mock.url))
         strange = support.finish(app([call("POST", "/orders", JSON, b'{"item": "other"}'), call("PUT", "/notes")], "live", mock.url))
-    if not checks.that(ended.returncode == 0, f"{title}: WireMock answers", ended):
+    if not checks.that(ended.returncode == 0, f"{title}: WireMock responds", ended):
         return
     compare(checks, f"{title} at WireMock", calls, replay, seen(ended.stdout, [url]))
     statuses = [one[0] for one in seen(strange.stdout)]
-    checks.that(statuses == [404, 404], f"{title}: WireMock refuses what was not recorded", strange)
+    checks.that(statuses == [404, 404], f"{title}: WireMock refuses calls that aren't recorded", strange)
 
 
 def main():
     checks = support.Checks("importers")
     java = shutil.which("java")
-    checks.that(java, "java is installed, without which WireMock cannot be started: its half of this script is not run")
+    checks.that(java, "java is installed, which WireMock requires")
     with support.folder() as folder:
         for title, record, name, calls in (
             ("vcrpy", record_by_vcrpy, "vcrpy.yaml", [*CALLS, UPLOAD]),
@@ -237,17 +237,17 @@ def main():
             if java:
                 stubbed(checks, title, folder, cassette, url, calls, replay)
 
-        # vcrpy's other serializer cannot write binary bodies.
+        # vcrpy's JSON serializer can't write binary bodies.
         calls = [one for one in CALLS if one[1] not in ("/binary", "/latin1", "/gzip", "/deflate", "/large")]
         url, live = record_by_vcrpy(folder, "vcrpy.json", calls)
         cassette, _ = imported(checks, "vcrpy in JSON", folder, "vcrpy.json", url, len(calls))
         compare(checks, "vcrpy in JSON", calls, live, replayed(checks, "vcrpy in JSON", cassette, url, calls))
 
-        # Out as a HAR and in again: nothing is lost but what the command lists.
+        # Exports a HAR and imports it again: only the listed losses occur.
         ended = support.diorama("cassette", "export", folder / "vcrpy-yaml-cassette", "--as", "har", "--to", folder / "out.har")
         checks.that(ended.returncode == 0, "a HAR is exported", ended)
         document = json.loads((folder / "out.har").read_text())
-        checks.that("_diorama" not in document["log"], "the HAR has no header of ours", list(document["log"]))
+        checks.that("_diorama" not in document["log"], "the HAR has no _diorama header", list(document["log"]))
         url = json.loads(support.diorama("cassette", "show", folder / "vcrpy-yaml-cassette", "--json").stdout)["upstreams"]["api"]
         again, _ = imported(checks, "our HAR", folder, "out.har", url, len(CALLS) + 1)
         first = replayed(checks, "our HAR", folder / "vcrpy-yaml-cassette", url, [*CALLS, UPLOAD])

@@ -1,5 +1,5 @@
-"""Kills `diorama run` with SIGKILL at random moments of a recording. What the app had received in full is there
-afterwards, an older cassette is whole, and every cassette opens.
+"""Kills `diorama run` with SIGKILL at random moments of a recording. All responses that the app received completely are
+kept, an older cassette is unchanged, and every cassette opens.
 
     killed.py [--rounds N] [--seed N]
 """
@@ -17,8 +17,8 @@ import time
 
 import support
 
-# The app: four threads ask for one thing after the other; a line on standard output says what came whole, and its
-# digest. A line is one write to a pipe: it is out, or it is not, whoever is killed.
+# The app: four threads send requests; a line on standard output names each completely received response, with its
+# digest. A line is one write to a pipe, so a kill never splits it.
 APP = """
 import hashlib, http.client, os, sys, threading
 host = os.environ["DIORAMA_ENDPOINT_STORE"].split("//")[1]
@@ -43,7 +43,7 @@ os.write(1, b"done\\n")
 
 
 def answer(handler, _):
-    """A body that follows from the path: small JSON, binary, or text above 256 KiB, which gets a file of its own."""
+    """A body derived from the path: small JSON, binary, or text over 256 KiB, which is stored as a file."""
     number = int(handler.path.rsplit("/", 1)[1])
     source = random.Random(handler.path)
     if number % 40 == 7:
@@ -57,7 +57,7 @@ def answer(handler, _):
 
 
 class Recording:
-    """A `diorama run` that is to be killed."""
+    """A `diorama run` to be killed."""
 
     def __init__(self, mode, cassette, targets, upstream):
         listed = pathlib.Path(f"{cassette}.targets")
@@ -70,18 +70,18 @@ class Recording:
         self.output, self.ended = b"", False
 
     def read(self, until):
-        """Reads what the app says until the condition on its lines holds, or it has ended."""
+        """Reads the app's output until the condition on its lines holds, or the app has ended."""
         descriptor = self.process.stdout.fileno()
         while not self.ended and not until(self.output.split(b"\n")[:-1]):
             ready, _, _ = select.select([descriptor], [], [], support.PATIENCE)
             if not ready:
-                raise TimeoutError(f"nothing came for {support.PATIENCE} s")
+                raise TimeoutError(f"no output for {support.PATIENCE} s")
             read = os.read(descriptor, 65536)
             self.output += read
             self.ended = not read
 
     def kill(self):
-        """Kills it; returns what the app had received. The end of the pipe is also the end of the app."""
+        """Kills the run. Returns what the app received; the end of the pipe means that the app has ended, too."""
         self.process.kill()
         self.process.wait()
         started = time.monotonic()
@@ -106,7 +106,7 @@ def main():
     acknowledged, recovered_rounds = 0, 0
 
     with support.folder() as folder, support.Upstream(answer) as upstream:
-        # An older cassette, and how long the start and the seal take here.
+        # An older cassette, and how long starting and saving take on this machine.
         (folder / "old").mkdir()
         older = folder / "old" / "store"
         old_targets = [f"/old/{number}" for number in range(50)]
@@ -119,7 +119,7 @@ def main():
         status = recording.process.wait(support.PATIENCE)
         seal = time.monotonic() - sealing
         recording.close()
-        if not checks.that(status == 0, "the older cassette is recorded", status):
+        if not checks.that(status == 0, "recording the older cassette succeeds", status):
             checks.end()
         old_entries = {entry["request"]["url"] for entry in support.har(older)}
 
@@ -148,25 +148,25 @@ def main():
             received = recording.kill()
             recording.close()
             acknowledged += len(received)
-            checks.that(recording.orphaned < 10, f"{title}: its command dies too", f"{recording.orphaned:.1f} s")
+            checks.that(recording.orphaned < 10, f"{title}: its command ends, too", f"{recording.orphaned:.1f} s")
 
             after = support.snapshot(place)
             sealed = after.get("store.har") != before.get("store.har")
             if moment != "while it seals":
-                checks.that(not sealed, f"{title}: the HAR is as before")
+                checks.that(not sealed, f"{title}: the HAR is unchanged")
             if over and not sealed:
                 changed = [name for name, data in before.items() if after.get(name) != data]
-                checks.that(not changed, f"{title}: the older cassette is whole", changed)
+                checks.that(not changed, f"{title}: the older cassette is unchanged", changed)
                 shown = support.diorama("cassette", "show", cassette)
                 checks.that(shown.returncode == 0, f"{title}: the older cassette opens", shown)
 
             check = support.diorama("cassette", "check", "--recover", cassette)
             if not received and not over and check.returncode == 66:
-                continue  # killed before there was anything at all
+                continue  # killed before anything was recorded
             recovered_rounds += 1
-            checks.that(check.returncode == 0, f"{title}: it is recovered", f"{check.stdout} {check.stderr}")
+            checks.that(check.returncode == 0, f"{title}: the recording is recovered", f"{check.stdout} {check.stderr}")
             shown = support.diorama("cassette", "show", "--json", cassette)
-            if checks.that(shown.returncode == 0, f"{title}: it opens", f"{shown.stdout[:300]} {shown.stderr}"):
+            if checks.that(shown.returncode == 0, f"{title}: the recording opens", f"{shown.stdout[:300]} {shown.stderr}"):
                 checks.that(shown.stdout.lstrip()[:1] in "{[", f"{title}: show --json prints JSON", shown.stdout[:300])
             entries = support.har(cassette)
             there = {
@@ -176,26 +176,26 @@ def main():
                 for entry in entries
             }
             lost = [target for target, digest in received.items() if there.get(target) != digest]
-            checks.that(not lost, f"{title}: all {len(received)} acknowledged interactions are there", lost)
+            checks.that(not lost, f"{title}: all {len(received)} acknowledged interactions are kept", lost)
             if mode == "extend":
                 kept = old_entries <= {entry["request"]["url"] for entry in entries}
-                checks.that(kept, f"{title}: the older interactions are there too")
+                checks.that(kept, f"{title}: the older interactions are kept, too")
 
             if over:
-                checks.that(entries, f"{title}: an empty recording does not take the older one's place")
+                checks.that(entries, f"{title}: an empty recording does not replace the older one")
             if not received:
                 continue
 
-            # The proof of the pudding: what was acknowledged replays.
+            # The acknowledged interactions replay.
             listed = place / "replayed.targets"
             listed.write_text("\n".join(received))
             run = support.Run("replay", cassette, [sys.executable, "-c", APP, listed])
             again = dict(line.split() for line in run.output.splitlines() if line != "done")
-            checks.that(run.status == 0 and again == received, f"{title}: what was acknowledged replays", run)
+            checks.that(run.status == 0 and again == received, f"{title}: the acknowledged interactions replay", run)
             shutil.rmtree(place)
 
-        checks.that(acknowledged > 0 and recovered_rounds > 0, "something was recorded and recovered at all")
-        checks.say(f"{acknowledged} interactions acknowledged before the kill, all looked for")
+        checks.that(acknowledged > 0 and recovered_rounds > 0, "some recordings were recovered")
+        checks.say(f"{acknowledged} interactions acknowledged before the kill, all checked")
     checks.end()
 
 

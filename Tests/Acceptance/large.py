@@ -1,10 +1,10 @@
-"""Large bodies go up and come down through a recording and its replay: both ends have the same checksums, and the
-anonymous memory of `diorama run` stays where that of a small run is.
+"""Transfers large bodies through a recording and its replay: both ends compute the same checksums, and the anonymous
+memory of `diorama run` stays at that of a small run.
 
     large.py [--megabytes N]
 
-A body of bytes and one of text come down, and go up: recorded, then replayed with the upstream gone. The text that goes up
-names the endpoint in every megabyte, which is the upstream's own address by the time it is there.
+A binary body and a text body are downloaded and uploaded: recorded, then replayed without the upstream. The uploaded
+text contains the endpoint's URL in every megabyte, which is rewritten to the upstream's.
 """
 
 import argparse
@@ -23,11 +23,11 @@ import support
 from large_client import blocks, digest_of
 
 MEGABYTE = 1 << 20
-FLAT = 32  # MB above what one megabyte takes
+FLAT = 32  # MB in addition to a run with 1 MB
 
 
 class Store(http.server.BaseHTTPRequestHandler):
-    """The upstream: takes and gives bodies piece by piece, and tells their digests."""
+    """The upstream: receives and sends bodies in pieces, and reports their digests."""
 
     protocol_version = "HTTP/1.1"
     digests = {}
@@ -52,7 +52,7 @@ class Store(http.server.BaseHTTPRequestHandler):
         _, way, size = self.path.split("/")
         megabytes = int(size)
         self.send_response(200)
-        # Text is looked through for the upstream's URLs as it passes, and comes in chunks.
+        # Text is searched for the upstream's URLs while it is streamed, and is sent in chunks.
         self.send_header("Content-Type", "text/plain; charset=latin-1" if way == "text" else "application/octet-stream")
         self.send_header("X-Digest", self.digests[megabytes])
         if way == "text":
@@ -93,7 +93,7 @@ def store(sizes):
 
 
 class Watched:
-    """One `diorama run`, and the most anonymous memory that it ever had (megabytes), looked at all the time."""
+    """A `diorama run` with its peak anonymous memory (MB), sampled continuously."""
 
     def __init__(self, mode, cassette, way, megabytes, url):
         command = [sys.executable, support.HERE / "large_client.py", way, megabytes, url]
@@ -117,7 +117,7 @@ class Watched:
 
     def watch(self, process):
         path = pathlib.Path(f"/proc/{process.pid}/status")
-        # Nobody has waited for it while it has no return code: the id is its own.
+        # Without a return code the process hasn't been reaped, so its id is still its own.
         while process.returncode is None:
             with contextlib.suppress(OSError):
                 if found := re.search(r"RssAnon:\s+(\d+) kB", path.read_text()):
@@ -140,7 +140,7 @@ def main():
         with store({1, large}) as url:
             for way in ways:
                 for size in (1, large):
-                    # A cassette of its own for each: opening one must not be what another way costs.
+                    # A separate cassette each, so that opening one doesn't affect another measurement.
                     runs["record", way, size] = Watched("record", folder / f"{way}-{size}", way, size, url)
         for way in ways:
             for size in (1, large):
@@ -152,16 +152,16 @@ def main():
         if size > 1:
             rate = size / run.seconds
             checks.say(f"{title}: {run.most:.1f} MB of anonymous memory, {least:.1f} for 1 MB, {rate:.0f} MB/s")
-        checks.that(run.looks > 3, f"{title}: its memory was looked at", run.looks)
+        checks.that(run.looks > 3, f"{title}: its memory was sampled", run.looks)
         status, one, other = run.told
         if way.startswith("up"):
             other = json.loads(other or "null")
         else:
             other = [other, size * MEGABYTE]
-        checks.that(run.status == 0 and status == 200, f"{title}: it ends well", run)
+        checks.that(run.status == 0 and status == 200, f"{title}: the run succeeds", run)
         checks.that(one == other, f"{title}: both ends have the same checksum", f"{one} and {other}, {run}")
         checks.that(
-            run.most - least < FLAT, f"{title}: under {FLAT} MB above what 1 MB takes", f"{run.most:.1f} and {least:.1f} MB"
+            run.most - least < FLAT, f"{title}: at most {FLAT} MB more than with 1 MB", f"{run.most:.1f} and {least:.1f} MB"
         )
     checks.end()
 

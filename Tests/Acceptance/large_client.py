@@ -1,9 +1,8 @@
-"""The app of large.py: sends a large body or fetches one, never whole in memory, and prints the status and the digests of
-both ends.
+"""The app of large.py: uploads or downloads a large body in pieces, and prints the status and the digests of both ends.
 
     large_client.py up|up-text|down|text MEGABYTES URL
 
-What goes up as text names the endpoint; its digest is that of the same with URL, the upstream's.
+Uploaded text contains the endpoint's URL; its digest is computed with URL, the upstream's, instead.
 """
 
 import hashlib
@@ -16,13 +15,13 @@ BLOCK = hashlib.shake_128(b"a large body").digest(1 << 20)
 
 
 def blocks(megabytes):
-    """A body of which no two megabytes are the same, one by one."""
+    """The blocks of a body in which no two megabytes are equal."""
     for number in range(megabytes):
         yield number.to_bytes(8, "big") + BLOCK[8:]
 
 
 def digest_of(read):
-    """The digest and the length of what `read(most)` gives until it gives nothing."""
+    """The digest and length of what `read(most)` returns until it is empty."""
     digest, count = hashlib.sha256(), 0
     while piece := read(1 << 18):
         digest.update(piece)

@@ -1,10 +1,11 @@
-"""Replays apps that never send the same bytes twice: rules say what counts, and in which order recordings play."""
+"""Replays apps that never send the same bytes twice: rules decide what is compared, and in which order recordings play.
+"""
 
 import json
 
 import support
 
-# The app: makes the calls that it is given as JSON by `requests`, with its random multipart boundaries; prints what it got.
+# The app: makes the given JSON calls with `requests`, whose multipart boundaries are random, and prints the responses.
 APP = """
 import json, os, sys, requests
 session = requests.Session()
@@ -27,7 +28,7 @@ def changed(call, **more):
 
 
 class Shop:
-    """A backend with a state: its answers are numbered."""
+    """A stateful upstream with numbered responses."""
 
     def __init__(self):
         self.count = 0
@@ -49,63 +50,63 @@ def main():
             cassette = folder / name
             with support.Upstream(Shop()) as upstream:
                 run = support.Run("record", cassette, app(calls), {"shop": upstream.url})
-            checks.that(run.status == 0, f"{name}: is recorded", run)
+            checks.that(run.status == 0, f"{name}: the recording succeeds", run)
             return cassette
 
         def replay(cassette, calls, *options):
             run = support.Run("replay", cassette, app(calls), options=options)
             return run, [text if status == 200 else status for status, text in json.loads(run.output or "[]")]
 
-        # Multipart: no rule needed.
+        # Multipart: needs no rule.
         photos = record("photos", [UPLOAD])
         boundary = next(h["value"] for h in support.har(photos)[0]["request"]["headers"] if h["name"].lower() == "content-type")
         run, seen = replay(photos, [UPLOAD])
-        checks.that(run.status == 0 and seen == ["1"], "multipart: another random boundary is the same request", run)
-        checks.that("boundary=" in boundary, "multipart: the recording has its own boundary", boundary)
+        checks.that(run.status == 0 and seen == ["1"], "multipart: a request with another boundary matches", run)
+        checks.that("boundary=" in boundary, "multipart: the recording contains its boundary", boundary)
         other = {"photo": ["dog.png", "\x89PNG", "image/png"]}
         run, _ = replay(photos, [changed(UPLOAD, files=other)])
         checks.that(
             run.status == 3 and "part 2 `photo` file name: recorded cat.png, got dog.png" in run.words,
-            "multipart: another file name is named", run,
+            "multipart: the miss names another file name", run,
         )
 
-        # A time in the JSON: a miss, until a rule beside the cassette leaves it out.
+        # A time in the JSON: a miss, until a rule beside the cassette ignores it.
         cart = record("cart", CART)
         before = support.snapshot(folder)["cart.har"]
         later = [CART[0], changed(CART[1], json={"item": "tea", "sentAt": 2}), CART[2]]
         run, seen = replay(cart, later)
-        checks.that(run.status == 3 and seen == ["1", 501, "3"], "a time in JSON: a miss without a rule", run)
+        checks.that(run.status == 3 and seen == ["1", 501, "3"], "time in JSON: a miss without a rule", run)
         rules = folder / "cart.rules.json"
         rules.write_text('{"rules": [{"path": "/cart", "ignore": {"json": ["$.sentAt"]}}]}')
         run, seen = replay(cart, later)
-        checks.that(run.status == 0 and seen == ["1", "2", "3"], "a time in JSON: the same request by a rule beside the cassette", run)
-        checks.that(support.snapshot(folder)["cart.har"] == before, "a rule changes no recording")
+        checks.that(run.status == 0 and seen == ["1", "2", "3"], "time in JSON: a match with a rule beside the cassette", run)
+        checks.that(support.snapshot(folder)["cart.har"] == before, "a rule doesn't change the recording")
         run, _ = replay(cart, [changed(CART[1], json={"item": "milk", "sentAt": 3})])
         checks.that(
             run.status == 3 and "body $.item: recorded \"tea\", got \"milk\"" in run.words and "sentAt:" not in run.words
             and "compared by rule 1 of cart.rules.json (/cart): ignores JSON $.sentAt" in run.words,
-            "a miss names what counts, and the rule", run.words,
+            "a miss names the difference and the rule", run.words,
         )
         rules.rename(folder / "rules.json")
         run, _ = replay(cart, later)
-        checks.that(run.status == 0, "the folder's rules hold for all cassettes in it", run)
+        checks.that(run.status == 0, "the folder's rules apply to all its cassettes", run)
         (folder / "rules.json").rename(folder / "mine.json")
         run, _ = replay(cart, later, "--rules", folder / "mine.json")
-        checks.that(run.status == 0, "--rules names rules that lie anywhere", run)
+        checks.that(run.status == 0, "--rules accepts a file anywhere", run)
 
         # Order.
         twice = [CART[0], CART[0], CART[0]]
         _, seen = replay(cart, twice)
-        checks.that(seen == ["1", "3", "3"], "by default repeats play in recorded order, then the last again", seen)
+        checks.that(seen == ["1", "3", "3"], "by default, repeats play in recorded order, then the last one repeats", seen)
         run, seen = replay(cart, [CART[0], CART[0], CART[1], CART[2], CART[2]], "--order", "state")
-        checks.that(run.status == 0 and seen == ["1", "1", "2", "3", "3"], "state: the GET answers differently after the POST", run)
+        checks.that(run.status == 0 and seen == ["1", "1", "2", "3", "3"], "state: the GET gets another response after the POST", run)
         run, seen = replay(cart, CART, "--order", "strict")
-        checks.that(run.status == 0 and seen == ["1", "2", "3"], "strict: holds for the recorded order", run)
+        checks.that(run.status == 0 and seen == ["1", "2", "3"], "strict: the recorded order matches", run)
         run, seen = replay(cart, [CART[1], *CART], "--order", "strict")
-        checks.that(run.status == 3 and seen == [501, "1", "2", "3"], "strict: a request that is not the next one is a miss", run)
+        checks.that(run.status == 3 and seen == [501, "1", "2", "3"], "strict: a request out of order is a miss", run)
         checks.that(
             "nearest: interaction 0, GET" in run.words and "expected next, in strict order" in run.words,
-            "strict: the miss names the interaction that is expected", run.words,
+            "strict: the miss names the expected interaction", run.words,
         )
 
         # XML and headers.
@@ -113,19 +114,19 @@ def main():
         same = {"data": "<e xmlns='urn:s'>\n  <b xmlns='' c=\"2\" a=\"1\"></b>\n</e>", "headers": {"Accept-Language": "en"}}
         (folder / "soap.rules.json").write_text('{"rules": [{"compare": {"body": "xml", "headers": ["accept-language"]}}]}')
         run, seen = replay(soap, [["POST", "/soap", same]])
-        checks.that(run.status == 0 and seen == ["1"], "XML: the same document in other words is the same request", run)
+        checks.that(run.status == 0 and seen == ["1"], "XML: an equivalent document matches", run)
         run, _ = replay(soap, [["POST", "/soap", {**same, "headers": {"Accept-Language": "de"}}]])
         checks.that(
             run.status == 3 and "header `accept-language`: recorded `en`, got `de`" in run.words,
-            "a header that counts is named where it differs", run.words,
+            "a compared header that differs is named", run.words,
         )
 
-        # A typing error in a rules file.
+        # A typo in a rules file.
         (folder / "soap.rules.json").write_text('{"rules": [{"ignore": {"jsn": ["$.a"]}}]}')
         run = support.diorama("run", "--cassette", soap, "--", "true")
         checks.that(
             run.returncode == 65 and len(run.stderr.splitlines()) == 1 and "$.rules[0].ignore has no member 'jsn'" in run.stderr,
-            "a typing error in a rules file is one line that names its place", run.stderr,
+            "a typo in a rules file gets one line with its location", run.stderr,
         )
     checks.end()
 

@@ -1,11 +1,11 @@
-"""Replays an app that no longer asks what was recorded: every miss says exactly what differs, and fails closed."""
+"""Replays an app whose requests have changed: every miss names the exact difference, and fails the environment."""
 
 import json
 import sys
 
 import support
 
-# The app: makes the calls that it is given as JSON, prints what it got.
+# The app: makes the given JSON calls, and prints the responses.
 APP = """
 import http.client, json, os, sys
 host = os.environ["DIORAMA_ENDPOINT_SHOP"].split("//")[1]
@@ -31,7 +31,7 @@ def changed(index, call):
     return [call if number == index else old for number, old in enumerate(RECORDED)]
 
 
-# What is changed, the call that then misses, and what the answer has to name.
+# The change, the call that misses, and what the response must name.
 CASES = [
     ("one byte of a JSON body", changed(1, ["POST", "/orders", '{"item": {"id": 8, "name": "tea"}, "amount": 2}']),
      1, ["/orders", "item", "id", "7", "8"]),
@@ -43,7 +43,7 @@ CASES = [
     ("another method", changed(3, ["DELETE", "/items/7", None]), 3, ["DELETE", "GET", "method"]),
 ]
 
-# Not the same bytes, but the same request.
+# Different bytes, but the same request.
 SAME = [
     ("members in another order, other blanks, 7.0 for 7",
      changed(1, ["POST", "/orders", '{ "amount":2,"item":{"name":"tea","id":7.0} }'])),
@@ -72,7 +72,7 @@ def main():
         for title, calls, index, names in CASES:
             with support.Watch(port) as watch:
                 run = support.Run("replay", cassette, app(calls))
-            checks.that(watch.count == 0, f"{title}: no connection to the upstream is tried")
+            checks.that(watch.count == 0, f"{title}: no connection to the upstream is attempted")
             checks.that(run.status == 3, f"{title}: exit status 3", run)
             seen = json.loads(run.output)
             status, headers, body = seen[index]
@@ -81,38 +81,38 @@ def main():
                 headers.get("Content-Type", "").startswith("application/problem+json"), f"{title}: a problem document", headers
             )
             for name in names:
-                checks.that(name in body, f"{title}: the answer names {name}", body)
+                checks.that(name in body, f"{title}: the response names {name}", body)
             for name in ("sort", "notes" if index != 2 else "orders"):
-                checks.that(name not in nearest_differences(body), f"{title}: it does not blame {name}, which is the same", body)
-            checks.that("--mode" in body, f"{title}: the answer has the command that would record it", body)
+                checks.that(name not in nearest_differences(body), f"{title}: it doesn't name {name}, which is equal", body)
+            checks.that("--mode" in body, f"{title}: the response contains the command to record it", body)
             others = [one[0] for number, one in enumerate(seen) if number != index]
             checks.that(set(others) == {200}, f"{title}: the other calls are replayed", others)
             unmatched = run.report["unmatched"]
             checks.that(
                 len(unmatched) == 1 and unmatched[0]["method"] == calls[index][0] and unmatched[0]["url"].endswith(calls[index][1]),
-                f"{title}: the report has that one miss", unmatched,
+                f"{title}: the report lists the miss", unmatched,
             )
             checks.that(run.report["ok"] is False and run.report["requests"]["unmatched"] == 1, f"{title}: not ok", run.report)
 
         for title, calls in SAME:
             run = support.Run("replay", cassette, app(calls))
-            checks.that(run.status == 0 and run.report["unmatched"] == [], f"{title}: is the same request", run)
+            checks.that(run.status == 0 and run.report["unmatched"] == [], f"{title}: matches", run)
 
         run = support.Run("replay", cassette, app([RECORDED[0], *RECORDED[2:]]))
         unused = run.report["unused"]
-        checks.that(run.status == 0, "a call left out is no failure", run)
+        checks.that(run.status == 0, "a missing call isn't a failure", run)
         checks.that(
             len(unused) == 1 and unused[0]["method"] == "POST" and unused[0]["url"].endswith("/orders"),
-            "a call left out is reported as unused", unused,
+            "a missing call is reported as unused", unused,
         )
         failing = support.Run("replay", cassette, [sys.executable, "-c", "import sys; sys.exit(7)"])
         checks.that(failing.status == 7, "a command's own failure keeps its status", failing)
-        checks.say(f"{len(CASES)} changes, each named; {len(SAME)} differences that are none")
+        checks.say(f"{len(CASES)} changes are named; {len(SAME)} equivalent requests match")
     checks.end()
 
 
 def nearest_differences(body):
-    """What the answer says about the nearest interaction alone: what differs there."""
+    """The part of the response about the nearest interaction."""
     nearest = json.loads(body).get("nearest") or [{}]
     return json.dumps(nearest[0].get("differences", nearest[0].get("difference", "")))
 

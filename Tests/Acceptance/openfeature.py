@@ -1,10 +1,10 @@
-"""Reads an environment's toggles by a real provider of OpenFeature, unchanged, in a program without the library."""
+"""Reads an environment's toggles with an unmodified OpenFeature provider, in a program without the library."""
 
 import json
 
 import support
 
-# The program under test: prints what the provider gives for each flag, by OpenFeature's own client.
+# The program under test: prints each flag's value from OpenFeature's own client.
 APP = """
 import json, os
 from openfeature import api
@@ -39,7 +39,7 @@ WANTED = [
     ["a/b c%", "boolean", True], ["missing", "string", "mine"], ["slots", "string", "mine"],
 ]
 
-# What no provider may be told, and what everybody may: by a web page's means.
+# Requests that web pages can make, allowed and forbidden ones.
 PAGE = """
 import json, os, urllib.error, urllib.request
 url = os.environ["DIORAMA_CONTROL"] + "/ofrep/v1/evaluate/flags"
@@ -74,15 +74,15 @@ def main():
             else:
                 checks.that("STATIC" in got[3] and got[4], f"{name}: reason STATIC, and a variant", got)
         toggles = flags.report["toggles"]
-        checks.that(toggles["unread"] == ["never-read"], "the report names the toggle that nobody read", toggles)
-        checks.that(toggles["read"].get("rate") == 10 and len(toggles["read"]) == 8, "and those that were read", toggles)
+        checks.that(toggles["unread"] == ["never-read"], "the report lists the unread toggle", toggles)
+        checks.that(toggles["read"].get("rate") == 10 and len(toggles["read"]) == 8, "the report lists the read toggles", toggles)
     page = run(PAGE)
     if checks.that(page.status == 0, "the page runs", page):
         first, again, foreign, rebound = json.loads(page.output)
-        checks.that(first[0] == 200 and first[1], "all flags come at once, with a tag", first)
-        checks.that(again == [304, first[1]], "and are not sent again", again)
-        checks.that(foreign[0] == 403, "a web page is refused", foreign)
-        checks.that(rebound[0] == 403, "and so is another name for this machine", rebound)
+        checks.that(first[0] == 200 and first[1], "all flags are sent at once, with an ETag", first)
+        checks.that(again == [304, first[1]], "unchanged flags are not sent again", again)
+        checks.that(foreign[0] == 403, "a foreign web page is refused", foreign)
+        checks.that(rebound[0] == 403, "another host name is refused", rebound)
     checks.end()
 
 

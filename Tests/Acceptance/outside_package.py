@@ -1,9 +1,12 @@
-"""A package of somebody else's, which tests its app with DioramaTesting in both libraries: recorded by one variable,
-replayed with its backend gone, and failed at the test's own line when the app asks something else.
+"""Another package tests its app with DioramaTesting, in Swift Testing and in XCTest: it records with one variable, replays
+with its backend gone, and fails at the line of the test when the app sends another request.
 
-It is built below .build, where it stays, so that only the first time takes minutes.
+    outside_package.py [--build-system native swiftbuild]
+
+It is built below .build and kept there, so that only the first build takes minutes.
 """
 
+import argparse
 import pathlib
 import re
 import shutil
@@ -18,7 +21,7 @@ EXPECTED = {"BuyingTests/politely.har", "BuyingTests/each/salt.har", "BuyingTest
 
 
 def lay_out():
-    """Puts the package in its place; what is the same already is not written, so that it is not built again."""
+    """Puts the package in its place. A file that has not changed is not written, so that it is not built again."""
     source = support.HERE / "OutsidePackage"
     for file in source.rglob("*"):
         target = PLACE / file.relative_to(source)
@@ -30,17 +33,16 @@ def lay_out():
 
 
 def swift(*words, **variables):
-    """Runs `swift WORDS…` on the package; its words and whether it succeeded."""
+    """Runs `swift WORDS…` in the package's folder, as a shell does; its output and whether it succeeded."""
     ended = subprocess.run(
-        ["swift", *words, "--package-path", PLACE],
-        env={**support.environment(), **variables}, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT, text=True, timeout=3600,
+        ["swift", *words], cwd=PLACE, env={**support.environment(), "PWD": str(PLACE), **variables},
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=3600,
     )
     return ended.returncode == 0, ended.stdout
 
 
 def line(file, text):
-    """The number of the line of a test file in which a text stands."""
+    """The number of the line of a test file that contains a text."""
     lines = (PLACE / "Tests/ShopTests" / file).read_text().splitlines()
     return 1 + next(number for number, content in enumerate(lines) if text in content)
 
@@ -49,22 +51,25 @@ def answer(handler, body):
     return 200, [("Content-Type", "text/plain")], f"sold {handler.path.split('/')[1]}".encode()
 
 
-def main():
-    checks = support.Checks("outside package")
+def check(checks, system):
+    """Builds and tests the package with a build system, from no cassettes to a failed replay."""
     lay_out()
     begun = time.monotonic()
-    built, words = swift("build", "--build-tests")
-    if not checks.that(built, "a package that depends on DioramaTesting builds", words[-3000:]):
-        checks.end()
-    checks.say(f"built in {time.monotonic() - begun:.0f} s")
+    # Debug information takes a tenth of the time, and is not needed.
+    options = ["--build-system", system, "-Xswiftc", "-gnone"]
+    built, words = swift("build", "--build-tests", *options)
+    if not checks.that(built, f"{system}: a package that depends on DioramaTesting builds", words[-3000:]):
+        return
+    checks.say(f"{system}: built in {time.monotonic() - begun:.0f} s")
+    test = ["test", "--skip-build", *options]
 
-    passed, words = swift("test", "--skip-build")
+    passed, words = swift(*test)
     checks.that(not passed, "without cassettes the tests fail", words)
     checks.that("DIORAMA_MODE=record swift test --filter 'ShopTests.BuyingTests/politely'" in words,
                 "the message says how to record", words)
 
     with support.Upstream(answer) as shop:
-        passed, words = swift("test", "--skip-build", DIORAMA_MODE="record", SHOP=shop.url)
+        passed, words = swift(*test, DIORAMA_MODE="record", SHOP=shop.url)
     checks.that(passed, "DIORAMA_MODE=record records whatever the code says", words)
     found = {str(path.relative_to(CASSETTES)) for path in CASSETTES.rglob("*.har")}
     checks.that(found == EXPECTED, "each test and each case has its cassette beside the test's file", found)
@@ -73,15 +78,15 @@ def main():
     with support.Watch(shop.port) as watch:
         for _ in range(3):
             begun = time.monotonic()
-            passed, words = swift("test", "--skip-build", CI="true")
+            passed, words = swift(*test, CI="true")
             checks.that(passed, "with the backend gone they replay", words)
             seconds = time.monotonic() - begun
-    checks.that(watch.count == 0, "nobody knocks where the backend was", watch.count)
+    checks.that(watch.count == 0, "no connection is made to the backend", watch.count)
     checks.that(support.snapshot(CASSETTES) == before, "a replay changes no file")
-    checks.say(f"a replay of all tests took {seconds:.1f} s, most of it swift's")
+    checks.say(f"{system}: a replay of all tests took {seconds:.1f} s, most of it swift's")
 
-    passed, words = swift("test", "--skip-build", ITEM="coffee")
-    checks.that(not passed, "an app that asks something else fails its tests", words)
+    passed, words = swift(*test, ITEM="coffee")
+    checks.that(not passed, "an app that sends another request fails its tests", words)
     trait = line("BuyingTests.swift", '@Test("buys politely"')
     call = line("BuyingTestCase.swift", "provision(for: self")
     checks.that(re.search(rf"BuyingTests\.swift:{trait}:\d+.*\n.*replay failed: 1 request \(1 unmatched\)", words),
@@ -90,8 +95,16 @@ def main():
                 "in XCTest at the line that provisioned, with the reason", words)
     checks.that("tea" in words and "coffee" in words, "the reason shows what differs", words)
 
-    passed, words = swift("test", "--skip-build", DIORAMA_MODE="recrod")
-    checks.that(not passed and "did you mean 'record'?" in words, "a mode that is none is a clear error", words)
+    passed, words = swift(*test, DIORAMA_MODE="recrod")
+    checks.that(not passed and "did you mean 'record'?" in words, "an invalid mode is a clear error", words)
+
+
+def main():
+    options = argparse.ArgumentParser()
+    options.add_argument("--build-system", nargs="+", default=["native"], choices=["native", "swiftbuild"])
+    checks = support.Checks("outside package")
+    for system in options.parse_args().build_system:
+        check(checks, system)
     checks.end()
 
 

@@ -1,4 +1,4 @@
-"""The PyPI client portpicker, unchanged, gets its ports from `diorama serve`. Config/venv portpicker makes it."""
+"""The unmodified PyPI client portpicker gets its ports from `diorama serve`. Config/venv portpicker installs it."""
 
 import os
 import pathlib
@@ -11,7 +11,7 @@ import support
 CLIENT = str(support.ROOT / ".build/portpicker/bin/python")
 PORTS = 60
 
-# The client: takes ports as its users do, tries them as portpicker does, says what it got, and stays until it is told.
+# The client: takes ports and tests them as portpicker does, prints them, and stays until its input ends.
 APP = """
 import portpicker, sys
 ports = [portpicker.pick_unused_port() for _ in range(int(sys.argv[1]))]
@@ -22,7 +22,7 @@ sys.stdin.read()
 
 
 class Client:
-    """A process with portpicker in it, which owns what it takes."""
+    """A process with portpicker, which owns the ports that it takes."""
 
     def __init__(self, count, address):
         self.process = subprocess.Popen(
@@ -33,7 +33,7 @@ class Client:
         self.busy = [int(port) for port in self.process.stdout.readline().split()]
 
     def end(self):
-        """Returns what it said of trouble."""
+        """Ends the process. Returns its error output."""
         return self.process.communicate(timeout=support.PATIENCE)[1]
 
     def kill(self):
@@ -42,7 +42,7 @@ class Client:
 
 
 def ask(address, pid):
-    """`python -m portpicker PID`; with no portserver it would take a random port, far from the pool."""
+    """Runs `python -m portpicker PID`. Without a portserver, it would take a random port outside the pool."""
     return subprocess.run(
         [CLIENT, "-m", "portpicker", str(pid)], env=dict(support.environment(), PORTSERVER_ADDRESS=address),
         stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=support.PATIENCE,
@@ -56,22 +56,22 @@ def leases(server):
 def run(checks, folder, address):
     with daemon.Daemon(folder, ports=PORTS, portserver=address) as server:
         pool = set(range(server.low, server.high + 1))
-        free = PORTS  # as far as no other program has some of them
+        free = PORTS  # unless other programs use some of them
 
         client = Client(20, address)
-        checks.that(len(set(client.ports)) == 20, "each of 20 ports is another", client.ports)
-        checks.that(set(client.ports) <= pool, "they are of the daemon's pool", client.ports)
+        checks.that(len(set(client.ports)) == 20, "20 ports are distinct", client.ports)
+        checks.that(set(client.ports) <= pool, "the ports are from the daemon's pool", client.ports)
         checks.that(not client.busy, "portpicker finds all of them free: TCP and UDP, v4 and v6", client.busy)
         held = leases(server)
-        checks.that(set(held) == set(client.ports), "the daemon lists them", held)
+        checks.that(set(held) == set(client.ports), "the daemon lists the ports", held)
         owners = {lease.get("owner", {}).get("pid") for lease in held.values()}
-        checks.that(owners == {client.process.pid}, "they belong to the process", owners)
+        checks.that(owners == {client.process.pid}, "the ports belong to the process", owners)
 
         answer = ask(address, os.getpid())
         port = int(answer.stdout or 0)
-        checks.that(port in pool and port not in client.ports, "python -m portpicker PID takes one for another process", answer)
+        checks.that(port in pool and port not in client.ports, "python -m portpicker PID takes a port for another process", answer)
         owner = leases(server).get(port, {}).get("owner", {}).get("pid")
-        checks.that(owner == os.getpid(), "which belongs to the process that it names", owner)
+        checks.that(owner == os.getpid(), "the port belongs to that process", owner)
         server.call("DELETE", f"/v1/ports/{port}")
 
         gone = subprocess.Popen(["true"])
@@ -81,16 +81,16 @@ def run(checks, folder, address):
             refused = "failed to find a port" in answer.stderr and int(answer.stdout or 0) not in leases(server)
             checks.that(refused, f"{name} gets none", answer)
 
-        # What is left, to its end; then the first owner goes.
+        # Takes the remaining ports; then the first owner exits.
         rest = Client(free - 20, address)
         own = [port for port in rest.ports if port in pool]
-        checks.that(len(own) >= (free - 20) * 0.9, "the pool goes out to its end", rest.ports)
+        checks.that(len(own) >= (free - 20) * 0.9, "the whole pool can be leased", rest.ports)
         more = ask(address, os.getpid())
         checks.that("failed to find a port" in more.stderr, "an empty pool refuses", more)
         client.kill()
         again = Client(20, address)
-        checks.that(set(again.ports) == set(client.ports), "the next request has the ports of a killed owner back", again.ports)
-        checks.that(not again.busy, "portpicker finds these free, too", again.busy)
+        checks.that(set(again.ports) == set(client.ports), "a killed owner's ports are leased again", again.ports)
+        checks.that(not again.busy, "portpicker finds these ports free, too", again.busy)
         for process in (rest, again):
             process.end()
 
@@ -98,7 +98,7 @@ def run(checks, folder, address):
 def main():
     checks = support.Checks("portpicker client")
     if not os.access(CLIENT, os.X_OK):
-        sys.exit(f"{CLIENT} is not there; run Config/venv portpicker first")
+        sys.exit(f"{CLIENT} is missing; run Config/venv portpicker first")
     with support.folder() as folder:
         for name, address in (
             ("abstract", f"@diorama-acceptance-{os.getpid()}"),
@@ -106,7 +106,7 @@ def main():
         ):
             (folder / name).mkdir()
             run(checks, folder / name, address)
-        checks.that(not (folder / "portserver").exists(), "the socket's file is gone with the daemon")
+        checks.that(not (folder / "portserver").exists(), "the daemon removes its socket")
     checks.end()
 
 

@@ -1,4 +1,5 @@
-"""Replays a recording of 2018 for an app whose clock nobody freezes: sessions have not expired, tokens verify, dates lie ahead."""
+"""Replays a recording of 2018 for an app with the current date: sessions have not expired, tokens verify, dates are in the
+future."""
 
 import base64
 import email.utils
@@ -16,7 +17,7 @@ import support
 KEY = "a signing secret of thirty-two letters"
 RECORDED = 1538989200  # 2018-10-08T09:00:00Z
 
-# The app: keeps cookies, verifies its tokens, books the first slot that lies ahead. It says what it saw.
+# The app: keeps cookies, verifies its tokens, books the first slot in the future, and prints the results.
 APP = """
 import gzip, http.cookiejar, json, os, sys, time, urllib.request
 base = os.environ["DIORAMA_ENDPOINT_CLINIC"]
@@ -72,7 +73,7 @@ def secret(message):
 
 
 class Pair:
-    """A private key in a file, by openssl."""
+    """A private key in a file, created by openssl."""
 
     def __init__(self, folder, name, *options):
         self.private, self.public = folder / f"{name}.pem", folder / f"{name}.pub"
@@ -93,7 +94,7 @@ class Pair:
 
 
 def der(raw):
-    """Two numbers side by side as ASN.1 has them."""
+    """Converts a signature from two concatenated numbers to ASN.1."""
     def number(part):
         part = part.lstrip(b"\0")
         part = b"\0" + part if part[:1] >= b"\x80" else part
@@ -104,7 +105,7 @@ def der(raw):
 
 
 def raw(signature):
-    """The other way."""
+    """Converts a signature from ASN.1 to two concatenated numbers."""
     first = signature[4 : 4 + signature[3]]
     second = signature[6 + signature[3] :]
     return b"".join(number.lstrip(b"\0").rjust(32, b"\0") for number in (first, second))
@@ -146,7 +147,7 @@ def main():
             tokens.append(token("RS256", pairs["RS256"].sign))
             tokens.append(token("ES256", lambda message: raw(pairs["ES256"].sign(message))))
         else:
-            checks.say("no openssl: only HS256 is tried")
+            checks.say("no openssl: only HS256 is tested")
         cassette = folder / "clinic"
         app = [sys.executable, "-c", APP]
         with support.Upstream(backend(tokens)) as upstream:
@@ -156,10 +157,10 @@ def main():
         before = support.snapshot(folder)
 
         plain = support.Run("replay", cassette, app)
-        if not checks.that(plain.status == 0, "without shifting it replays", plain):
+        if not checks.that(plain.status == 0, "it replays without moving dates", plain):
             checks.end()
         seen = json.loads(plain.output)
-        checks.that(seen["session"] == [], "without shifting the session has expired", seen["session"])
+        checks.that(seen["session"] == [], "without moving dates, the session has expired", seen["session"])
 
         (folder / "clinic.shift.json").write_text(json.dumps({
             "epochSeconds": ["$.expires_at", "$.stamp", "$.exp", "header:X-Expires", "query:t"],
@@ -168,26 +169,26 @@ def main():
         started = time.time()
         with support.Watch(port) as watch:
             run = support.Run("replay", cassette, app, options=["--shift-dates", "--unused", "fail"])
-        checks.that(run.status == 0, "with dates moved all that it asks is recorded", run)
-        checks.that(watch.count == 0, "no connection to the backend is tried")
+        checks.that(run.status == 0, "with moved dates, all requests match", run)
+        checks.that(watch.count == 0, "no connection to the upstream is attempted")
         seen = json.loads(run.output)
         moved = round((seen["login"]["at_ms"] - 250) / 1000) - RECORDED
         now = RECORDED + moved
-        checks.that(started - 2 <= now <= time.time() + 1, "what was now is now", now)
-        checks.that(seen["status"] == [200] * 5, "each request is answered", seen["status"])
-        checks.that(seen["session"] == ["session"], "the cookie lives", seen["session"])
-        checks.that(seen["login"]["expires_at"] == now + 3600, "seconds since 1970 are moved where declared", seen["login"])
-        checks.that(seen["login"]["born"] == "1980-05-04T00:00:00Z", "what is to stay stays")
+        checks.that(started - 2 <= now <= time.time() + 1, "the recorded present becomes the current time", now)
+        checks.that(seen["status"] == [200] * 5, "each request gets a response", seen["status"])
+        checks.that(seen["session"] == ["session"], "the cookie has not expired", seen["session"])
+        checks.that(seen["login"]["expires_at"] == now + 3600, "declared epoch seconds are moved", seen["login"])
+        checks.that(seen["login"]["born"] == "1980-05-04T00:00:00Z", "excluded dates are unchanged")
         checks.that(seen["headers"]["Last-Modified"] == email.utils.formatdate(now, usegmt=True), "HTTP dates", seen["headers"])
         checks.that(seen["headers"]["X-Expires"] == str(now + 3600), "declared headers", seen["headers"])
         slots = seen["slots"]
-        checks.that(seen["length"], "the length of a compressed body is right")
-        checks.that(slots["free"][0] == iso(now + 86400, ".500+00:00"), "ISO dates in a compressed body", slots["free"][0])
-        checks.that(len(slots["free"]) == 399 and slots["free"][398] == iso(now + 86400 * 399, ".500+00:00"), "to the last")
+        checks.that(seen["length"], "the length of a compressed body is correct")
+        checks.that(slots["free"][0] == iso(now + 86400, ".500+00:00"), "ISO dates in a compressed body are moved", slots["free"][0])
+        checks.that(len(slots["free"]) == 399 and slots["free"][398] == iso(now + 86400 * 399, ".500+00:00"), "the last ISO date of a long body is moved")
         checks.that(slots["day"] in (iso(now)[:10], time.strftime("%Y-%m-%d", time.localtime(now))), "days", slots["day"])
         events = [json.loads(line[6:]) for line in seen["events"].split("\n") if line]
         checks.that(
-            events == [{"at": iso(now + n), "exp": now + n} for n in range(1000)], "each event of a stream", events[:2])
+            events == [{"at": iso(now + n), "exp": now + n} for n in range(1000)], "dates in each event of a stream are moved", events[:2])
 
         for text, algorithm in zip(seen["login"]["tokens"], ["HS256", "RS256", "ES256"]):
             head, claims, signature = text.split(".")
@@ -198,11 +199,11 @@ def main():
             else:
                 signature = decode(signature)
                 holds = pairs[algorithm].verifies(message, der(signature) if algorithm == "ES256" else signature)
-            checks.that(holds, f"{algorithm}: the signature holds", text)
+            checks.that(holds, f"{algorithm}: the signature is valid", text)
 
         after = support.snapshot(folder)
         changed = [name for name in before if name != "work" and before[name] != after.get(name)]
-        checks.that(not changed, "the recording is as it was", changed)
+        checks.that(not changed, "the recording is unchanged", changed)
     checks.end()
 
 

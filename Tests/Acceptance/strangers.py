@@ -1,5 +1,5 @@
-"""Nobody gets in who does not belong: web pages, wrong names, no token, other users. And a secret that is given to an
-environment is in no file once it has ended, before in none but those of mode 0600 in the state folder.
+"""Access is refused to web pages, wrong host names, clients without a token, and other users. The secret of an environment
+is in no file after its end, and before that only in files of mode 0600 in the state folder.
 
     strangers.py
 """
@@ -36,7 +36,7 @@ def over_tcp(checks, host):
             answer = host.call(method, target, body, {"Origin": origin})
             checks.that(answer.status == 403, f"{title}: a page of {origin} is refused", answer)
             allowed = [name for name in answer.headers if name.lower().startswith("access-control")]
-            checks.that(not allowed, f"{title}: no page is let in", allowed)
+            checks.that(not allowed, f"{title}: no page is allowed", allowed)
         for name in ("evil.example", f"evil.example:{host.port}", "127.0.0.1", f"127.0.0.2:{host.port}"):
             answer = host.call(method, target, body, {"Host": name})
             checks.that(answer.status == 403, f"{title}: Host {name} is refused", answer)
@@ -47,12 +47,12 @@ def over_tcp(checks, host):
             refused = answer.status == 401 and answer.headers.get("WWW-Authenticate")
             checks.that(refused, f"{title}: Authorization {value and value[:12]} is refused", answer)
     answer = host.call("POST", "/v1/ports", "{}", {"Content-Type": "text/plain"})
-    checks.that(answer.status == 415, "what a page can send without leave is no body", answer)
-    checks.that(host.call("GET", "/v1/ports").json == {"ports": []}, "none of it has leased a port")
+    checks.that(answer.status == 415, "a body that a page can send without preflight is refused", answer)
+    checks.that(host.call("GET", "/v1/ports").json == {"ports": []}, "no refused call has leased a port")
 
 
 def listening(checks, host):
-    """Nobody outside this machine reaches the daemon."""
+    """The daemon is not reachable from other machines."""
     sockets = {os.readlink(f"/proc/{host.process.pid}/fd/{fd}") for fd in os.listdir(f"/proc/{host.process.pid}/fd")}
     found = 0
     for table, loopback in (("tcp", "0100007F"), ("tcp6", "0" * 24 + "01000000")):
@@ -60,12 +60,12 @@ def listening(checks, host):
             fields = line.split()
             if fields[3] == "0A" and f"socket:[{fields[9]}]" in sockets:
                 found += 1
-                checks.that(fields[1].startswith(loopback), "it listens on a loopback address only", fields[1])
+                checks.that(fields[1].startswith(loopback), "the daemon listens on loopback addresses only", fields[1])
     checks.that(found >= 1, "its listening sockets were found")
 
 
 def as_nobody(path):
-    """What a child that runs as another user gets at the socket: a status, or the name of an error."""
+    """What a child process of another user gets at the socket: a status, or the name of an error."""
     read, write = os.pipe()
     child = os.fork()
     if child == 0:
@@ -95,14 +95,14 @@ def as_nobody(path):
 def over_unix(checks, host):
     path = host.ready["socket"]
     own = host.call("GET", "/v1/environments", connection=host.unix())
-    checks.that(own.status == 200, "the user's own program needs no token at the Unix socket", own)
+    checks.that(own.status == 200, "a program of the same user needs no token at the Unix socket", own)
     wrong = host.call("GET", "/v1/environments", headers={"Authorization": "Bearer wrong"}, connection=host.unix())
-    checks.that(wrong.status == 401, "a wrong token is refused at the Unix socket too", wrong)
+    checks.that(wrong.status == 401, "a wrong token is refused at the Unix socket, too", wrong)
     if os.geteuid() != 0:
-        checks.say("not root: no other user to try the Unix socket with")
+        checks.say("not root: the Unix socket was not tested with another user")
         return
     checks.that(as_nobody(path) == "PermissionError", "another user cannot reach the Unix socket", as_nobody(path))
-    # Somebody has opened the folders and the socket to all: the peer's user is looked at all the same.
+    # Makes the folders and the socket accessible: the peer's user is checked anyway.
     opened = [pathlib.Path(path), *pathlib.Path(path).parents][:-1]
     before = [(place, stat.S_IMODE(place.stat().st_mode)) for place in opened]
     try:
@@ -123,7 +123,7 @@ def modes(checks, host):
 
 
 def forms(secret):
-    """A secret as it may stand in a file."""
+    """The forms in which a secret may appear in a file."""
     text = secret.encode()
     return {
         "plain": text, "base64": base64.b64encode(text).rstrip(b"="), "base64 in base64": base64.b64encode(base64.b64encode(text))[:24],
@@ -133,7 +133,7 @@ def forms(secret):
 
 
 def found(places, secret):
-    """The files that have the secret, and the form in which they have it."""
+    """The files that contain the secret, and its form."""
     hits = []
     for place in places:
         for file in [place] if place.is_file() else sorted(place.rglob("*")):
@@ -160,17 +160,17 @@ def keeps_secrets(checks, folder):
         if not checks.that(made.status == 201, "an environment with a credential is provisioned", made):
             return
         told = made.body + host.call("GET", f"/v1/environments/{made.json['id']}").body
-        checks.that(not any(form in told for form in forms(secret).values()), "no answer has the secret in it")
+        checks.that(not any(form in told for form in forms(secret).values()), "no response contains the secret")
         contract = made.json["contract"]["environment"]["DIORAMA_CONTRACT"]
         document = json.loads(pathlib.Path(contract.removeprefix("file:")).read_text())
         given = base64.b64decode(document["credentials"]["items"][0]["secret"]).decode()
-        checks.that(given == secret, "the app finds the secret by its contract", contract)
+        checks.that(given == secret, "the app finds the secret through its contract", contract)
         for file, form in found([folder], secret):
             mode = stat.S_IMODE(file.stat().st_mode)
             inside = host.state in file.parents
-            checks.that(inside and mode == 0o600, f"{file} has it {form}: only 0600 files in the state folder may", f"{mode:o}")
+            checks.that(inside and mode == 0o600, f"{file} contains it {form}: only 0600 files in the state folder may", f"{mode:o}")
 
-        # The app uses it, in every way in which requests carry one.
+        # The app uses the secret in all parts of requests.
         connection = http.client.HTTPConnection(made.json["endpoints"]["api"].split("//")[1], timeout=support.PATIENCE)
         ascii = secret.replace("é", "")
         for target, body, fields in (
@@ -188,8 +188,8 @@ def keeps_secrets(checks, folder):
         for what, said in (("the journal", journal), ("the report", report.body)):
             checks.that(not any(form in said for form in forms(secret).values()), f"{what} does not show the secret", said)
         places = [folder]
-        checks.that(not found(places, secret), "no file has the secret once the environment has ended", found(places, secret))
-    checks.that(not found([folder], secret), "no file has the secret once the daemon has ended", found([folder], secret))
+        checks.that(not found(places, secret), "no file contains the secret once the environment has ended", found(places, secret))
+    checks.that(not found([folder], secret), "no file contains the secret once the daemon has stopped", found([folder], secret))
 
 
 def main():

@@ -1,6 +1,6 @@
-"""Streams of a real server are recorded as they come and replayed without it, event by event: at once, in recorded or in
-scaled time, and by the environment's clock. A recording that is killed in the middle of a stream is recovered. WebSockets
-of a real server and a real client, both of Python, are recorded and replayed, over TLS too.
+"""Records streams of a real server as they arrive, and replays them event by event without it: at once, in recorded or
+scaled time, and by the environment's clock. Recovers a recording that was killed in the middle of a stream. Records and
+replays WebSockets of a real server and a real client, both in Python, also over TLS.
 
     streams.py
 """
@@ -21,7 +21,7 @@ import support
 EVENTS = [b"data: departure 09:00\n\n", b"id: 2\nevent: delay\ndata: 09:12\n\n", b"data: departed \xf0\x9f\x9a\x82\n\n"]
 PAUSE = 0.3
 
-# The app: prints each chunk of a stream with the time since the first as it comes; how it ended on the last line.
+# The app: prints each chunk of a stream with its time since the first; the last line says how the stream ended.
 APP = """
 import json, os, socket, sys, time
 host, port = os.environ["DIORAMA_ENDPOINT_BOARD"].split("//")[1].split(":")
@@ -41,7 +41,7 @@ while count < most:
 """
 
 
-# A server of WebSockets that greets, answers in capitals or backwards, pings, and closes with a code of its own.
+# A WebSocket server that greets, answers in capitals or reversed, pings, and closes with its own code.
 CHAT = """
 import ssl, sys
 from websockets.sync.server import serve
@@ -60,7 +60,7 @@ with serve(talk, "127.0.0.1", 0, ssl=context, subprotocols=["chat"], max_size=No
     server.serve_forever()
 """
 
-# The app: says what it is told to and prints what it hears, the end included.
+# The app: sends the given messages and prints what it receives, including the close.
 TALK = """
 import json, os, sys
 from websockets.sync.client import connect
@@ -86,7 +86,7 @@ print(json.dumps(heard))
 
 
 class Board:
-    """A server of departures: its events come one by one, with pauses; those of /open never end, /cut breaks off."""
+    """A server of departures: its events are sent one by one with pauses; /open never ends, /cut breaks off."""
 
     def __init__(self):
         self.socket = socket.socket()
@@ -113,7 +113,7 @@ class Board:
                     time.sleep(PAUSE)
                 connection.sendall(b"%x\r\n%s\r\n" % (len(event), event))
             if path == b"/open":
-                connection.recv(1)  # until the client leaves
+                connection.recv(1)  # until the client disconnects
             elif path != b"/cut":
                 connection.sendall(b"0\r\n\r\n")
 
@@ -123,7 +123,7 @@ class Board:
 
 
 def listened(run):
-    """The chunks that an app printed, when they came, and how the stream ended."""
+    """The chunks that an app printed, their times, and how the stream ended."""
     lines = [json.loads(line) for line in run.output.splitlines()]
     ends = [line for line in lines if isinstance(line, str)]
     chunks = [line for line in lines if not isinstance(line, str)]
@@ -139,12 +139,12 @@ def events(checks, folder, board):
     upstreams = {"board": board.url}
     run = support.Run("record", cassette, app("/events"), upstreams)
     chunks, times, end = listened(run)
-    checks.that(chunks == EVENTS and end == "end", "the app gets each event by itself while it is recorded", run)
-    checks.that(times[-1] >= PAUSE, "it gets them when they are sent, not at the end", times)
+    checks.that(chunks == EVENTS and end == "end", "the app receives events separately while recording", run)
+    checks.that(times[-1] >= PAUSE, "the app receives events when they are sent, not at the end", times)
     (entry,) = support.har(cassette)
     parts = entry["response"]["content"].get("_diorama", {}).get("parts", [])
-    checks.that([count for _, count in parts] == [len(event) for event in EVENTS], "the HAR has a part for each event", parts)
-    checks.that(parts and parts[-1][0] >= 2 * PAUSE * 900, "it has their times in milliseconds", parts)
+    checks.that([count for _, count in parts] == [len(event) for event in EVENTS], "the HAR has a chunk for each event", parts)
+    checks.that(parts and parts[-1][0] >= 2 * PAUSE * 900, "the HAR has the chunks' times in milliseconds", parts)
     return cassette
 
 
@@ -152,7 +152,7 @@ def replays(checks, cassette):
     for options, least in [([], 0), (["--streams", "scaled:10"], PAUSE / 10), (["--streams", "recorded"], PAUSE * 1.8)]:
         run = support.Run("replay", cassette, app("/events"), options=options)
         chunks, times, end = listened(run)
-        name = " ".join(options) or "without an option"
+        name = " ".join(options) or "without options"
         checks.that(run.status == 0 and chunks == EVENTS and end == "end", f"{name}: the same events, one by one", run)
         checks.that(times and times[-1] >= least, f"{name}: the last event is not early", times)
         checks.say(f"{name}: the last of {len(times)} events came after {times[-1] if times else 0:.3f} s")
@@ -166,10 +166,10 @@ def endings(checks, folder, board):
         run = support.Run("record", cassette, app(path, most), {"board": board.url})
         checks.that(run.report and run.report["requests"]["recorded"] == 1, f"{path} is recorded", run)
         notes = support.har(cassette)[0]["response"]["content"]["_diorama"]
-        checks.that({key: notes.get(key) for key in mark} == mark, f"the HAR says how {path} ended", notes)
+        checks.that({key: notes.get(key) for key in mark} == mark, f"the HAR records how {path} ended", notes)
         chunks, _, end = listened(support.Run("replay", cassette, app(path, most)))
-        checks.that(chunks == EVENTS, f"{path} is replayed with all that came", chunks)
-        checks.that(end == ("cut" if path == "/cut" else "left"), f"{path} ends in replay as it did", end)
+        checks.that(chunks == EVENTS, f"{path} is replayed with all received events", chunks)
+        checks.that(end == ("cut" if path == "/cut" else "left"), f"{path} ends in replay as it was recorded", end)
 
 
 def by_the_clock(checks, folder, cassette):
@@ -178,7 +178,7 @@ def by_the_clock(checks, folder, cassette):
             "POST", "/v1/environments",
             {"mode": "replay", "cassette": str(cassette), "streams": "timeline", "clock": {"kind": "frozen"}},
         )
-        if not checks.that(made.status == 201, "the daemon takes streams: timeline", made):
+        if not checks.that(made.status == 201, "the daemon accepts streams: timeline", made):
             return
         port = int(made.json["endpoints"]["board"].rsplit(":", 1)[1])
         parts = support.har(cassette)[0]["response"]["content"]["_diorama"]["parts"]
@@ -197,9 +197,9 @@ def by_the_clock(checks, folder, cassette):
             passed = 0
             for event, (milliseconds, _) in zip(EVENTS, parts):
                 if milliseconds > passed:
-                    # Far longer than it took when it was recorded.
+                    # Much longer than in the recording.
                     silent = not select.select([connection], [], [], PAUSE * 3)[0]
-                    checks.that(silent, f"nothing comes before the clock is moved to {milliseconds} ms")
+                    checks.that(silent, f"no event is sent before the clock is moved to {milliseconds} ms")
                     moved = served.call(
                         "POST", f"/v1/environments/{made.json['id']}/clock", {"advance": (milliseconds - passed) / 1000}
                     )
@@ -210,8 +210,8 @@ def by_the_clock(checks, folder, cassette):
                 while len(chunk) < size:
                     chunk += lines.read(size - len(chunk))
                 line()
-                checks.that(chunk == event, f"at {milliseconds} ms the next event comes", chunk)
-            checks.that(line() == b"0", "then the stream ends")
+                checks.that(chunk == event, f"at {milliseconds} ms, the next event is sent", chunk)
+            checks.that(line() == b"0", "the stream ends after the last event")
         refused = served.call("POST", "/v1/environments", {"mode": "mock", "streams": "fast"})
         checks.that(refused.status == 422 or refused.status == 400, "the daemon refuses an unknown pace", refused)
 
@@ -235,11 +235,11 @@ connection.close()
     process.kill()
     process.wait()
     process.stdout.close()
-    checks.that(not pathlib.Path(f"{cassette}.har").exists(), "a recording that is killed in a stream makes no cassette")
+    checks.that(not pathlib.Path(f"{cassette}.har").exists(), "a recording killed during a stream writes no cassette")
     done = support.diorama("cassette", "check", "--recover", cassette)
-    checks.that(done.returncode == 0, "it is recovered", done.stderr)
+    checks.that(done.returncode == 0, "the recording is recovered", done.stderr)
     urls = [entry["request"]["url"] for entry in support.har(cassette)]
-    checks.that([url.rsplit("/", 1)[1] for url in urls] == ["plain"], "with what had come whole", urls)
+    checks.that([url.rsplit("/", 1)[1] for url in urls] == ["plain"], "the recovered recording has the complete responses", urls)
 
 
 def talk(mode, cassette, said, upstreams=(), **more):
@@ -253,24 +253,24 @@ def web_sockets(checks, folder):
     heard = ["chat", "hello", "NA\u00cfVE \U0001f642", "PING ME", ["bytes", 256_000, "fffefdfc"], [4000, "as you wish"]]
     with support.Program([support.python("websockets"), "-c", CHAT]) as chat:
         run, told = talk("record", cassette, said, {"chat": chat.url})
-        checks.that(run.status == 0 and told == heard, "a WebSocket passes while it is recorded", f"{told}, {run}")
+        checks.that(run.status == 0 and told == heard, "a WebSocket works while recording", f"{told}, {run}")
         run, told = talk("record", folder / "left", ["leave"], {"chat": chat.url})
-        checks.that(told == ["chat", "hello", "LEAVE"], "so does one that the app closes", f"{told}, {run}")
+        checks.that(told == ["chat", "hello", "LEAVE"], "a WebSocket that the app closes works, too", f"{told}, {run}")
     (entry,) = support.har(cassette)
-    checks.that(entry["_resourceType"] == "websocket", "it is in the HAR as Chrome writes it")
+    checks.that(entry["_resourceType"] == "websocket", "the HAR stores it like Chrome")
     messages = [(message["type"], message["opcode"]) for message in entry["_webSocketMessages"]]
     wanted = [("receive", 1), ("send", 1), ("receive", 1), ("send", 1), ("receive", 1), ("send", 2), ("receive", 2), ("send", 1), ("receive", 8)]
-    checks.that(messages == wanted, "message by message, in order", messages)
+    checks.that(messages == wanted, "the messages are recorded in order", messages)
     for options in ([], ["--streams", "recorded"]):
         run, told = talk("replay", cassette, said, options=options)
-        checks.that(run.status == 0 and told == heard, f"it is replayed without the server {options}", f"{told}, {run}")
+        checks.that(run.status == 0 and told == heard, f"it replays without the server {options}", f"{told}, {run}")
     run, told = talk("replay", folder / "left", ["leave"])
-    checks.that(run.status == 0 and told == ["chat", "hello", "LEAVE"], "so is the one that the app closed", f"{told}, {run}")
+    checks.that(run.status == 0 and told == ["chat", "hello", "LEAVE"], "the WebSocket that the app closed replays, too", f"{told}, {run}")
     run, told = talk("replay", cassette, ["native"])
-    checks.that(run.status == 3 and told and told[-1][0] == 1008, "another message is a miss: closed with 1008", f"{told}, {run}")
-    checks.that("message 1 is 'native' and not" in run.words, "and the report says how it differs", run.words)
+    checks.that(run.status == 3 and told and told[-1][0] == 1008, "a different message is a miss, closed with 1008", f"{told}, {run}")
+    checks.that("message 1 is 'native' and not" in run.words, "the report names the difference", run.words)
     traces = {json.dumps(talk("replay", cassette, said)[1]) for _ in range(10)}
-    checks.that(traces == {json.dumps(heard)}, "ten replays are one and the same", traces)
+    checks.that(traces == {json.dumps(heard)}, "ten replays are identical", traces)
 
 
 def secure_web_sockets(checks, folder):
@@ -279,7 +279,7 @@ def secure_web_sockets(checks, folder):
         ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=localhost"]
         + ["-addext", "subjectAltName=DNS:localhost", "-keyout", key, "-out", certificate]
     )
-    if not checks.that(made.returncode == 0, "openssl makes a certificate", made.stderr):
+    if not checks.that(made.returncode == 0, "openssl creates a certificate", made.stderr):
         return
     with support.Program([support.python("websockets"), "-c", CHAT, str(certificate), str(key)]) as chat:
         run, told = talk(
@@ -288,9 +288,9 @@ def secure_web_sockets(checks, folder):
         )
         checks.that(told == ["chat", "hello", "A", [4000, "as you wish"]], "a WebSocket over TLS is recorded", f"{told}, {run}")
         url = support.har(folder / "secure")[0]["request"]["url"]
-        checks.that(url.startswith("wss://localhost:"), "under its own address", url)
+        checks.that(url.startswith("wss://localhost:"), "it is recorded with its own address", url)
     run, told = talk("replay", folder / "secure", ["a"])
-    checks.that(run.status == 0 and told[-1] == [4000, "as you wish"], "and replayed", f"{told}, {run}")
+    checks.that(run.status == 0 and told[-1] == [4000, "as you wish"], "a WebSocket over TLS is replayed", f"{told}, {run}")
 
 
 def main():

@@ -1,4 +1,4 @@
-"""What the acceptance scripts share: the command, servers to record from, and a list of what held and what did not."""
+"""Shared by the acceptance scripts: the command, servers to record from, and a list of checks."""
 
 import base64
 import contextlib
@@ -16,28 +16,28 @@ import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 HERE = pathlib.Path(__file__).resolve().parent
-PATIENCE = 120  # seconds after which a command that should have ended counts as hanging
+PATIENCE = 120  # seconds after which a command counts as hanging
 
 
 def binary(name):
-    """The path of one of our commands: DIORAMA_BIN names diorama, its neighbours are the clinic's."""
+    """The path of a built command: DIORAMA_BIN names diorama; the clinic's commands are beside it."""
     diorama = pathlib.Path(os.environ.get("DIORAMA_BIN", ROOT / ".build/debug/diorama")).absolute()
     path = diorama if name == "diorama" else diorama.parent / name
     if not os.access(path, os.X_OK):
-        sys.exit(f"{path} is not there; run `swift build` first, or set DIORAMA_BIN")
+        sys.exit(f"{path} is missing; run `swift build` first, or set DIORAMA_BIN")
     return str(path)
 
 
 def python(name):
-    """The Python of one of our virtual environments."""
+    """The Python of a virtual environment in .build."""
     path = ROOT / ".build" / name / "bin/python"
     if not os.access(path, os.X_OK):
-        sys.exit(f"{path} is not there; run `Config/venv {name}` first")
+        sys.exit(f"{path} is missing; run `Config/venv {name}` first")
     return str(path)
 
 
 def environment():
-    """This process's environment without what would change what is tested: proxies, a contract, CI."""
+    """This process's variables, except those that would affect tests: proxies, contracts, CI."""
     return {
         name: value
         for name, value in os.environ.items()
@@ -46,7 +46,7 @@ def environment():
 
 
 def arguments(mode, cassette, command, upstreams=(), options=()):
-    """The words of one `diorama run`."""
+    """The command line of a `diorama run`."""
     words = [binary("diorama"), "run", "--mode", mode, "--cassette", str(cassette)]
     for name, url in dict(upstreams).items():
         words += ["--upstream", f"{name}={url}"]
@@ -54,7 +54,7 @@ def arguments(mode, cassette, command, upstreams=(), options=()):
 
 
 def diorama(*words, **more):
-    """Runs `diorama WORDS…` to its end; its output and its words are in the result's stdout and stderr."""
+    """Runs `diorama WORDS…` to its end. The result has its stdout and stderr."""
     return finish([binary("diorama"), *map(str, words)], **more)
 
 
@@ -65,7 +65,7 @@ def finish(words, **more):
 
 
 class Run:
-    """One `diorama run` from start to end, with its report."""
+    """A completed `diorama run` with its report."""
 
     def __init__(self, mode, cassette, command, upstreams=(), options=(), prefix=(), **more):
         with tempfile.TemporaryDirectory() as folder:
@@ -83,13 +83,13 @@ class Run:
 
 
 class Checks:
-    """Counts what holds, prints what does not, and ends the script with the result."""
+    """Counts checks, prints failures, and ends the script with the result."""
 
     def __init__(self, title):
         self.title, self.held, self.broken, self.started = title, 0, 0, time.monotonic()
 
     def that(self, holds, what, seen=""):
-        """`what` says what has to hold; `seen` is shown when it does not."""
+        """Checks a condition. `what` describes it; `seen` is printed if it fails."""
         if holds:
             self.held += 1
         else:
@@ -110,14 +110,14 @@ class Checks:
 
 @contextlib.contextmanager
 def folder():
-    """A folder that is gone afterwards. Being told to end counts as an end, so that nothing stays behind."""
+    """A temporary folder. SIGTERM counts as a regular end, so that the folder is removed."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     with tempfile.TemporaryDirectory(prefix="diorama-acceptance-") as path:
         yield pathlib.Path(path)
 
 
 class Program:
-    """A server program that says `listening on URL` on its standard output."""
+    """A server program that prints `listening on URL`."""
 
     def __init__(self, words, says="listening on "):
         self.log = tempfile.TemporaryFile()
@@ -135,13 +135,13 @@ class Program:
             sys.exit(f"{words[0]} did not start: {self.log.read().decode(errors='replace')}")
         if "://" not in self.url:  # an address, or a port alone
             self.url = f"http://127.0.0.1:{self.url.rsplit(':', 1)[-1]}"
-        # Nobody reads on; a full pipe would stop the server.
+        # Drains the output, since a full pipe would block the server.
         threading.Thread(target=lambda: [None for _ in self.process.stdout], daemon=True).start()
         self.host, self.port = self.url.rsplit("/", 1)[1].split(":")
         self.port = int(self.port)
 
     def stop(self):
-        """Ends it; returns when it is gone."""
+        """Stops the server and waits for its end."""
         self.process.terminate()
         try:
             self.process.wait(10)
@@ -161,7 +161,7 @@ def httpbin():
 
 
 class Upstream:
-    """A server in this process: `answer(handler, body)` returns status, headers and body."""
+    """An in-process server: `answer(handler, body)` returns status, headers and body."""
 
     def __init__(self, answer):
         class Handler(http.server.BaseHTTPRequestHandler):
@@ -192,7 +192,7 @@ class Upstream:
             request_queue_size = 128
 
             def handle_error(self, *_):
-                pass  # an app that was killed leaves connections behind
+                pass  # a killed app leaves connections behind
 
         self.server = Server(("127.0.0.1", 0), Handler)
         self.port = self.server.server_port
@@ -208,7 +208,7 @@ class Upstream:
 
 
 class Watch:
-    """Listens where an upstream was and counts who knocks."""
+    """Listens on an upstream's former port and counts connections."""
 
     def __init__(self, port):
         self.count = 0
@@ -232,7 +232,7 @@ class Watch:
         return self
 
     def __exit__(self, *_):
-        # Our own knock comes last in the queue: everything before it has been counted.
+        # Connects last: all earlier connections have been counted.
         with socket.create_connection(self.socket.getsockname()) as last:
             last.sendall(b"the end")
             self.thread.join()
@@ -240,12 +240,13 @@ class Watch:
 
 
 def har(cassette):
-    """The entries of a cassette, given by its path without ending; a HAR file is the promise, so it is read as one."""
+    """The entries of a cassette, given by its path without the extension. The format is public, so they are read directly.
+    """
     return json.loads(pathlib.Path(f"{cassette}.har").read_text(encoding="utf-8"))["log"]["entries"]
 
 
 def content(cassette, entry):
-    """The bytes of a recorded response's body."""
+    """The bytes of a recorded response body."""
     body = entry["response"]["content"]
     if "_file" in body:
         name = pathlib.PurePath(body["_file"]).name
@@ -255,5 +256,5 @@ def content(cassette, entry):
 
 
 def snapshot(path):
-    """Every file below a folder with its bytes: to see that nothing changed."""
+    """The bytes of all files below a folder, to detect changes."""
     return {str(f.relative_to(path)): f.read_bytes() for f in sorted(path.rglob("*")) if f.is_file()}

@@ -1,6 +1,6 @@
-"""A session with server-sent events, WebSockets and fifty concurrent requests is recorded once and replayed again and again,
-its backends gone, several replays at a time on busy processors, each with another order and other moments of what the app
-sends. What every request of the app got, to the byte and in order, is one and the same trace in all of them: the recorded one.
+"""Records a session with server-sent events, WebSockets and fifty concurrent requests once, and replays it many times
+without its upstreams, several at a time on busy cores, each with another order and timing of the app's requests. What
+each request received, to the byte and in order, must equal the recording in every replay.
 
     traces.py [--rounds N] [--seed N]
 """
@@ -21,10 +21,10 @@ import threading
 
 import support
 
-AT_ONCE = 4  # replays
-BUSY = 3  # processes that do nothing but take the processors' time
+AT_ONCE = 4  # concurrent replays
+BUSY = 3  # processes that keep the cores busy
 
-# Works until whoever started it has gone, now for others' sake, now for its own.
+# Runs until its parent has ended, alternating between yielding and computing.
 WORK = """
 import os, random
 parent = os.getppid()
@@ -33,7 +33,7 @@ while os.getppid() == parent:
     for _ in range(1000000): pass
 """
 
-# Answers each message with two, the second some time later, and closes with a code of its own.
+# Answers each message with two, the second after a delay, and closes with its own code.
 CHAT = """
 import secrets, time
 from websockets.sync.server import serve
@@ -50,7 +50,7 @@ with serve(talk, "127.0.0.1", 0, subprotocols=["chat"]) as server:
 
 
 class Shop:
-    """The upstream. No two of its answers are the same, so that a body says which of them it is."""
+    """The upstream. No two of its responses are equal, so a body identifies its response."""
 
     def __init__(self):
         self.loop, self.turns, ready = asyncio.new_event_loop(), collections.Counter(), threading.Event()
@@ -103,7 +103,7 @@ class Shop:
             content = gzip.compress(content * 50)
             headers.append("Content-Encoding: gzip")
         elif kind == "large":
-            # Above what is kept in the HAR: it lies in a file of its own.
+            # Larger than bodies inside the HAR, so it is stored as a file.
             content = secrets.token_bytes(300_000)
             headers[0] = "Content-Type: application/octet-stream"
         elif kind == "moved":
@@ -129,7 +129,7 @@ class Shop:
 
 
 class Session:
-    """One run of the app, with what each of its requests got, and which interaction was played when."""
+    """A run of the app, with what each request received, and when each interaction was played."""
 
     def __init__(self, mode, cassette, folder, seed, upstreams=()):
         seen, journal = folder / f"seen-{mode}-{seed}.json", folder / f"journal-{mode}-{seed}"
@@ -141,13 +141,13 @@ class Session:
             file.unlink(missing_ok=True)
 
     def trace(self):
-        """What each request of the app got, by the app's own numbers.
+        """What each request received, by the app's own numbers.
 
-        With one exception: which of four same requests, on the way at the same time, comes to the server first is up to
-        the network and to chance, in the recording as in a replay, and the first to come gets the first answer. Among
-        themselves, and only there, these four may have exchanged their answers: the k-th of them counts as the one that
-        got the k-th. None may be missing, be there twice, or be another's; in which order they were *played* is told by
-        ``played_in_order``; and the fifth, sent when the four were answered, has to get the fifth.
+        There is one exception: which of four equal concurrent requests reaches the server first depends on the network,
+        both in the recording and in a replay, and the first one gets the first response. Only these four may have
+        swapped their responses: the one that got the k-th response counts as the k-th request. No response may be
+        missing, repeated, or belong to another request. ``played_in_order`` checks the order in which they were
+        *played*. The fifth request, sent after the four were answered, must get the fifth response.
         """
         groups = collections.defaultdict(list)
         for name in sorted(self.got):
@@ -163,7 +163,7 @@ class Session:
         return "\n      ".join(f"{name}: {str(one.get(name))[:400]}\n      and {str(two.get(name))[:400]}" for name in names[:3])
 
     def played_in_order(self, requests):
-        """Whether every interaction was played once, and the repeats of each request as recorded."""
+        """Whether every interaction was played once, and repeats of a request in recorded order."""
         played = [entry["interaction"] for entry in self.journal if entry["kind"] == "replayed"]
         of_request = collections.defaultdict(list)
         for index in played:
@@ -172,12 +172,12 @@ class Session:
 
 
 def requests(cassette):
-    """What tells requests apart in this session, for each interaction."""
+    """The distinguishing parts of the request, for each interaction."""
     return [(entry["request"]["method"], entry["request"]["url"]) for entry in support.har(cassette)]
 
 
 class Busy:
-    """Children that keep the processors busy."""
+    """Child processes that keep the cores busy."""
 
     def __enter__(self):
         self.children = [subprocess.Popen([sys.executable, "-c", WORK]) for _ in range(BUSY)]
@@ -190,7 +190,7 @@ class Busy:
 
 @contextlib.contextmanager
 def replaying():
-    """Threads for replays; whatever ends the script, those that have not begun never do."""
+    """A pool of replay threads. If the script ends early, replays that have not started never do."""
     pool = concurrent.futures.ThreadPoolExecutor(AT_ONCE)
     try:
         yield pool
@@ -217,9 +217,9 @@ def main():
         if not checks.that(recorded.run.status == 0 and len(told) == 64, "the session is recorded", recorded.run):
             checks.end()
         wanted, index = recorded.digest(), requests(cassette)
-        checks.that(len(index) == len(told), "every request of it is in the cassette, once", len(index))
-        checks.that(all(len(told[f"events {number}"][3]) == 13 for number in range(2)), "with its events", told["events 0"])
-        checks.that(all(len(told[f"room {number}"]) == 18 for number in range(2)), "and its messages", told["room 0"])
+        checks.that(len(index) == len(told), "the cassette contains every request once", len(index))
+        checks.that(all(len(told[f"events {number}"][3]) == 13 for number in range(2)), "the recording has all events", told["events 0"])
+        checks.that(all(len(told[f"room {number}"]) == 18 for number in range(2)), "the recording has all messages", told["room 0"])
 
         traces, orders = collections.Counter(), set()
 
@@ -232,21 +232,21 @@ def main():
                 number, replayed = done.result()
                 title = f"replay {number}"
                 traces[replayed.digest()] += 1
-                checks.that(replayed.run.status == 0, f"{title}: it ends well", replayed.run)
-                checks.that(replayed.digest() == wanted, f"{title}: the recorded trace", recorded.differences(replayed))
+                checks.that(replayed.run.status == 0, f"{title}: the replay succeeds", replayed.run)
+                checks.that(replayed.digest() == wanted, f"{title}: the trace equals the recording", recorded.differences(replayed))
                 counted = replayed.run.report["requests"] if replayed.run.report else {}
-                checks.that(counted.get("replayed") == len(index) == counted.get("total"), f"{title}: all is replayed", counted)
+                checks.that(counted.get("replayed") == len(index) == counted.get("total"), f"{title}: all requests are replayed", counted)
                 order = tuple(entry["interaction"] for entry in replayed.journal)
                 orders.add(order)
-                checks.that(replayed.played_in_order(index), f"{title}: each is played once, repeats as recorded", order)
-                replayed.got = replayed.journal = None  # a thousand of them are much to keep
+                checks.that(replayed.played_in_order(index), f"{title}: each interaction is played once, repeats in recorded order", order)
+                replayed.got = replayed.journal = None  # saves memory
                 if sum(traces.values()) - traces[wanted] > 20:
-                    break  # enough is known
-        checks.that(watch.count == 0, "nobody knocks where the upstream was", watch.count)
-        checks.that(list(traces) == [wanted], "all traces are one and the same", traces)
-        checks.that(len(orders) > options.rounds / 2, "the requests came in ever other orders", len(orders))
+                    break  # enough failures
+        checks.that(watch.count == 0, "no connection to the upstream is attempted", watch.count)
+        checks.that(list(traces) == [wanted], "all traces are identical", traces)
+        checks.that(len(orders) > options.rounds / 2, "the requests arrive in different orders", len(orders))
         hashes = ", ".join(f"{trace[:16]} {count} times" for trace, count in traces.most_common(5))
-        checks.say(f"traces of {len(told)} requests: {hashes}; the recorded one: {wanted[:16]}; {len(orders)} orders of playing")
+        checks.say(f"traces of {len(told)} requests: {hashes}; recorded: {wanted[:16]}; {len(orders)} orders of playing")
     checks.end()
 
 

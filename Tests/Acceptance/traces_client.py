@@ -1,10 +1,10 @@
-"""The app of traces.py: one session with streams, a WebSocket and fifty concurrent requests, each with a number of its own
-that is the same in every run, whenever it is sent. Writes what each of them got.
+"""The app of traces.py: a session with streams, a WebSocket and fifty concurrent requests, each with a number that is the
+same in every run. Writes what each request received.
 
     traces_client.py FILE SEED
 
-With a seed other than 0, when what is sent, in which pieces, and how slowly it is read follows from the seed, and the app is
-stopped and continued at random moments meanwhile.
+A seed other than 0 determines when requests are sent, in which pieces, and how slowly responses are read; and the app
+is stopped and continued at random moments.
 """
 
 import asyncio
@@ -20,8 +20,8 @@ import time
 from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed
 
-CONNECTION = {"connection", "keep-alive"}  # they belong to the connection, not to the message
-FRAMING = {"content-length", "transfer-encoding"}  # their place among the others is the server's
+CONNECTION = {"connection", "keep-alive"}  # hop-by-hop
+FRAMING = {"content-length", "transfer-encoding"}  # the server chooses their position
 
 chance = random.Random(sys.argv[2])
 isShaken = sys.argv[2] != "0"
@@ -30,7 +30,7 @@ chat = os.environ.get("DIORAMA_ENDPOINT_CHAT", "").replace("http", "ws", 1)
 
 
 async def pause(most):
-    """A moment of any length; often none."""
+    """Sleeps for a random time, often not at all."""
     if isShaken:
         await asyncio.sleep(max(0, chance.uniform(-most, most)))
 
@@ -55,7 +55,7 @@ async def read_chunks(reader):
 
 
 async def ask(method, path, body=b"", headers=(), events=False):
-    """What a request got: status, headers in order, and the body, or the row of events that it is."""
+    """What a request received: status, headers in order, and the body, or its list of events."""
     reader, writer = await asyncio.open_connection(*shop.split(":"), limit=1 << 20)
     head = [f"{method} {path} HTTP/1.1", f"Host: {shop}", *(f"{name}: {value}" for name, value in headers)]
     if body:
@@ -77,8 +77,8 @@ async def ask(method, path, body=b"", headers=(), events=False):
     without = set(CONNECTION)
     if told.get("content-encoding") == "gzip":
         content = gzip.decompress(content)
-        without.add("content-length")  # bodies are kept decoded: coded again they may have another length
-    # The endpoint's own port is another one in each run.
+        without.add("content-length")  # re-encoded bodies may have another length
+    # The endpoint's port differs between runs.
     if shop.encode() in content:
         content = content.replace(shop.encode(), b"{shop}")
         without.add("content-length")
@@ -90,7 +90,7 @@ async def ask(method, path, body=b"", headers=(), events=False):
 
 
 async def talk(room):
-    """What a WebSocket told: its subprotocol, each message in order, how it was closed."""
+    """What a WebSocket received: its subprotocol, each message in order, and the close code."""
     heard = []
     try:
         async with connect(f"{chat}/room/{room}", subprotocols=["chat"], proxy=None, open_timeout=100) as socket:
@@ -98,7 +98,7 @@ async def talk(room):
             for number in range(8):
                 await pause(0.01)
                 await socket.send(bytes([number]) * 100 if number % 3 == 2 else f"{room}: message {number} 🚂")
-                # Each is answered with two.
+                # Each message gets two answers.
                 heard += [told if isinstance(told, str) else told.hex() for told in [await socket.recv(), await socket.recv()]]
             await socket.send("bye")
             await socket.recv()
@@ -113,7 +113,7 @@ GZIP = ("Accept-Encoding", "gzip")
 
 
 def distinct(number):
-    """One of the thirty requests that nobody repeats."""
+    """One of the thirty requests that are sent once."""
     return [
         lambda: ask("GET", f"/plain/{number}?b=2&a={number}"),
         lambda: ask("GET", f"/gzip/{number}", headers=[GZIP]),
@@ -156,7 +156,7 @@ async def session():
     if isShaken:
         chance.shuffle(together)
     await asyncio.gather(*(one(name, request, 0.05) for name, request in together))
-    # After all four of each have been answered this is the fifth, whoever was first among those.
+    # Sent after all four have been answered, so it is the fifth in any case.
     for kind in range(5):
         await one(f"fifth {kind}", repeated(kind), 0.005)
     await one("counter 3", lambda: ask("GET", "/plain/counter"), 0.005)
@@ -165,12 +165,12 @@ async def session():
 
 
 def shake(child):
-    """Stops and continues the app until it has ended; ends as it did. It is a child and not our own process, since
+    """Stops and continues the app until it has ended, and exits with its status. The app is a child process, since
     `diorama run` stops together with its command, as a shell does."""
     shaking = random.Random(sys.argv[2] + " stops")
     while True:
         time.sleep(shaking.uniform(0, 0.08))
-        # Nobody else waits for it: until we have, its id is its own.
+        # Only this process waits for the child, so its id stays its own until then.
         ended, status = os.waitpid(child, os.WNOHANG)
         if ended:
             sys.exit(os.waitstatus_to_exitcode(status))

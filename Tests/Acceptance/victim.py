@@ -1,5 +1,5 @@
-"""A `diorama run` that is attacked from outside while its command waits, and what an attacker needs: raw sockets, raw
-upstreams, and the victim's own figures."""
+"""Runs a `diorama run` that is attacked from outside while its command waits, and provides raw sockets, raw upstreams, and
+resource figures of the process."""
 
 import contextlib
 import json
@@ -17,26 +17,26 @@ import time
 
 import support
 
-# The command of a victim: prints its environment, then waits for the end of its input.
+# A command that prints its environment, then waits for the end of its input.
 WAITING = "import json, os, sys; print(json.dumps(dict(os.environ)), flush=True); sys.stdin.read()"
 TICKS = os.sysconf("SC_CLK_TCK")
 
 
 class Figures:
-    """What a process has used: processor time, memory, disk."""
+    """The resources that a process has used: CPU time, memory, disk."""
 
     def __init__(self, pid, name="diorama run"):
         self.pid, self.name = pid, name
 
     def cpu(self):
-        """Seconds of processor time, user and system."""
+        """User and system CPU time in seconds."""
         fields = pathlib.Path(f"/proc/{self.pid}/stat").read_text().rsplit(")", 1)[1].split()
         return (int(fields[11]) + int(fields[12])) / TICKS
 
     def peak(self):
-        """The most memory that was resident so far, in bytes."""
+        """Peak resident memory in bytes."""
         status = pathlib.Path(f"/proc/{self.pid}/status").read_text()
-        found = re.search(r"VmHWM:\s+(\d+)", status)  # none of a process that has just ended
+        found = re.search(r"VmHWM:\s+(\d+)", status)  # missing once the process has ended
         return int(found[1]) * 1024 if found else 0
 
     def limit(self):
@@ -45,7 +45,7 @@ class Figures:
         return int(re.search(r"Max open files\s+(\d+)", limits)[1])
 
     def open_bytes(self):
-        """The bytes on disk of the files that it has open, also of those without a name."""
+        """The bytes on disk of its open files, including unlinked ones."""
         total = 0
         for descriptor in pathlib.Path(f"/proc/{self.pid}/fd").iterdir():
             with contextlib.suppress(OSError):
@@ -55,7 +55,7 @@ class Figures:
 
 
 class Victim:
-    """Runs `diorama run` with a command that waits. `end` returns when both are gone."""
+    """A `diorama run` whose command waits. `end` returns when both have ended."""
 
     def __init__(self, mode, cassette, upstreams=(), options=(), limits=(), variables=None):
         self.folder = pathlib.Path(cassette).parent
@@ -96,7 +96,7 @@ class Victim:
         return self.environment["DIORAMA_TOKEN"]
 
     def end(self):
-        """Ends the command; the exit status, or None where the victim had to be killed."""
+        """Ends the command. Returns the exit status, or None if the process had to be killed."""
         with contextlib.suppress(OSError):
             self.process.stdin.close()
         try:
@@ -124,7 +124,7 @@ class Victim:
 
 
 def connect(place, timeout=15):
-    """A socket to a port on 127.0.0.1, or to a Unix socket."""
+    """Connects to a port on 127.0.0.1, or to a Unix socket."""
     if isinstance(place, int):
         return socket.create_connection(("127.0.0.1", place), timeout=timeout)
     connection = socket.socket(socket.AF_UNIX)
@@ -134,7 +134,7 @@ def connect(place, timeout=15):
 
 
 def received(connection, seconds, enough=1 << 22):
-    """What comes until the other side closes, and whether it does within so many seconds."""
+    """Receives until the other side closes. Returns the bytes, and whether it closed within the time."""
     answer, until = b"", time.monotonic() + seconds
     while len(answer) < enough:
         ready, _, _ = select.select([connection], [], [], max(0, until - time.monotonic()))
@@ -142,7 +142,7 @@ def received(connection, seconds, enough=1 << 22):
             return answer, False
         try:
             part = connection.recv(65536)
-        except OSError:  # a reset closes, too
+        except OSError:  # a reset also closes
             return answer, True
         if not part:
             return answer, True
@@ -151,10 +151,10 @@ def received(connection, seconds, enough=1 << 22):
 
 
 def exchange(place, message, seconds=2):
-    """Sends bytes as they are; what came back, and whether the connection was closed."""
+    """Sends raw bytes. Returns the response, and whether the connection was closed."""
     try:
         connection = connect(place)
-    except OSError:  # the victim is gone: no answer
+    except OSError:  # the victim is gone, so there is no response
         return b"", True
     with connection:
         with contextlib.suppress(OSError):
@@ -163,7 +163,8 @@ def exchange(place, message, seconds=2):
 
 
 def get(port, target="/", fields="", host=None, method="GET", body=b""):
-    """One well-formed request on a connection of its own; the status (0 for none) and all of the answer."""
+    """Sends a well-formed request on a new connection. Returns the status (0 if there is none) and the complete response.
+    """
     length = f"Content-Length: {len(body)}\r\n" if body else ""
     head = f"{method} {target} HTTP/1.1\r\nHost: {host or f'127.0.0.1:{port}'}\r\n{fields}{length}Connection: close\r\n\r\n"
     answer, _ = exchange(port, head.encode("latin-1") + body, seconds=30)
@@ -171,13 +172,13 @@ def get(port, target="/", fields="", host=None, method="GET", body=b""):
 
 
 def status(answer):
-    """The first answer's status; 0 where there is none."""
+    """The status of the first response; 0 if there is none."""
     found = re.match(rb"HTTP/1\.[01] (\d{3})", answer)
     return int(found[1]) if found else 0
 
 
 def statuses(answer):
-    """The statuses of all answers on a connection."""
+    """The statuses of all responses on a connection."""
     return [int(each) for each in re.findall(rb"HTTP/1\.[01] (\d{3}) ", answer)]
 
 
@@ -187,11 +188,11 @@ def body(answer):
 
 
 class Wire:
-    """An upstream that keeps every byte that it gets, and answers each connection's first request with `answer(head)`."""
+    """An upstream that stores all received bytes, and answers each connection's first request with `answer(head)`."""
 
     def __init__(self, answer=None, context=None, whole=False):
         self.answer = answer or (lambda head: OK)
-        self.whole = whole  # whether to read the request's body before the answer
+        self.whole = whole  # whether to read the request's body before responding
         self.context, self.seen, self.certificates = context, [], []
         self.socket = socket.create_server(("127.0.0.1", 0), backlog=256)
         self.port = self.socket.getsockname()[1]
@@ -229,7 +230,7 @@ class Wire:
                 for part in self.pieces(self.answer(self.seen[place])):
                     connection.sendall(part)
                 connection.shutdown(socket.SHUT_WR)
-                # What comes after a request's head is evidence.
+                # Everything after a request's head is evidence.
                 connection.settimeout(1)
                 while part := connection.recv(65536):
                     self.seen[place] += part
@@ -250,7 +251,7 @@ class Wire:
 
 
 def left_over(message):
-    """What follows a request's body, read as strictly as RFC 9112 has it; None where the request has not ended."""
+    """What follows a request's body, parsed strictly by RFC 9112; None if the request is incomplete."""
     head, _, rest = message.partition(b"\r\n\r\n")
     fields = [line.split(b":", 1) for line in head.lower().split(b"\r\n")[1:] if b":" in line]
     lengths = [value.strip() for name, value in fields if name == b"content-length"]
@@ -276,7 +277,7 @@ def left_over(message):
 
 
 def response(content, fields="", status="200 OK"):
-    """A plain answer that ends its connection."""
+    """A plain response that ends its connection."""
     content = content if isinstance(content, bytes) else content.encode()
     return f"HTTP/1.1 {status}\r\n{fields}Content-Length: {len(content)}\r\nConnection: close\r\n\r\n".encode() + content
 
@@ -285,7 +286,7 @@ OK = response("ok", "Content-Type: text/plain\r\n")
 
 
 def together(count, work, items):
-    """Runs `work` for each item, so many at once; the results in order."""
+    """Runs `work` for all items, `count` at a time. Returns the results in order."""
     results, waiting = [None] * len(items), list(enumerate(items))
     lock = threading.Lock()
 

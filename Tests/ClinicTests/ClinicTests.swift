@@ -2,7 +2,7 @@ import Foundation
 import LaunchContract
 import Testing
 
-@Suite("The clinic, app and backend over real sockets")
+@Suite("Clinic app and backend")
 struct ClinicTests {
   private func contract(
     _ backend: Backend, at start: String, seed: String = "s", toggles: [String: ContractValue] = [:]
@@ -13,7 +13,7 @@ struct ClinicTests {
       endpoints: ["clinic": backend.url])
   }
 
-  @Test("books a slot live, with another e-mail every time")
+  @Test("books a slot live, with a different e-mail address each time")
   func live() throws {
     let backend = try Backend()
     let runs = try (0..<2).map { _ in try Programs.clinic("book", "--backend", backend.url) }
@@ -29,7 +29,7 @@ struct ClinicTests {
     #expect(backend.stop() == 0)
   }
 
-  @Test("lives in the contract's time, zone and randomness, and skips the onboarding when told to")
+  @Test("uses the contract's time, time zone and random values, and skips the onboarding if the toggle is on")
   func controlled() throws {
     let backend = try Backend("--now", "2018-10-08T09:20:00Z")
     let run = try Programs.clinic(
@@ -40,7 +40,7 @@ struct ClinicTests {
     #expect(run.output.hasPrefix("registered z0r1lpyugt7o@example.com\nbooked 2018-10-08T10:00:00Z, 11:00 here, at"))
   }
 
-  @Test("refuses slots that are in the past by the app's own clock")
+  @Test("rejects slots that are in the past by the app's clock")
   func past() throws {
     let backend = try Backend("--now", "2018-10-08T09:20:00Z")
     let run = try Programs.clinic("book", contract: contract(backend, at: "2018-10-09T09:20:00Z"))
@@ -52,7 +52,7 @@ struct ClinicTests {
     #expect(inBetween.output.contains("booked 2018-10-08T12:00:00Z"), "\(inBetween.errors)")
   }
 
-  @Test("shows the backend's own words when it refuses")
+  @Test("shows the backend's explanation of an error")
   func refused() throws {
     let backend = try Backend("--now", "2018-10-08T09:20:00Z")
     let contract = contract(backend, at: "2018-10-08T09:20:00Z", seed: "recording-2018")
@@ -60,11 +60,11 @@ struct ClinicTests {
     let run = try Programs.clinic("book", contract: contract)
     #expect(run.status == 1)
     #expect(
-      run.errors == "clinic: POST \(backend.url)/v1/users: status 409: z0r1lpyugt7o@example.com is registered already\n"
+      run.errors == "clinic: POST \(backend.url)/v1/users: status 409: z0r1lpyugt7o@example.com is already registered\n"
     )
   }
 
-  @Test("has other ids with every run of the backend")
+  @Test("has different IDs with every run of the backend")
   func ids() throws {
     let clinics = try [Backend(), Backend()].map { backend in
       try Data(contentsOf: #require(URL(string: "\(backend.url)/v1/clinics?page=2")))
@@ -73,12 +73,12 @@ struct ClinicTests {
   }
 
   @Test(
-    "ends with one line when it cannot do what it should",
+    "exits with an error on one line",
     arguments: [
       (["book", "--backend", "http://127.0.0.1:1"], 1, "clinic: POST http://127.0.0.1:1/v1/users: "),
       (["book", "-DioramaContract", #"{"version":7}"#], 1, "clinic: launch contract in the argument"),
-      (["cook"], 64, "clinic: 'cook' is no command\n"),
-      (["book", "--backend", "nowhere"], 64, "clinic: --backend needs a URL"),
+      (["cook"], 64, "clinic: unknown command 'cook'\n"),
+      (["book", "--backend", "nowhere"], 64, "clinic: --backend requires a URL"),
     ] as [([String], Int32, String)])
   func errors(_ arguments: [String], _ status: Int32, _ words: String) throws {
     let run = try Programs.run("clinic", arguments)
@@ -87,7 +87,7 @@ struct ClinicTests {
     #expect(run.errors.split(separator: "\n").count == (status == 64 ? 2 : 1))
   }
 
-  @Test("tells usage of the backend, too")
+  @Test("prints the usage of the backend")
   func backendUsage() throws {
     for arguments in [["--port", "x"], ["--now", "soon"], ["--now"], ["--what"]] {
       let run = try Programs.run("clinic-backend", arguments)
@@ -96,7 +96,7 @@ struct ClinicTests {
     }
   }
 
-  @Test("names the port that is taken")
+  @Test("reports a port that is in use")
   func portTaken() throws {
     let backend = try Backend()
     let port = try #require(backend.url.split(separator: ":").last)

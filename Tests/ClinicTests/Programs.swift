@@ -3,9 +3,9 @@ import LaunchContract
 import TestSupport
 import Testing
 
-/// The programs that the package builds, beside the tests.
+/// The programs of the package, beside the tests.
 enum Programs {
-  /// What a program did.
+  /// The result of a program.
   struct Outcome {
     var status: Int32
     var output: String
@@ -42,7 +42,7 @@ final class Backend {
     url = try #require(try process.line().firstMatch(of: /http:\/\/127\.0\.0\.1:\d+/)).output.description
   }
 
-  /// Asks it to end, and returns its exit status.
+  /// Terminates the backend and returns its exit status.
   func stop() -> Int32 {
     process.send(SIGTERM)
     return process.waitForEnd()

@@ -1,7 +1,7 @@
 import Diorama
 import Foundation
 
-/// Prints what `UserDefaults.standard` has under the keys in the variable `KEYS`, each through every accessor, as JSON.
+/// Prints the values in `UserDefaults.standard` for the keys in the variable `KEYS`, from every accessor, as JSON.
 @main
 struct DefaultsProbe {
   private struct Found: Encodable {
@@ -13,7 +13,7 @@ struct DefaultsProbe {
     var dictionary: [String]?
     var data: Data?
     var date: Date?
-    /// What a cast to the type itself gives, where one succeeds.
+    /// The result of a cast to the type, if it succeeds.
     var isBool: Bool
     var integers: [Int]?
   }

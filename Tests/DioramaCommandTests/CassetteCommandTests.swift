@@ -8,7 +8,7 @@ struct CassetteCommandTests {
 
   init() throws { folder = try Folder() }
 
-  /// Records one cassette of these paths.
+  /// Records a cassette with requests for these paths.
   private func record(_ name: String, _ paths: String...) async throws {
     let upstream = try Upstream()
     let command =
@@ -31,20 +31,20 @@ struct CassetteCommandTests {
     try #require(outcome.status == 0, "\(outcome.words)")
   }
 
-  @Test("show lists what a cassette holds, given with its ending or without", arguments: ["tape", "tape.har"])
+  @Test("show lists a cassette's contents, with and without the extension", arguments: ["booking", "booking.har"])
   func show(name: String) async throws {
-    try await record("tape", "/a", "/b?x=1")
+    try await record("booking", "/a", "/b?x=1")
     let outcome = try await Diorama.run("cassette", "show", folder.file(name))
     #expect(outcome.status == 0)
     #expect(outcome.words == "")
     let lines = outcome.text.split(separator: "\n").map(String.init)
-    #expect(lines.first == "\(folder.file("tape.har")): 2 interactions, recorded 2018-10-08T09:00:00Z")
+    #expect(lines.first == "\(folder.file("booking.har")): 2 interactions, recorded 2018-10-08T09:00:00Z")
     #expect(lines.contains { $0.contains("Europe/London") && $0.contains("en_GB") })
     #expect(lines.contains { $0.contains("upstream api = http://127.0.0.1:") })
     #expect(lines.suffix(2).map { $0.hasSuffix("/a") || $0.hasSuffix("/b?x=1") } == [true, true])
   }
 
-  @Test("show --json has the same for programs; an array for several")
+  @Test("show --json prints an object, or an array for several cassettes")
   func showJSON() async throws {
     try await record("one", "/a")
     try await record("two", "/a", "/b")
@@ -61,37 +61,38 @@ struct CassetteCommandTests {
     #expect(listings.map { ($0["interactions"] as? [Any])?.count } == [1, 2])
   }
 
-  @Test("show and check go on after a cassette that cannot be read, and end with the first one's status")
+  @Test("show and check continue after a broken cassette, and exit with the first error's status")
   func several() async throws {
-    try await record("tape", "/a")
+    try await record("booking", "/a")
     try folder.write("{", to: "broken.har")
     for verb in ["show", "check"] {
       let outcome = try await Diorama.run(
-        "cassette", verb, folder.file("broken"), folder.file("missing"), folder.file("tape"))
+        "cassette", verb, folder.file("broken"), folder.file("missing"), folder.file("booking"))
       #expect(outcome.status == 65, "\(verb)")
       #expect(outcome.lines.count == 2, "\(outcome.words)")
       #expect(outcome.lines.first?.contains("broken.har") == true)
       #expect(outcome.lines.last?.contains("missing.har") == true)
-      #expect(outcome.text.contains("tape.har"))
+      #expect(outcome.text.contains("booking.har"))
     }
   }
 
-  @Test("check says that a cassette is whole")
+  @Test("check reports a valid cassette")
   func check() async throws {
-    try await record("tape", "/a", "/b")
-    let outcome = try await Diorama.run("cassette", "check", folder.file("tape"), folder.file("tape.har"))
+    try await record("booking", "/a", "/b")
+    let outcome = try await Diorama.run("cassette", "check", folder.file("booking"), folder.file("booking.har"))
     #expect(outcome.status == 0)
-    #expect(outcome.text == String(repeating: "\(folder.file("tape.har")): ok, 2 interactions, 0 strings\n", count: 2))
-    let json = try await Diorama.run("cassette", "check", "--json", folder.file("tape"))
+    #expect(
+      outcome.text == String(repeating: "\(folder.file("booking.har")): ok, 2 interactions, 0 strings\n", count: 2))
+    let json = try await Diorama.run("cassette", "check", "--json", folder.file("booking"))
     let results = try #require(try JSONSerialization.jsonObject(with: Data(json.output)) as? [[String: Any]])
     #expect(results.first?["interactions"] as? Int == 2)
     #expect(results.first?["problem"] == nil)
-    let nothing = try await Diorama.run("cassette", "check", "--recover", folder.file("tape"))
+    let nothing = try await Diorama.run("cassette", "check", "--recover", folder.file("booking"))
     #expect(nothing.status == 0)
     #expect(nothing.text.hasSuffix("ok, 2 interactions, 0 strings\n"))
   }
 
-  @Test("check names what of a HAR is no interaction")
+  @Test("check lists HAR entries that aren't interactions")
   func leftOut() async throws {
     let socket = """
       {"startedDateTime": "2018-10-08T09:00:00Z", "time": 1, "_resourceType": "websocket", "_webSocketMessages": [],
@@ -106,93 +107,93 @@ struct CassetteCommandTests {
     #expect(try await Diorama.run("cassette", "check", "--json", folder.file("web")).text.contains("a WebSocket"))
   }
 
-  @Test("check says where bodies lie that no interaction has, and --recover removes them and nothing else")
+  @Test("check reports unused bodies, and --recover removes only them")
   func strayBodies() async throws {
-    try await record("tape", "/a")
-    try FileManager.default.createDirectory(atPath: folder.file("tape.bodies"), withIntermediateDirectories: false)
-    let left = "tape.bodies/\(String(repeating: "0a", count: 32)).bin"
+    try await record("booking", "/a")
+    try FileManager.default.createDirectory(atPath: folder.file("booking.bodies"), withIntermediateDirectories: false)
+    let left = "booking.bodies/\(String(repeating: "0a", count: 32)).bin"
     try folder.write("left", to: left)
-    let said = try await Diorama.run("cassette", "check", folder.file("tape"))
+    let said = try await Diorama.run("cassette", "check", folder.file("booking"))
     #expect(said.status == 0)
-    #expect(said.words.contains("beside it is a body that no interaction has"), "\(said.words)")
+    #expect(said.words.contains("1 unused body beside the cassette"), "\(said.words)")
     #expect(folder.has(left))
-    try folder.write("mine", to: "tape.bodies/.gitattributes")
-    let removed = try await Diorama.run("cassette", "check", "--recover", folder.file("tape"))
-    #expect(removed.text == "\(folder.file("tape.har")): ok, 1 interaction, 0 strings\n")
+    try folder.write("mine", to: "booking.bodies/.gitattributes")
+    let removed = try await Diorama.run("cassette", "check", "--recover", folder.file("booking"))
+    #expect(removed.text == "\(folder.file("booking.har")): ok, 1 interaction, 0 strings\n")
     #expect(removed.lines.isEmpty, "\(removed.words)")
     #expect(!folder.has(left))
-    #expect(folder.has("tape.bodies/.gitattributes"))
-    #expect(!folder.has("tape.har.partial"))
+    #expect(folder.has("booking.bodies/.gitattributes"))
+    #expect(!folder.has("booking.har.partial"))
   }
 
-  @Test("a cassette that is not there is 66 in one line", arguments: ["show", "check"])
+  @Test("a missing cassette exits with 66 and one line", arguments: ["show", "check"])
   func missing(verb: String) async throws {
-    let outcome = try await Diorama.run("cassette", verb, folder.file("tape"))
-    expectOneLine(outcome, status: 66, naming: folder.file("tape.har"), "--mode record")
+    let outcome = try await Diorama.run("cassette", verb, folder.file("booking"))
+    expectOneLine(outcome, status: 66, naming: folder.file("booking.har"), "--mode record")
   }
 
-  @Test("say of what cannot be read what the system said, and what to do", arguments: ["show", "check"])
+  @Test("show and check report why a file can't be read", arguments: ["show", "check"])
   func unreadable(_ verb: String) async throws {
     try FileManager.default.createDirectory(atPath: folder.file("folder.har"), withIntermediateDirectories: false)
     expectOneLine(
       try await Diorama.run("cassette", verb, folder.file("folder")), status: 65, naming: "is a folder, not a HAR")
-    try folder.write(#"{"log": {"entries": []}}"#, to: "tape.har")
+    try folder.write(#"{"log": {"entries": []}}"#, to: "booking.har")
     try FileManager.default.createDirectory(
-      atPath: folder.file("tape.strings.json"), withIntermediateDirectories: false)
+      atPath: folder.file("booking.strings.json"), withIntermediateDirectories: false)
     expectOneLine(
-      try await Diorama.run("cassette", verb, folder.file("tape")), status: 74,
-      naming: "cannot read \(folder.file("tape.strings.json")): it is a folder, not a regular file; fix that")
+      try await Diorama.run("cassette", verb, folder.file("booking")), status: 74,
+      naming: "cannot read \(folder.file("booking.strings.json")): it is a folder, not a regular file; fix that")
   }
 
-  @Test("check --json carries the problem, and has the exit status too")
+  @Test("check --json includes the problem, and exits with its status")
   func problem() async throws {
-    try folder.write("{", to: "tape.har")
-    let outcome = try await Diorama.run("cassette", "check", "--json", folder.file("tape"))
+    try folder.write("{", to: "booking.har")
+    let outcome = try await Diorama.run("cassette", "check", "--json", folder.file("booking"))
     #expect(outcome.status == 65)
     let results = try #require(try JSONSerialization.jsonObject(with: Data(outcome.output)) as? [[String: Any]])
-    #expect((results.first?["problem"] as? String)?.contains("tape.har") == true)
+    #expect((results.first?["problem"] as? String)?.contains("booking.har") == true)
   }
 
-  /// Ways in which the files of a cassette come to harm.
+  /// Kinds of damage to a cassette's files.
   enum Damage: String, CaseIterable {
     case truncated, notJSON, empty, noHAR, newer, otherIDs, brokenStrings, newerStrings
   }
 
-  @Test("a broken cassette is 65 in one line, for run, show and check", arguments: Damage.allCases)
+  @Test("a broken cassette exits with 65 and one line, for run, show and check", arguments: Damage.allCases)
   func broken(damage: Damage) async throws {
-    try await record("tape", "/a")
-    let har = try folder.read("tape.har")
-    let strings = try folder.read("tape.strings.json")
-    var file = "tape.har"
+    try await record("booking", "/a")
+    let har = try folder.read("booking.har")
+    let strings = try folder.read("booking.strings.json")
+    var file = "booking.har"
     switch damage {
-    case .truncated: try folder.write(String(har.dropLast(20)), to: "tape.har")
-    case .notJSON: try folder.write("<html>", to: "tape.har")
-    case .empty: try folder.write("", to: "tape.har")
-    case .noHAR: try folder.write("{\"name\": \"something else\"}", to: "tape.har")
+    case .truncated: try folder.write(String(har.dropLast(20)), to: "booking.har")
+    case .notJSON: try folder.write("<html>", to: "booking.har")
+    case .empty: try folder.write("", to: "booking.har")
+    case .noHAR: try folder.write("{\"name\": \"something else\"}", to: "booking.har")
     case .newer:
       let newer = har.replacing(/"format": ?1\b/) { _ in "\"format\": 99" }
       #expect(newer != har)
-      try folder.write(newer, to: "tape.har")
+      try folder.write(newer, to: "booking.har")
     case .otherIDs:
       let other = strings.replacing(/"recording": ?"[^"]*"/) { _ in "\"recording\": \"another\"" }
       #expect(other != strings)
-      try folder.write(other, to: "tape.strings.json")
+      try folder.write(other, to: "booking.strings.json")
     case .brokenStrings:
-      file = "tape.strings.json"
+      file = "booking.strings.json"
       try folder.write(String(strings.prefix(20)), to: file)
     case .newerStrings:
-      file = "tape.strings.json"
+      file = "booking.strings.json"
       let newer = strings.replacing(/"format": ?1\b/) { _ in "\"format\": 99" }
       #expect(newer != strings)
       try folder.write(newer, to: file)
     }
     let before = folder.names
     let commands = [
-      ["run", "--mode", "replay", "--cassette", folder.file("tape"), "--", "touch", folder.file("ran")],
-      ["run", "--cassette", folder.file("tape"), "--", "touch", folder.file("ran")],
-      ["cassette", "show", folder.file("tape")], ["cassette", "check", folder.file("tape")],
+      ["run", "--mode", "replay", "--cassette", folder.file("booking"), "--", "touch", folder.file("ran")],
+      ["run", "--cassette", folder.file("booking"), "--", "touch", folder.file("ran")],
+      ["cassette", "show", folder.file("booking")], ["cassette", "check", folder.file("booking")],
       [
-        "run", "--mode", "extend", "--upstream", "api=http://127.0.0.1:1", "--cassette", folder.file("tape"), "--",
+        "run", "--mode", "extend", "--upstream", "api=http://127.0.0.1:1", "--cassette", folder.file("booking"), "--",
         "touch", folder.file("ran"),
       ],
     ]

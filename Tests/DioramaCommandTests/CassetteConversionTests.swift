@@ -8,7 +8,7 @@ struct CassetteConversionTests {
 
   init() throws { folder = try Folder() }
 
-  private let tape = """
+  private let booking = """
     interactions:
     - request: {method: GET, uri: http://api.example.com/a, body: null, headers: {}}
       response:
@@ -21,10 +21,10 @@ struct CassetteConversionTests {
     version: 1
     """
 
-  @Test("makes a cassette that replays, and lists what it does not carry over, on standard error and as JSON")
+  @Test("import writes a cassette that replays, and lists losses on standard error and as JSON")
   func importing() async throws {
-    try folder.write(tape, to: "tape.yaml")
-    let file = folder.file("tape.yaml")
+    try folder.write(booking, to: "booking.yaml")
+    let file = folder.file("booking.yaml")
     let outcome = try await Diorama.run(
       "cassette", "import", file, "--to", folder.file("shop"), "--upstream", "api=http://api.example.com")
     #expect(outcome.status == 0, "\(outcome.words)")
@@ -39,7 +39,7 @@ struct CassetteConversionTests {
     #expect(
       outcome.lines == [
         "diorama: not carried over: \(file): entry 1: response.url is left out",
-        "diorama: not carried over: \(file): entry 2: the file does not say when it was: the recording date stands for it",
+        "diorama: not carried over: \(file): entry 2: it has no time: the recording date is used",
       ])
     let replay = try await Diorama.run(
       ["run", "--mode", "replay", "--cassette", folder.file("shop"), "--"] + Program.get("/a"))
@@ -59,11 +59,11 @@ struct CassetteConversionTests {
   }
 
   @Test(
-    "redacts what no recording would keep, by the rules beside the cassette too, and says so; --as-is keeps it"
+    "import redacts like a recording, with the rules beside the cassette; --as-is doesn't"
   )
   func redacting() async throws {
     let secret = "open-sesame"
-    let tape = """
+    let booking = """
       interactions:
       - request:
           method: POST
@@ -76,14 +76,14 @@ struct CassetteConversionTests {
           body: {string: '{"pin": "\(secret)", "n": 1}'}
       version: 1
       """
-    try folder.write(tape, to: "tape.yaml")
+    try folder.write(booking, to: "booking.yaml")
     try folder.write(#"{"json": ["$..pin"]}"#, to: "redact.json")
     try folder.write(#"{"query": ["key"]}"#, to: "more.json")
-    let words = ["cassette", "import", folder.file("tape.yaml"), "--to", folder.file("shop")]
+    let words = ["cassette", "import", folder.file("booking.yaml"), "--to", folder.file("shop")]
     let outcome = try await Diorama.run(words + ["--redact", folder.file("more.json")])
     #expect(outcome.status == 0, "\(outcome.words)")
     #expect(
-      outcome.text.contains("  5 values redacted; --as-is would keep them\n"), "\(outcome.text)")
+      outcome.text.contains("  5 values redacted; keep them with --as-is\n"), "\(outcome.text)")
     let written = try folder.read("shop.har")
     #expect(!written.contains(secret))
     #expect(written.contains("Bearer <redacted>") && written.contains("sid=<redacted>; Path=/"))
@@ -98,12 +98,12 @@ struct CassetteConversionTests {
   }
 
   @Test(
-    "takes the bodies that a HAR keeps in files beside it, large ones into files of the cassette")
+    "import reads a HAR's body files, and keeps large ones as files")
   func sideFiles() async throws {
     func entry(_ path: String, _ file: String) -> String {
       #"{"startedDateTime": "2018-10-08T09:00:00Z", "request": {"method": "GET", "url": "http://h\#(path)"}, "response": {"status": 200, "content": {"size": 1, "_file": "\#(file)"}}}"#
     }
-    // As Playwright names them, by a SHA-1.
+    // Named like Playwright's, with a SHA-1.
     let names = ["a", "b", "c"].map { String(repeating: $0, count: 40) + ".txt" }
     let entries = [entry("/s", names[0]), entry("/l", names[1]), entry("/m", names[2])]
     try folder.write("{\"log\": {\"entries\": [\(entries.joined(separator: ","))]}}", to: "in.har")
@@ -115,8 +115,8 @@ struct CassetteConversionTests {
     #expect(outcome.status == 0)
     #expect(
       outcome.lines == [
-        "diorama: not carried over: \(folder.file("in.har")): the body in \(names[2]) is missing: it is replayed as an empty one",
-        "diorama: no interaction belongs to --upstream unused=http://u",
+        "diorama: not carried over: \(folder.file("in.har")): the body in \(names[2]) is missing; replayed as an empty body",
+        "diorama: no interaction matches --upstream unused=http://u",
       ])
     let show = try object(try await Diorama.run("cassette", "show", "--json", folder.file("deep/shop")).text)
     let bytes = (show["interactions"] as? [[String: Any]])?.map { $0["bytes"] as? Int }
@@ -126,14 +126,14 @@ struct CassetteConversionTests {
     #expect(large.count == 1)
   }
 
-  @Test("writes nothing when a file is broken or the target is there, and says why in one line")
+  @Test("import writes nothing if a file is broken or the target exists")
   func refusals() async throws {
-    try folder.write(tape, to: "tape.yaml")
-    try folder.write(tape.replacing("uri: http://other.example.com/b", with: "uri: [x]"), to: "broken.yaml")
+    try folder.write(booking, to: "booking.yaml")
+    try folder.write(booking.replacing("uri: http://other.example.com/b", with: "uri: [x]"), to: "broken.yaml")
     try folder.write("[]", to: "empty.json")
     try folder.write("hello", to: "text")
     let before = folder.names
-    let good = folder.file("tape.yaml")
+    let good = folder.file("booking.yaml")
     let target = folder.file("shop")
     func expect(_ status: Int32, _ text: String, _ words: String..., location: SourceLocation = #_sourceLocation)
       async throws
@@ -143,12 +143,12 @@ struct CassetteConversionTests {
       #expect(folder.names == before, sourceLocation: location)
     }
     try await expect(65, "broken.yaml: line 8, column", good, folder.file("broken.yaml"), "--to", target)
-    try await expect(65, "there is nothing to replay in", folder.file("empty.json"), "--to", target)
+    try await expect(65, "no interactions in", folder.file("empty.json"), "--to", target)
     try await expect(65, "it is none of har, vinyl", folder.file("text"), "--to", target)
     try await expect(66, "there is no file \(folder.file("none"))", folder.file("none"), "--to", target)
     try await expect(74, "it is a folder", folder.path, "--to", target)
-    try await expect(64, "name a file to import", "--to", target)
-    try await expect(64, "--to PATH", good)
+    try await expect(64, "no file to import", "--to", target)
+    try await expect(64, "--to is missing", good)
     try await expect(64, "did you mean vinyl?", good, "--to", target, "--from", "vinil")
     try await expect(64, "RFC 3339", good, "--to", target, "--recorded-at", "yesterday")
     try await expect(64, "is not an origin", good, "--to", target, "--upstream", "api=ftp://x")
@@ -163,12 +163,12 @@ struct CassetteConversionTests {
     #expect(try folder.read("shop.har") == written)
   }
 
-  @Test("writes a HAR for other tools, and WireMock's mappings: a root folder for each backend")
+  @Test("export writes a HAR, and WireMock mappings with a root folder for each upstream")
   func exporting() async throws {
-    try folder.write(tape, to: "tape.yaml")
+    try folder.write(booking, to: "booking.yaml")
     let cassette = folder.file("shop")
     _ = try await Diorama.run(
-      "cassette", "import", folder.file("tape.yaml"), "--to", cassette, "--upstream", "api=http://api.example.com")
+      "cassette", "import", folder.file("booking.yaml"), "--to", cassette, "--upstream", "api=http://api.example.com")
     let har = try await Diorama.run("cassette", "export", cassette, "--as", "har", "--to", folder.file("out.har"))
     #expect(har.status == 0)
     #expect(har.text == "\(folder.file("shop.har")): 2 interactions written\n  \(folder.file("out.har"))\n")
@@ -194,13 +194,13 @@ struct CassetteConversionTests {
     let before = try folder.read("out.har")
     let words = ["cassette", "export", cassette, "--to", folder.file("out.har")]
     expectOneLine(try await Diorama.run(words + ["--as", "har"]), status: 73, naming: "is there already", "--force")
-    expectOneLine(try await Diorama.run(words), status: 64, naming: "--as har or --as wiremock")
+    expectOneLine(try await Diorama.run(words), status: 64, naming: "--as is missing; give har or wiremock")
     expectOneLine(try await Diorama.run(words + ["--as", "hal"]), status: 64, naming: "did you mean har?")
     #expect(try await Diorama.run(words + ["--as", "har", "--force"]).status == 0)
     #expect(try folder.read("out.har") == before)
     expectOneLine(
       try await Diorama.run("cassette", "export", cassette, "--as", "wiremock", "--to", folder.file("one.json")),
-      status: 64, naming: "has 2 backends")
+      status: 64, naming: "has 2 upstreams")
     expectOneLine(
       try await Diorama.run("cassette", "export", cassette, "--as", "har", "--to", folder.path), status: 73,
       naming: "is a folder")
@@ -209,13 +209,14 @@ struct CassetteConversionTests {
       status: 66, naming: "there is no cassette")
   }
 
-  @Test("an import reads a pipe as it reads a file")
+  @Test("import reads pipes")
   func piped() async throws {
-    try folder.write(tape, to: "tape.yaml")
+    try folder.write(booking, to: "booking.yaml")
     let words = try Diorama.words(["cassette", "import", "/dev/stdin", "--to", folder.file("shop")])
     let outcome = try await onThread {
       try Child(
-        ["sh", "-c", #"f="$1"; shift; cat "$f" | "$@""#, "sh", folder.file("tape.yaml")].map { Array($0.utf8) } + words,
+        ["sh", "-c", #"f="$1"; shift; cat "$f" | "$@""#, "sh", folder.file("booking.yaml")].map { Array($0.utf8) }
+          + words,
         environment: Diorama.environment()
       ).finish()
     }
@@ -223,11 +224,11 @@ struct CassetteConversionTests {
     #expect(outcome.text.contains("2 interactions"), "\(outcome.text)")
   }
 
-  @Test("an export replaces neither the cassette itself nor what is no file, whatever is forced")
+  @Test("export never replaces the cassette itself or anything but a file, even with --force")
   func noPlace() async throws {
-    try folder.write(tape, to: "tape.yaml")
+    try folder.write(booking, to: "booking.yaml")
     let cassette = folder.file("shop")
-    _ = try await Diorama.run("cassette", "import", folder.file("tape.yaml"), "--to", cassette)
+    _ = try await Diorama.run("cassette", "import", folder.file("booking.yaml"), "--to", cassette)
     let before = try folder.read("shop.har")
     let words = ["cassette", "export", cassette, "--as", "har", "--force", "--to"]
     expectOneLine(

@@ -4,13 +4,13 @@ import HTTPServer
 import TestSupport
 import Testing
 
-@Suite("diorama cassette diff, and check --live and --openapi", .timeLimit(.minutes(5)))
+@Suite("diorama cassette diff, check --live, check --openapi", .timeLimit(.minutes(5)))
 struct CassetteDriftTests {
   private let folder: Folder
 
   init() throws { folder = try Folder() }
 
-  /// A backend that answers `GET` with what it is given, and says what it was asked.
+  /// An upstream with fixed responses to `GET`, which records its requests.
   private final class Backend: Sendable {
     struct Handler: RequestHandler {
       let answers: [String: Response]
@@ -40,7 +40,7 @@ struct CassetteDriftTests {
     Response(status: 200, headers: ["Content-Type": "application/json"], body: .bytes(Array(text.utf8)))
   }
 
-  /// One entry of a cassette.
+  /// A HAR entry.
   private func entry(_ method: String, _ url: String, _ answer: String, _ headers: String = "") -> String {
     """
     {"startedDateTime": "2018-10-08T09:00:00Z", "time": 1, "request": {"method": "\(method)", "url": "\(url)",
@@ -65,7 +65,7 @@ struct CassetteDriftTests {
     try await Diorama.run(["cassette", "check"] + words)
   }
 
-  @Test("diff is silent and 0 for the same, 1 for another shape, 0 for other values, which it counts")
+  @Test("diff exits with 1 if the shape differs, and only counts changed values")
   func diff() async throws {
     let api = "http://127.0.0.1:1"
     try write("old", upstream: api, entry("GET", "\(api)/a", #"{"a": 1, "b": 2}"#), entry("GET", "\(api)/x", "{}"))
@@ -102,19 +102,19 @@ struct CassetteDriftTests {
       (answer["interactions"] as? [[String: Any]])?.map { $0["what"] as? String } == ["changed", "gone", "added"])
   }
 
-  @Test("check --live repeats what is safe, says what changed, and writes nothing")
+  @Test("check --live repeats safe requests, reports changes, and writes nothing")
   func live() async throws {
     let backend = try Backend(["/a": json(#"{"a": "1"}"#), "/b": json(#"{"b": 2}"#)])
     let api = backend.url
     try write(
-      "tape", upstream: api, entry("GET", "\(api)/a", #"{"a": 1}"#), entry("POST", "\(api)/p", "{}"),
+      "booking", upstream: api, entry("GET", "\(api)/a", #"{"a": 1}"#), entry("POST", "\(api)/p", "{}"),
       entry("GET", "\(api)/b", #"{"b": 1}"#), entry("HEAD", "\(api)/a", ""))
-    let before = try folder.read("tape.har")
-    let outcome = try await check("--live", folder.file("tape"))
+    let before = try folder.read("booking.har")
+    let outcome = try await check("--live", folder.file("booking"))
     #expect(outcome.status == 1, "\(outcome.words)")
     #expect(
       outcome.text == """
-        \(folder.file("tape.har")): 3 requests repeated, 1 changed in shape
+        \(folder.file("booking.har")): 3 requests repeated, 1 changed in shape
         interaction 0, GET \(api)/a
           body $.a: was a number, is a string
         1 value of 1 answer changed (--values shows them)
@@ -123,31 +123,31 @@ struct CassetteDriftTests {
         """)
     #expect(backend.asked == ["GET /a -", "GET /b -", "HEAD /a -"])
     await backend.stop()
-    #expect(try folder.read("tape.har") == before)
-    #expect(folder.names == ["tape.har"])
+    #expect(try folder.read("booking.har") == before)
+    #expect(folder.names == ["booking.har"])
   }
 
-  @Test("check --live asks another backend in the place of the recorded one, with the credentials it is given")
+  @Test("check --live sends requests to the given upstream with the given credentials")
   func replaced() async throws {
     let backend = try Backend(["/a": json(#"{"self": "http://old.example/a"}"#)])
     try write(
-      "tape", upstream: "http://old.example",
+      "booking", upstream: "http://old.example",
       entry(
         "GET", "http://old.example/a", #"{"self": "http://old.example/a"}"#,
         #"{"name": "Authorization", "value": "Bearer <redacted>"}"#))
-    let words = ["--live", "--upstream", "api=\(backend.url)", folder.file("tape")]
+    let words = ["--live", "--upstream", "api=\(backend.url)", folder.file("booking")]
     let outcome = try await Diorama.run(
       ["cassette", "check", "--header", "api/Authorization=env:CHECK_TOKEN"] + words,
       variables: ["CHECK_TOKEN": "Bearer secret"])
     #expect(outcome.status == 0, "\(outcome.words)")
-    #expect(outcome.text == "\(folder.file("tape.har")): 1 request repeated, none changed in shape\n")
+    #expect(outcome.text == "\(folder.file("booking.har")): 1 request repeated, none changed in shape\n")
     #expect(try await Diorama.run(["cassette", "check"] + words).status == 0)
     #expect(backend.asked == ["GET /a Bearer secret", "GET /a -"])
     await backend.stop()
   }
 
   @Test(
-    "check --live shows no secret that a recording would not have: one it sends, one a rule names, one of a usual field"
+    "check --live redacts secrets that it sends, that rules name, and in common fields"
   )
   func secret() async throws {
     var answer = json(#"{"echo": "canary-key-1", "token": 5, "a": 1}"#)
@@ -155,15 +155,15 @@ struct CassetteDriftTests {
     answer.headers.append("Set-Cookie", "sid=canary-2")
     let backend = try Backend(["/a": answer])
     let api = backend.url
-    // Recorded before there was a rule for its tokens.
+    // Recorded before a rule for its tokens existed.
     try write(
-      "tape", upstream: api, entry("GET", "\(api)/a", #"{"echo": "<redacted:api/X-Api-Key>", "token": 4, "a": 2}"#))
-    try folder.write(#"{"json": ["$.token"]}"#, to: "tape.redact.json", mode: 0o600)
+      "booking", upstream: api, entry("GET", "\(api)/a", #"{"echo": "<redacted:api/X-Api-Key>", "token": 4, "a": 2}"#))
+    try folder.write(#"{"json": ["$.token"]}"#, to: "booking.redact.json", mode: 0o600)
     for words in [[], ["--json"]] {
       let outcome = try await Diorama.run(
         [
           "cassette", "check", "--live", "--values", "--upstream", "api=\(api)", "--header",
-          "api/X-Api-Key=env:CHECK_KEY", folder.file("tape"),
+          "api/X-Api-Key=env:CHECK_KEY", folder.file("booking"),
         ] + words,
         variables: ["CHECK_KEY": "canary-key-1"])
       #expect(!outcome.text.contains("canary"), "\(outcome.text)")
@@ -173,52 +173,52 @@ struct CassetteDriftTests {
     await backend.stop()
   }
 
-  @Test("sends no header and no client certificate to a URL that only the cassette names")
+  @Test("doesn't send headers and client certificates to a URL that only the cassette names")
   func secretsOfCassettes() async throws {
     let backend = try Backend(["/a": json("{}")])
     let api = backend.url
-    try write("tape", upstream: api, entry("GET", "\(api)/a", "{}"))
+    try write("booking", upstream: api, entry("GET", "\(api)/a", "{}"))
     try folder.write("-----BEGIN CERTIFICATE-----\n-----BEGIN PRIVATE KEY-----\n", to: "me.pem", mode: 0o600)
     let advice =
       "would go to \(api), which only the cassette names; name the upstream yourself: --upstream api=\(api)\n"
-    let tape = folder.file("tape")
+    let booking = folder.file("booking")
     for (words, what) in [
       (["--header", "api/Authorization=env:CHECK_TOKEN"], "the header Authorization"),
       (["--client-certificate", "api=\(folder.file("me.pem"))"], "the client certificate"),
     ] {
       for command in [
-        ["cassette", "check", "--live"] + words + [tape],
-        ["run", "--mode", "extend", "--cassette", tape] + words + ["--", "true"],
-        ["run", "--record-anew-after", "30", "--cassette", tape] + words + ["--", "true"],
+        ["cassette", "check", "--live"] + words + [booking],
+        ["run", "--mode", "extend", "--cassette", booking] + words + ["--", "true"],
+        ["run", "--record-anew-after", "30", "--cassette", booking] + words + ["--", "true"],
       ] {
         let outcome = try await Diorama.run(command, variables: ["CHECK_TOKEN": "Bearer secret"])
         expectOneLine(outcome, status: 64, naming: "diorama: \(what) \(advice)")
       }
     }
     #expect(backend.asked == [])
-    // No secret: the cassette's own upstreams serve as before.
-    let plain = try await check("--live", "--insecure", "api", tape)
+    // Without secrets, the cassette's own upstreams are used.
+    let plain = try await check("--live", "--insecure", "api", booking)
     #expect(plain.status == 0, "\(plain.words)")
     #expect(backend.asked == ["GET /a -"])
     await backend.stop()
   }
 
-  @Test("check --live names a backend that cannot be reached, and is 69")
+  @Test("check --live exits with 69 and names an unreachable upstream")
   func unreachable() async throws {
     // Nothing listens on port 1.
     let api = "http://127.0.0.1:1"
-    try write("tape", upstream: api, entry("GET", "\(api)/a", "{}"), entry("GET", "\(api)/b", "{}"))
-    let outcome = try await check("--live", folder.file("tape"))
+    try write("booking", upstream: api, entry("GET", "\(api)/a", "{}"), entry("GET", "\(api)/b", "{}"))
+    let outcome = try await check("--live", folder.file("booking"))
     #expect(outcome.status == 69)
     #expect(outcome.lines.count == 1)
     #expect(outcome.words.hasPrefix("diorama: upstream api: http://127.0.0.1:1"), "\(outcome.words)")
-    let json = try await check("--live", "--json", folder.file("tape"))
+    let json = try await check("--live", "--json", folder.file("booking"))
     #expect(json.status == 69)
     #expect(json.text.contains("\"same\" : false"))
     #expect(outcome.text.contains("interaction 1: not asked: upstream api could not be reached"), "\(outcome.text)")
   }
 
-  @Test("check --live says which request got no whole answer, and asks the others all the same")
+  @Test("check --live names requests without a complete response, and sends the others")
   func badAnswers() async throws {
     let backend = try ScriptedUpstream { connection in
       switch try connection.readHead()?.split(separator: " ").dropFirst().first {
@@ -232,9 +232,9 @@ struct CassetteDriftTests {
     }
     let api = "\(backend.origin)"
     try write(
-      "tape", upstream: api, entry("GET", "\(api)/garbage", "{}"), entry("GET", "\(api)/cut", "{}"),
+      "booking", upstream: api, entry("GET", "\(api)/garbage", "{}"), entry("GET", "\(api)/cut", "{}"),
       entry("GET", "\(api)/b", #"{"b": 1}"#))
-    let outcome = try await check("--live", folder.file("tape"))
+    let outcome = try await check("--live", folder.file("booking"))
     #expect(outcome.status == 69)
     #expect(outcome.lines.count == 2)
     #expect(outcome.lines.first?.hasPrefix("diorama: upstream api: GET /garbage: ") == true, "\(outcome.words)")
@@ -243,20 +243,20 @@ struct CassetteDriftTests {
     try await onThread { backend.stop() }
   }
 
-  @Test("check --live gives up on an answer that does not come")
+  @Test("check --live times out")
   func timeOut() async throws {
     let silent = try SilentListener()
-    try write("tape", upstream: silent.url, entry("GET", "\(silent.url)/a", "{}"))
-    let outcome = try await check("--live", "--timeout", "0.2", folder.file("tape"))
+    try write("booking", upstream: silent.url, entry("GET", "\(silent.url)/a", "{}"))
+    let outcome = try await check("--live", "--timeout", "0.2", folder.file("booking"))
     #expect(outcome.status == 69)
     #expect(outcome.lines.count == 1)
     #expect(outcome.words.contains("upstream api"), "\(outcome.words)")
   }
 
-  @Test("check --openapi says what is not as the document has it, and what of that it did not look at")
+  @Test("check --openapi reports differences from the document, and skipped parts")
   func document() async throws {
     let api = "http://127.0.0.1:1"
-    try write("tape", upstream: api, entry("GET", "\(api)/a", #"{"a": 1, "b": 1}"#))
+    try write("booking", upstream: api, entry("GET", "\(api)/a", #"{"a": 1, "b": 1}"#))
     try folder.write(
       """
       openapi: 3.1.0
@@ -269,27 +269,27 @@ struct CassetteDriftTests {
                   application/json: {schema: {properties: {a: {type: string}, c: {}}, if: {}}}
       """, to: "api.yaml")
     let document = folder.file("api.yaml")
-    let outcome = try await check("--openapi", document, folder.file("tape"))
+    let outcome = try await check("--openapi", document, folder.file("booking"))
     let schema = "#/paths/~1a/get/responses/200/content/application~1json/schema"
     #expect(outcome.status == 1, "\(outcome.words)")
     #expect(
       outcome.text == """
-        \(folder.file("tape.har")): 1 interaction, 1 interaction not as \(document) has it
+        \(folder.file("booking.har")): 1 interaction, 1 not matching \(document)
         interaction 0, GET \(api)/a
           response body /a: is a number, not string, \(schema)/properties/a/type
           response body /b: is not in the document, \(schema)
-        not looked at: \(schema)/if: `if` is not looked at
+        not checked: \(schema)/if: `if` is not looked at
 
         """)
     expectOneLine(
-      try await check("--openapi", folder.file("none.yaml"), folder.file("tape")), status: 66, naming: "none.yaml")
+      try await check("--openapi", folder.file("none.yaml"), folder.file("booking")), status: 66, naming: "none.yaml")
     try folder.write("swagger: '2.0'", to: "old.yaml")
     expectOneLine(
-      try await check("--openapi", folder.file("old.yaml"), folder.file("tape")), status: 65, naming: "Swagger 2.0")
+      try await check("--openapi", folder.file("old.yaml"), folder.file("booking")), status: 65, naming: "Swagger 2.0")
   }
 
   @Test(
-    "say in one line what cannot be understood",
+    "reject invalid arguments in one line",
     arguments: [
       ["check", "--live", "--openapi", "x", "y"], ["check", "--live", "--recover", "y"], ["check", "--values", "y"],
       ["check", "--openapi", "x", "--timeout", "1", "y"], ["check", "--live", "--upstream", "api", "y"],
@@ -301,7 +301,7 @@ struct CassetteDriftTests {
   }
 }
 
-/// A socket that takes connections, by the kernel, and never answers.
+/// A socket that accepts connections (in the kernel) and never answers.
 private final class SilentListener: Sendable {
   let url: String
   private let descriptor: Int32

@@ -20,14 +20,14 @@ struct ContractCommandTests {
       """#, to: "contract.json", mode: 0o600)
   }
 
-  @Test("show lists what a contract holds, and hides its secrets")
+  @Test("show prints a contract without its secrets")
   func show() async throws {
     let outcome = try await Diorama.run("contract", "show", folder.file("contract.json"))
     #expect(outcome.status == 0, "\(outcome.words)")
     let cells = outcome.text.split(separator: "\n").map { $0.split(separator: " ").map(String.init) }
     #expect(outcome.text.hasPrefix("\(folder.file("contract.json")): version 1, Booking\n"))
     for row in [
-      ["mode", "replay"], ["clock", "frozen,", "2018-10-08T09:00:00Z,", "Europe/London"], ["not", "known", "weather"],
+      ["mode", "replay"], ["clock", "frozen,", "2018-10-08T09:00:00Z,", "Europe/London"], ["unknown", "weather"],
       ["toggle", "skip-onboarding", "true"], ["default", "lastLogin", #"{"$date":"2018-10-08T09:00:00Z"}"#],
       ["value", "location", #""51.5,-0.1""#], ["endpoint", "api", "http://127.0.0.1:20013"],
       ["port", "debug", "20012"],
@@ -39,7 +39,7 @@ struct ContractCommandTests {
     for secret in ["aHVudGVyMg", "hunter2", "t0ken"] { #expect(!outcome.text.contains(secret)) }
   }
 
-  @Test("show --json has the contract's own form, without its secrets")
+  @Test("show --json prints the contract's JSON without its secrets")
   func showJSON() async throws {
     let outcome = try await Diorama.run("contract", "show", "--json", folder.file("contract.json"))
     let contract = try object(outcome.text)
@@ -49,7 +49,7 @@ struct ContractCommandTests {
     for secret in ["aHVudGVyMg", "t0ken"] { #expect(!outcome.text.contains(secret)) }
   }
 
-  @Test("shows the contract that the command was started with")
+  @Test("show prints the contract of its own process")
   func own() async throws {
     let program = try Diorama.words([])[0]
     let outcome = try await Diorama.run(
@@ -60,19 +60,19 @@ struct ContractCommandTests {
     #expect(outcome.text.contains("fast"))
   }
 
-  @Test("check says ok, and names the members that are not known")
+  @Test("check reports ok and unknown members")
   func check() async throws {
     let outcome = try await Diorama.run("contract", "check", folder.file("contract.json"))
     #expect(outcome.status == 0)
     #expect(outcome.text == "\(folder.file("contract.json")): ok, version 1\n")
-    #expect(outcome.lines == ["diorama: these members are not known: weather"])
+    #expect(outcome.lines == ["diorama: unknown members: weather"])
     let json = try object(try await Diorama.run("contract", "check", "--json", folder.file("contract.json")).text)
     #expect(json["version"] as? Int == 1)
     #expect(json["unknownFields"] as? [String] == ["weather"])
   }
 
   @Test(
-    "check ends with 65 and one line for a contract that an app would refuse",
+    "check exits with 65 and one line for a contract that an app would refuse",
     arguments: [
       (#"{"version": 2}"#, "version: 2"), ("{", "not valid JSON"),
       (#"{"version": 1, "clock": {"kind": "sundial"}}"#, "clock.kind"),
@@ -84,7 +84,7 @@ struct ContractCommandTests {
       (#"{"version": 1, "endpoints": {"api": "nowhere"}}"#, "endpoints.api: 'nowhere'"),
       (#"{"version": 1, "control": {"url": "ftp://x", "token": "t"}}"#, "control.url: 'ftp://x'"),
       (#"{"version": 1, "control": {"url": "http://127.0.0.1:1/", "token": "a b"}}"#, "control.token"),
-      (#"{"version": 1, "strings": {"policy": "report"}}"#, "no control to report to"),
+      (#"{"version": 1, "strings": {"policy": "report"}}"#, "which requires control"),
       (#"{"version": 1, "strings": {"policy": "replay", "file": "/no/store"}}"#, "the string store /no/store"),
       (#"{"version": 1, "credentials": {"store": "disk"}}"#, "credentials.store"),
       (#"{"version": 1, "credentials": {"faults": [{"fault": "bad"}]}}"#, "credentials.faults.0.fault"),
@@ -98,22 +98,22 @@ struct ContractCommandTests {
     #expect((try object(json.text)["problem"] as? String)?.contains(problem) == true)
   }
 
-  @Test("ends with 66 where there is no such file, and with 64 where nothing is named")
+  @Test("exits with 66 for a missing file, and with 64 without a contract")
   func absent() async throws {
     for verb in ["show", "check"] {
       expectOneLine(
         try await Diorama.run("contract", verb, folder.file("x.json")), status: 66,
-        naming: "there is no contract \(folder.file("x.json")); check the path")
+        naming: "no contract at \(folder.file("x.json")); check the path")
       expectOneLine(
         try await Diorama.run("contract", verb, variables: ["DIORAMA_CONTRACT": "file:\(folder.file("gone"))"]),
-        status: 66, naming: "there is no contract \(folder.file("gone")); DIORAMA_CONTRACT names it")
+        status: 66, naming: "no contract at \(folder.file("gone")); DIORAMA_CONTRACT names it")
     }
     expectOneLine(try await Diorama.run("contract", "check"), status: 64, naming: "DIORAMA_CONTRACT")
     expectOneLine(try await Diorama.run("contract", "chek"), status: 64, naming: "did you mean check?")
-    expectOneLine(try await Diorama.run("contract"), status: 64, naming: "show or check")
+    expectOneLine(try await Diorama.run("contract"), status: 64, naming: "show, check")
   }
 
-  @Test("check names what an app would pass over in silence")
+  @Test("check reports members that an app silently ignores")
   func notes() async throws {
     try folder.write(
       #"""
@@ -124,7 +124,7 @@ struct ContractCommandTests {
     let outcome = try await Diorama.run("contract", "check", folder.file("odd.json"))
     #expect(outcome.status == 0)
     for text in [
-      "seed stands there more than once", "toggles.x.y stands there", "mode: 'repaly' is not one of", "clock.start",
+      "seed is given more than once", "toggles.x.y is given", "mode: 'repaly' is not one of", "clock.start",
       "clock.rate", "strings.policy is derive",
     ] {
       #expect(outcome.words.contains(text), "\(outcome.words)")
@@ -134,14 +134,14 @@ struct ContractCommandTests {
     #expect((json["notes"] as? [String])?.count == 6)
   }
 
-  @Test("refuses a file with credentials that others may read")
+  @Test("refuses a file with credentials that other users can read")
   func others() async throws {
     let path = folder.file("contract.json")
     try FileManager.default.setAttributes([.posixPermissions: 0o644], ofItemAtPath: path)
     expectOneLine(try await Diorama.run("contract", "check", path), status: 65, naming: "chmod 600 \(path)")
   }
 
-  @Test("has help", arguments: [["contract"], ["contract", "show"], ["contract", "check"]])
+  @Test("prints help", arguments: [["contract"], ["contract", "show"], ["contract", "check"]])
   func help(_ words: [String]) async throws {
     let outcome = try await Diorama.run(words + ["--help"])
     #expect(outcome.status == 0)

@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-@Suite("The exit status of diorama run", .timeLimit(.minutes(5)))
+@Suite("Exit status of diorama run", .timeLimit(.minutes(5)))
 struct ExitStatusTests {
   private let folder: Folder
 
@@ -12,20 +12,20 @@ struct ExitStatusTests {
     try await Diorama.run(["run", "--mode", "proxy", "--upstream", "api=http://127.0.0.1:1", "--"] + command)
   }
 
-  @Test("is the command's own", arguments: [0, 1, 7, 64, 255])
+  @Test("is the command's", arguments: [0, 1, 7, 64, 255])
   func own(status: Int32) async throws {
     #expect(try await run("sh", "-c", "exit \(status)").status == status)
   }
 
-  @Test("is 128 and the signal that killed the command", arguments: [("KILL", 137), ("TERM", 143), ("ABRT", 134)])
+  @Test("is 128 plus the signal that killed the command", arguments: [("KILL", 137), ("TERM", 143), ("ABRT", 134)])
   func signal(name: String, status: Int32) async throws {
     #expect(try await run("sh", "-c", "ulimit -c 0; kill -\(name) $$").status == status)
   }
 
-  @Test("is 3 when the command succeeded but asked for what is not recorded, and the command's own when it failed")
+  @Test("is 3 if the command succeeded with an unmatched request, and the command's if it failed")
   func unmatched() async throws {
     let upstream = try Upstream()
-    let cassette = folder.file("tape")
+    let cassette = folder.file("booking")
     let first = try await Diorama.run(
       ["run", "--mode", "record", "--cassette", cassette, "--upstream", "api=\(upstream.url)", "--"]
         + Program.get("/known"))
@@ -43,12 +43,12 @@ struct ExitStatusTests {
     #expect(try await Diorama.run(replay + Program.get("/known")).status == 0)
   }
 
-  @Test("is 127 for a program that is not there", arguments: ["no-such-program", "./no-such-program", "/no/such/one"])
+  @Test("is 127 for a missing program", arguments: ["no-such-program", "./no-such-program", "/no/such/one"])
   func missing(program: String) async throws {
     expectOneLineOf(try await run(program), status: 127, naming: program)
   }
 
-  @Test("is 126 for what cannot be run")
+  @Test("is 126 for a file that can't be run")
   func notExecutable() async throws {
     try folder.write("#!/bin/sh\n", to: "plain")
     expectOneLineOf(try await run(folder.file("plain")), status: 126, naming: folder.file("plain"))
@@ -57,54 +57,54 @@ struct ExitStatusTests {
     expectOneLineOf(try await run(folder.file("odd")), status: 126, naming: folder.file("odd"))
   }
 
-  @Test("is 127 and 126 with a listening socket too", arguments: [("no-such-program", 127), ("/", 126)])
+  @Test("is 127 and 126 with a listening socket, too", arguments: [("no-such-program", 127), ("/", 126)])
   func listening(program: String, status: Int32) async throws {
     let outcome = try await Diorama.run("run", "--mode", "mock", "--listen", "web", "--", program)
     expectOneLineOf(outcome, status: status, naming: "'\(program)'")
   }
 
-  @Test("is 127 without making a cassette: a recording of a mistyped command would be replayed for ever")
+  @Test("is 127 for a mistyped command, which writes no cassette")
   func mistyped() async throws {
     let outcome = try await Diorama.run(
-      "run", "--cassette", folder.file("tape"), "--upstream", "api=http://127.0.0.1:1", "--", "no-such-program")
+      "run", "--cassette", folder.file("booking"), "--upstream", "api=http://127.0.0.1:1", "--", "no-such-program")
     #expect(outcome.status == 127)
     #expect(folder.names == [])
     try folder.writeScript("#!/no/such/interpreter\n", to: "script")
     let script = try await Diorama.run(
-      "run", "--cassette", folder.file("tape"), "--upstream", "api=http://127.0.0.1:1", "--", folder.file("script"))
+      "run", "--cassette", folder.file("booking"), "--upstream", "api=http://127.0.0.1:1", "--", folder.file("script"))
     #expect(script.status == 127)
     #expect(script.words.contains("first line"), "\(script.words)")
     #expect(folder.names == ["script"])
   }
 
-  @Test("is 66 for a cassette that is not there")
+  @Test("is 66 for a missing cassette")
   func noCassette() async throws {
-    let outcome = try await Diorama.run("run", "--mode", "replay", "--cassette", folder.file("tape"), "--", "true")
-    expectOneLine(outcome, status: 66, naming: folder.file("tape.har"), "--mode record")
+    let outcome = try await Diorama.run("run", "--mode", "replay", "--cassette", folder.file("booking"), "--", "true")
+    expectOneLine(outcome, status: 66, naming: folder.file("booking.har"), "--mode record")
     #expect(folder.names == [])
   }
 
-  @Test("is 73 for a folder that cannot be made, and nothing is run")
+  @Test("is 73 if a folder can't be created; nothing is run")
   func cannotMakeFolder() async throws {
     try folder.write("", to: "file")
     let outcome = try await Diorama.run(
-      "run", "--cassette", folder.file("file/tape"), "--upstream", "api=http://127.0.0.1:1", "--", "touch",
+      "run", "--cassette", folder.file("file/booking"), "--upstream", "api=http://127.0.0.1:1", "--", "touch",
       folder.file("ran"))
-    expectOneLine(outcome, status: 73, naming: folder.file("file/tape"))
+    expectOneLine(outcome, status: 73, naming: folder.file("file/booking"))
     #expect(folder.names == ["file"])
   }
 
   @Test(
-    "is 73 for a report or a journal in a folder that is missing, and nothing is run", arguments: ["report", "journal"])
+    "is 73 for a report or a journal in a missing folder; nothing is run", arguments: ["report", "journal"])
   func cannotWrite(option: String) async throws {
     let outcome = try await Diorama.run(
-      "run", "--cassette", folder.file("tape"), "--upstream", "api=http://127.0.0.1:1",
+      "run", "--cassette", folder.file("booking"), "--upstream", "api=http://127.0.0.1:1",
       "--\(option)", folder.file("missing/file"), "--", "touch", folder.file("ran"))
     expectOneLine(outcome, status: 73, naming: folder.file("missing/file"), "; ")
     #expect(folder.names == [])
   }
 
-  @Test("is the command's own when the report cannot be written afterwards")
+  @Test("is the command's if it failed and the report can't be written afterwards")
   func reportGone() async throws {
     let place = folder.file("place")
     let outcome = try await Diorama.run(
@@ -120,7 +120,7 @@ struct ExitStatusTests {
     }
   }
 
-  /// The error, and then at most the report of what never was.
+  /// Expects one error line, possibly followed by a report.
   private func expectOneLineOf(_ outcome: Child.Outcome, status: Int32, naming text: String) {
     #expect(outcome.status == status, "\(outcome.words)")
     let lines = outcome.lines.filter { $0.contains(text) }

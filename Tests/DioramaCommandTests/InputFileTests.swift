@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-@Suite("A file that is no regular one")
+@Suite("Irregular input files")
 struct InputFileTests {
   private let folder: Folder
 
@@ -14,7 +14,7 @@ struct InputFileTests {
     "response": {"status": 200, "content": {"size": 1, "mimeType": "text/plain", "text": "a"}}}]}}
     """#
 
-  /// Puts something in the place of a file: a FIFO that nobody writes, an endless device, a folder.
+  /// Creates a FIFO without a writer, an endless device, or a folder.
   private func put(_ kind: String, at name: String) throws {
     switch kind {
     case "pipe": try #require(mkfifo(folder.file(name), 0o600) == 0)
@@ -23,7 +23,7 @@ struct InputFileTests {
     }
   }
 
-  @Test("is refused as a cassette at once", arguments: ["pipe", "device", "folder"])
+  @Test("are refused as a cassette without waiting", arguments: ["pipe", "device", "folder"])
   func cassette(kind: String) async throws {
     try put(kind, at: "c.har")
     try folder.write(Self.har, to: "good.har")
@@ -42,12 +42,12 @@ struct InputFileTests {
   }
 
   @Test(
-    "is refused beside a cassette", arguments: ["pipe", "device"],
+    "are refused beside a cassette", arguments: ["pipe", "device"],
     ["c.strings.json", "c.rules.json", "rules.json", "c.redact.json", "redact.json", "c.shift.json", "c.har.partial"])
   func beside(kind: String, name: String) async throws {
     try folder.write(Self.har, to: "c.har")
     try put(kind, at: name)
-    // Dates are moved in replay alone.
+    // Dates are moved only in replay.
     let mode = name == "c.shift.json" ? ["replay"] : ["extend", "--upstream", "h=http://127.0.0.1:1"]
     let outcome = try await Diorama.run(
       ["run", "--cassette", folder.file("c"), "--mode"] + mode + ["--", "true"])
@@ -56,7 +56,7 @@ struct InputFileTests {
   }
 
   @Test(
-    "that has terabytes of nothing is refused", arguments: ["c.har", "c.strings.json", "c.rules.json", "c.har.partial"])
+    "sparse files of terabytes are refused", arguments: ["c.har", "c.strings.json", "c.rules.json", "c.har.partial"])
   func sparse(name: String) async throws {
     try folder.write(Self.har, to: "c.har")
     try folder.write("", to: name)
@@ -67,7 +67,7 @@ struct InputFileTests {
     #expect(outcome.words.contains(name) && outcome.words.contains("it is larger than"), "\(outcome.words)")
   }
 
-  @Test("is refused by its first byte, before the rest is read", arguments: ["c.har", "c.strings.json"])
+  @Test("sparse files are refused by their first byte", arguments: ["c.har", "c.strings.json"])
   func allHole(name: String) async throws {
     try folder.write(Self.har, to: "c.har")
     try folder.write("", to: name)
@@ -77,7 +77,7 @@ struct InputFileTests {
     #expect(outcome.words.contains("it is not text: it begins with a zero byte"), "\(outcome.words)")
   }
 
-  @Test("is refused where a person names it", arguments: ["device", "folder"])
+  @Test("devices and folders are refused as arguments", arguments: ["device", "folder"])
   func named(kind: String) async throws {
     try folder.write(Self.har, to: "c.har")
     try put(kind, at: "x")
@@ -98,7 +98,7 @@ struct InputFileTests {
     }
   }
 
-  @Test("is read where it is a pipe that a person names")
+  @Test("pipes are accepted as arguments")
   func pipes() async throws {
     try folder.write(Self.har, to: "c.har")
     try folder.write(#"{"rules": [{"ignore": {"query": ["x"]}}]}"#, to: "rules")
@@ -116,12 +116,12 @@ struct InputFileTests {
     #expect(folder.has("out.har"))
   }
 
-  @Test("that is imported and never ends is let go of by SIGTERM")
+  @Test("SIGTERM ends the import of an endless pipe")
   func terminated() async throws {
     try put("pipe", at: "x")
     try await onThread {
       let child = try Diorama.start(["cassette", "import", folder.file("x"), "--to", folder.file("out")])
-      // Succeeds once the import has opened it, and keeps it waiting for bytes.
+      // Returns once the import has opened the pipe, which it then waits on.
       let writer = open(folder.file("x"), O_WRONLY | O_CLOEXEC)
       #expect(writer >= 0)
       child.send(SIGTERM)

@@ -2,13 +2,13 @@ import Foundation
 import TestSupport
 import Testing
 
-@Suite("A diorama run that is killed", .timeLimit(.minutes(5)))
+@Suite("Killed diorama run", .timeLimit(.minutes(5)))
 struct KilledTests {
   private let folder: Folder
 
   init() throws { folder = try Folder() }
 
-  /// Asks for some paths, starts a child, says so, and waits for ever.
+  /// Sends requests, starts a child process, prints "ready", and waits.
   private static let app = """
     import http.client, os, signal, subprocess, sys
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
@@ -22,17 +22,17 @@ struct KilledTests {
     """
 
   private func arguments(_ mode: String, _ upstream: Upstream) -> [String] {
-    ["run", "--mode", mode, "--cassette", folder.file("tape"), "--upstream", "api=\(upstream.url)"]
+    ["run", "--mode", mode, "--cassette", folder.file("booking"), "--upstream", "api=\(upstream.url)"]
   }
 
-  /// Kills a run once its app has received the paths. When this returns, all that it started is gone.
+  /// Kills a run once its app has received the responses. Returns when all processes of the run have ended.
   private func kill(_ mode: String, _ paths: String...) async throws {
     let upstream = try Upstream()
     let place = try Folder()
     let words =
       arguments(mode, upstream) + ["--credential", "s/a=env:HOME", "--"] + Program.python + ["-c", Self.app] + paths
     try await onThread {
-      // Everything that the run starts inherits one end: the other one ends with the last of them.
+      // All processes of the run inherit one end; the other end is closed with the last of them.
       var ends: [Int32] = [0, 0]
       try #require(socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0, &ends) == 0)
       let child = try Diorama.start(
@@ -60,59 +60,60 @@ struct KilledTests {
     return outcome
   }
 
-  private func urls(_ name: String = "tape.har") throws -> [String] {
+  private func urls(_ name: String = "booking.har") throws -> [String] {
     let log = try #require(try folder.json(name)["log"] as? [String: Any])
     let entries = try #require(log["entries"] as? [[String: Any]])
     return entries.compactMap { ($0["request"] as? [String: Any])?["url"] as? String }
       .map { String($0.drop { $0 != ":" }.dropFirst(3).drop { $0 != "/" }) }
   }
 
-  @Test("takes its command with it and leaves the old cassette whole; show and check tell of the rest")
+  @Test("ends its command and keeps the old cassette; show and check report the unfinished recording")
   func old() async throws {
     _ = try await record("record", "/old")
-    let before = [try folder.read("tape.har"), try folder.read("tape.strings.json")]
+    let before = [try folder.read("booking.har"), try folder.read("booking.strings.json")]
     try await kill("record", "/new/1", "/new/2")
-    #expect([try folder.read("tape.har"), try folder.read("tape.strings.json")] == before)
-    #expect(folder.has("tape.har.partial"))
+    #expect([try folder.read("booking.har"), try folder.read("booking.strings.json")] == before)
+    #expect(folder.has("booking.har.partial"))
     for verb in ["show", "check"] {
-      let outcome = try await Diorama.run("cassette", verb, folder.file("tape"))
+      let outcome = try await Diorama.run("cassette", verb, folder.file("booking"))
       #expect(outcome.status == 0)
       #expect(outcome.words.contains("2 interactions"), "\(outcome.words)")
       #expect(outcome.words.contains("--recover"))
-      let json = try await Diorama.run("cassette", verb, "--json", folder.file("tape"))
+      let json = try await Diorama.run("cassette", verb, "--json", folder.file("booking"))
       #expect(json.text.contains("\"unfinished\" : 2"))
     }
-    let recovered = try await Diorama.run("cassette", "check", "--recover", folder.file("tape"))
+    let recovered = try await Diorama.run("cassette", "check", "--recover", folder.file("booking"))
     #expect(recovered.status == 0)
     #expect(recovered.text.contains("recovered 2 interactions"))
     #expect(try urls() == ["/new/1", "/new/2"])
-    #expect(try urls("tape.previous.har") == ["/old"])
-    #expect(!folder.has("tape.har.partial"))
-    #expect(try await Diorama.run("cassette", "check", folder.file("tape"), folder.file("tape.previous")).status == 0)
+    #expect(try urls("booking.previous.har") == ["/old"])
+    #expect(!folder.has("booking.har.partial"))
+    #expect(
+      try await Diorama.run("cassette", "check", folder.file("booking"), folder.file("booking.previous")).status == 0)
   }
 
-  @Test("without an old cassette: show says so with 66, and recovering makes one")
+  @Test("without an old cassette, show exits with 66, and --recover creates the cassette")
   func fresh() async throws {
     try await kill("record", "/a")
-    #expect(folder.names == ["tape.har.partial"])
+    #expect(folder.names == ["booking.har.partial"])
     for words in [["cassette", "show"], ["cassette", "check"], ["run", "--mode", "replay", "--cassette"]] {
-      let outcome = try await Diorama.run(words + [folder.file("tape")] + (words[0] == "run" ? ["--", "true"] : []))
-      expectOneLine(outcome, status: 66, naming: "--recover", folder.file("tape"))
+      let outcome = try await Diorama.run(words + [folder.file("booking")] + (words[0] == "run" ? ["--", "true"] : []))
+      expectOneLine(outcome, status: 66, naming: "--recover", folder.file("booking"))
     }
-    #expect(try await Diorama.run("cassette", "check", "--recover", folder.file("tape")).status == 0)
+    #expect(try await Diorama.run("cassette", "check", "--recover", folder.file("booking")).status == 0)
     #expect(try urls() == ["/a"])
   }
 
-  @Test("the next recording keeps what was left beside the new cassette")
+  @Test("keeps the unfinished recording beside the next one")
   func nextRecording() async throws {
     try await kill("record", "/a")
     let outcome = try await record("record", "/b")
-    #expect(outcome.words.contains("tape.unfinished.har"))
+    #expect(outcome.words.contains("booking.unfinished.har"))
     #expect(try urls() == ["/b"])
-    #expect(try urls("tape.unfinished.har") == ["/a"])
+    #expect(try urls("booking.unfinished.har") == ["/a"])
   }
 
-  @Test("the next extension takes up what was left")
+  @Test("is recovered by the next extension")
   func nextExtension() async throws {
     _ = try await record("record", "/a")
     try await kill("extend", "/b")
@@ -122,7 +123,7 @@ struct KilledTests {
     #expect(try urls() == ["/a", "/b", "/c"])
   }
 
-  @Test("leaves no folder behind when it had not come to its command yet")
+  @Test("leaves no folder behind if its command hasn't started")
   func early() async throws {
     let place = try Folder()
     let (report, journal) = (folder.file("report"), folder.file("journal"))
@@ -130,7 +131,7 @@ struct KilledTests {
     try await onThread {
       var ends: [Int32] = [0, 0]
       try #require(socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0, &ends) == 0)
-      // It tries the report, which leaves nothing behind, and waits at the journal, which nobody reads.
+      // The run creates and deletes the report, then blocks opening the journal, which has no reader.
       let tried = inotify_init1(Int32(O_CLOEXEC))
       defer { close(tried) }
       try #require(inotify_add_watch(tried, folder.path, UInt32(IN_DELETE)) >= 0)
@@ -150,12 +151,12 @@ struct KilledTests {
     #expect(place.names == [])
   }
 
-  @Test("while it runs, nobody else records or recovers the same cassette: 73")
+  @Test("a second recording or recovery of the same cassette exits with 73")
   func locked() async throws {
     let upstream = try Upstream()
     let words = arguments("record", upstream)
     let running = words + ["--"] + Program.python + ["-c", Self.app, "/a"]
-    let place = folder.file("tape")
+    let place = folder.file("booking")
     let (second, recovery) = try await onThread {
       let child = try Diorama.start(running)
       try child.wait(for: "ready")
@@ -165,9 +166,9 @@ struct KilledTests {
       _ = child.finish()
       return (second, recovery)
     }
-    expectOneLine(second, status: 73, naming: "another process", folder.file("tape.har"))
-    expectOneLine(recovery, status: 73, naming: "another process", folder.file("tape.har"))
-    #expect(try await Diorama.run("cassette", "check", "--recover", folder.file("tape")).status == 0)
+    expectOneLine(second, status: 73, naming: "another process", folder.file("booking.har"))
+    expectOneLine(recovery, status: 73, naming: "another process", folder.file("booking.har"))
+    #expect(try await Diorama.run("cassette", "check", "--recover", folder.file("booking")).status == 0)
     #expect(try urls() == ["/a"])
     await upstream.stop()
   }

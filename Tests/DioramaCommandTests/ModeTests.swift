@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-@Suite("Recording and replaying by diorama run", .timeLimit(.minutes(5)))
+@Suite("Modes of diorama run", .timeLimit(.minutes(5)))
 struct ModeTests {
   private let folder: Folder
   private let upstream: Upstream
@@ -13,7 +13,7 @@ struct ModeTests {
   }
 
   private func run(
-    _ mode: String?, _ command: [String], cassette: String = "tape", upstreams: Bool = true, options: [String] = [],
+    _ mode: String?, _ command: [String], cassette: String = "booking", upstreams: Bool = true, options: [String] = [],
     variables: [String: String?] = [:]
   ) async throws -> Child.Outcome {
     var arguments = ["run", "--cassette", folder.file(cassette)] + options
@@ -27,7 +27,7 @@ struct ModeTests {
       as? String
   }
 
-  @Test("once records, then replays and reaches nobody, under the very instant")
+  @Test("once records, then replays offline at the same time")
   func once() async throws {
     let command = ["sh", "-c", "\"$@\"; printf %s \"$DIORAMA_CONTRACT\"", "sh"] + Program.get("/a", "/b", "/a")
     let first = try await run(nil, command)
@@ -47,10 +47,10 @@ struct ModeTests {
     #expect(upstream.calls == 3)
   }
 
-  @Test("once never records where CI is set, and replays there", arguments: ["true", "1", "false"])
+  @Test("once never records if CI is set, but replays", arguments: ["true", "1", "false"])
   func continuousIntegration(value: String) async throws {
     let missing = try await run(nil, ["touch", folder.file("ran")], variables: ["CI": value])
-    expectOneLine(missing, status: 66, naming: folder.file("tape.har"))
+    expectOneLine(missing, status: 66, naming: folder.file("booking.har"))
     #expect(folder.names == [])
     #expect(try await run(nil, Program.get("/a"), variables: ["CI": ""]).status == 0)
     let replayed = try await run(nil, Program.get("/a"), variables: ["CI": value])
@@ -62,7 +62,7 @@ struct ModeTests {
     await upstream.stop()
   }
 
-  @Test("extend replays what is there, records what is missing and keeps the recording date")
+  @Test("extend replays recorded requests, records missing ones, and keeps the recording date")
   func extend() async throws {
     #expect(try await run("record", Program.get("/a"), options: ["--start", "2018-10-08T09:00:00Z"]).status == 0)
     let extended = try await run("extend", Program.get("/a", "/b"))
@@ -75,17 +75,17 @@ struct ModeTests {
     await upstream.stop()
   }
 
-  @Test("record takes the old cassette's place, also when its command fails")
+  @Test("record replaces the old cassette, even if the command fails")
   func rerecord() async throws {
     #expect(try await run("record", Program.get("/old")).status == 0)
     let failed = try await run("record", ["sh", "-c", "\"$@\"; exit 7", "sh"] + Program.get("/new"))
     #expect(failed.status == 7)
-    #expect(!(try folder.read("tape.har")).contains("/old"))
-    #expect(try folder.read("tape.har").contains("/new"))
+    #expect(!(try folder.read("booking.har")).contains("/old"))
+    #expect(try folder.read("booking.har").contains("/new"))
     await upstream.stop()
   }
 
-  @Test("proxy forwards and writes nothing; repeats go out each time")
+  @Test("proxy forwards every request and writes nothing")
   func proxy() async throws {
     let outcome = try await Diorama.run(
       ["run", "--mode", "proxy", "--upstream", "api=\(upstream.url)", "--"] + Program.get("/a", "/a"),
@@ -96,20 +96,20 @@ struct ModeTests {
     await upstream.stop()
   }
 
-  @Test("a cassette's path may be relative, lie in a folder that is not there yet, and end in .har")
+  @Test("a cassette's path may be relative, in a new folder, and end in .har")
   func paths() async throws {
     let recorded = try await Diorama.run(
-      ["run", "--cassette", "deep/er/tape.har", "--upstream", "api=\(upstream.url)", "--"] + Program.get("/a"),
+      ["run", "--cassette", "deep/er/booking.har", "--upstream", "api=\(upstream.url)", "--"] + Program.get("/a"),
       folder: folder.path)
     #expect(recorded.status == 0, "\(recorded.words)")
     await upstream.stop()
-    #expect(folder.has("deep/er/tape.har"))
+    #expect(folder.has("deep/er/booking.har"))
     let replayed = try await Diorama.run(
-      ["run", "--mode", "replay", "--cassette", "deep/er/tape", "--"] + Program.get("/a"), folder: folder.path)
+      ["run", "--mode", "replay", "--cassette", "deep/er/booking", "--"] + Program.get("/a"), folder: folder.path)
     #expect(replayed.text == "200 /a 1\n")
   }
 
-  @Test("a string that is not in the store fails a replay: 3, and the report names it")
+  @Test("a string missing from the store fails a replay with 3, and the report names it")
   func missingString() async throws {
     let draw = """
       import http.client, json, os, sys

@@ -2,13 +2,13 @@ import Foundation
 import TestSupport
 import Testing
 
-@Suite("Old recordings and unused interactions on the command line", .timeLimit(.minutes(5)))
+@Suite("Policies of diorama run", .timeLimit(.minutes(5)))
 struct PolicyTests {
   private let folder: Folder
 
   init() throws { folder = try Folder() }
 
-  /// Runs a program that asks for paths.
+  /// Runs a program that requests these paths.
   private func run(_ options: [String], _ paths: [String]) async throws -> Child.Outcome {
     let command =
       Program.python + [
@@ -21,7 +21,7 @@ struct PolicyTests {
             connection.getresponse().read()
         """,
       ]
-    return try await Diorama.run(["run", "--cassette", folder.file("tape")] + options + ["--"] + command + paths)
+    return try await Diorama.run(["run", "--cassette", folder.file("booking")] + options + ["--"] + command + paths)
   }
 
   private func record(_ paths: String...) async throws {
@@ -32,7 +32,7 @@ struct PolicyTests {
     try #require(outcome.status == 0, "\(outcome.words)")
   }
 
-  @Test("an expired recording is not replayed: 65, with its age and how to record it anew")
+  @Test("an expired recording exits with 65, its age, and how to re-record it")
   func expired() async throws {
     try await record("/a")
     let failed = try await run(["--mode", "replay", "--expires-after", "30"], ["/a"])
@@ -45,7 +45,7 @@ struct PolicyTests {
     #expect(warned.words.contains("(2018-10-08) and expires after 30 days"))
   }
 
-  @Test("unused interactions fail a run where that is asked for, and prune takes out what no report has used")
+  @Test("--unused fail fails a run with unused interactions, and prune removes them")
   func unused() async throws {
     try await record("/a", "/b", "/c")
     let failed = try await run(["--mode", "replay", "--unused", "fail"], ["/a"])
@@ -56,25 +56,25 @@ struct PolicyTests {
       #expect(outcome.status == 0)
     }
     let prune = [
-      "cassette", "prune", folder.file("tape"), "--report", folder.file("one"), "--report", folder.file("two"),
+      "cassette", "prune", folder.file("booking"), "--report", folder.file("one"), "--report", folder.file("two"),
     ]
     let dry = try await Diorama.run(prune + ["--dry-run"])
     #expect(dry.status == 0)
     #expect(dry.text.hasPrefix("would remove: interaction 1, GET "))
     let pruned = try await Diorama.run(prune)
-    #expect(pruned.text.hasSuffix("tape.har: removed 1 interaction, 2 left\n"), "\(pruned.words)")
+    #expect(pruned.text.hasSuffix("booking.har: removed 1 interaction, 2 left\n"), "\(pruned.words)")
     #expect(try await run(["--mode", "replay", "--unused", "fail"], ["/a", "/c"]).status == 0)
-    // The reports are of the cassette as it was.
+    // The reports describe the cassette before it was pruned.
     let again = try await Diorama.run(prune)
     #expect(again.status == 65)
     #expect(again.words.contains("is of another recording than"))
   }
 
   @Test(
-    "what makes no sense is refused with what would",
+    "invalid values are refused with an example",
     arguments: [
       (["--expires-after", "soon"], "--expires-after takes a number, not 'soon'"),
-      (["--expires-after", "0"], "--expires-after: 0.0 is not from 0.01 to 36525.0"),
+      (["--expires-after", "0"], "--expires-after: 0.0 is not between 0.01 and 36525.0"),
       (["--expired", "warn"], "policies.expired: nothing expires without policies.expiresAfterDays"),
       (["--unused", "ignore"], "--unused: 'ignore' is not valid; choose from warn, fail"),
     ])
@@ -84,15 +84,16 @@ struct PolicyTests {
     #expect(outcome.words.contains(problem), "\(outcome.words)")
   }
 
-  @Test("prune needs reports, and each must be one")
+  @Test("prune refuses missing and invalid reports")
   func noReport() async throws {
     try await record("/a")
-    let none = try await Diorama.run("cassette", "prune", folder.file("tape"))
+    let none = try await Diorama.run("cassette", "prune", folder.file("booking"))
     #expect(none.status == 64)
-    let broken = try await Diorama.run("cassette", "prune", folder.file("tape"), "--report", folder.file("tape.har"))
+    let broken = try await Diorama.run(
+      "cassette", "prune", folder.file("booking"), "--report", folder.file("booking.har"))
     #expect(broken.status == 65)
-    #expect(broken.words.contains("is no report"))
-    let missing = try await Diorama.run("cassette", "prune", folder.file("tape"), "--report", folder.file("none"))
+    #expect(broken.words.contains("is not a report"))
+    let missing = try await Diorama.run("cassette", "prune", folder.file("booking"), "--report", folder.file("none"))
     #expect(missing.status == 66)
   }
 }

@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-@Suite("Ports for the command", .timeLimit(.minutes(5)))
+@Suite("Ports of diorama run", .timeLimit(.minutes(5)))
 struct PortTests {
   private func run(_ options: [String], _ script: String) async throws -> [String] {
     let outcome = try await Diorama.run(
@@ -11,7 +11,7 @@ struct PortTests {
     return outcome.text.split(separator: "\n").map(String.init)
   }
 
-  @Test("a leased port is refused to a plain bind, and given to a server that sets SO_REUSEADDR, as Python's does")
+  @Test("a leased port refuses a plain bind, but not a server with SO_REUSEADDR, such as Python's")
   func leased() async throws {
     let lines = try await run(
       ["--port", "web-app", "--port", "debug"],
@@ -35,7 +35,7 @@ struct PortTests {
     #expect(lines == ["True", "EADDRINUSE", "EADDRINUSE", "501"])
   }
 
-  @Test("a listening socket is handed over by LISTEN_FDS, LISTEN_PID and LISTEN_FDNAMES, and accepts")
+  @Test("a listening socket is passed by LISTEN_FDS, LISTEN_PID and LISTEN_FDNAMES")
   func listening() async throws {
     let lines = try await run(
       ["--port", "first", "--listen", "web", "--listen", "admin-api"],
@@ -54,7 +54,7 @@ struct PortTests {
     #expect(lines == ["2 web:admin-api True", "True 1", "hello", "True 1", "hello"])
   }
 
-  @Test("listening sockets come in order although descriptor 3 is the caller's")
+  @Test("listening sockets are passed in order even if the caller uses descriptor 4")
   func taken() async throws {
     let outcome = try await onThread {
       let folder = try Folder()
@@ -76,7 +76,7 @@ struct PortTests {
     #expect(outcome.text == "True\nTrue\n", "\(outcome.words)")
   }
 
-  @Test("ports are free again afterwards")
+  @Test("ports are free afterwards")
   func released() async throws {
     let outcome = try await Diorama.run(
       "run", "--mode", "mock", "--port", "p", "--listen", "q", "--", "sh", "-c",

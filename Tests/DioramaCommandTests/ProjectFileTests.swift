@@ -39,7 +39,7 @@ struct ProjectFileTests {
     let file = folder.file("diorama.json")
     expectOneLine(
       try await Diorama.run("run", "--config", file, "--mode", "mock", "--", "true"), status: 65,
-      naming: "\(file): clok: there is no such member; did you mean 'clock'?")
+      naming: "\(file): clok: unknown member; did you mean 'clock'?")
     expectOneLine(
       try await Diorama.run("run", "--config", folder.file("none.json"), "--mode", "mock", "--", "true"), status: 66,
       naming: folder.file("none.json"))

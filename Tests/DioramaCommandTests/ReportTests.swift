@@ -2,14 +2,14 @@ import Foundation
 import TestSupport
 import Testing
 
-@Suite("The report and the journal of diorama run", .timeLimit(.minutes(5)))
+@Suite("Report and journal of diorama run", .timeLimit(.minutes(5)))
 struct ReportTests {
-  @Test("have the promised members")
+  @Test("have the documented members")
   func members() async throws {
     let folder = try Folder()
     let upstream = try Upstream()
     let options = [
-      "--cassette", folder.file("tape"), "--report", folder.file("report"), "--journal", folder.file("journal"),
+      "--cassette", folder.file("booking"), "--report", folder.file("report"), "--journal", folder.file("journal"),
     ]
     let recorded = try await Diorama.run(
       ["run", "--mode", "record", "--upstream", "api=\(upstream.url)"] + options + ["--"] + Program.get("/a", "/b"))
@@ -36,7 +36,7 @@ struct ReportTests {
     #expect(Set((report["environment"] as? [String: Any] ?? [:]).keys) == ["id", "name"])
     #expect(Set((report["clock"] as? [String: Any] ?? [:]).keys) == ["kind", "start", "now"])
     #expect(report["requests"] as? [String: Int] == counts(replayed: 1, unmatched: 1))
-    #expect(report["cassette"] as? String == folder.file("tape.har"))
+    #expect(report["cassette"] as? String == folder.file("booking.har"))
     #expect(report["recordedAt"] as? String == (report["clock"] as? [String: Any])?["start"] as? String)
     #expect(report["ok"] as? Bool == false)
     #expect(report["durationSeconds"] is Double)
@@ -59,7 +59,7 @@ struct ReportTests {
     #expect(lines.allSatisfy { $0["method"] as? String == "GET" && $0["time"] is String && $0["url"] is String })
   }
 
-  @Test("a report may go to a pipe, and an older one is replaced")
+  @Test("a report may be written to a pipe, and replaces an older file")
   func places() async throws {
     let folder = try Folder()
     try folder.write(String(repeating: "old ", count: 10_000), to: "report")
@@ -75,16 +75,16 @@ struct ReportTests {
     #expect(try object(piped.text)["ok"] as? Bool == true, "\(piped.words)")
   }
 
-  @Test("a report goes to a named pipe that somebody reads, whole, and waits for nobody where there is none")
+  @Test("a report is written to a named pipe, and fails at once if the pipe has no reader")
   func namedPipe() async throws {
     let folder = try Folder()
     let pipe = folder.file("pipe")
     #expect(mkfifo(pipe, 0o600) == 0)
     let words = ["run", "--mode", "mock", "--report", pipe, "--", "true"]
     let alone = try await Diorama.run(words)
-    #expect(alone.status == 73 && alone.words.contains("nobody reads this pipe"), "\(alone.words)")
+    #expect(alone.status == 73 && alone.words.contains("the pipe has no reader"), "\(alone.words)")
     let read = try await onThread {
-      // Open both ways it has a reader from the start, whichever process comes first.
+      // Opened for reading and writing, the pipe has a reader before either process starts.
       let command = #"exec 3<>"$1"; shift; "$@" >&2 && head -c 10 <&3"#
       return try Child(
         ["sh", "-c", command, "sh", pipe].map { Array($0.utf8) } + Diorama.words(words),

@@ -2,9 +2,9 @@ import Foundation
 import TestSupport
 import Testing
 
-@Suite("Signals to diorama run", .timeLimit(.minutes(5)))
+@Suite("Signals", .timeLimit(.minutes(5)))
 struct SignalTests {
-  /// Counts a signal; told to end by SIGUSR1, it says how often the other came.
+  /// Records signals. On SIGUSR1, prints the received ones.
   static let counter = """
     import os, signal, sys
     seen = []
@@ -22,7 +22,7 @@ struct SignalTests {
     """
 
   @Test(
-    "reach the command exactly once; then the report is written and the cassette sealed",
+    "reach the command exactly once, and the report and the cassette are written",
     arguments: [("SIGINT", SIGINT), ("SIGTERM", SIGTERM), ("SIGHUP", SIGHUP), ("SIGQUIT", SIGQUIT)])
   func once(name: String, signal: Int32) async throws {
     let folder = try Folder()
@@ -36,7 +36,7 @@ struct SignalTests {
     let outcome = try await onThread {
       let child = try Diorama.start(
         [
-          "run", "--mode", "record", "--cassette", folder.file("tape"), "--upstream", "api=\(upstream.url)",
+          "run", "--mode", "record", "--cassette", folder.file("booking"), "--upstream", "api=\(upstream.url)",
           "--report", folder.file("report"), "--",
         ] + Program.python + ["-c", script + "\n" + Self.counter])
       try child.wait(for: "ready\n")
@@ -48,12 +48,12 @@ struct SignalTests {
     await upstream.stop()
     #expect(outcome.text == "\(name)\n")
     #expect(outcome.status == 4, "\(outcome.words)")
-    #expect(try folder.read("tape.har").contains("/recorded"))
+    #expect(try folder.read("booking.har").contains("/recorded"))
     #expect((try folder.json("report")["requests"] as? [String: Int])?["recorded"] == 1)
-    #expect(!folder.has("tape.har.partial"))
+    #expect(!folder.has("booking.har.partial"))
   }
 
-  @Test("reach what the command has started, too")
+  @Test("reach children of the command, too")
   func group() async throws {
     let outcome = try await onThread {
       let child = try Diorama.start([
@@ -68,7 +68,7 @@ struct SignalTests {
     #expect(outcome.status == 6)
   }
 
-  @Test("a command that dies of the signal ends the run with 128 and its number")
+  @Test("a command killed by a signal exits with 128 plus its number")
   func killed() async throws {
     let outcome = try await onThread {
       let child = try Diorama.start(["run", "--mode", "mock", "--", "sh", "-c", "echo ready; exec sleep 30"])
@@ -80,7 +80,7 @@ struct SignalTests {
     #expect(outcome.words.contains("mock ok"))
   }
 
-  @Test("one that is ignored at the start stays ignored, as under nohup")
+  @Test("ignored signals stay ignored, as with nohup")
   func ignored() async throws {
     let outcome = try await onThread {
       let child = try Child(
@@ -99,7 +99,7 @@ struct SignalTests {
     #expect(outcome.status == 143)
   }
 
-  @Test("a command that is stopped stops diorama, and goes on with it")
+  @Test("stopping the command stops diorama, and both continue together")
   func stopped() async throws {
     let (stopped, outcome) = try await onThread {
       let child = try Diorama.start([
@@ -115,9 +115,9 @@ struct SignalTests {
   }
 }
 
-@Suite("The time limit of diorama run", .timeLimit(.minutes(5)))
+@Suite("Time limit", .timeLimit(.minutes(5)))
 struct TimeoutTests {
-  @Test("asks the command to end, fails the environment and says so")
+  @Test("terminates the command, fails the environment, and reports it")
   func timeout() async throws {
     let folder = try Folder()
     let outcome = try await Diorama.run(
@@ -127,34 +127,34 @@ struct TimeoutTests {
     #expect(try folder.json("report")["ok"] as? Bool == false)
   }
 
-  @Test("makes a command fail that ends well when asked to: 3")
+  @Test("exits with 3 if the command handles SIGTERM and succeeds")
   func endsWell() async throws {
     let outcome = try await Diorama.run(
       "run", "--mode", "mock", "--timeout", "0.5", "--", "sh", "-c", "trap 'exit 0' TERM; sleep 30 & wait")
     #expect(outcome.status == 3, "\(outcome.words)")
   }
 
-  @Test("makes an end of a command that does not end when asked to")
+  @Test("kills a command that ignores SIGTERM")
   func ignoring() async throws {
     let outcome = try await Diorama.run(
       "run", "--mode", "mock", "--timeout", "0.2", "--", "sh", "-c", "trap '' TERM; sleep 30; sleep 30")
     #expect(outcome.status == 137)
   }
 
-  @Test("may be shorter than any clock counts")
+  @Test("may be shorter than the clock's resolution")
   func tiny() async throws {
     let outcome = try await Diorama.run("run", "--mode", "mock", "--timeout", "0.000000001", "--", "sleep", "30")
     #expect(outcome.status == 143)
   }
 
-  @Test("ends a command that is stopped")
+  @Test("ends a stopped command")
   func stoppedChild() async throws {
     let outcome = try await Diorama.run(
       "run", "--mode", "mock", "--timeout", "0.3", "--", "sh", "-c", "sleep 30 & kill -STOP $!; wait")
     #expect(outcome.status == 143)
   }
 
-  @Test("does nothing to a command that is done in time")
+  @Test("doesn't affect a command that ends in time")
   func inTime() async throws {
     let outcome = try await Diorama.run("run", "--mode", "mock", "--timeout", "30", "--", "true")
     #expect(outcome.status == 0)

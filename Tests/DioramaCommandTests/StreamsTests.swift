@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-@Suite("The command's own streams, arguments and descriptors", .timeLimit(.minutes(5)))
+@Suite("Streams, arguments and descriptors of the command", .timeLimit(.minutes(5)))
 struct StreamsTests {
   private func run(
     _ command: [String], options: [String] = [], input: Child.Input = .nothing
@@ -10,7 +10,7 @@ struct StreamsTests {
     try await Diorama.run(["run", "--mode", "mock"] + options + ["--"] + command, input: input)
   }
 
-  @Test("standard input and output are the command's: a megabyte of any bytes passes")
+  @Test("standard input and output pass a megabyte of any bytes")
   func binary() async throws {
     let bytes = (0..<1_048_576).map { UInt8(truncatingIfNeeded: $0 &* 2_654_435_761 >> 7) }
     let outcome = try await run(["cat"], input: .bytes(bytes))
@@ -18,7 +18,7 @@ struct StreamsTests {
     #expect(outcome.output == bytes)
   }
 
-  @Test("standard error is the command's and Diorama's")
+  @Test("standard error is shared with Diorama")
   func standardError() async throws {
     let outcome = try await run(["sh", "-c", "echo out; echo err >&2"])
     #expect(outcome.text == "out\n")
@@ -35,7 +35,7 @@ struct StreamsTests {
     #expect(outcome.text == "closed\n")
   }
 
-  @Test("arguments arrive as given, and nothing is appended")
+  @Test("arguments are passed unchanged")
   func arguments() async throws {
     let words = ["", "a b", "--", "--help", "-x", "'\"$`\\", "naïve 🙂", "new\nline", "*"]
     let outcome = try await run(["sh", "-c", "for word; do printf '%s\\0' \"$word\"; done", "sh"] + words)
@@ -45,7 +45,7 @@ struct StreamsTests {
     #expect(listening.text == words.map { "\($0)\0" }.joined())
   }
 
-  @Test("arguments and variables that are no UTF-8 arrive as given")
+  @Test("arguments and variables that aren't UTF-8 are passed unchanged")
   func bytes() async throws {
     let outcome = try await onThread {
       let words = try Diorama.words(["run", "--mode", "mock", "--", "printf", "%s."]) + [[0x61, 0xFF, 0xE9, 0x62]]
@@ -61,7 +61,7 @@ struct StreamsTests {
     #expect(variable.output == [0x61, 0xE9, 0x62])
   }
 
-  @Test("an option takes the next argument, whatever that begins with, and --name=value")
+  @Test("an option takes the next argument, even if it begins with a dash, or --name=value")
   func optionValues() async throws {
     let folder = try Folder()
     let report = folder.file("report")
@@ -82,9 +82,9 @@ struct StreamsTests {
     #expect(try object(dashes.text)["seed"] as? String == "--")
   }
 
-  @Test("the command gets no descriptor of Diorama's, and keeps those of its caller")
+  @Test("the command inherits the caller's descriptors, and none of Diorama's")
   func descriptors() async throws {
-    // Without those of the test runner.
+    // Closes the test runner's descriptors.
     let launcher = """
       import os, sys
       os.closerange(3, 1000)
@@ -109,10 +109,10 @@ struct StreamsTests {
     #expect(outcome.text == "[0, 1, 2, 9]\n", "\(outcome.words)")
   }
 
-  @Test("signals do in the command what they did before: SIGPIPE ends it, none is blocked")
+  @Test("the command has default signal handling and no blocked signals")
   func signalState() async throws {
     let outcome = try await run(["sh", "-c", "grep -E '^Sig(Blk|Ign)' /proc/self/status | tr -d '\\n\\t'"])
-    // posix_spawn(3) of glibc ignores its own two, 32 and 33.
+    // glibc's posix_spawn(3) ignores its internal signals 32 and 33.
     #expect(outcome.text.contains(/SigBlk:0{16}SigIgn:0{7}[01]80000000$|SigBlk:0{16}SigIgn:0{16}$/), "\(outcome.text)")
   }
 }

@@ -4,7 +4,7 @@ import Testing
 
 @Suite("diorama strings", .timeLimit(.minutes(5)))
 struct StringsCommandTests {
-  /// Arguments and the value that they give for ever.
+  /// Arguments with their permanent values.
   static let vectors: [([String], String)] = [
     (["--seed", "recording-2018", "--key", "email"], "z0r1lpyugt7o"),
     (["--seed", "recording-2018", "--key", "email", "--ordinal", "0", "--length", "12"], "z0r1lpyugt7o"),
@@ -30,7 +30,7 @@ struct StringsCommandTests {
     (["--seed", "recording-2018", "--key", "deck", "--shuffle", "10"], "4,5,0,6,1,9,2,7,8,3"),
   ]
 
-  @Test("prints the value of the algorithm uuid5-v1", arguments: vectors)
+  @Test("prints values of the algorithm uuid5-v1", arguments: vectors)
   func vector(arguments: [String], value: String) async throws {
     let outcome = try await Diorama.run(["strings"] + arguments)
     #expect(outcome.text == value + "\n")
@@ -38,7 +38,7 @@ struct StringsCommandTests {
     #expect(outcome.status == 0)
   }
 
-  @Test("answers many requests, one a line, as Python does")
+  @Test("answers a batch of requests like the Python implementation")
   func batch() async throws {
     let requests = try PythonStrings.requests(
       10_000, types: ["string", "uuid", "integer", "string", "uuid", "integer", "email", "choice", "shuffle"])
@@ -52,12 +52,12 @@ struct StringsCommandTests {
     }
     try #require(values.count == expected.count)
     for (index, (value, answer)) in zip(values, expected).enumerated() {
-      // By bytes: two Swift strings are equal already when they look the same.
+      // Compares bytes, since Swift strings are equal if they are canonically equivalent.
       try #require(value.utf8.elementsEqual(answer.utf8), "\(String(decoding: requests[index], as: UTF8.self))")
     }
   }
 
-  @Test("answers the lines before the first that asks for what cannot be, and names that one")
+  @Test("answers the lines before the first invalid one, and names it")
   func brokenBatch() async throws {
     let lines = [#"{"seed": "recording-2018", "key": "email"}"#, "", #"{"seed": "s", "key": ""}"#, "{"]
     let outcome = try await Diorama.run(
@@ -65,11 +65,11 @@ struct StringsCommandTests {
     #expect(outcome.text == #"{"value":"z0r1lpyugt7o"}"# + "\n")
     #expect(outcome.status == 64)
     #expect(outcome.lines.count == 1)
-    #expect(outcome.words.contains("line 3: a random value needs a key"))
+    #expect(outcome.words.contains("line 3: the key of a random value must not be empty"))
   }
 
   @Test(
-    "says of a request what is wrong with it, in plain words",
+    "explains what is wrong with a request",
     arguments: [
       (#"{"seed": "s", "key": "k", "length": 1e300}"#, "length: it is not a whole number"),
       (#"{"seed": "s", "key": "k", "length": "x"}"#, "length: it is a string, not a whole number"),
@@ -82,7 +82,7 @@ struct StringsCommandTests {
     expectOneLine(outcome, status: 64, naming: "standard input, line 1: \(problem)")
   }
 
-  @Test("refuses what is enormous in one line", arguments: ["1048577", "1000000000000", "9223372036854775807"])
+  @Test("refuses excessive lengths", arguments: ["1048577", "1000000000000", "9223372036854775807"])
   func enormous(_ length: String) async throws {
     for words in [["--length", length], ["--email", "a.b", "--length", length], ["--shuffle", length]] {
       expectOneLine(
@@ -96,7 +96,7 @@ struct StringsCommandTests {
     #expect(high.text.count == 13)
   }
 
-  @Test("keeps an integer in its range, also one below zero and the whole of 64 bits")
+  @Test("keeps integers in their range, including negative and 64-bit ranges")
   func range() async throws {
     let small = try await Diorama.run("strings", "--seed", "s", "--key", "k", "--integer", "-3..3")
     #expect((-3...3).contains(Int(small.text.dropLast()) ?? 9))

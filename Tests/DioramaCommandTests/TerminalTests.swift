@@ -2,11 +2,11 @@ import Foundation
 import TestSupport
 import Testing
 
-@Suite("diorama run at a terminal", .timeLimit(.minutes(5)))
+@Suite("diorama run in a terminal", .timeLimit(.minutes(5)))
 struct TerminalTests {
   private static let colour = "\u{1B}["
 
-  /// All that a terminal shows of a run, with what is typed once a text was shown.
+  /// Runs diorama in a terminal, typing each text once another text has appeared. Returns all output.
   private func show(
     _ arguments: [String], variables: [String: String?] = ["TERM": "xterm"],
     typing: [(after: String, text: String)] = []
@@ -24,7 +24,7 @@ struct TerminalTests {
     }
   }
 
-  @Test("its words have colours on a terminal")
+  @Test("messages are colored in a terminal")
   func colours() async throws {
     let outcome = try await show(["run", "--mode", "mock", "--", "true"])
     #expect(outcome.status == 0)
@@ -34,7 +34,7 @@ struct TerminalTests {
   }
 
   @Test(
-    "and none where NO_COLOR is set, or the terminal is dumb or unknown",
+    "messages are plain if NO_COLOR is set, or the terminal is dumb or unknown",
     arguments: [["NO_COLOR": "1", "TERM": "xterm"], ["TERM": "dumb"], [:]])
   func plain(variables: [String: String]) async throws {
     let outcome = try await show(["run", "--mode", "mock", "--", "true"], variables: variables)
@@ -42,13 +42,13 @@ struct TerminalTests {
     #expect(!outcome.text.contains(Self.colour))
   }
 
-  @Test("and none in a pipe")
+  @Test("messages are plain in a pipe")
   func pipe() async throws {
     let outcome = try await Diorama.run("run", "--mode", "mock", "--", "true", variables: ["TERM": "xterm"])
     #expect(!outcome.words.contains(Self.colour))
   }
 
-  @Test("unless CLICOLOR_FORCE asks for them and NO_COLOR does not forbid them")
+  @Test("CLICOLOR_FORCE enables colors unless NO_COLOR is set")
   func forced() async throws {
     let words = ["run", "--mode", "mock", "--", "true"]
     let forced = try await Diorama.run(words, variables: ["CLICOLOR_FORCE": "1"])
@@ -82,9 +82,9 @@ struct TerminalTests {
     #expect(outcome.status == 3)
   }
 
-  @Test("the command has the terminal from its first moment")
+  @Test("the command owns the terminal from the start")
   func atOnce() async throws {
-    // Its own group, and the one that has the terminal.
+    // Its process group, and the terminal's foreground group.
     let script = "read -r _ _ _ _ group _ _ owner _ </proc/$$/stat; test $group = $owner && echo mine || echo not mine"
     for _ in 0..<10 {
       let outcome = try await show(["run", "--mode", "mock", "--", "sh", "-c", script], typing: [])
@@ -92,7 +92,7 @@ struct TerminalTests {
     }
   }
 
-  @Test("a command that cannot be started leaves the terminal to whoever called us")
+  @Test("a command that can't be started returns the terminal to the caller")
   func notStarted() async throws {
     let folder = try Folder()
     try folder.write("#!/nowhere/interpreter\n", to: "broken", mode: 0o755)
@@ -102,7 +102,7 @@ struct TerminalTests {
     #expect(outcome.text.contains("got hello"), "\(outcome.text)")
   }
 
-  @Test("Ctrl-Z stops it, and it goes on with the terminal when it is continued")
+  @Test("Ctrl-Z stops it, and it owns the terminal again when continued")
   func suspend() async throws {
     let (stopped, outcome) = try await onThread {
       let child = try Diorama.start(
@@ -119,7 +119,7 @@ struct TerminalTests {
     #expect(outcome.status == 0)
   }
 
-  /// Runs a line of a shell at a terminal; `$@` is diorama.
+  /// Runs a shell line in a terminal; `$@` is diorama.
   private func shell(
     _ line: String, _ arguments: [String], folder: Folder, typing: [(after: String, text: String)]
   ) async throws -> Child.Outcome {
@@ -138,7 +138,7 @@ struct TerminalTests {
     }
   }
 
-  @Test("a pager behind it keeps the keyboard while the command runs")
+  @Test("a pager keeps the keyboard while the command runs")
   func pager() async throws {
     let folder = try Folder()
     try folder.write(
@@ -157,7 +157,7 @@ struct TerminalTests {
     #expect(outcome.text.contains("mock ok"), "\(outcome.text)")
   }
 
-  @Test("Ctrl-C reaches the command once also where its output goes elsewhere, and the terminal is still ours")
+  @Test("Ctrl-C reaches the command once if its output is redirected")
   func interruptInBackground() async throws {
     let folder = try Folder()
     let script = """
@@ -178,7 +178,7 @@ struct TerminalTests {
     #expect(outcome.text.contains("came 1 times"), "\(outcome.text)")
   }
 
-  @Test("a command that reads from a pipe gets the terminal when it asks for it")
+  @Test("a command with piped input gets the terminal on request")
   func asking() async throws {
     let folder = try Folder()
     let outcome = try await shell(

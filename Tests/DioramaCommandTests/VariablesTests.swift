@@ -2,9 +2,9 @@ import Foundation
 import TestSupport
 import Testing
 
-@Suite("What the command finds in its environment", .timeLimit(.minutes(5)))
+@Suite("Variables of the command", .timeLimit(.minutes(5)))
 struct VariablesTests {
-  /// The variables that a command sees.
+  /// The variables of a command.
   private func variables(_ options: String..., variables: [String: String?] = [:]) async throws -> [String: String] {
     let outcome = try await Diorama.run(["run"] + options + ["--", "env", "-0"], variables: variables)
     #expect(outcome.status == 0, "\(outcome.words)")
@@ -16,7 +16,7 @@ struct VariablesTests {
     ) { first, _ in first }
   }
 
-  @Test("endpoints by name, upper-cased, every other character as _")
+  @Test("include endpoints, with upper-case names and _ for other characters")
   func endpoints() async throws {
     let seen = try await variables(
       "--mode", "proxy", "--upstream", "api=http://a.test", "--upstream", "my-api.v2=https://b.test:8443")
@@ -27,7 +27,7 @@ struct VariablesTests {
     #expect(contract["endpoints"] as? [String: String] == ["api": urls[0], "my-api.v2": urls[1]])
   }
 
-  @Test("its id, the control URL and a token that the control paths accept")
+  @Test("include the id, the control URL and a valid token")
   func control() async throws {
     let script = """
       import http.client, json, os
@@ -54,7 +54,7 @@ struct VariablesTests {
     #expect((contract["environment"] as? [String: Any])?["id"] as? String == lines[2])
   }
 
-  @Test("the contract inline, with all that the options say")
+  @Test("include the contract inline, with all options")
   func contract() async throws {
     let seen = try await variables(
       "--mode", "mock", "--seed", "s", "--clock", "scaled:60", "--start", "2018-10-08T09:00:00Z", "--time-zone",
@@ -85,7 +85,7 @@ struct VariablesTests {
     #expect(control["token"] as? String == seen["DIORAMA_TOKEN"])
   }
 
-  @Test("the caller's variables, its TZ too where no zone is set")
+  @Test("include the caller's variables, and its TZ if no zone is set")
   func inherited() async throws {
     let seen = try await variables(
       "--mode", "mock", variables: ["FOO": "bar", "TZ": "Asia/Tokyo", "DIORAMA_CONTRACT": "an outer one"])
@@ -96,10 +96,67 @@ struct VariablesTests {
   }
 
   @Test(
-    "the clock is frozen by default, and the machine's in proxy", arguments: [("mock", "frozen"), ("proxy", "system")])
+    "the clock is frozen by default, and the system clock in proxy",
+    arguments: [("mock", "frozen"), ("proxy", "system")])
   func clock(mode: String, kind: String) async throws {
     let seen = try await variables("--mode", mode, "--upstream", "api=http://a.test")
     let contract = try object(try #require(seen["DIORAMA_CONTRACT"]))
     #expect((contract["clock"] as? [String: Any])?["kind"] as? String == kind)
+  }
+}
+
+@Suite("Credentials", .timeLimit(.minutes(5)))
+struct CredentialTests {
+  @Test("reach the app through a private file, never through a command line, a report or a journal")
+  func secret() async throws {
+    let folder = try Folder()
+    try folder.write("from-the-file", to: "secret", mode: 0o600)
+    let secret = "hunter-\(UUID().uuidString)"
+    let script = """
+      import base64, json, os, stat
+      value = os.environ["DIORAMA_CONTRACT"]
+      path = value.removeprefix("file:")
+      print(value.startswith("file:/"))
+      print(oct(stat.S_IMODE(os.stat(path).st_mode)), oct(stat.S_IMODE(os.stat(os.path.dirname(path)).st_mode)))
+      for item in json.load(open(path))["credentials"]["items"]:
+          print(item["service"], item["account"], base64.b64decode(item["secret"]).decode())
+      print(path)
+      for pid in filter(str.isdigit, os.listdir("/proc")):
+          try: line = open(f"/proc/{pid}/cmdline", "rb").read()
+          except OSError: continue
+          if os.environ["TOKEN"].encode() in line: print("seen in", line)
+      """
+    let outcome = try await Diorama.run(
+      [
+        "run", "--mode", "mock", "--credential", "clinic/auth-token=env:TOKEN", "--credential",
+        "mail/a=b/c=file:\(folder.file("secret"))", "--report", folder.file("report"), "--journal",
+        folder.file("journal"), "--",
+      ] + Program.python + ["-c", script], variables: ["TOKEN": secret, "TMPDIR": folder.path])
+    #expect(outcome.status == 0, "\(outcome.words)")
+    let lines = outcome.text.split(separator: "\n").map(String.init)
+    try #require(lines.count == 5, "\(outcome.text)")
+    #expect(lines[0] == "True")
+    #expect(lines[1] == "0o600 0o700")
+    #expect(lines[2] == "clinic auth-token \(secret)")
+    #expect(lines[3] == "mail a=b/c from-the-file")
+    #expect(!FileManager.default.fileExists(atPath: lines[4]))
+    #expect(folder.names == ["journal", "report", "secret"])
+    for text in [try folder.read("report"), try folder.read("journal"), outcome.words] {
+      #expect(!text.contains(secret))
+      #expect(!text.contains(Data(secret.utf8).base64EncodedString()))
+    }
+  }
+
+  @Test("pass a contract over 32 KiB as a file")
+  func large() async throws {
+    let value = String(repeating: "x", count: 40_000)
+    let outcome = try await Diorama.run(
+      "run", "--mode", "mock", "--value", "big=\(value)", "--", "sh", "-c",
+      "wc -c < \"${DIORAMA_CONTRACT#file:}\"; echo \"$DIORAMA_CONTRACT\"")
+    let lines = outcome.text.split(separator: "\n").map(String.init)
+    try #require(lines.count == 2, "\(outcome.words)")
+    #expect((Int(lines[0].trimmingCharacters(in: .whitespaces)) ?? 0) > 40_000)
+    #expect(lines[1].hasPrefix("file:/"))
+    #expect(!FileManager.default.fileExists(atPath: String(lines[1].dropFirst(5))))
   }
 }

@@ -2,7 +2,7 @@
   import Foundation
   import TestSupport
 
-  /// A D-Bus session of its own with a GNOME Keyring on it, in a folder of its own; no display, nothing of the user's.
+  /// A private D-Bus session with a GNOME Keyring, in a separate folder, without a display or the user's data.
   final class PrivateKeyring: Sendable {
     struct Trouble: Error, CustomStringConvertible {
       let description: String
@@ -11,13 +11,13 @@
     static let password = "open sesame"
 
     let folder: String
-    /// What a program finds in its environment that belongs to the session.
+    /// The session's environment variables.
     let environment: [String: String]
     private let bus: Child
 
-    /// Starts the bus alone.
+    /// Starts the bus only.
     ///
-    /// - Throws: ``Trouble`` with what to install, when a program is missing.
+    /// - Throws: ``Trouble`` with the packages to install if a program is missing.
     init() throws {
       for program in ["dbus-daemon", "dbus-monitor", "dbus-send", "gnome-keyring-daemon"] {
         guard Self.path(of: program) != nil else {
@@ -27,7 +27,7 @@
         }
       }
       let base = FileManager.default.temporaryDirectory.path
-      // A socket's path may have 107 bytes.
+      // A socket's path has at most 107 bytes.
       folder = "\(base)/dio-\(UUID().uuidString.prefix(8).lowercased())"
       for name in ["", "/home", "/run"] {
         try FileManager.default.createDirectory(
@@ -57,9 +57,9 @@
       _ = bus.finish()
     }
 
-    /// Starts a keyring, unlocked with ``password``, and returns once it can be asked.
+    /// Starts a keyring, unlocked with ``password``, and returns once it responds.
     ///
-    /// Ended and started again, it has what it had.
+    /// A restarted keyring keeps its content.
     func start() throws -> Child {
       let monitor = try Child(
         [
@@ -70,10 +70,10 @@
         monitor.send(SIGTERM)
         _ = monitor.finish()
       }
-      // It has lost its name: from here on it is told of everything.
+      // The bus name has been released; from here on, the bus delivers all signals.
       try monitor.wait(for: "NameLost")
-      // A copy has no file capabilities, which many containers do not let a program have. It is made by another process,
-      // since a program cannot be started while any process has it open for writing.
+      // A copy has no file capabilities, which many containers do not allow. Another process makes the copy, since a program
+      // cannot be started while any process has it open for writing.
       let copy = "\(folder)/gnome-keyring-daemon"
       if !FileManager.default.fileExists(atPath: copy), let program = Self.path(of: "gnome-keyring-daemon") {
         _ = try Child(["cp", program, copy].map { Array($0.utf8) }, environment: environment).finish()
@@ -85,7 +85,7 @@
       return daemon
     }
 
-    /// Ends a keyring that ``start()`` has started.
+    /// Ends a keyring started with ``start()``.
     func end(_ daemon: Child) {
       daemon.send(SIGTERM)
       _ = daemon.finish()
@@ -93,7 +93,7 @@
 
     /// Calls a method of the keyring, as any program can.
     ///
-    /// - Returns: what `dbus-send` prints of the answer.
+    /// - Returns: the output of `dbus-send`.
     @discardableResult
     func call(_ method: String, at path: String = "/org/freedesktop/secrets", _ arguments: String...) throws -> String {
       let outcome = try Child(
@@ -104,12 +104,12 @@
       return outcome.text
     }
 
-    /// Locks the keyring that `start()` has unlocked.
+    /// Locks the keyring unlocked by `start()`.
     func lock() throws {
       try call("org.freedesktop.Secret.Service.Lock", "array:objpath:/org/freedesktop/secrets/collection/login")
     }
 
-    /// Without folders for services: nothing starts by itself, and above all nothing that asks a person.
+    /// Without service folders, so nothing starts by itself, in particular no prompt.
     private static func configuration(_ folder: String) -> String {
       """
       <!DOCTYPE busconfig PUBLIC "-//freedesktop//DTD D-Bus Bus Configuration 1.0//EN"

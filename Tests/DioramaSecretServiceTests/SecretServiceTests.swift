@@ -1,4 +1,5 @@
 #if os(Linux)
+  import CredentialConcurrency
   import Diorama
   import DioramaTesting
   import DioramaSecretService
@@ -10,7 +11,7 @@
   struct SecretServiceTests {
     private static let key = CredentialKey(service: "clinic", account: "auth-token")
 
-    /// Runs `body` with an unlocked keyring, on a thread that may wait.
+    /// Runs `body` with an unlocked keyring, on a thread that may block.
     private func withKeyring(_ body: @escaping @Sendable (PrivateKeyring) throws -> Void) async throws {
       try await onThread {
         let keyring = try PrivateKeyring()
@@ -20,7 +21,7 @@
       }
     }
 
-    @Test("mean what the keychain's mean")
+    @Test("behave like those in the keychain")
     func conforms() async throws {
       try await withKeyring { keyring in
         let store = SecretServiceCredentialStore(keyring)
@@ -30,7 +31,7 @@
       }
     }
 
-    @Test("mixed calls by 16 threads get the answers, and end in the state, that a model predicts")
+    @Test("mixed calls by 16 threads are linearizable")
     func concurrent() async throws {
       try await withKeyring { keyring in
         let run = ConcurrentRun(threads: 16, operations: 800, sharedAccounts: 16)
@@ -51,7 +52,7 @@
         keyring.end(daemon)
         daemon = try keyring.start()
         defer { keyring.end(daemon) }
-        // The store notices the new process by itself; another one has nothing to notice.
+        // The same store must notice the new process; a new store need not.
         for store in [store, SecretServiceCredentialStore(keyring)] {
           for (account, secret) in secrets { #expect(try store.read(service: "clinic", account: account) == secret) }
           #expect(try store.keys().map(\.account) == ["bytes", "empty", "text", "zeros"])
@@ -59,7 +60,7 @@
       }
     }
 
-    @Test("are shared by stores of one schema, and by no others")
+    @Test("are shared by stores with the same schema only")
     func schemas() async throws {
       try await withKeyring { keyring in
         let (one, same) = (SecretServiceCredentialStore(keyring), SecretServiceCredentialStore(keyring))
@@ -75,7 +76,7 @@
       }
     }
 
-    @Test("are found by other programs, by attributes and label")
+    @Test("can be found by other programs, by attributes and label")
     func attributes() async throws {
       try await withKeyring { keyring in
         try SecretServiceCredentialStore(keyring).add(Data("x".utf8), for: Self.key)
@@ -90,7 +91,7 @@
       }
     }
 
-    @Test("an app brings the store for its live world")
+    @Test("an app uses its own store without a contract")
     func launch() async throws {
       try await withKeyring { keyring in
         let controls = try AppControls.launch(
@@ -103,7 +104,7 @@
   }
 
   extension SecretServiceCredentialStore {
-    /// The store of a test, which never asks anybody unless it says so.
+    /// A test's store, which never prompts unless requested.
     convenience init(_ keyring: PrivateKeyring, schema: String = "org.example.clinic", locking: Locking = .fail) {
       self.init(schema: schema, locking: locking, environment: keyring.environment)
     }

@@ -5,12 +5,12 @@
   import TestSupport
   import Testing
 
-  @Suite("A keyring that cannot be used")
+  @Suite("Unusable keyrings")
   struct TroubleTests {
     private static let key = CredentialKey(service: "clinic", account: "auth-token")
     private static let absent = CredentialKey(service: "clinic", account: "absent")
 
-    /// What each call ends with; nil for success.
+    /// The error of each call; nil for success.
     private static func kinds(of store: SecretServiceCredentialStore, _ key: CredentialKey) -> [CredentialError.Kind?] {
       let calls: [() throws -> Void] = [
         { _ = try store.read(key) },
@@ -30,7 +30,7 @@
       }
     }
 
-    @Test("says that it is locked, also of what is not in it, and goes on once it is unlocked")
+    @Test("are reported as locked, even for missing items, and work once unlocked")
     func locked() async throws {
       try await onThread {
         let keyring = try PrivateKeyring()
@@ -48,7 +48,7 @@
       }
     }
 
-    @Test("says that nobody has answered where the keyring asked for its password")
+    @Test("report a dismissed password prompt")
     func dismissed() async throws {
       try await onThread {
         let keyring = try PrivateKeyring()
@@ -57,12 +57,12 @@
         let store = SecretServiceCredentialStore(keyring, locking: .prompt)
         try store.add(Data("x".utf8), for: Self.key)
         try keyring.lock()
-        // No program that could ask is there, which counts as a prompt that was dismissed.
+        // There is no prompter, which counts as a dismissed prompt.
         #expect(Self.kinds(of: store, Self.key) == Array(repeating: .cancelled, count: 6))
       }
     }
 
-    @Test("says that no session is there, by what is missing")
+    @Test("report a missing session and what is missing")
     func noSession() {
       for (environment, words) in [
         ([:], "DBUS_SESSION_BUS_ADDRESS is not set"),
@@ -78,7 +78,7 @@
       }
     }
 
-    @Test("is found by XDG_RUNTIME_DIR, too, and is missed when it is not on the bus")
+    @Test("are found through XDG_RUNTIME_DIR, and reported if not on the bus")
     func noKeyring() async throws {
       try await onThread {
         let keyring = try PrivateKeyring()
@@ -95,7 +95,7 @@
       }
     }
 
-    @Test("and a session that ends do not end the app")
+    @Test("and ending sessions do not end the app")
     func lostSession() async throws {
       try await onThread {
         let keyring = try PrivateKeyring()
@@ -108,7 +108,7 @@
       }
     }
 
-    @Test("refuses keys that it would cut short")
+    @Test("reject keys that would be truncated")
     func invalid() {
       let store = SecretServiceCredentialStore(schema: "org.example.clinic", locking: .fail, environment: [:])
       #expect(throws: CredentialError.self) { try store.read(CredentialKey(service: "a\0b", account: "")) }

@@ -4,7 +4,7 @@ import Testing
 @Suite("Toggles and user defaults as arguments")
 struct ArgumentTests {
   @Test(
-    "stand behind the test's own, unless the program is spared them",
+    "follow the test's own arguments, unless they are turned off",
     .environment(.mock, toggles: ["skip-onboarding": true], defaults: ["name": "Ann"]))
   func pairs() async throws {
     let app = shell(#"printf '%s|' "$@""#, "book", in: .current)

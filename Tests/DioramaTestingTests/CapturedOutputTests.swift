@@ -9,7 +9,7 @@ struct CapturedOutputTests {
     text.withUTF8 { captured.append(UnsafeRawBufferPointer($0)) }
   }
 
-  @Test("is whole while memory and file hold it")
+  @Test("is complete within the limits of memory and file")
   func whole() {
     var captured = CapturedOutput(memoryLimit: 10, fileLimit: 1000)
     var expected = ""
@@ -20,18 +20,18 @@ struct CapturedOutputTests {
     }
   }
 
-  @Test("beyond that keeps the beginning and the end, and says what is lost")
+  @Test("keeps the beginning and the end beyond the limits, and counts the omitted bytes")
   func bounded() {
     var captured = CapturedOutput(memoryLimit: 10, fileLimit: 30)
     for number in 0..<50 { append("\(number % 10)", to: &captured) }
     let text = String(decoding: captured.bytes, as: UTF8.self)
     #expect(text.hasPrefix("012345678901234567890123456789"))
-    #expect(text.contains("bytes are not kept"))
+    #expect(text.contains("bytes omitted"))
     #expect(text.hasSuffix("0123456789"))
     #expect(captured.count == 50)
   }
 
-  @Test("is searched only where nobody has found anything yet")
+  @Test("is searched only after the last match")
   func search() {
     var captured = CapturedOutput(memoryLimit: 10, fileLimit: 1000)
     var scanned = 0
@@ -40,13 +40,13 @@ struct CapturedOutputTests {
     #expect(captured.take(Array("ab".utf8), scanned: &scanned))
     #expect(!captured.take(Array("ab".utf8), scanned: &scanned))
     append("ababab0123456789012345678", to: &captured)
-    // By now the first letters have left memory.
+    // The first letters are no longer in memory.
     #expect(!captured.take(Array("ab".utf8), scanned: &scanned))
     scanned = 0
     #expect(captured.take(/\d{3}/) == "901" || captured.take(Array("678".utf8), scanned: &scanned))
   }
 
-  @Test("shows its last lines without empty ones at the ends")
+  @Test("shows its last lines without leading and trailing empty lines")
   func tail() {
     var captured = CapturedOutput()
     #expect(captured.tail(lines: 3) == [])

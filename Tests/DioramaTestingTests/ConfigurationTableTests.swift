@@ -82,10 +82,10 @@ struct ConfigurationTableTests {
   private static let mistakes = [
     Mistake(
       json: #"{"decodedLimit": 0}"#, options: ["--decoded-limit", "0"], configuration: .init(decodedLimit: 0),
-      problem: "0 is not from 1 to 1099511627776"),
+      problem: "0 is not between 1 and 1099511627776"),
     Mistake(
       json: #"{"clock": {"start": "noon"}}"#, options: ["--start", "noon"],
-      configuration: .init(clock: .frozen(at: "noon")), problem: "'noon' is not an instant such as 2018-10-08T09:00:00Z"
+      configuration: .init(clock: .frozen(at: "noon")), problem: "'noon' is not a time such as 2018-10-08T09:00:00Z"
     ),
     Mistake(
       json: #"{"clock": {"timeZone": "Europe/Lndon"}}"#, options: ["--time-zone", "Europe/Lndon"],
@@ -103,7 +103,7 @@ struct ConfigurationTableTests {
       problem: "allowedHosts[0]: 'http://a' is not a host name; give one without scheme and port, or * for all"),
     Mistake(
       json: #"{"policies": {"expiresAfterDays": 0}}"#, options: ["--expires-after", "0"],
-      configuration: .init(policies: .init(expiresAfterDays: 0)), problem: "0.0 is not from 0.01 to 36525.0"),
+      configuration: .init(policies: .init(expiresAfterDays: 0)), problem: "0.0 is not between 0.01 and 36525.0"),
     Mistake(
       json: #"{"ports": ["a b", "a_b"]}"#, options: ["--port", "a b", "--port", "a_b"],
       configuration: .init(ports: ["a b", "a_b"]),

@@ -4,12 +4,12 @@ import LaunchContract
 import Testing
 
 @Suite(
-  "The app's credentials",
+  "Credential settings",
   .environment(
     .mock, credentials: [.init(service: "clinic", account: "auth-token", group: "team", secret: "t-1")],
     credentialFaults: [.locked]))
 struct CredentialTests {
-  /// With credentials the contract is in a file, which is gone with the program.
+  /// A contract with credentials is in a file, which is removed with the program.
   private func credentials() async throws -> LaunchContract.Credentials? {
     let app = shell(#"cat "${DIORAMA_CONTRACT#file:}""#, in: .current)
     app.passesArgumentPairs = false
@@ -18,7 +18,7 @@ struct CredentialTests {
     return try LaunchContract.read(app.standardOutput, source: "the test").credentials
   }
 
-  @Test("reach the app with their groups, and with the trouble that was ordered")
+  @Test("reach the app with their groups and the configured faults")
   func faults() async throws {
     #expect(
       try await credentials()
@@ -28,7 +28,7 @@ struct CredentialTests {
   }
 
   @Test(
-    "of a test are put beside those of its suite, with its faults first",
+    "of a test are added to those of its suite, with the test's faults first",
     .environment(
       credentials: [.init(service: "clinic", account: "auth-token", secret: "t-2")],
       credentialFaults: [.failWrite(nth: 3, with: .cancelled), .failRead(nth: 1)]))
@@ -41,11 +41,11 @@ struct CredentialTests {
       ])
   }
 
-  @Test("are refused where a fault counts from zero")
+  @Test("are rejected if a fault's number is zero")
   func refused() async throws {
     let error = await #expect(throws: DioramaTestingError.self) {
       try await TestEnvironment.provision(mode: .mock, credentialFaults: [.failWrite(nth: 0)])
     }
-    #expect(error?.description.contains("credentialFaults[0].nth: 0 is not from 1 to 1000000") == true)
+    #expect(error?.description.contains("credentialFaults[0].nth: 0 is not between 1 and 1000000") == true)
   }
 }

@@ -4,24 +4,24 @@ import LaunchContract
 import TestSupport
 import Testing
 
-@Suite("An environment in a daemon")
+@Suite("Environment in a daemon")
 struct DaemonBackendTests {
   @Test(
-    "passes all that one in the test process passes",
+    "passes the same tests as an environment in the test process",
     arguments: [
-      "TraitTests", "RecordingTests", "LiveTests", "CredentialTests", "XCTestCaseTests",
+      "TraitTests", "RecordingTests", "EnvironmentChangesTests", "CredentialTests", "XCTestCaseTests",
     ])
   func suites(_ suite: String) async throws {
     let daemon = try await RunningDaemon()
     let (text, passed) = try await NestedRun.run(suite, variables: ["DIORAMA_DAEMON": daemon.folder])
     #expect(passed, "\(text)")
-    // A filter that matches nothing passes, too.
+    // A filter without matches passes as well.
     #expect(text.contains(/(?:with|Executed) [1-9][0-9]* tests?/), "\(text)")
-    #expect(try await daemon.diorama("env", "list") == "there is no environment\n")
-    #expect(try await daemon.diorama("port", "list") == "no port is leased\n")
+    #expect(try await daemon.diorama("env", "list") == "no environments\n")
+    #expect(try await daemon.diorama("port", "list") == "no leased ports\n")
   }
 
-  @Test("is there while its test runs, and belongs to the test's process")
+  @Test("lives while its test runs, and belongs to the test's process")
   func listed() async throws {
     let daemon = try await RunningDaemon()
     let environment = try await TestEnvironment.provision(
@@ -32,10 +32,10 @@ struct DaemonBackendTests {
     let ports = try await daemon.diorama("port", "list")
     #expect(try ports.contains("\(environment.port("debug"))"))
     await environment.end()
-    #expect(try await daemon.diorama("env", "list") == "there is no environment\n")
+    #expect(try await daemon.diorama("env", "list") == "no environments\n")
   }
 
-  @Test("sees what others change before its next program starts")
+  @Test("includes changes by other processes when a program is launched")
   func changedByOthers() async throws {
     let daemon = try await RunningDaemon()
     let environment = try await TestEnvironment.provision(
@@ -50,7 +50,7 @@ struct DaemonBackendTests {
     await environment.end()
   }
 
-  @Test("shows the time to which others have moved it")
+  @Test("shows the time after moves by other processes")
   func movedByOthers() async throws {
     let daemon = try await RunningDaemon()
     let environment = try await TestEnvironment.provision(
@@ -63,23 +63,23 @@ struct DaemonBackendTests {
     await #expect(throws: DioramaTestingError.self) { try await environment.clock.now }
   }
 
-  @Test("goes with a test process that is killed")
+  @Test("ends with a killed test process")
   func killed() async throws {
     let daemon = try await RunningDaemon()
     let run = try await NestedRun.start("Samples/killed", variables: ["DIORAMA_DAEMON": daemon.folder])
     try await run.wait(forOutput: /application .*\n/)
-    #expect(try await daemon.diorama("env", "list").contains("is killed while its application runs"))
+    #expect(try await daemon.diorama("env", "list").contains("is killed while its application is running"))
     kill(try #require(run.processIdentifier), SIGKILL)
     try await run.wait(for: .killed(signal: SIGKILL))
-    // It looks from time to time whether its owners are there, and tells nobody.
+    // The daemon checks its owners periodically, without a notification.
     let patience = ContinuousClock.now + .seconds(60)
-    while try await daemon.diorama("env", "list") != "there is no environment\n", ContinuousClock.now < patience {
+    while try await daemon.diorama("env", "list") != "no environments\n", ContinuousClock.now < patience {
       try await Task.sleep(for: .milliseconds(50))
     }
-    #expect(try await daemon.diorama("env", "list") == "there is no environment\n")
+    #expect(try await daemon.diorama("env", "list") == "no environments\n")
   }
 
-  @Test("whose daemon is gone fails its test, with what to do")
+  @Test("fails its test with instructions if its daemon is gone")
   func dead() async throws {
     let daemon = try await RunningDaemon()
     let environment = try await TestEnvironment.provision(mode: .mock, host: daemon.host)
@@ -88,11 +88,12 @@ struct DaemonBackendTests {
       await environment.end()
     } matching: { issue in
       let text = issue.comments.map(\.rawValue).joined()
-      return text.contains("has no report: the daemon of \(daemon.folder)") && text.contains("diorama serve --state")
+      return text.contains("no report of the environment of ") && text.contains(": the daemon of \(daemon.folder)")
+        && text.contains("diorama serve --state")
     }
   }
 
-  @Test("fails its test in the same words")
+  @Test("fails its test with the same message")
   func sameWords() async throws {
     let daemon = try await RunningDaemon()
     let (text, passed) = try await NestedRun.run(

@@ -6,9 +6,9 @@ import Testing
 
 @testable import DioramaTesting
 
-@Suite("Dates that move, in Swift")
+@Suite("Date shift settings")
 struct DateShiftTests {
-  @Test("say what a file of rules says; a test's outrank its suite's")
+  @Test("match a rules file; a test's override its suite's")
   func settings() throws {
     let shift = TestEnvironment.DateShift(
       epochSeconds: ["$.exp"], epochMilliseconds: ["$.ms"], dates: ["$.day"], keep: ["$.born"],
@@ -26,7 +26,7 @@ struct DateShiftTests {
     #expect(try TestEnvironment.Configuration(.mock).resolved(for: identity, variables: [:]).dates == nil)
   }
 
-  @Test("hold for the environment of a test")
+  @Test("apply to the environment of a test")
   func environment() async throws {
     let environment = try await TestEnvironment.provision(mode: .mock, dates: .init(dates: ["$.day"]))
     await environment.end()

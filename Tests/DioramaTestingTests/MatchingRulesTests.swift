@@ -7,14 +7,14 @@ import Testing
 
 @testable import DioramaTesting
 
-@Suite("Rules in Swift")
+@Suite("Matching rules settings")
 struct MatchingRulesTests {
   private static let rules: TestEnvironment.MatchingRules = [
     .rule(ignoringQuery: ["_"], json: ["$.sentAt"]),
     .rule(upstream: "api", path: "/search/**", comparingHeaders: ["Accept-Language"], body: .nothing),
   ]
 
-  @Test("say what a rules file says")
+  @Test("match a rules file")
   func file() throws {
     let json = String(decoding: try ContractJSON.encode(Self.rules), as: UTF8.self)
     #expect(
@@ -24,14 +24,14 @@ struct MatchingRulesTests {
     #expect(try JSONDecoder().decode(TestEnvironment.MatchingRules.self, from: Data(json.utf8)) == Self.rules)
   }
 
-  @Test("that are not known are refused where they are read, with what is allowed")
+  @Test("reject unknown members with the allowed ones")
   func strict() {
     #expect {
       _ = try JSONDecoder().decode(TestEnvironment.MatchingRules.self, from: Data(#"{"rulez": []}"#.utf8))
     } throws: { "\($0)".contains("$ has no member 'rulez', did you mean 'rules'?") }
   }
 
-  @Test("of a test outrank its suite's, and so does its order")
+  @Test("of a test override those of its suite, as does the order")
   func settings() throws {
     let suite = TestEnvironment.Configuration(rules: Self.rules, order: .strict)
     #expect(TestEnvironment.Configuration().inside(suite).settings.matching?.rules?.count == 2)
@@ -46,17 +46,17 @@ struct MatchingRulesTests {
     #expect(backend.matching?.order == "state" && backend.matching?.playsUniquely == true)
   }
 
-  @Test("hold for the environment of a test")
+  @Test("apply to the environment of a test")
   func environment() async throws {
     let environment = try await TestEnvironment.provision(mode: .mock, rules: Self.rules, order: .free)
     await environment.end()
   }
 
-  @Test("that are broken are one error when the environment is provisioned")
+  @Test("fail the provisioning with one error if they are invalid")
   func broken() async throws {
     let error = await #expect(throws: DioramaTestingError.self) {
       _ = try await TestEnvironment.provision(mode: .mock, rules: [.rule(json: ["sentAt"])])
     }
-    #expect(error?.description.contains("$.rules[0].ignore.json[0]: 'sentAt' is no JSON path") == true)
+    #expect(error?.description.contains("$.rules[0].ignore.json[0]: 'sentAt' is not a valid JSON path") == true)
   }
 }

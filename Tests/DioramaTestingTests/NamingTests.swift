@@ -2,7 +2,7 @@ import Testing
 
 @testable import DioramaTesting
 
-@Suite("A test's names")
+@Suite("Test names")
 struct NamingTests {
   private func identity(
     _ suites: [String], _ function: String, case caseName: String? = nil, file: String = "/p/Tests/A/BookingTests.swift"
@@ -10,7 +10,7 @@ struct NamingTests {
     TestIdentity(module: "A", suites: suites, function: function, caseName: caseName, file: file)
   }
 
-  @Test("give the cassette its place beside the test's file")
+  @Test("determine the cassette's path beside the test's file")
   func place() throws {
     #expect(try identity(["S", "Inner"], "books()").cassette(named: nil) == "/p/Tests/A/Cassettes/S/Inner/books")
     #expect(try identity([], "books()").cassette(named: nil) == "/p/Tests/A/Cassettes/BookingTests/books")
@@ -20,7 +20,7 @@ struct NamingTests {
     #expect(try identity(["S"], "`books a slot`()").cassette(named: nil) == "/p/Tests/A/Cassettes/S/books-a-slot")
   }
 
-  @Test("yield to a cassette that the test names")
+  @Test("do not apply if the test names a cassette")
   func named() throws {
     var identity = identity(["S"], "books(_:)", case: "x")
     #expect(try identity.cassette(named: "Tapes/b.har") == "/p/Tests/A/Tapes/b")
@@ -30,12 +30,12 @@ struct NamingTests {
     #expect(throws: DioramaTestingError.self) { try identity.cassette(named: "") }
   }
 
-  @Test("say how to run it again")
+  @Test("provide the filter for running the test again")
   func filter() {
     #expect(identity(["S", "Inner"], "books(at:)").filter == "A.S/Inner/books")
   }
 
-  @Test("that two tests would share are an error, not a shared cassette")
+  @Test("cause an error instead of a shared cassette if two tests have the same")
   func shared() throws {
     var first = identity(["Overloads"], "books(_:)", case: "1")
     first.line = 10
@@ -47,7 +47,7 @@ struct NamingTests {
     #expect(error?.description.contains("two tests would share") == true)
   }
 
-  @Test("become file names that no two share")
+  @Test("become unique file names")
   func fileNames() {
     #expect(FileName.make("books a slot") == "books-a-slot")
     #expect(FileName.make("größe_1.5") == "größe_1.5")
@@ -65,20 +65,20 @@ struct NamingTests {
   }
 
   @Test(
-    "tell the cases of a test apart", arguments: [Clinic(name: "Chelsea", beds: 1), Clinic(name: "Euston", beds: 2)])
+    "distinguish the cases of a test", arguments: [Clinic(name: "Chelsea", beds: 1), Clinic(name: "Euston", beds: 2)])
   func cases(_ clinic: Clinic) throws {
     let current = try #require(Test.Case.current)
     let name = try #require(try CaseName.make(current))
     #expect(name.contains(clinic.name))
   }
 
-  @Test("of two arguments have both", arguments: ["a/b", "c"], [1, -2])
+  @Test("of two arguments include both", arguments: ["a/b", "c"], [1, -2])
   func pairs(_ text: String, _ number: Int) throws {
     let name = try CaseName.make(try #require(Test.Case.current))
     #expect(name == FileName.make(text) + "," + FileName.make("\(number)"))
   }
 
-  @Test("have no case where there is none")
+  @Test("include no case without a case")
   func noCase() throws {
     #expect(try CaseName.make(try #require(Test.Case.current)) == nil)
   }
@@ -88,7 +88,7 @@ struct NamingTests {
   }
 
   @Test(
-    "cannot be made of arguments that have no encoding, which is an error",
+    "cause an error for arguments without a stable encoding",
     arguments: [Opaque(number: 1), Opaque(number: 2)])
   func opaque(_ value: Opaque) throws {
     let error = #expect(throws: DioramaTestingError.self) {

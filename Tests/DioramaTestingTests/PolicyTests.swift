@@ -6,9 +6,9 @@ import Testing
 
 @testable import DioramaTesting
 
-@Suite("What a test says of old recordings and unused interactions")
+@Suite("Policy settings")
 struct PolicyTests {
-  @Test("reaches the environment, and a test's own takes the place of its suite's")
+  @Test("reach the environment, and a test's policies replace those of its suite")
   func settings() throws {
     let suite = TestEnvironment.Configuration(policies: .init(expiresAfterDays: 30, expired: .warn, unused: .fail))
     let inherited = try TestEnvironment.Configuration().inside(suite).resolved(for: identity, variables: [:])

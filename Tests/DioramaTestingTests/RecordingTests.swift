@@ -2,7 +2,7 @@ import DioramaTesting
 import Foundation
 import Testing
 
-@Suite("The clinic app in a test's environment")
+@Suite("Clinic app in a test's environment")
 struct RecordingTests {
   private let folder: Folder
 
@@ -30,7 +30,7 @@ struct RecordingTests {
     return app.standardOutput
   }
 
-  @Test("is recorded, and replayed with its backend gone, by many tests at once")
+  @Test("is recorded, then replayed without its backend by many tests at once")
   func replay() async throws {
     let recorded = try await record()
     #expect(recorded.hasPrefix("registered "))
@@ -48,15 +48,15 @@ struct RecordingTests {
     }
   }
 
-  @Test("fails the test at its own line when it asks for what is not recorded")
+  @Test("fails the test at its line if it sends a request that is not recorded")
   func unmatched() async throws {
     _ = try await record()
     let environment = try await provision(.replay)
     let line = #line - 1
-    // Another user than the recorded one.
+    // Not the recorded user.
     let url = try environment.endpoint("clinic").appending(path: "v1/users")
     let app = TestApplication(executable: "curl", in: .environment(environment))
-    // It refuses options that it does not know.
+    // It rejects unknown options.
     app.passesArgumentPairs = false
     app.launchArguments = [
       "-s", "-X", "POST", "-H", "Content-Type: application/json", "-d", #"{"age":1}"#, url.absoluteString,
@@ -76,7 +76,7 @@ struct RecordingTests {
     }
   }
 
-  @Test("says how to record a cassette that is not there")
+  @Test("explains how to record a missing cassette")
   func missing() async throws {
     let error = await #expect(throws: DioramaTestingError.self) { try await provision(.replay) }
     #expect(error?.kind == .environment)
@@ -88,18 +88,18 @@ struct RecordingTests {
     #expect(!FileManager.default.fileExists(atPath: folder.file("booking.har.partial")))
   }
 
-  @Test("is refused what makes no sense, in one line that names it")
+  @Test("reports an invalid setting in one line with its name")
   func refused() async throws {
     let origin = await #expect(throws: DioramaTestingError.self) { try await provision(.mock, ["api": "ftp://x"]) }
     #expect(origin?.description.hasPrefix("upstreams.api: ") == true)
     let clock = await #expect(throws: DioramaTestingError.self) {
       try await TestEnvironment.provision(mode: .mock, clock: .frozen(at: "yesterday"))
     }
-    #expect(clock?.description.contains("clock.start: 'yesterday' is not an instant") == true)
+    #expect(clock?.description.contains("clock.start: 'yesterday' is not a time") == true)
     let rate = await #expect(throws: DioramaTestingError.self) {
       try await TestEnvironment.provision(mode: .mock, clock: .scaled(by: 0))
     }
-    #expect(rate?.description.contains("clock.rate: 0.0 is not from 1e-06 to 1000000.0") == true)
+    #expect(rate?.description.contains("clock.rate: 0.0 is not between 1e-06 and 1000000.0") == true)
     #expect([origin, clock, rate].allSatisfy { $0?.kind == .usage })
   }
 
@@ -115,7 +115,7 @@ struct RecordingTests {
     #expect(error?.description.contains("has ended") == true)
   }
 
-  @Test("can be started by other means, too")
+  @Test("can be launched without TestApplication")
   func variables() async throws {
     let environment = try await TestEnvironment.provision(
       mode: .mock, upstreams: ["a-b": "https://a.example"],

@@ -13,7 +13,7 @@ struct RequestedHostTests {
     return try RequestedHost.resolve(code, variables: variables)?.folder
   }
 
-  @Test("says where environments live, where the code says nothing")
+  @Test("selects the daemon if the code does not")
   func variable() throws {
     #expect(try folder(nil, nil) == nil)
     #expect(try folder(nil, "") == nil)
@@ -22,14 +22,14 @@ struct RequestedHostTests {
     #expect(try folder(nil, "/state") == "/state")
   }
 
-  @Test("is outranked by the code")
+  @Test("is overridden by the code")
   func code() throws {
     #expect(try folder(.embedded, "1") == nil)
     #expect(try folder(.daemon, "0") == "/own")
     #expect(try folder(.daemon(stateFolder: "/state"), nil) == "/state")
   }
 
-  @Test("with anything else is one clear error")
+  @Test("causes an error for another value")
   func wrong() {
     let error = #expect(throws: DioramaTestingError.self) { try folder(nil, "yes") }
     #expect(
@@ -38,7 +38,7 @@ struct RequestedHostTests {
         + "path of a daemon's state folder")
   }
 
-  @Test("a suite's host holds for its tests, unless they have their own")
+  @Test("is overridden by a suite's host, and that by a test's host")
   func inherited() {
     let suite = TestEnvironment.Configuration(host: .daemon)
     #expect(TestEnvironment.Configuration().inside(suite).host == .daemon)

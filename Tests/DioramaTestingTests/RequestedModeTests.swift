@@ -11,20 +11,20 @@ struct RequestedModeTests {
       code, hasUpstreams: hasUpstreams, variables: variable.map { ["DIORAMA_MODE": $0] } ?? [:])
   }
 
-  @Test("outranks the code", arguments: TestEnvironment.Mode.allCases)
+  @Test("overrides the code", arguments: TestEnvironment.Mode.allCases)
   func outranks(_ mode: TestEnvironment.Mode) throws {
     #expect(try self.mode(.replay, mode.rawValue) == mode)
     #expect(try self.mode(.replay, nil) == .replay)
     #expect(try self.mode(.once, "") == .once)
   }
 
-  @Test("leaves a test of stubs alone as it is")
+  @Test("does not change the mode mock")
   func mock() throws {
     #expect(try mode(.mock, "record", hasUpstreams: false) == .mock)
     #expect(try mode(.mock, "record") == .record)
   }
 
-  @Test("with a wrong name is one clear error")
+  @Test("causes an error for an unknown mode")
   func wrong() {
     let error = #expect(throws: DioramaTestingError.self) { try mode(.once, "recrd") }
     #expect(

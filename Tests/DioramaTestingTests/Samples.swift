@@ -1,12 +1,13 @@
 import DioramaTesting
 import Foundation
 import Testing
+import XCTest
 
-/// Tests whose ends are looked at from outside; see ``NestedRun``.
+/// Tests whose outcome is observed from outside; see ``NestedRun``.
 @Suite("Samples", .enabled(if: NestedRun.isInside))
 struct Samples {
   static let missingLine = #line + 1
-  @Test("asks for what nobody recorded", .environment(.replay, cassette: NestedRun.value("CASSETTE")))
+  @Test("sends a request that is not recorded", .environment(.replay, cassette: NestedRun.value("CASSETTE")))
   func missing() async throws {
     let app = TestApplication(executable: "clinic")
     app.launchArguments = ["book"]
@@ -14,7 +15,7 @@ struct Samples {
     try await app.wait(for: .notRunning)
   }
 
-  @Test("launches what breaks", .environment(.mock))
+  @Test("launches an application that crashes", .environment(.mock))
   func crashing() async throws {
     let app = shell("echo last words; kill -s ABRT $$", in: .current)
     try await app.launch()
@@ -22,7 +23,7 @@ struct Samples {
     while app.state == .running { await Task.yield() }
   }
 
-  @Test("waits for what does not come", .environment(.mock))
+  @Test("waits for missing output", .environment(.mock))
   func hanging() async throws {
     let app = shell("echo loading; sleep 1000", in: .current)
     try await app.launch()
@@ -31,7 +32,7 @@ struct Samples {
   }
 
   @Test(
-    "is killed while its application runs",
+    "is killed while its application is running",
     .environment(.mock, credentials: [.init(service: "s", account: "a", secret: "x")]))
   func killed() async throws {
     let app = shell("echo $$ ${DIORAMA_CONTRACT#file:}; sleep 1000", in: .current)
@@ -51,8 +52,25 @@ struct Samples {
     .environment(upstreams: ["clinic": NestedRun.value("URL")], cassette: NestedRun.value("CASSETTE")))
   func once() async throws { _ = try await book() }
 
-  @Test("forgets to end its environment")
+  @Test("does not end its environment")
   func unended() async throws {
     _ = try await TestEnvironment.provision(mode: .mock)
+  }
+}
+
+/// Tests whose outcome is observed from outside; see ``NestedRun``.
+final class XCTestSamples: XCTestCase {
+  static let line = #line + 4
+
+  override func setUp() async throws {
+    try XCTSkipUnless(NestedRun.isInside)
+    _ = try await TestEnvironment.provision(for: self, mode: .replay, cassette: NestedRun.value("CASSETTE"))
+  }
+
+  func testMissing() async throws {
+    let app = TestApplication(executable: "clinic")
+    app.launchArguments = ["book"]
+    try await app.launch()
+    try await app.wait(for: .notRunning)
   }
 }

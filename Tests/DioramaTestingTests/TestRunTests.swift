@@ -2,7 +2,7 @@ import DioramaTesting
 import Foundation
 import Testing
 
-@Suite("A test run")
+@Suite("Test run")
 struct TestRunTests {
   private let folder: Folder
 
@@ -10,7 +10,7 @@ struct TestRunTests {
     folder = try Folder()
   }
 
-  /// A cassette in which nothing is recorded.
+  /// An empty cassette.
   private func emptyCassette() throws -> String {
     let cassette = folder.file("empty.har")
     let upstreams = #"[{"name":"clinic","origin":"https://clinic.example"}]"#
@@ -20,7 +20,7 @@ struct TestRunTests {
     return cassette
   }
 
-  @Test("shows a replay that failed at the test's line, with what to do, and keeps the application's output")
+  @Test("shows a failed replay at the test's line with instructions, and attaches the application's output")
   func missing() async throws {
     let cassette = try emptyCassette()
     let (text, passed) = try await NestedRun.run("Samples/missing", values: ["CASSETTE": cassette])
@@ -29,27 +29,27 @@ struct TestRunTests {
     #expect(text.contains("replay failed"), "\(text)")
   }
 
-  @Test("shows a crashed application with its last words")
+  @Test("shows a crashed application with its last output")
   func crash() async throws {
     let (text, passed) = try await NestedRun.run("Samples/crashing")
     #expect(!passed)
-    #expect(text.contains("sh did not end by itself: it was killed by signal 6 (SIGABRT)"), "\(text)")
+    #expect(text.contains("sh ended unexpectedly: it was killed by signal 6 (SIGABRT)"), "\(text)")
     #expect(text.contains("last words"), "\(text)")
   }
 
-  @Test("attaches an application's output to a test that fails by itself")
+  @Test("attaches an application's output to a test that fails for another reason")
   func attachments() async throws {
     let app = try await NestedRun.start("Samples/hanging", options: ["--attachments-path", folder.path])
     try await app.wait(for: .notRunning, timeout: .seconds(120))
     #expect(app.state == .exited(1))
     let text = app.standardOutput + app.standardError
-    #expect(text.contains("sh did not say 'done' within 0.01 seconds; it is running"), "\(text)")
+    #expect(text.contains("sh did not write 'done' within 0.01 seconds; it is running"), "\(text)")
     #expect(text.contains("    loading"), "\(text)")
     #expect(try folder.read("sh.output.txt") == "loading\n")
     #expect(try folder.read("report.json").contains("\"ok\" : true"))
   }
 
-  @Test("that is killed takes its applications and their contracts with it")
+  @Test("ends its applications and removes their contracts if it is killed")
   func killed() async throws {
     let run = try await NestedRun.start("Samples/killed")
     let words = try await run.wait(forOutput: /application .*\n/).split(separator: " ")
@@ -59,7 +59,7 @@ struct TestRunTests {
     let process = try #require(run.processIdentifier)
     kill(process, SIGKILL)
     try await run.wait(for: .killed(signal: SIGKILL))
-    // Its guard does it as soon as it hears of the end, and there is nobody left to tell us.
+    // Its guard process does it after the end, and there is no notification to wait for.
     let patience = ContinuousClock.now + .seconds(60)
     while isRunning(pid) || FileManager.default.fileExists(atPath: contract), ContinuousClock.now < patience {
       try await Task.sleep(for: .milliseconds(5))
@@ -68,7 +68,7 @@ struct TestRunTests {
     #expect(!FileManager.default.fileExists(atPath: contract))
   }
 
-  @Test("records whatever the code says when DIORAMA_MODE does")
+  @Test("records if DIORAMA_MODE is record, whatever the mode in the code")
   func recordMode() async throws {
     let cassette = folder.file("booking")
     let backend = try await Backend(now: ISO8601DateFormatter().string(from: Date()))
@@ -85,7 +85,7 @@ struct TestRunTests {
     #expect(!wrong.passed && wrong.text.contains("DIORAMA_MODE is 'recrod', which is no mode; did you mean 'record'?"))
   }
 
-  @Test("never records in mode once where CI is set")
+  @Test("never records in mode once if CI is set")
   func once() async throws {
     let values = ["CASSETTE": folder.file("once"), "URL": "http://127.0.0.1:1"]
     let (text, passed) = try await NestedRun.run("Samples/once", values: values, variables: ["CI": "true"])
@@ -93,21 +93,21 @@ struct TestRunTests {
     #expect(text.contains("there is no cassette \(folder.file("once.har"))"), "\(text)")
   }
 
-  @Test("fails a test that does not end the environment it provisioned")
+  @Test("fails a test that does not end its provisioned environment")
   func unended() async throws {
     let (text, passed) = try await NestedRun.run("Samples/unended")
     #expect(!passed)
     #expect(text.contains("the environment was never ended"), "\(text)")
   }
 
-  @Test("of XCTest shows a replay that failed at the line that provisioned")
+  @Test("shows a failed replay in XCTest at the line that provisioned the environment")
   func xctest() async throws {
     let cassette = try emptyCassette()
     let (text, passed) = try await NestedRun.run("XCTestSamples/testMissing", values: ["CASSETTE": cassette])
     #expect(!passed)
     #expect(
       text.contains(
-        "XCTestSamples.swift:\(XCTestSamples.line): error: XCTestSamples.testMissing : failed - replay failed"),
+        "Samples.swift:\(XCTestSamples.line): error: XCTestSamples.testMissing : failed - replay failed"),
       "\(text)")
   }
 }

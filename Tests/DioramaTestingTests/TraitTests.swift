@@ -3,7 +3,7 @@ import Foundation
 import LaunchContract
 import Testing
 
-/// The contract that a program finds.
+/// The launch contract of a program.
 func contract(of environment: TestApplication.LaunchContext = .current) async throws -> LaunchContract {
   let app = shell(#"printf %s "$DIORAMA_CONTRACT""#, in: environment)
   app.passesArgumentPairs = false
@@ -12,20 +12,20 @@ func contract(of environment: TestApplication.LaunchContext = .current) async th
   return try LaunchContract.read(app.standardOutput, source: "the test")
 }
 
-@Suite("The trait", .environment(.mock, toggles: ["a": 1, "b": 1], seed: "suite", ports: ["debug"]))
+@Suite("Environment trait", .environment(.mock, toggles: ["a": 1, "b": 1], seed: "suite", ports: ["debug"]))
 struct TraitTests {
-  @Test("holds for every test of its suite")
+  @Test("applies to every test of its suite")
   func inherited() async throws {
     let contract = try await contract()
     #expect(contract.toggles == ["a": .int(1), "b": .int(1)])
     #expect(contract.seed == "suite")
     #expect(contract.mode == "mock")
-    #expect(contract.environment.name == "TraitTests/holds for every test of its suite")
+    #expect(contract.environment.name == "TraitTests/applies to every test of its suite")
     #expect(contract.ports["debug"] == (try TestEnvironment.current.port("debug")))
   }
 
   @Test(
-    "of a test outranks its suite's",
+    "of a test overrides that of its suite",
     .environment(
       toggles: ["b": 2, "c": [1.5]], values: ["location": "here"], defaults: ["seen": true],
       clock: .frozen(at: "2018-10-08T09:00:00Z", timeZone: "Europe/London"), seed: "test"))
@@ -40,15 +40,15 @@ struct TraitTests {
     #expect(try TestEnvironment.current.seed == "test")
   }
 
-  @Suite("in a suite within")
+  @Suite("in a nested suite")
   struct Inner {
-    @Test("holds, too")
+    @Test("applies")
     func inherited() async throws {
       #expect(try await contract().seed == "suite")
     }
   }
 
-  @Test("gives every case an environment of its own", arguments: 1...8)
+  @Test("provisions an environment for each case", arguments: 1...8)
   func cases(_ number: Int) async throws {
     let environment = try TestEnvironment.current
     #expect(environment.name.hasSuffix("(\(number))"))
@@ -56,23 +56,23 @@ struct TraitTests {
     #expect(contract.environment.name == environment.name)
   }
 
-  @Test("is there in the test's child tasks")
+  @Test("is current in the test's child tasks")
   func childTasks() async throws {
     let environment = try TestEnvironment.current
     async let child = TestEnvironment.current
     #expect(try await child === environment)
   }
 
-  @Test("names what is not declared")
+  @Test("reports an undeclared name")
   func undeclared() throws {
     let environment = try TestEnvironment.current
     let error = #expect(throws: DioramaTestingError.self) { try environment.port("debgu") }
-    #expect(error?.description == "there is no port 'debgu'; there is 'debug'; declare it with ports:")
+    #expect(error?.description == "unknown port 'debgu'; did you mean 'debug'? Declare it with ports:")
     #expect(throws: DioramaTestingError.self) { try environment.endpoint("api") }
   }
 
   @Test(
-    "hands credentials over in a file that only the owner reads, and that goes with the program",
+    "passes credentials in a file with owner-only access, which is removed with the program",
     .environment(credentials: [.init(service: "clinic", account: "token", secret: "hush")]))
   func credentials() async throws {
     let app = shell(#"echo "$DIORAMA_CONTRACT"; read -r _"#, in: .current)
@@ -89,7 +89,7 @@ struct TraitTests {
   }
 }
 
-@Test("A test outside of any suite may have the trait", .environment(.mock))
+@Test("A test without a suite can have the trait", .environment(.mock))
 func free() throws {
-  #expect(try TestEnvironment.current.name == "A test outside of any suite may have the trait")
+  #expect(try TestEnvironment.current.name == "A test without a suite can have the trait")
 }

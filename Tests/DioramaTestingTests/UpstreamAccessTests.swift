@@ -7,11 +7,11 @@ import Testing
 
 @testable import DioramaTesting
 
-@Suite("How a test's upstreams are reached")
+@Suite("Upstream access settings")
 struct UpstreamAccessTests {
   private let identity = TestIdentity(module: "M", suites: ["S"], function: "f()", file: "/tests/ShopTests.swift")
 
-  @Test("files begin at the test's folder; a test's own access outranks its suite's, upstream by upstream")
+  @Test("resolve files relative to the test's folder; a test overrides its suite for each upstream")
   func resolved() throws {
     let suite = TestEnvironment.Configuration(access: ["api": .init(insecure: true), "mail": .init(ca: "/ca.pem")])
     let test = TestEnvironment.Configuration(
@@ -27,7 +27,7 @@ struct UpstreamAccessTests {
     #expect(try TestEnvironment.Configuration().resolved(for: identity, variables: [:]).upstreams.isEmpty)
   }
 
-  @Test("what cannot be sent is refused with the name of the header, and not its value")
+  @Test("reject an invalid header with its name, without its value")
   func refused() throws {
     let settings = TestEnvironment.Configuration(access: ["api": .init(headers: ["X-A": "secret\r\nX-B: 2"])])
     let error = #expect(throws: DioramaTestingError.self) {
@@ -36,7 +36,7 @@ struct UpstreamAccessTests {
     #expect(error?.description.contains("X-A") == true && error?.description.contains("secret") == false)
   }
 
-  @Test("no header goes to a URL that only the cassette names")
+  @Test("send no header to a URL that only the cassette contains")
   func onlyInCassette() async throws {
     let folder = try Folder()
     try Data(

@@ -10,7 +10,7 @@ struct ValueTests {
     var names = ["a", "b"]
   }
 
-  @Test("take literals with their types")
+  @Test("keep the types of literals")
   func literals() throws {
     let word = "x"
     let values: [String: TestEnvironment.Value] = [
@@ -25,7 +25,7 @@ struct ValueTests {
       ])
   }
 
-  @Test("take anything that is Encodable")
+  @Test("can be any Encodable value")
   func encodable() throws {
     #expect(
       try TestEnvironment.Value(Location()).content.get()
@@ -33,7 +33,7 @@ struct ValueTests {
     #expect(try TestEnvironment.Value(true).content.get() == .bool(true))
   }
 
-  @Test("that have no JSON are an error that names them")
+  @Test("cause an error with their name if they have no JSON representation")
   func unencodable() {
     let values = ["speed": TestEnvironment.Value(Double.infinity)]
     let error = #expect(throws: DioramaTestingError.self) { try values.contractValues("toggle") }

@@ -3,7 +3,7 @@ import Foundation
 import LaunchContract
 import XCTest
 
-/// What `provision(for:)` gives a test case of XCTest.
+/// An XCTest test case with `provision(for:)`.
 final class XCTestCaseTests: XCTestCase {
   private var environment: TestEnvironment?
 
@@ -30,7 +30,7 @@ final class XCTestCaseTests: XCTestCase {
     let app = shell("sleep 1000", in: .current)
     try await app.launch()
     addTeardownBlock {
-      // Blocks run in the opposite order: this one before the environment's.
+      // Teardown blocks run in reverse order: this one before the environment's.
       XCTAssertEqual(app.state, .running)
     }
     _ = environment
@@ -47,7 +47,7 @@ final class XCTestCaseTests: XCTestCase {
   }
 }
 
-/// Failures of an environment are recorded as the test case's own.
+/// An environment's failures are recorded as failures of the test case.
 #if !canImport(Darwin)
   final class XCTestFailureTests: XCTestCase {
     private var failures: [(text: String, file: String, line: Int)] = []

@@ -4,9 +4,9 @@ import HTTPMessages
 import TestSupport
 import Testing
 
-@Suite("An event loop")
+@Suite("Event loops")
 struct EventLoopTests {
-  @Test("gives a turn to a source that another thread wakes, on its own thread")
+  @Test("gives a woken source a turn on the loop's thread")
   func wake() async throws {
     try await withLoop { _, source in
       #expect(EventLoop.current == nil)
@@ -14,7 +14,7 @@ struct EventLoopTests {
     }
   }
 
-  @Test("tells a descriptor that is ready, and gives a turn then")
+  @Test("reports a ready descriptor and then gives a turn")
   func ready() async throws {
     let ends = try Ends()
     try await withLoop { loop, source in
@@ -25,7 +25,7 @@ struct EventLoopTests {
     }
   }
 
-  @Test("gives a turn when its time has come")
+  @Test("gives a turn at the requested time")
   func time() async throws {
     try await withLoop { _, source in
       let time = monotonicNanoseconds() + 20_000_000
@@ -34,7 +34,7 @@ struct EventLoopTests {
     }
   }
 
-  @Test("says nothing of a paused descriptor, and all of it once it is watched again")
+  @Test("ignores a paused descriptor until it is watched again")
   func pause() async throws {
     let ends = try Ends()
     try await withLoop { loop, source in
@@ -43,14 +43,14 @@ struct EventLoopTests {
         loop.pause(ends.reading)
       }
       ends.write()
-      // It is ready all the while: in no round is it told.
+      // It stays ready, but no round reports it.
       for _ in 0..<4 { #expect(await source.run { _ in }.ready.isEmpty) }
       await source.run { loop.watch(ends.reading, for: .reading, at: $0) }
       #expect(await source.turn { !$0.ready.isEmpty }.ready == [ends.reading])
     }
   }
 
-  @Test("says nothing of a forgotten descriptor, nor to a source that has been taken out")
+  @Test("ignores forgotten descriptors and removed sources")
   func forget() async throws {
     let (one, other) = (try Ends(), try Ends())
     try await withLoop { loop, source in
@@ -69,7 +69,7 @@ struct EventLoopTests {
     }
   }
 
-  @Test("gives a turn in the same round to a source that another's turn wakes")
+  @Test("gives a turn in the same round to a source woken by another's turn")
   func sameRound() async throws {
     try await withLoop { loop, source in
       let guest = Source()
@@ -84,7 +84,7 @@ struct EventLoopTests {
     }
   }
 
-  @Test("tells its sources its end, also where it has never begun")
+  @Test("notifies its sources of its end, even if it was never started")
   func end() async throws {
     for begins in [true, false] {
       let loop = try EventLoop(named: "test")
@@ -110,18 +110,18 @@ struct EventLoopTests {
   }
 }
 
-/// What a turn has seen.
+/// What a source saw in one turn.
 private struct Turn: Sendable {
   var now: UInt64 = 0
   var ready: [Int32] = []
   var readiness: Readiness = []
   var isOnLoop = false
   var wasWished = false
-  /// The number of the last work that it has done.
+  /// The number of the work item done last.
   var work = 0
 }
 
-/// Tells all its turns, in order.
+/// A source that reports all its turns in order.
 private final class Source: EventSource, @unchecked Sendable {
   private struct State {
     var turn = Turn()
@@ -135,7 +135,7 @@ private final class Source: EventSource, @unchecked Sendable {
   private let state = Guarded(State())
   private let stream: AsyncStream<Turn>
   private let continuation: AsyncStream<Turn>.Continuation
-  /// When it wants a turn; of the loop's thread alone.
+  /// When it wants a turn; accessed by the loop's thread only.
   var wish: UInt64?
 
   init() { (stream, continuation) = AsyncStream.makeStream(of: Turn.self) }
@@ -143,13 +143,13 @@ private final class Source: EventSource, @unchecked Sendable {
   var turns: Int { state.withLock { $0.turns } }
   var ends: Int { state.withLock { $0.ends } }
 
-  /// The next turn of that kind; others before it are forgotten.
+  /// Waits for a turn that matches; drops earlier ones.
   func turn(_ isIt: (Turn) -> Bool) async -> Turn {
     for await turn in stream where isIt(turn) { return turn }
     return Turn()
   }
 
-  /// Does some work in a turn, and returns that.
+  /// Does some work in a turn and returns that turn.
   @discardableResult
   func run(_ work: @escaping @Sendable (EventPlace) -> Void) async -> Turn {
     let number = state.withLock { state in
@@ -166,7 +166,7 @@ private final class Source: EventSource, @unchecked Sendable {
       state.turn.ready.append(descriptor)
       state.turn.readiness = readiness
     }
-    // What is not read stays ready.
+    // Unread data would keep it ready.
     var byte: UInt8 = 0
     _ = read(descriptor, &byte, 1)
   }
@@ -195,7 +195,7 @@ private final class Source: EventSource, @unchecked Sendable {
   func loopEnds() { state.withLock { $0.ends += 1 } }
 }
 
-/// A pipe.
+/// Both ends of a pipe.
 private final class Ends: Sendable {
   let reading: Int32
   private let writing: Int32

@@ -7,9 +7,9 @@ import Foundation
   import Glibc
 #endif
 
-/// Sleeps by its clock again and again, and says what it finds when it wakes: `awake 3 at 2018-10-08T09:03:00Z, on`.
+/// Sleeps repeatedly, and prints a line after each sleep: `awake 3 at 2018-10-08T09:03:00Z, on`.
 ///
-/// `following-app SECONDS` sleeps so long each time.
+/// `following-app SECONDS` sets the duration of each sleep.
 @main
 struct FollowingApp {
   static func main() async {

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Throws mutated bytes at each parser of ours with libFuzzer (Tests/Fuzzing/Parsers), two at a time.
+"""Fuzzes each parser with libFuzzer (Tests/Fuzzing/Parsers), two at a time.
 
     fuzz.py [SECONDS [PARSER…]]     SECONDS for each, default 60
 
-A fault is a trap, a look past the end, five seconds of processor time, or 512 MB. It fails the run, keeps the input in
-.build/fuzz/faults and says how to repeat it. Inputs that reached something new stay in .build/fuzz/found for the next run;
-Tests/Fuzzing/Corpus holds where each parser begins, and what earlier faults have taught.
+A fault is a trap, a read out of bounds, five seconds of processor time, or 512 MB of memory. It fails the run; the input is
+kept in .build/fuzz/faults, and how to repeat it is printed. Inputs that reached new code stay in .build/fuzz/found for the
+next run. Tests/Fuzzing/Corpus has the first inputs of each parser, and the inputs of earlier faults.
 """
 
 import concurrent.futures
@@ -20,20 +20,20 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 SCRATCH = ROOT / ".build" / "fuzz"
 FAULTS = SCRATCH / "faults"
 SWIFT = os.environ.get("SWIFT", "swift")
-# What libFuzzer is steered by: which edges were taken, and what was compared with what.
+# What guides libFuzzer: the edges that were taken, and the values that were compared.
 COVERAGE = "edge,indirect-calls,trace-cmp,inline-8bit-counters,pc-table"
-# Freed memory is kept aside for a while, to see who still looks at it: little, so that 512 MB are the parser's.
+# The sanitizer keeps freed memory for a while, to find uses after free: little, so that the 512 MB are the parser's.
 OPTIONS = "detect_leaks=0:quarantine_size_mb=16:allocator_may_return_null=1"
 
 
 def runtime():
-    """libFuzzer without its main, as it comes with the toolchain."""
+    """The toolchain's libFuzzer without its main function."""
     info = json.loads(subprocess.run(["swiftc", "-print-target-info"], stdout=subprocess.PIPE, check=True).stdout)
     folder = pathlib.Path(info["paths"]["runtimeResourcePath"]) / "clang" / "lib"
     found = sorted(folder.glob(f"*/libclang_rt.fuzzer_no_main-{os.uname().machine}.a")) + sorted(
         folder.glob("darwin/libclang_rt.fuzzer_no_main_osx.a"))
     if not found:
-        sys.exit(f"fuzz: there is no libFuzzer in {folder}; use a toolchain of swift.org")
+        sys.exit(f"fuzz: no libFuzzer in {folder}; install a toolchain from swift.org")
     return found[0]
 
 
@@ -42,16 +42,18 @@ def build():
     command += ["--product", "Fuzzing", "-Xswiftc", "-DFUZZING", "-Xswiftc", f"-sanitize-coverage={COVERAGE}"]
     command += ["-Xlinker", runtime(), "-Xlinker", "-lstdc++" if sys.platform == "linux" else "-lc++"]
     print("fuzz: building the parsers for libFuzzer", flush=True)
-    done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    # Package.swift looks at PWD.
+    variables = dict(os.environ, PWD=str(ROOT))
+    done = subprocess.run(command, cwd=ROOT, env=variables, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     if done.returncode != 0:
-        # The linker has a warning for each function of the sanitizer.
+        # The linker prints a warning for each function of the sanitizer.
         print("\n".join(line for line in done.stdout.splitlines() if "Cannot export local" not in line))
         sys.exit("fuzz: the build failed")
     return SCRATCH / "release" / "Fuzzing"
 
 
 def fuzz(program, parser, seconds):
-    """One parser; its figures in a line, and whether it stood."""
+    """Fuzzes one parser; its figures in a line, and whether it passed."""
     corpus = ROOT / "Tests" / "Fuzzing" / "Corpus" / parser
     if not corpus.is_dir():
         return f"{parser:10} has no corpus; put small files of its format into {corpus}", False
@@ -59,7 +61,7 @@ def fuzz(program, parser, seconds):
     found.mkdir(parents=True, exist_ok=True)
     FAULTS.mkdir(parents=True, exist_ok=True)
     command = [program, parser, f"-max_total_time={seconds}", "-max_len=65536", "-rss_limit_mb=512"]
-    # Of waiting, for what never ends; the driver counts processor time.
+    # In wall time, for an input that hangs; the driver limits processor time.
     command += ["-timeout=60", f"-artifact_prefix={FAULTS}/{parser}-", "-print_final_stats=1", found, corpus]
     environment = dict(os.environ, ASAN_OPTIONS=OPTIONS, SWIFT_BACKTRACE="enable=no")
     log = FAULTS / f"{parser}.log"
@@ -77,13 +79,13 @@ def fuzz(program, parser, seconds):
         return f"{parser:10} {figures}", True
     why = re.search(r"^.*(?:Fatal error|ERROR: \w+Sanitizer|ERROR: libFuzzer).*$", text, re.M)
     kept = re.search(r"Test unit written to (\S+)", text)
-    lines = [f"{parser:10} {figures}: A FAULT", f"  {why[0].strip() if why else f'it ended with {code}'}"]
+    lines = [f"{parser:10} {figures}: A FAULT", f"  {why[0].strip() if why else f'it exited with {code}'}"]
     if kept:
         lines += [
             f"  repeat:   ASAN_OPTIONS={OPTIONS} SWIFT_BACKTRACE=enable=no {program} {parser} {kept[1]}",
             f"  debug:    swift build --product Fuzzing && .build/debug/Fuzzing {parser} {kept[1]}",
-            f"  mend it, then keep the input: cp {kept[1]} {corpus}/"]
-    return "\n".join(lines + [f"  all words: {log}"]), False
+            f"  fix it, then keep the input: cp {kept[1]} {corpus}/"]
+    return "\n".join(lines + [f"  log:      {log}"]), False
 
 
 def main():
@@ -95,14 +97,14 @@ def main():
     chosen = words[1:] or names
     for name in chosen:
         if name not in names:
-            sys.exit(f"fuzz: there is no parser {name}; there are {' '.join(names)}")
+            sys.exit(f"fuzz: no parser named {name}; there are: {' '.join(names)}")
     print(f"fuzz: {len(chosen)} parsers, {seconds} s each, two at a time", flush=True)
-    stood = True
+    passed = True
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
         for line, isFine in pool.map(lambda name: fuzz(program, name, seconds), chosen):
             print(line, flush=True)
-            stood = stood and isFine
-    sys.exit(0 if stood else 1)
+            passed = passed and isFine
+    sys.exit(0 if passed else 1)
 
 
 if __name__ == "__main__":

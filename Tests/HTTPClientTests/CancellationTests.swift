@@ -3,9 +3,9 @@ import HTTPMessages
 import TestSupport
 import Testing
 
-@Suite("Cancelling", .timeLimit(.minutes(5)))
+@Suite("Cancellation", .timeLimit(.minutes(5)))
 struct CancellationTests {
-  @Test("before the head closes the upstream's connection")
+  @Test("closes the upstream connection if no head has arrived")
   func beforeHead() async throws {
     let begun = Signal<Void>()
     let ended = Signal<Int>()
@@ -23,7 +23,7 @@ struct CancellationTests {
     }
   }
 
-  @Test("before the request begins sends nothing")
+  @Test("sends nothing if the request has not begun")
   func beforeStart() async throws {
     try await withUpstream { connection in
       try connection.serve { _ in ok() }
@@ -38,7 +38,7 @@ struct CancellationTests {
     }
   }
 
-  @Test("after the head, by abandoning the stream, closes the upstream's connection", arguments: [true, false])
+  @Test("abandoning the stream closes the upstream connection", arguments: [true, false])
   func afterHead(isFull: Bool) async throws {
     let ended = Signal<Void>()
     try await withUpstream { connection in
@@ -60,7 +60,7 @@ struct CancellationTests {
     }
   }
 
-  @Test("is what dropping the response's stream unread comes down to")
+  @Test("dropping the response's stream unread cancels the transfer")
   func dropped() async throws {
     let ended = Signal<Void>()
     try await withUpstream(.init(stallSeconds: 0.4, environment: [:])) { connection in
@@ -74,7 +74,7 @@ struct CancellationTests {
     }
   }
 
-  @Test("while the request is being sent tells its writer")
+  @Test("notifies the request's writer during the upload")
   func duringUpload() async throws {
     let begun = Signal<Void>()
     let ended = Signal<Void>()
@@ -99,7 +99,7 @@ struct CancellationTests {
     }
   }
 
-  @Test("at any moment leaves the client well")
+  @Test("leaves the client usable at any moment")
   func anyMoment() async throws {
     try await withUpstream { connection in
       try connection.serve { _ in ok("hello") }

@@ -4,9 +4,9 @@ import HTTPMessages
 import TestSupport
 import Testing
 
-@Suite("Connections", .timeLimit(.minutes(5)))
+@Suite("Upstream connections", .timeLimit(.minutes(5)))
 struct ConnectionTests {
-  @Test("are used again, one request after the other")
+  @Test("are reused for successive requests")
   func reuse() async throws {
     try await withUpstream { connection in
       try connection.serve { _ in ok("x") }
@@ -19,13 +19,13 @@ struct ConnectionTests {
     }
   }
 
-  @Test("carry 500 requests at once, and then 500 more, each with its own answer")
+  @Test("carry 500 requests at once, twice, and match responses to requests")
   func many() async throws {
     let waiting = Guarded(0)
     let all = Gate()
     try await withUpstream { connection in
       while let head = try connection.readHead() {
-        // None is answered before all have come.
+        // The upstream responds only after all have arrived.
         if waiting.withLock({
           $0 += 1
           return $0 % 500 == 0
@@ -52,7 +52,7 @@ struct ConnectionTests {
     }
   }
 
-  @Test("that turn out to be closed are replaced, and the body is sent again", arguments: ["bytes", "stream", "file"])
+  @Test("are replaced and the body sent again if closed", arguments: ["bytes", "stream", "file"])
   func closedMeanwhile(kind: String) async throws {
     let path = NSTemporaryDirectory() + "diorama-\(UUID().uuidString)"
     try "text".write(toFile: path, atomically: false, encoding: .utf8)
@@ -62,7 +62,7 @@ struct ConnectionTests {
       guard let first = try connection.readHead() else { return }
       bodies.send(try connection.readBody(of: first))
       try connection.write(ok())
-      // The second request on this connection is read, and the connection closed as if it had been idle for long.
+      // Reads the second request and closes the connection, as after a long idle time.
       if let second = try connection.readHead() { _ = try connection.readBody(of: second) }
     } _: { client, upstream in
       let body: () -> Body = {
@@ -83,7 +83,7 @@ struct ConnectionTests {
     }
   }
 
-  @Test("to an old upstream take chunks again once the next one speaks HTTP/1.1")
+  @Test("use chunks again once an old upstream supports HTTP/1.1")
   func oldUpstream() async throws {
     try await withUpstream { connection in
       guard let head = try connection.readHead() else { return }
@@ -125,7 +125,7 @@ struct ConnectionTests {
     return code == 0 && address.sin_family == AF_INET ? Int(UInt16(bigEndian: address.sin_port)) : nil
   }
 
-  @Test("of a client that is gone are closed")
+  @Test("are closed when the client is gone")
   func closedWithClient() async throws {
     let ended = Signal<Int>()
     let upstream = try ScriptedUpstream { connection in

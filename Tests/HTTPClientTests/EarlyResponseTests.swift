@@ -3,10 +3,10 @@ import HTTPMessages
 import TestSupport
 import Testing
 
-@Suite("A response that comes while the request is still being sent", .timeLimit(.minutes(5)))
+@Suite("Responses before the end of the upload", .timeLimit(.minutes(5)))
 struct EarlyResponseTests {
   @Test(
-    "is delivered, and the upload goes on",
+    "are delivered while the upload continues",
     arguments: ["Content-Length: 5\r\n\r\nearly", "Transfer-Encoding: chunked\r\n\r\n5\r\nearly\r\n"])
   func success(rest: String) async throws {
     let bodies = Signal<String>()
@@ -33,7 +33,7 @@ struct EarlyResponseTests {
   }
 
   @Test(
-    "and refuses it ends the upload, whose writer is told",
+    "end the upload and notify its writer if they reject the request",
     arguments: ["Content-Length: 3\r\n", "Content-Length: 3\r\nConnection: close\r\n", "Connection: close\r\n"],
     [true, false])
   func refusal(fields: String, isWaiting: Bool) async throws {
@@ -44,7 +44,7 @@ struct EarlyResponseTests {
       _ = connection.readToEnd()
     } _: { client, upstream in
       let pipe = BytePipe()
-      // Either curl waits for our bytes when the answer comes, or it is in the middle of sending them.
+      // Either curl waits for our bytes when the response arrives, or it is sending them.
       let writer = Task {
         if isWaiting { return }
         while true { try await pipe.write([UInt8](repeating: 1, count: 65_536)) }
@@ -60,7 +60,7 @@ struct EarlyResponseTests {
     }
   }
 
-  @Test("and refuses it tells the writer before the response has ended")
+  @Test("notify the writer of a rejection before they end")
   func refusalBeforeEnd() async throws {
     let isTold = Gate()
     try await withUpstream { connection in
@@ -78,7 +78,7 @@ struct EarlyResponseTests {
     }
   }
 
-  @Test("ends when its length is reached, though the request goes on")
+  @Test("end at their declared length although the upload continues")
   func endsByLength() async throws {
     let isDelivered = Gate()
     let bodies = Signal<String>()
@@ -99,7 +99,7 @@ struct EarlyResponseTests {
     }
   }
 
-  @Test("ends with its connection, though the request is not at its end", arguments: ["", "Connection: close\r\n"])
+  @Test("end with their connection although the upload continues", arguments: ["", "Connection: close\r\n"])
   func endsWithConnection(fields: String) async throws {
     try await withUpstream(.init(stallSeconds: 0.4, environment: [:])) { connection in
       _ = try connection.readHead()

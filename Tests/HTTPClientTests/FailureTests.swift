@@ -4,7 +4,7 @@ import HTTPMessages
 import TestSupport
 import Testing
 
-@Suite("An upstream that fails", .timeLimit(.minutes(5)))
+@Suite("Failing upstreams", .timeLimit(.minutes(5)))
 struct FailureTests {
   private func failure(
     _ client: HTTPClient, _ origin: Origin, _ request: Request = Request(method: "GET", target: "/")
@@ -26,7 +26,7 @@ struct FailureTests {
     }
   }
 
-  @Test("is refused when nothing listens there")
+  @Test("reports a refused connection")
   func refused() async throws {
     let (descriptor, port) = try ScriptedUpstream.listen(backlog: nil)
     defer { close(descriptor) }
@@ -34,14 +34,14 @@ struct FailureTests {
     #expect(try await failure(client, Origin(scheme: "http", host: "127.0.0.1", port: port)).kind == .refused)
   }
 
-  @Test("is unresolved when its name has no address")
+  @Test("reports a host name that cannot be resolved")
   func unresolved() async throws {
     let client = try HTTPClient(.init(environment: [:]))
     let error = try await failure(client, Origin(scheme: "http", host: "nowhere.invalid", port: 80))
     #expect(error.kind == .unresolved, "\(error)")
   }
 
-  @Test("is unreachable when there is no way to it")
+  @Test("reports an unreachable host")
   func unreachable() async throws {
     let client = try HTTPClient(.init(environment: [:]))
     // The kernel has no route to the addresses of RFC 6666.
@@ -49,7 +49,7 @@ struct FailureTests {
     #expect(error.kind == .unreachable, "\(error)")
   }
 
-  @Test("cuts when it closes or resets before its answer", arguments: [true, false])
+  @Test("reports a close or reset before the response", arguments: [true, false])
   func beforeHead(isReset: Bool) async throws {
     let error = try await failure { connection in
       _ = try connection.readHead()
@@ -58,7 +58,7 @@ struct FailureTests {
     #expect(error.kind == .cut, "\(error)")
   }
 
-  @Test("cuts when it closes within the head")
+  @Test("reports a close inside the head")
   func withinHead() async throws {
     let error = try await failure { connection in
       _ = try connection.readHead()
@@ -68,7 +68,7 @@ struct FailureTests {
   }
 
   @Test(
-    "cuts the body's stream when it closes or resets half-way",
+    "fails the body's stream after a close or reset",
     arguments: ["Content-Length: 10\r\n\r\nhalf", "Transfer-Encoding: chunked\r\n\r\n4\r\nhalf\r\n"], [true, false])
   func halfWay(rest: String, comesAtOnce: Bool) async throws {
     let gate = Gate()
@@ -89,7 +89,8 @@ struct FailureTests {
   }
 
   @Test(
-    "does not answer with HTTP", arguments: ["SSH-2.0-OpenSSH_9\r\n", "\u{15}\u{3}\u{1}\0\u{2}\u{2}\n", "220 ftp\r\n"])
+    "reports a response that is not HTTP",
+    arguments: ["SSH-2.0-OpenSSH_9\r\n", "\u{15}\u{3}\u{1}\0\u{2}\u{2}\n", "220 ftp\r\n"])
   func noHTTP(answer: String) async throws {
     let error = try await failure { connection in
       _ = try connection.readHead()
@@ -98,7 +99,7 @@ struct FailureTests {
     #expect(error.kind == .other, "\(error)")
   }
 
-  @Test("gives no answer when it switches to a protocol that nobody asked for")
+  @Test("rejects a switch to a protocol that was not requested")
   func upgrade() async throws {
     let error = try await failure { connection in
       _ = try connection.readHead()
@@ -107,9 +108,9 @@ struct FailureTests {
     #expect(error.kind == .cut, "\(error)")
   }
 
-  @Test("times out when it accepts no connection")
+  @Test("times out if the upstream accepts no connection")
   func connect() async throws {
-    // A queue of one that is full: the kernel drops what comes next.
+    // A full queue of one: the kernel drops further connections.
     let (descriptor, port) = try ScriptedUpstream.listen(backlog: 0)
     defer { close(descriptor) }
     let plain = try HTTPClient(.init(connectSeconds: 0.3, environment: [:]))
@@ -122,7 +123,7 @@ struct FailureTests {
     #expect(try await kinds.next() == .timedOut)
   }
 
-  @Test("times out when TLS does not begin in time")
+  @Test("times out if TLS does not start")
   func handshake() async throws {
     try await withUpstream(.init(connectSeconds: 0.3, environment: [:])) { connection in
       _ = connection.readToEnd()
@@ -132,7 +133,7 @@ struct FailureTests {
     }
   }
 
-  @Test("times out when it does not answer")
+  @Test("times out if there is no response")
   func silence() async throws {
     let ended = Signal<Int>()
     let error = try await failure(.init(stallSeconds: 0.3, environment: [:])) { connection in
@@ -143,7 +144,7 @@ struct FailureTests {
     #expect(try await ended.next() == 0)
   }
 
-  @Test("times out when it stops in the middle of its answer")
+  @Test("times out if the response stalls")
   func stall() async throws {
     try await withUpstream(.init(stallSeconds: 0.3, environment: [:])) { connection in
       _ = try connection.readHead()
@@ -156,12 +157,12 @@ struct FailureTests {
     }
   }
 
-  @Test("does not time out between two events of a stream")
+  @Test("does not time out between two server-sent events")
   func silentStream() async throws {
     try await withUpstream(.init(stallSeconds: 0.3, environment: [:])) { connection in
       _ = try connection.readHead()
       try connection.write("HTTP/1.1 200 OK\r\nContent-Type: text/event-stream; charset=utf-8\r\n\r\ndata: a\n\n")
-      // The upstream says nothing by itself, for far longer than any other may.
+      // The upstream is silent far longer than otherwise allowed.
       usleep(1_500_000)
       try connection.write("data: b\n\n")
     } _: { client, upstream in
@@ -170,7 +171,7 @@ struct FailureTests {
     }
   }
 
-  @Test("times out when it does not take the request")
+  @Test("times out if the upstream does not read the request")
   func deaf() async throws {
     let gate = Gate()
     let error = try await withUpstream(.init(stallSeconds: 0.3, environment: [:])) { connection in
@@ -184,7 +185,7 @@ struct FailureTests {
     #expect(error.kind == .timedOut, "\(error)")
   }
 
-  @Test("does not time out while bytes come slowly, or while our own reader is the slow one")
+  @Test("does not time out while bytes arrive slowly or our own reader is slow")
   func slow() async throws {
     let full = Signal<Void>()
     let isRead = Gate()
@@ -193,7 +194,7 @@ struct FailureTests {
       try connection.write("HTTP/1.1 200 OK\r\nContent-Length: 60000010\r\n\r\n")
       for _ in 0..<10 {
         try connection.write("x")
-        // The upstream is slow by itself: ten bytes in more than twice the allowed time.
+        // A slow upstream: ten bytes in more than twice the timeout.
         usleep(250_000)
       }
       connection.limitWaits(milliseconds: 3000)
@@ -213,7 +214,7 @@ struct FailureTests {
     }
   }
 
-  @Test("fails what runs when the client is shut down, and what comes later")
+  @Test("fails running and later requests when the client is shut down")
   func shutdown() async throws {
     let begun = Signal<Void>()
     try await withUpstream { connection in

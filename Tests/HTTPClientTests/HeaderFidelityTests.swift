@@ -3,9 +3,9 @@ import HTTPMessages
 import TestSupport
 import Testing
 
-@Suite("The header fields of a request", .timeLimit(.minutes(5)))
+@Suite("Request header fields", .timeLimit(.minutes(5)))
 struct HeaderFidelityTests {
-  /// The head that an upstream gets for a request.
+  /// The head that an upstream receives for a request.
   private func head(of request: Request) async throws -> (head: String, authority: String) {
     let heads = Signal<String>()
     return try await withUpstream { connection in
@@ -19,7 +19,7 @@ struct HeaderFidelityTests {
     }
   }
 
-  @Test("go out in order, with their case and repeats, and nothing is added but Host")
+  @Test("are sent in order, with case and repetitions, and only Host is added")
   func exact() async throws {
     let fields: Headers = [
       "x-lower": "1", "X-UPPER": "two words", "Cookie": "a=1", "x-repeated": "first", "Accept-Language": "de",
@@ -31,7 +31,7 @@ struct HeaderFidelityTests {
     #expect(head == "GET / HTTP/1.1\r\nHost: \(authority)\r\n\(lines)\r\n")
   }
 
-  @Test("are none but Host when the request has none, whatever the method and the body")
+  @Test("consist of Host alone if the request has none, whatever the method and body")
   func none() async throws {
     let (get, authority) = try await head(of: Request(method: "GET", target: "/"))
     #expect(get == "GET / HTTP/1.1\r\nHost: \(authority)\r\n\r\n")
@@ -42,7 +42,7 @@ struct HeaderFidelityTests {
     #expect(put == "PUT / HTTP/1.1\r\nHost: \(authority3)\r\nContent-Length: 3000000\r\n\r\n")
   }
 
-  @Test("keep what curl would write by itself as the request has it")
+  @Test("override fields that curl would add")
   func given() async throws {
     let fields: Headers = [
       "User-Agent": "clinic/1", "Accept": "text/html", "accept": "*/*;q=0.1", "Accept-Encoding": "gzip, br",
@@ -64,14 +64,14 @@ struct HeaderFidelityTests {
     #expect(head == expected)
   }
 
-  @Test("keep an empty value")
+  @Test("may have empty values")
   func empty() async throws {
     let fields: Headers = ["X-Empty": "", "Accept": "", "X-Last": "z"]
     let (head, authority) = try await head(of: Request(method: "GET", target: "/", headers: fields))
     #expect(head == "GET / HTTP/1.1\r\nHost: \(authority)\r\nX-Empty:\r\nAccept:\r\nX-Last: z\r\n\r\n")
   }
 
-  @Test("lose what belongs to one connection, the length, and Expect; that trailers are welcome is said anew")
+  @Test("exclude hop-by-hop fields, the length and Expect; TE: trailers is sent again")
   func hopByHop() async throws {
     let fields: Headers = [
       "Connection": "close, X-Private", "X-Private": "1", "Keep-Alive": "5", "TE": "trailers", "Upgrade": "h2c",
@@ -83,7 +83,7 @@ struct HeaderFidelityTests {
   }
 
   @Test(
-    "that would smuggle in a line are refused",
+    "are rejected if the value would inject a line",
     arguments: ["a\r\nX-Other: 1", "a\nb", "a\r", "a\0b"])
   func smuggled(value: String) async throws {
     await #expect(throws: UpstreamError.self) {
@@ -91,7 +91,7 @@ struct HeaderFidelityTests {
     }
   }
 
-  @Test("that have no name of a field are refused", arguments: ["", "a b", "a:b", "a;", "ä", "a\r\nb"])
+  @Test("are rejected if the name is invalid", arguments: ["", "a b", "a:b", "a;", "ä", "a\r\nb"])
   func misnamed(name: String) async throws {
     await #expect(throws: UpstreamError.self) {
       try await head(of: Request(method: "GET", target: "/", headers: Headers([.init(name, "1")])))

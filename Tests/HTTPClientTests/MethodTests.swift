@@ -3,9 +3,9 @@ import HTTPMessages
 import TestSupport
 import Testing
 
-@Suite("Methods, targets and the framing of a request", .timeLimit(.minutes(5)))
+@Suite("Request methods, targets and framing", .timeLimit(.minutes(5)))
 struct MethodTests {
-  /// The head, and the body as the upstream reads it.
+  /// The head and body as the upstream reads them.
   private func sent(_ request: Request) async throws -> (lines: [String], body: String) {
     let messages = Signal<(String, String)>()
     return try await withUpstream { connection in
@@ -20,7 +20,7 @@ struct MethodTests {
   }
 
   @Test(
-    "without a body have no length, but for those that are about one",
+    "sends no length without a body, except for methods that define one",
     arguments: [
       ("GET", false), ("HEAD", false), ("DELETE", false), ("OPTIONS", false), ("PROPFIND", false), ("TRACE", false),
       ("get", false), ("M-SEARCH", false), ("POST", true), ("PUT", true), ("PATCH", true),
@@ -30,14 +30,14 @@ struct MethodTests {
     #expect(lines == ["\(method) /x HTTP/1.1"] + (hasLength ? ["Content-Length: 0"] : []))
   }
 
-  @Test("with bytes have their length", arguments: ["GET", "DELETE", "POST", "PUT", "PATCH", "REPORT"])
+  @Test("sends the length of a body of bytes", arguments: ["GET", "DELETE", "POST", "PUT", "PATCH", "REPORT"])
   func withBytes(method: String) async throws {
     let (lines, body) = try await sent(Request(method: method, target: "/x", body: .bytes([UInt8]("naïve".utf8))))
     #expect(lines == ["\(method) /x HTTP/1.1", "Content-Length: 6"])
     #expect(body == "naïve")
   }
 
-  @Test("with a stream of known length have that length", arguments: ["GET", "POST", "PUT"])
+  @Test("sends the length of a stream if known", arguments: ["GET", "POST", "PUT"])
   func withStream(method: String) async throws {
     let pipe = BytePipe()
     async let result = sent(Request(method: method, target: "/x", body: .stream(pipe, length: 6)))
@@ -49,7 +49,7 @@ struct MethodTests {
     #expect(body == "abcdef")
   }
 
-  @Test("with a stream of unknown length are sent chunked", arguments: ["DELETE", "POST", "PUT"])
+  @Test("sends a stream of unknown length chunked", arguments: ["DELETE", "POST", "PUT"])
   func chunked(method: String) async throws {
     let pipe = BytePipe()
     async let result = sent(Request(method: method, target: "/x", body: .stream(pipe, length: nil)))
@@ -61,7 +61,7 @@ struct MethodTests {
     #expect(body == "abcdef")
   }
 
-  @Test("with an empty stream are framed all the same")
+  @Test("sends the framing of an empty stream")
   func emptyStreams() async throws {
     let known = BytePipe()
     known.finish()
@@ -75,7 +75,7 @@ struct MethodTests {
     #expect(body.isEmpty)
   }
 
-  @Test("leave one handle clean for the next")
+  @Test("resets the handle for the next request")
   func oneAfterTheOther() async throws {
     let requests = Signal<String>()
     try await withUpstream { connection in
@@ -108,7 +108,7 @@ struct MethodTests {
   }
 
   @Test(
-    "have their target sent as it is",
+    "sends the target verbatim",
     arguments: [
       "/a%7Eb//../c?x=1&x=2&y", "/", "//", "/?", "/a?", "/.", "/..", "/./a/../b", "/%2e%2E/%00", "/a+b",
       "/[x]{y}|\\^`\"<>", "/?a=b?c=/../d", "/grün", "/a#b", "/;p=1,2:3@4", "*",
@@ -118,19 +118,19 @@ struct MethodTests {
   }
 
   @Test(
-    "have no target that is none", arguments: ["", "a", "http://a/b", "a:80", "/a b", "/a\r\nX: y", "/\0", "/\u{7F}"])
+    "rejects invalid targets", arguments: ["", "a", "http://a/b", "a:80", "/a b", "/a\r\nX: y", "/\0", "/\u{7F}"])
   func noTarget(target: String) async throws {
     await #expect(throws: UpstreamError.self) { try await sent(Request(method: "GET", target: target)) }
   }
 
-  @Test("are tokens", arguments: ["", "GE T", "GET\r\n", "G:T", "GÄT"])
+  @Test("rejects methods that are not tokens", arguments: ["", "GE T", "GET\r\n", "G:T", "GÄT"])
   func noToken(method: String) async throws {
     await #expect(throws: UpstreamError.self) { try await sent(Request(method: method, target: "/")) }
   }
 }
 
 extension Connection {
-  /// A request's body by its head's framing.
+  /// Reads a request's body by the framing in its head.
   func readBody(of head: String) throws -> String {
     var bytes: [UInt8] = []
     if head.contains("Transfer-Encoding: chunked") {
@@ -143,7 +143,7 @@ extension Connection {
 }
 
 extension BytePipe {
-  /// Writes a short text without waiting.
+  /// Writes a short text without blocking.
   func offerAll(_ text: String) {
     [UInt8](text.utf8).withUnsafeBytes { _ = offer($0) }
   }

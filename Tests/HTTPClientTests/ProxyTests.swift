@@ -1,12 +1,12 @@
 import Foundation
-import HTTPClient
 import HTTPMessages
 import TestSupport
 import Testing
+@testable import HTTPClient
 
 @Suite("Proxies", .timeLimit(.minutes(5)))
 struct ProxyTests {
-  /// The first head that a proxy gets, which answers as told, and what becomes of the request.
+  /// The first head that a proxy receives, and the result of the request.
   private func ask(
     _ url: String, _ variables: (String) -> [String: String], headers: Headers = [:], answer: String = ok("by proxy")
   ) async throws -> (head: String?, result: Result<Response, any Error>) {
@@ -30,7 +30,7 @@ struct ProxyTests {
   }
 
   @Test(
-    "named by a variable get the absolute form, and nothing else is added",
+    "get the absolute form and nothing else",
     arguments: [
       { ["http_proxy": $0] }, { ["http_proxy": "http://\($0)/", "no_proxy": "api2.test"] }, { ["all_proxy": $0] },
       { ["ALL_PROXY": $0] },
@@ -41,13 +41,13 @@ struct ProxyTests {
     #expect(try await result.get().body.collect(upTo: 99) == [UInt8]("by proxy".utf8))
   }
 
-  @Test("get their own credentials from the variable")
+  @Test("get their credentials from the variable")
   func credentials() async throws {
     let (head, _) = try await ask("http://api.test", { ["http_proxy": "http://me:secret@\($0)"] })
     #expect(head?.contains("Proxy-Authorization: Basic bWU6c2VjcmV0\r\n") == true)
   }
 
-  @Test("are not used for HTTP by HTTP_PROXY, which a CGI server sets, nor for what no_proxy names")
+  @Test("ignore HTTP_PROXY, which a CGI server sets, and hosts in no_proxy")
   func notUsed() async throws {
     for variables: (String) -> [String: String] in [
       { ["HTTP_PROXY": $0] }, { ["https_proxy": $0] }, { ["http_proxy": $0, "no_proxy": "x.test,.invalid"] },
@@ -60,13 +60,13 @@ struct ProxyTests {
     }
   }
 
-  @Test("are used for the loopback too")
+  @Test("are used for loopback addresses too")
   func loopback() async throws {
     let (head, _) = try await ask("http://127.0.0.1:9", { ["http_proxy": $0] })
     #expect(head?.hasPrefix("GET http://127.0.0.1:9/a%7Eb") == true)
   }
 
-  @Test("are asked for a tunnel for HTTPS, and a refusal is theirs, not the upstream's")
+  @Test("tunnel HTTPS, and a refused tunnel is reported as the proxy's error")
   func tunnelRefused() async throws {
     let (head, result) = try await ask(
       "https://api.test", { ["https_proxy": $0] }, headers: ["X-A": "1"],
@@ -86,6 +86,48 @@ struct ProxyTests {
         try await client.send(Request(method: "GET", target: "/"), to: Origin(parsing: url))
       }
       #expect(error.kind == .proxy, "\(error)")
+    }
+  }
+}
+
+@Suite("Client settings")
+struct SettingsTests {
+  private func settings(_ variables: [String: String], authorities: String? = nil) -> Settings {
+    Settings(.init(certificateAuthorities: authorities, environment: variables))
+  }
+
+  @Test("prefer the proxy of a scheme to that for all")
+  func proxies() {
+    let settings = settings(["https_proxy": "a", "HTTPS_PROXY": "b", "ALL_PROXY": "c", "NO_PROXY": "d"])
+    #expect(settings.proxy(for: "https") == "a")
+    #expect(settings.proxy(for: "http") == "c")
+    #expect(settings.noProxy == "d")
+  }
+
+  @Test("treat an empty variable as unset")
+  func empty() {
+    let settings = settings(["http_proxy": "", "all_proxy": "c", "SSL_CERT_FILE": ""])
+    #expect(settings.proxy(for: "http") == "c")
+    #expect(settings.authoritiesFile == nil)
+  }
+
+  @Test("prefer the configured authorities to those of a variable")
+  func authorities() {
+    let variables = ["CURL_CA_BUNDLE": "a", "SSL_CERT_FILE": "b", "SSL_CERT_DIR": "c"]
+    #expect(settings(variables, authorities: "d").authoritiesFile == "d")
+    #expect(settings(variables).authoritiesFile == "a")
+    #expect(settings(variables).authoritiesFolder == nil)
+    let others = settings(["SSL_CERT_FILE": "b", "SSL_CERT_DIR": "c"])
+    #expect(others.authoritiesFile == "b")
+    #expect(others.authoritiesFolder == "c")
+  }
+
+  @Test("clamp invalid times")
+  func times() {
+    for seconds in [0, -1, .infinity, .nan, 1e300] {
+      let settings = Settings(.init(connectSeconds: seconds, stallSeconds: seconds, environment: [:]))
+      #expect(settings.connectMilliseconds > 0)
+      #expect(settings.stallNanoseconds > 0)
     }
   }
 }

@@ -3,9 +3,9 @@ import HTTPMessages
 import TestSupport
 import Testing
 
-@Suite("A response", .timeLimit(.minutes(5)))
+@Suite("Responses", .timeLimit(.minutes(5)))
 struct ResponseTests {
-  /// What the client makes of an answer, to the letter, after which the upstream closes.
+  /// The client's result for a literal response, after which the upstream closes.
   private func response(to method: String = "GET", _ answer: [UInt8]) async throws -> (Response, [UInt8]) {
     try await withUpstream { connection in
       _ = try connection.readHead()
@@ -21,7 +21,7 @@ struct ResponseTests {
     return (response, String(decoding: body, as: UTF8.self))
   }
 
-  @Test("has its fields as received: order, case, repeats, empty values, what belongs to the connection")
+  @Test("keep order, case, repetitions, empty values and hop-by-hop fields")
   func fields() async throws {
     let (response, body) = try await response(
       "HTTP/1.1 299 Quite  Fine\r\nx-a: 1\r\nSet-Cookie: a=1; Path=/\r\nX-Empty:\r\nset-cookie:b=2\r\nX-A:   two words \t\r\n"
@@ -36,7 +36,7 @@ struct ResponseTests {
     #expect(body == "abc")
   }
 
-  @Test("may lack a reason, fold a line, and hold text in UTF-8 or ISO 8859-1")
+  @Test("may lack a reason, contain folded lines, and use UTF-8 or ISO 8859-1")
   func oddities() async throws {
     let head = "HTTP/1.1 200\r\nX-Folded: a\r\n  b\r\nX-UTF: grün\r\nContent-Length: 0\r\nX-Latin: gr"
     let (response, _) = try await response([UInt8](head.utf8) + [0xFC] + [UInt8]("n\r\n\r\n".utf8))
@@ -46,7 +46,7 @@ struct ResponseTests {
     #expect(response.headers["X-Latin"] == "grün")
   }
 
-  @Test("that begins with a folded line harms nobody, whatever came before on the connection")
+  @Test("may begin with a folded line without harm, whatever preceded on the connection")
   func foldedFirst() async throws {
     let heads = ["X-Long: \(String(repeating: "x", count: 500))", " folded: \(String(repeating: "y", count: 5000))"]
     try await withUpstream { connection in
@@ -60,14 +60,14 @@ struct ResponseTests {
           let response = try await client.send(Request(method: "GET", target: "/"), to: upstream.origin)
           #expect(try await response.body.collect(upTo: 10) == Array("ok".utf8))
         } catch let error as UpstreamError {
-          // libcurl before 8.1.0 refuses it; after that the connection is a new one.
-          #expect(error.message.contains("a head that is no HTTP"), "\(round)")
+          // libcurl before 8.1.0 rejects it and opens a new connection.
+          #expect(error.message.contains("a response head that is not HTTP"), "\(round)")
         }
       }
     }
   }
 
-  @Test("is the final one, not an interim one")
+  @Test("are final, not interim")
   func interim() async throws {
     let (response, body) = try await response(
       "HTTP/1.1 100 Continue\r\nX-No: 1\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n" + ok("x"))
@@ -76,7 +76,7 @@ struct ResponseTests {
     #expect(body == "x")
   }
 
-  @Test("has no trailers among its fields")
+  @Test("do not include trailers among their fields")
   func trailers() async throws {
     let (response, body) = try await response(
       "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nTrailer: X-T\r\n\r\n2\r\nab\r\n0\r\nX-T: 1\r\n\r\n")
@@ -85,7 +85,7 @@ struct ResponseTests {
     #expect(body == "ab")
   }
 
-  @Test("to HEAD, or of status 204 or 304, has no body and keeps its fields")
+  @Test("to HEAD or with status 204 or 304 have no body and keep their fields")
   func noBody() async throws {
     for (method, status) in [("HEAD", 200), ("GET", 204), ("GET", 304), ("HEAD", 404)] {
       let (response, body) = try await response(
@@ -97,19 +97,19 @@ struct ResponseTests {
     }
   }
 
-  @Test("that was there as a whole has its body as bytes")
+  @Test("that arrived completely have a body of bytes")
   func bytesAtHand() async throws {
     guard case .bytes(let bytes) = try await response(ok("hello")).0.body else { throw Failure(what: "a stream") }
     #expect(bytes == [UInt8]("hello".utf8))
   }
 
-  @Test("may end with its connection")
+  @Test("may end with the connection")
   func endsWithConnection() async throws {
     #expect(try await response("HTTP/1.1 200 OK\r\n\r\nall of it").1 == "all of it")
     #expect(try await response("HTTP/1.0 200 OK\r\n\r\nall of it").1 == "all of it")
   }
 
-  @Test("is not decoded", arguments: ["gzip", "deflate", "br", "zstd"])
+  @Test("are not decoded", arguments: ["gzip", "deflate", "br", "zstd"])
   func notDecoded(coding: String) async throws {
     let bytes = [UInt8](0...255)
     let head = "HTTP/1.1 200 OK\r\nContent-Encoding: \(coding)\r\nContent-Length: 256\r\n\r\n"
@@ -118,7 +118,7 @@ struct ResponseTests {
     #expect(body == bytes)
   }
 
-  @Test("that redirects is handed over and not followed", arguments: [301, 302, 303, 307, 308])
+  @Test("with redirects are returned, not followed", arguments: [301, 302, 303, 307, 308])
   func redirect(status: Int) async throws {
     try await withUpstream { connection in
       try connection.serve { head in
@@ -135,7 +135,7 @@ struct ResponseTests {
     }
   }
 
-  @Test("comes as a stream when its head comes first")
+  @Test("have a stream as body if the head arrives first")
   func headFirst() async throws {
     let isRead = Gate()
     try await withUpstream { connection in

@@ -4,18 +4,18 @@ import HTTPMessages
 import TestSupport
 import Testing
 
-@Suite("Streams", .timeLimit(.minutes(5)))
+@Suite("Streaming bodies", .timeLimit(.minutes(5)))
 struct StreamingTests {
   private static let size = 100_000_000
-  /// Far more than sockets and pipes hold, far less than all.
+  /// Far more than sockets and pipes hold, and far less than the whole body.
   private static let bound = 50_000_000
 
-  /// Different bytes at every place, so that none can be lost, repeated or swapped unseen.
+  /// Different bytes at every position, so loss, repetition and reordering are detected.
   private static func pattern(at offset: Int, count: Int) -> [UInt8] {
     (offset..<(offset + count)).map { UInt8(truncatingIfNeeded: $0 ^ ($0 >> 8) ^ ($0 >> 16)) }
   }
 
-  /// In C, since these loops are long in debug builds.
+  /// In C, since these loops are slow in debug builds.
   private static func isSame(_ left: ArraySlice<UInt8>, _ right: ArraySlice<UInt8>) -> Bool {
     left.withUnsafeBytes { left in
       right.withUnsafeBytes { right in
@@ -25,7 +25,7 @@ struct StreamingTests {
     }
   }
 
-  @Test("of 100 MB come down whole, and a slow reader holds the upstream", arguments: [true, false])
+  @Test("downloads 100 MB, and a slow reader blocks the upstream", arguments: [true, false])
   func down(isChunked: Bool) async throws {
     let held = Signal<Int>()
     let block = Self.pattern(at: 0, count: 1_000_000)
@@ -55,7 +55,7 @@ struct StreamingTests {
       _ = connection.readToEnd()
     } _: { client, upstream in
       let response = try await client.send(Request(method: "GET", target: "/"), to: upstream.origin)
-      // Nobody reads: the upstream is held once its 300 ms without room are over.
+      // No reader: the upstream blocks, which takes 300 ms without progress to detect.
       #expect(try await held.next() < Self.bound)
       guard case .stream(let pipe, let length) = response.body else { throw Failure(what: "no stream") }
       #expect(length == (isChunked ? nil : Self.size))
@@ -76,7 +76,7 @@ struct StreamingTests {
     }
   }
 
-  @Test("of 100 MB go up whole, and a slow upstream holds the writer", arguments: [true, false])
+  @Test("uploads 100 MB, and a slow upstream blocks the writer", arguments: [true, false])
   func up(isChunked: Bool) async throws {
     let block = Self.pattern(at: 0, count: 65_536)
     let blocks = Self.size / block.count
@@ -118,7 +118,7 @@ struct StreamingTests {
         Request(
           method: "PUT", target: "/", body: .stream(pipe, length: isChunked ? nil : blocks * block.count)),
         to: upstream.origin)
-      // The upstream reads nothing. That the writer stands can only be seen over time.
+      // The upstream reads nothing. Only time shows that the writer is blocked.
       var last = -1
       while true {
         let now = written.withLock { $0 }
@@ -136,7 +136,7 @@ struct StreamingTests {
     }
   }
 
-  @Test("run both ways at once: what goes up comes down before the upload ends")
+  @Test("streams in both directions at once")
   func echo() async throws {
     try await withUpstream { connection in
       _ = try connection.readHead()
@@ -160,7 +160,7 @@ struct StreamingTests {
     }
   }
 
-  @Test("that end before their announced length fail the request, and those that run over it are cut")
+  @Test("a stream shorter than declared fails the request, and a longer one is truncated")
   func wrongLength() async throws {
     let bodies = Signal<String>()
     try await withUpstream { connection in
@@ -181,12 +181,12 @@ struct StreamingTests {
         Request(method: "PUT", target: "/", body: .stream(long, length: 3)), to: upstream.origin)
       #expect(response.status == 200)
       #expect(try await bodies.next() == "abc")
-      // The reader goes with the transfer, perhaps a moment after the response has come.
+      // The transfer releases the reader, perhaps a moment after the response has arrived.
       await #expect(throws: BytePipe.ReaderGone.self) { while true { try await long.write([1]) } }
     }
   }
 
-  @Test("that fail fail the request with the same error")
+  @Test("a failing stream fails the request with the same error")
   func failingUpload() async throws {
     struct Gone: Error {}
     let bytes = Signal<Int>()

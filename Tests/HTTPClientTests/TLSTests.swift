@@ -4,11 +4,11 @@ import HTTPMessages
 import TestSupport
 import Testing
 
-@Suite("An upstream with TLS", .timeLimit(.minutes(5)))
+@Suite("TLS upstreams", .timeLimit(.minutes(5)))
 struct TLSTests {
   private let request = Request(method: "POST", target: "/echo", body: .bytes([UInt8]("secret".utf8)))
 
-  @Test("is trusted by the authority that the configuration names")
+  @Test("are trusted through the configured authority")
   func trusted() async throws {
     try await withTLSUpstream { origin, certificate in
       let client = try HTTPClient(.init(certificateAuthorities: certificate, environment: [:]))
@@ -22,7 +22,7 @@ struct TLSTests {
   }
 
   @Test(
-    "is trusted by the authority that a variable names", arguments: ["SSL_CERT_FILE", "CURL_CA_BUNDLE", "SSL_CERT_DIR"])
+    "are trusted through the authority in a variable", arguments: ["SSL_CERT_FILE", "CURL_CA_BUNDLE", "SSL_CERT_DIR"])
   func trustedByVariable(name: String) async throws {
     try await withTLSUpstream { origin, certificate in
       let isFolder = name.hasSuffix("DIR")
@@ -32,7 +32,7 @@ struct TLSTests {
     }
   }
 
-  @Test("is not trusted without it, nor under another name")
+  @Test("are not trusted without it, or under another name")
   func untrusted() async throws {
     try await withTLSUpstream { origin, certificate in
       let strict = try HTTPClient(.init(environment: [:]))
@@ -48,7 +48,7 @@ struct TLSTests {
     }
   }
 
-  @Test("is trusted by an authority of its own, or whatever its certificate is, while others are not")
+  @Test("can have their own authority or skip verification, without affecting others")
   func ownTrust() async throws {
     try await withTLSUpstream { origin, certificate in
       let client = try HTTPClient(.init(environment: [:]))
@@ -56,16 +56,17 @@ struct TLSTests {
         let response = try await client.send(request, to: origin, trust: trust)
         #expect(response.status == 200)
       }
-      // The connections and handles of those are not for who trusts nobody.
+      // Connections and handles of those must not be used without these settings.
       let error = await #expect(throws: UpstreamError.self) { try await client.send(request, to: origin) }
       #expect(error?.kind == .tls)
-      #expect(error?.message.contains("a file that SSL_CERT_FILE names") == true, "\(String(describing: error))")
+      let advice = "a file and set SSL_CERT_FILE to its path"
+      #expect(error?.message.contains(advice) == true, "\(String(describing: error))")
       let other = Origin(scheme: "https", host: "localhost", port: origin.port)
       #expect(try await client.send(request, to: other, trust: Trust(isInsecure: true)).status == 200)
     }
   }
 
-  @Test("names the variable that is in force when it fails")
+  @Test("an error names the variable in effect")
   func namesVariable() async throws {
     try await withTLSUpstream { origin, certificate in
       let other = URL(filePath: certificate).deletingLastPathComponent().appending(path: "client.pem").path
@@ -73,13 +74,13 @@ struct TLSTests {
         let client = try HTTPClient(.init(environment: [name: other]))
         let error = await #expect(throws: UpstreamError.self) { try await client.send(request, to: origin) }
         #expect(
-          error?.message.contains("add its authority to \(other), which \(name) names") == true,
+          error?.message.contains("add its authority to \(other) (\(name))") == true,
           "\(String(describing: error))")
       }
     }
   }
 
-  @Test("names the file with authorities where that holds none")
+  @Test("an error names an authorities file without certificates")
   func namesFile() async throws {
     try await withTLSUpstream { origin, certificate in
       let broken = URL(filePath: certificate).deletingLastPathComponent().appending(
@@ -97,7 +98,7 @@ struct TLSTests {
     }
   }
 
-  @Test("gets the client's certificate that it asks for")
+  @Test("get the configured client certificate")
   func clientCertificate() async throws {
     try await withTLSUpstream(asksForClient: true) { origin, certificate in
       let folder = URL(filePath: certificate).deletingLastPathComponent()
@@ -111,12 +112,12 @@ struct TLSTests {
       }
       #expect(error?.kind == .tls)
       #expect(
-        error?.message.contains("give the upstream the client certificate that it asks for") == true,
+        error?.message.contains("configure the client certificate that the upstream requires") == true,
         "\(String(describing: error))")
     }
   }
 
-  @Test("is not one that speaks plain HTTP")
+  @Test("a plain HTTP server is reported")
   func plain() async throws {
     try await withUpstream { connection in
       _ = try connection.readSome(upTo: 9)
@@ -128,7 +129,7 @@ struct TLSTests {
     }
   }
 
-  @Test("cuts when it dies half-way")
+  @Test("a broken connection is reported")
   func cut() async throws {
     try await withTLSUpstream { origin, certificate in
       let client = try HTTPClient(.init(certificateAuthorities: certificate, environment: [:]))
@@ -138,7 +139,7 @@ struct TLSTests {
     }
   }
 
-  @Test("sends 20 MB to a slow reader whole")
+  @Test("send 20 MB to a slow reader")
   func large() async throws {
     try await withTLSUpstream { origin, certificate in
       let client = try HTTPClient(.init(certificateAuthorities: certificate, environment: [:]))
@@ -156,7 +157,7 @@ struct TLSTests {
     }
   }
 
-  @Test("is reached through a proxy's tunnel, whose answer is not the response's")
+  @Test("are reached through a proxy's tunnel, whose response is not returned")
   func tunnel() async throws {
     try await withTLSUpstream { origin, certificate in
       let proxy = try ScriptedUpstream { connection in

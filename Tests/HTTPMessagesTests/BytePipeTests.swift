@@ -27,7 +27,7 @@ struct BytePipeTests {
 
   // MARK: Tasks
 
-  @Test("brings every byte through a pipe that is smaller than the stream")
+  @Test("passes a stream larger than its capacity")
   func stream() async throws {
     let pipe = BytePipe(capacity: 7)
     let bytes = (0..<10_000).map { UInt8(truncatingIfNeeded: $0) }
@@ -37,7 +37,7 @@ struct BytePipeTests {
     #expect(try await all == bytes)
   }
 
-  @Test("gives what was written in two pieces in one, unless it is to keep them apart", arguments: [false, true])
+  @Test("joins separate writes in one read, unless told to keep chunks", arguments: [false, true])
   func pieces(keepsChunks: Bool) async throws {
     let pipe = BytePipe(keepsChunks: keepsChunks)
     try await pipe.write([1, 2, 3])
@@ -48,7 +48,7 @@ struct BytePipeTests {
     #expect(take(pipe).1 == (keepsChunks ? [4, 5] : []))
   }
 
-  @Test("makes the writer wait while the pipe is full")
+  @Test("blocks the writer while the pipe is full")
   func backPressure() async throws {
     let pipe = BytePipe(capacity: 4)
     let written = Guarded(0)
@@ -61,14 +61,14 @@ struct BytePipeTests {
     }
     for round in 1...3 {
       #expect(try await pipe.read() == [1, 2, 3, 4])
-      // One chunk is in the pipe and one may have been let in since.
+      // One chunk is in the pipe, and another may have been accepted since.
       #expect(written.withLock { $0 } <= round + 1)
     }
     try await writer.value
     #expect(try await pipe.read() == nil)
   }
 
-  @Test("tells what the writer failed with, after the bytes before that")
+  @Test("throws the writer's error after the bytes written before it")
   func failure() async throws {
     let pipe = BytePipe()
     try await pipe.write([1])
@@ -79,7 +79,7 @@ struct BytePipeTests {
     await #expect(throws: Broken.self) { try await pipe.write([2]) }
   }
 
-  @Test("a waiting reader is woken by bytes, the end, a failure, an abandonment", arguments: 0..<4)
+  @Test("wakes a waiting reader on bytes, end, failure and abandonment", arguments: 0..<4)
   func readerWakes(how: Int) async throws {
     let pipe = BytePipe()
     async let read = Result { try await pipe.read() }
@@ -96,7 +96,7 @@ struct BytePipeTests {
     }
   }
 
-  @Test("a waiting writer is woken by room, an abandonment, a failure", arguments: 0..<3)
+  @Test("wakes a waiting writer on room, abandonment and failure", arguments: 0..<3)
   func writerWakes(how: Int) async throws {
     let pipe = BytePipe(capacity: 1)
     try await pipe.write([1])
@@ -113,7 +113,7 @@ struct BytePipeTests {
     }
   }
 
-  @Test("cancelling ends a wait on either side, and later bytes still come through")
+  @Test("cancelling ends a wait on either side without losing later bytes")
   func cancellation() async throws {
     let pipe = BytePipe(capacity: 1)
     let reader = Task { try await pipe.read() }
@@ -128,7 +128,7 @@ struct BytePipeTests {
     #expect(try await pipe.read() == [3])
   }
 
-  @Test("writing nothing is nothing")
+  @Test("ignores empty writes")
   func nothing() async throws {
     let pipe = BytePipe()
     try await pipe.write([])
@@ -138,7 +138,7 @@ struct BytePipeTests {
 
   // MARK: Threads
 
-  @Test("takes across chunks and parts of them")
+  @Test("takes bytes across chunk boundaries")
   func taking() {
     let pipe = BytePipe()
     #expect(offer(pipe, [1, 2, 3]) && offer(pipe, [4]) && offer(pipe, [5, 6]))
@@ -149,7 +149,7 @@ struct BytePipeTests {
     #expect(isTaken(pipe, "end"))
   }
 
-  @Test("a task reads the rest of a chunk of which a thread has taken a part")
+  @Test("a task reads the rest of a chunk that a thread took partially")
   func mixed() async throws {
     let pipe = BytePipe()
     _ = offer(pipe, [1, 2, 3])
@@ -157,7 +157,7 @@ struct BytePipeTests {
     #expect(try await pipe.read() == [2, 3])
   }
 
-  @Test("takes very many small chunks in order")
+  @Test("takes many small chunks in order")
   func manyChunks() {
     let pipe = BytePipe(capacity: 60_000)
     for index in 0..<50_000 { #expect(offer(pipe, [UInt8(truncatingIfNeeded: index)])) }
@@ -185,7 +185,7 @@ struct BytePipeTests {
     #expect(calls.withLock { $0 } == 2)
   }
 
-  @Test("calls back after it refused bytes, once there is room, and at the end", arguments: 0..<4)
+  @Test("calls back after refusing bytes, once there is room and at the end", arguments: 0..<4)
   func writable(how: Int) {
     let pipe = BytePipe(capacity: 2)
     let calls = Guarded(0)
@@ -205,7 +205,7 @@ struct BytePipeTests {
     #expect(offer(pipe, [5]))
   }
 
-  @Test("tells once that the reader abandons an open stream, late listeners too, and never after the end")
+  @Test("reports abandonment once, even to late listeners, and never after the end")
   func abandoning() {
     let calls = Guarded(0)
     let pipe = BytePipe()
@@ -222,7 +222,7 @@ struct BytePipeTests {
     #expect(calls.withLock { $0 } == 11 && !finished.isAbandoned)
   }
 
-  @Test("drops what is offered after the end")
+  @Test("drops bytes offered after the end")
   func offeringLate() {
     let pipe = BytePipe()
     pipe.finish()
@@ -230,13 +230,13 @@ struct BytePipeTests {
     #expect(isTaken(pipe, "end"))
   }
 
-  @Test("holds bytes that are all at hand")
+  @Test("holds the bytes it is created with")
   func holding() async throws {
     #expect(try await Body.stream(BytePipe(holding: [1, 2]), length: 2).collect(upTo: 2) == [1, 2])
     #expect(try await BytePipe(holding: []).read() == nil)
   }
 
-  @Test("keeps order between a thread that offers and one that takes")
+  @Test("keeps the order of bytes between threads")
   func threads() async throws {
     let pipe = BytePipe(capacity: 1000)
     let bytes = (0..<300_000).map { UInt8(truncatingIfNeeded: $0 &* 7) }

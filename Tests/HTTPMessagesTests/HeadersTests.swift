@@ -7,7 +7,7 @@ struct HeadersTests {
     .init("Set-Cookie", "a=1"), .init("Content-Type", "text/plain"), .init("set-cookie", "b=2"), .init("X-Empty", ""),
   ])
 
-  @Test("finds fields without regard to case, in order")
+  @Test("looks up fields case-insensitively, in order")
   func lookUp() {
     #expect(headers["CONTENT-TYPE"] == "text/plain")
     #expect(headers["set-cookie"] == "a=1")
@@ -16,14 +16,14 @@ struct HeadersTests {
     #expect(headers.all("none") == [])
   }
 
-  @Test("appends at the end and never joins")
+  @Test("appends at the end and never joins values")
   func append() {
     var headers = headers
     headers.append("Set-Cookie", "c=3")
     #expect(headers.fields.count == 5 && headers.all("Set-Cookie") == ["a=1", "b=2", "c=3"])
   }
 
-  @Test("sets the first field where it stands, with its name as sent, and drops the others")
+  @Test("replaces the first field in place, keeps its name as sent, and drops the others")
   func set() {
     var headers = headers
     headers.set("SET-COOKIE", "z=9")
@@ -33,7 +33,7 @@ struct HeadersTests {
     #expect(headers.fields.last == .init("X-New", "1"))
   }
 
-  @Test("removes all fields of a name")
+  @Test("removes all fields with a name")
   func remove() {
     var headers = headers
     headers.remove("SET-COOKIE")
@@ -41,7 +41,7 @@ struct HeadersTests {
     #expect(headers.fields.map(\.name) == ["Content-Type", "X-Empty"])
   }
 
-  @Test("removes what belongs to the connection, and what Connection names")
+  @Test("removes hop-by-hop fields and those that Connection names")
   func hopByHop() {
     var headers: Headers = [
       "Connection": "close,\tX-One , x-two", "X-One": "1", "X-Two": "2", "Keep-Alive": "timeout=5", "TE": "trailers",
@@ -52,20 +52,20 @@ struct HeadersTests {
     #expect(headers == ["X-Three": "3", "Connection-Id": "4"])
   }
 
-  @Test("an empty Connection names nothing")
+  @Test("handles an empty Connection header")
   func emptyConnection() {
     var headers: Headers = ["Connection": " , ,", "A": "1"]
     headers.removeHopByHop()
     #expect(headers == ["A": "1"])
   }
 
-  @Test("only the letters A to Z have a case here", arguments: [("@", "`"), ("[", "{"), ("Ä", "ä"), ("K", "\u{212A}")])
+  @Test("ignores case for A to Z only", arguments: [("@", "`"), ("[", "{"), ("Ä", "ä"), ("K", "\u{212A}")])
   func asciiCase(one: String, other: String) {
     #expect(!one.equalsIgnoringASCIICase(other))
     #expect("aZ-\(one)".equalsIgnoringASCIICase("Az-\(one)"))
   }
 
-  @Test("lower case of every byte is what ASCII says")
+  @Test("lowercases every byte as ASCII does")
   func lowerCase() {
     for byte in UInt8.min...UInt8.max {
       let expected = (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains(byte) ? byte + 32 : byte

@@ -23,7 +23,7 @@ struct OriginTests {
   }
 
   @Test(
-    "refuses what is not an origin alone",
+    "rejects anything but a plain origin",
     arguments: [
       "", "example.com", "ftp://example.com", "http:/example.com", "http://", "http:///", "http://:80",
       "http://example.com/a", "http://example.com//", "http://example.com?", "http://example.com#a",
@@ -36,7 +36,7 @@ struct OriginTests {
     #expect(error?.text == text && error?.description.contains("as in https://api.example.com") == true)
   }
 
-  @Test("takes an authority apart")
+  @Test("splits an authority into host and port")
   func authority() throws {
     let both = try #require(Origin.split(authority: "API.example.com:8443"))
     #expect(both.host == "api.example.com" && both.port == 8443)

@@ -9,11 +9,11 @@ import Testing
   import Glibc
 #endif
 
-@Suite("A handler that is brief", .timeLimit(.minutes(5)))
+@Suite("Brief handlers", .timeLimit(.minutes(5)))
 struct BriefHandlerTests {
   private static func thread() -> Int { Int(bitPattern: UInt(pthread_self())) }
 
-  @Test("stays on the thread of its connection, however often it waits")
+  @Test("stay on their connection's thread, however often they suspend")
   func sameThread() async throws {
     let handler = TestHandler(
       isBrief: true,
@@ -30,7 +30,7 @@ struct BriefHandlerTests {
     }
   }
 
-  @Test("lets others be served while it waits")
+  @Test("let other connections be served while they wait")
   func others() async throws {
     let started = Event()
     let go = Event()
@@ -52,7 +52,7 @@ struct BriefHandlerTests {
     }
   }
 
-  @Test("reads a body that comes in pieces", arguments: [10, 100_000, 3_000_000])
+  @Test("read a body that arrives in pieces", arguments: [10, 100_000, 3_000_000])
   func body(length: Int) async throws {
     let handler = TestHandler(
       isBrief: true,
@@ -70,7 +70,7 @@ struct BriefHandlerTests {
     }
   }
 
-  @Test("ends when the server stops")
+  @Test("end when the server stops")
   func stopped() async throws {
     let started = Event()
     let ended = Event()

@@ -3,10 +3,10 @@ import HTTPServer
 import TestSupport
 import Testing
 
-@Suite("Clients that leave", .timeLimit(.minutes(5)))
+@Suite("Disconnecting clients", .timeLimit(.minutes(5)))
 struct DepartureTests {
   @Test(
-    "cancels the handler's task, also a brief one's, when the client closes, or resets", arguments: [true, false],
+    "cancels a handler, brief or not, when the client closes or resets the connection", arguments: [true, false],
     [true, false])
   func whileHandlerRuns(isReset: Bool, isBrief: Bool) async throws {
     let started = Event()
@@ -16,7 +16,7 @@ struct DepartureTests {
       slow: { _ in
         started.happen()
         await #expect(throws: CancellationError.self) { try await waitForCancellation() }
-        // Its connection has gone: what is left of a brief one runs elsewhere.
+        // The connection is gone, so the rest of a brief handler runs elsewhere.
         await waitForAnotherThread()
         cancelled.happen()
         throw CancellationError()
@@ -30,7 +30,7 @@ struct DepartureTests {
     }
   }
 
-  @Test("fails the request's body when the client leaves in the middle of it", arguments: [true, false])
+  @Test("fails the request's body when the client disconnects during the upload", arguments: [true, false])
   func whileUploading(handlerIsReading: Bool) async throws {
     let started = Event()
     let failed = Event()
@@ -38,7 +38,7 @@ struct DepartureTests {
       guard case .stream(let pipe, _) = request.body else { return Response(status: 500) }
       started.happen()
       if !handlerIsReading { try? await waitForCancellation() }
-      // Read in a task of its own, which the cancellation of the handler's does not reach.
+      // Read in a separate task, which the cancellation of the handler's task does not reach.
       let reading = Task { while try await pipe.read() != nil {} }
       await #expect(throws: ClientGone.self) { try await reading.value }
       failed.happen()
@@ -52,13 +52,13 @@ struct DepartureTests {
         while client.sendSome([UInt8](repeating: 1, count: 65_536)) > 0 {}
       }
       try await started.wait()
-      // A FIN stands behind the bytes that nobody reads, so that the server cannot see it; a reset overtakes them.
+      // A FIN waits behind the unread bytes, so the server cannot see it; a reset overtakes them.
       if handlerIsReading { client.close() } else { client.reset() }
       try await failed.wait()
     }
   }
 
-  @Test("abandons the response's stream when the client leaves", arguments: [true, false])
+  @Test("abandons the response's stream when the client disconnects", arguments: [true, false])
   func whileDownloading(streamIsSilent: Bool) async throws {
     let abandoned = Event()
     let handler = TestHandler(slow: { _ in
@@ -81,7 +81,7 @@ struct DepartureTests {
     }
   }
 
-  @Test("abandons a stream that comes after the client has left")
+  @Test("abandons a stream returned after the client has disconnected")
   func beforeTheAnswer() async throws {
     let started = Event()
     let abandoned = Event()
@@ -101,7 +101,7 @@ struct DepartureTests {
     }
   }
 
-  @Test("serves others, also briefly, while hundreds of clients leave at any moment", arguments: [true, false])
+  @Test("keeps serving other clients while hundreds disconnect at random", arguments: [true, false])
   func churn(isBrief: Bool) async throws {
     let handler = TestHandler(
       isBrief: isBrief,

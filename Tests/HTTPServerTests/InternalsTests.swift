@@ -2,10 +2,10 @@ import Testing
 
 @testable import HTTPServer
 
-@Suite("Parts of the server")
+@Suite("Server internals")
 struct InternalsTests {
   @Test(
-    "a token comes back from its number",
+    "a token survives the conversion to a number",
     arguments: [
       Token.wake, .listener(1), .listener(.max), .connection(number: 1, descriptor: 0),
       .connection(number: 0x2000_0000, descriptor: .max),
@@ -14,7 +14,7 @@ struct InternalsTests {
     #expect(Token(rawValue: token.rawValue) == token)
   }
 
-  @Test("numbers of connections stay within what a token holds")
+  @Test("connection numbers fit into a token")
   func numbers() {
     var registry = Registry(workers: 1)
     let first = registry.nextConnection()
@@ -22,18 +22,18 @@ struct InternalsTests {
     #expect(first != second && first > 0)
   }
 
-  @Test("a target that is not UTF-8 is percent-encoded where it is not ASCII")
+  @Test("percent-encodes non-ASCII bytes of a target that is not UTF-8")
   func target() {
     #expect([UInt8(ascii: "/"), 0xFF, 0x41].withUnsafeBytes(Head.target) == "/%FFA")
     #expect(Array("/ä".utf8).withUnsafeBytes(Head.target) == "/ä")
   }
 
-  @Test("text that is not UTF-8 is read as Latin-1")
+  @Test("decodes text that is not UTF-8 as Latin-1")
   func text() {
     #expect([UInt8(0x41), 0xE4].withUnsafeBytes(Head.text) == "Aä")
   }
 
-  @Test("a request's buffer keeps what is appended and gives back large memory")
+  @Test("a request buffer keeps appended bytes and frees large memory")
   func buffer() {
     var buffer = RequestState.Buffer()
     let bytes = (0..<10_000).map { UInt8(truncatingIfNeeded: $0) }

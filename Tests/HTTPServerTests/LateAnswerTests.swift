@@ -5,9 +5,9 @@ import HTTPServer
 import TestSupport
 import Testing
 
-@Suite("An answer that somebody else gives")
+@Suite("Responses from another source")
 struct LateAnswerTests {
-  @Test("is sent as it is, once it is there, on one connection as often as one likes")
+  @Test("are sent unchanged when ready, repeatedly on one connection")
   func sent() async throws {
     let handler = PassingHandler { answer in
       var raw = RawAnswer(status: 203, body: strdup("late"), count: 4)
@@ -30,7 +30,7 @@ struct LateAnswerTests {
     #expect(handler.cancelled.withLock { $0 } == 0)
   }
 
-  @Test("may be left to be made as any other, with the request")
+  @Test("can be replaced by a normally handled request")
   func goesOn() async throws {
     let handler = PassingHandler { answer in
       answer.respond { request in
@@ -43,7 +43,7 @@ struct LateAnswerTests {
     }
   }
 
-  @Test("is not asked for any more when the client leaves, and comes to nothing then")
+  @Test("are cancelled and dropped when the client disconnects")
   func clientLeaves() async throws {
     let handler = PassingHandler { _ in }
     try await withServer(.init(), handler) { port in
@@ -53,14 +53,14 @@ struct LateAnswerTests {
       }
       try await handler.end.wait()
       #expect(handler.cancelled.withLock { $0 } == 1)
-      // Too late.
+      // Too late to be sent.
       let answer = try #require(handler.answer.withLock { $0 })
       handler.onLoop { if let raw = RawAnswer(status: 200, body: nil, count: 0) { answer.send(raw) } }
       handler.onLoop { answer.respond { _ in Response(status: 200) } }
     }
   }
 
-  @Test("is not asked for any more when the server stops")
+  @Test("are cancelled when the server stops")
   func serverStops() async throws {
     let handler = PassingHandler { _ in }
     let server = try HTTPServer(.init(threads: 1))
@@ -77,7 +77,7 @@ struct LateAnswerTests {
   }
 }
 
-/// Answers each request by a closure, one turn of the loop later.
+/// Responds to each request with a closure's result, one turn of the loop later.
 private final class PassingHandler: RequestHandler, Sendable {
   let cancelled = Guarded(0)
   let begun = Event()
@@ -101,7 +101,7 @@ private final class PassingHandler: RequestHandler, Sendable {
 
   func respond(to request: Request) async throws -> Response { Response(status: 500) }
 
-  /// Does something in a turn of the loop that has served a request.
+  /// Runs a closure in a turn of the loop that has served a request.
   func onLoop(_ work: @escaping @Sendable () -> Void) {
     turns.work.withLock { $0.append(work) }
     let place = place.withLock { place in

@@ -13,7 +13,7 @@ import Testing
 struct LimitTests {
   private let ok = TestHandler.responding(Response(status: 200))
 
-  @Test("answers 431 to a head above the limit, and takes one just below", arguments: [4096, 32_768])
+  @Test("sends a 431 for a head above the limit, and accepts one just below", arguments: [4096, 32_768])
   func headLimit(limit: Int) async throws {
     try await withServer(.init(headerLimit: limit), ok) { port in
       func status(_ size: Int) async throws -> Int {
@@ -28,7 +28,7 @@ struct LimitTests {
     }
   }
 
-  @Test("answers 431 to very many fields, never with silence")
+  @Test("sends a 431 for too many fields")
   func manyFields() async throws {
     try await withServer(.init(headerLimit: 8192), ok) { port in
       for count in stride(from: 20, through: 400, by: 20) {
@@ -39,7 +39,7 @@ struct LimitTests {
     }
   }
 
-  @Test("answers 431 to large cookies, never with silence")
+  @Test("sends a 431 for large cookies")
   func cookies() async throws {
     try await withServer(.init(headerLimit: 8192), ok) { port in
       for count in stride(from: 100, through: 1600, by: 100) {
@@ -50,7 +50,7 @@ struct LimitTests {
     }
   }
 
-  @Test("answers 414 to a target above the limit")
+  @Test("sends a 414 for a target above the limit")
   func targetLimit() async throws {
     try await withServer(.init(headerLimit: 4096), ok) { port in
       for size in [4100, 5000, 20_000] {
@@ -62,7 +62,7 @@ struct LimitTests {
     }
   }
 
-  @Test("answers 413 to a body above the limit, of known length or chunked")
+  @Test("sends a 413 for a body above the limit, of known length or chunked")
   func bodyLimit() async throws {
     let handler = TestHandler(slow: { request in
       _ = try await request.body.collect(upTo: 1 << 30)
@@ -95,7 +95,7 @@ struct LimitTests {
     }
   }
 
-  @Test("answers 413 at once to a client that waits to continue")
+  @Test("sends a 413 at once to a client that expects a 100")
   func bodyLimitBeforeContinue() async throws {
     try await withServer(.init(bodyLimit: 10), ok) { port in
       let answer = try await ask(
@@ -105,7 +105,7 @@ struct LimitTests {
   }
 
   @Test(
-    "refuses what it cannot read",
+    "rejects unparseable requests",
     arguments: [
       ("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: gzip\r\n\r\n", 501),
       ("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: abc\r\n\r\n", 400),
@@ -121,7 +121,7 @@ struct LimitTests {
     }
   }
 
-  @Test("lets a client wait above the most connections, and serves it when another one has gone")
+  @Test("makes clients wait above the connection limit, and serves them when a connection ends")
   func connectionLimit() async throws {
     try await withServer(.init(maximumConnections: 3), ok) { port in
       let statuses = try await onThread {
@@ -129,7 +129,7 @@ struct LimitTests {
         let first = try clients.map { try $0.exchange(.get("/")).status }
         let fourth = try RawClient(port: port)
         try fourth.send(.get("/"))
-        // Nobody reads its request before this.
+        // The server does not read its request before this.
         clients[0].close()
         return try first + [fourth.receiveAnswer().status]
       }
@@ -137,7 +137,7 @@ struct LimitTests {
     }
   }
 
-  @Test("makes room for a client by ending connections that say nothing")
+  @Test("closes idle connections to make room for a new client")
   func idleConnections() async throws {
     try await withServer(.init(maximumConnections: 2, idleSeconds: 1000), ok) { port in
       let statuses = try await onThread {
@@ -150,14 +150,14 @@ struct LimitTests {
     }
   }
 
-  @Test("answers every client although there are too few descriptors for all of them")
+  @Test("serves all clients even if descriptors run out")
   func descriptors() async {
-    // In a process of its own, since the limit is one of the process.
+    // In a separate process, since the limit applies to the process.
     await #expect(processExitsWith: .success) {
       let ok = TestHandler.responding(Response(status: 200))
       try await withServer(.init(threads: 1), ok) { port in
         let statuses = try await onThread {
-          // Enough for the clients alone, and too few for as many connections of the server.
+          // Enough for the clients, but not for as many server connections.
           let next = dup(0)
           close(next)
           var limit = rlimit(rlim_cur: rlim_t(next + 200), rlim_max: rlim_t(next + 200))
@@ -171,7 +171,7 @@ struct LimitTests {
     }
   }
 
-  @Test("ends a client that sends its head too slowly, first or later on a connection")
+  @Test("closes connections whose first or later request head arrives too slowly")
   func slowHead() async throws {
     try await withServer(.init(idleSeconds: 30, headSeconds: 1), ok) { port in
       for isLater in [false, true] {
@@ -180,7 +180,7 @@ struct LimitTests {
           if isLater { _ = try client.exchange(.get("/")) }
           var sent = 0
           for byte in "GET / HTTP/1.1\r\nX: \(String(repeating: "x", count: 3000))".utf8 {
-            // A sender's pace, and the wait for the server's end in one: nothing is received before it.
+            // Paces the sender and waits for the server to close; no bytes are received before that.
             var waiting = timeval(tv_sec: 0, tv_usec: 50_000)
             setsockopt(client.descriptor, SOL_SOCKET, SO_RCVTIMEO, &waiting, socklen_t(MemoryLayout<timeval>.size))
             guard client.sendSome([byte]) == 1 else { break }
@@ -194,7 +194,7 @@ struct LimitTests {
     }
   }
 
-  @Test("ends a client that connects and says nothing")
+  @Test("closes a connection on which the client sends nothing")
   func silentClient() async throws {
     try await withServer(.init(headSeconds: 1), ok) { port in
       let bytes = try await onThread { try RawClient(port: port).receiveAll() }
@@ -202,7 +202,7 @@ struct LimitTests {
     }
   }
 
-  @Test("ends a connection that is idle for too long, and not one that only waits for its handler")
+  @Test("closes idle connections, but not those waiting for their handler")
   func idle() async throws {
     let handler = TestHandler(slow: { request in
       if request.target == "/slow" { try await Task.sleep(for: .seconds(2.5)) }
@@ -218,7 +218,7 @@ struct LimitTests {
     }
   }
 
-  @Test("leaves a silent connection to the idle time once it has been answered")
+  @Test("applies only the idle timeout after a response")
   func keepAliveOutlivesHeadTime() async throws {
     try await withServer(.init(idleSeconds: 30, headSeconds: 1), ok) { port in
       let statuses = try await onThread {

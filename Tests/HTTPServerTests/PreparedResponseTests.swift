@@ -5,7 +5,7 @@ import Testing
 
 @Suite("Prepared responses", .timeLimit(.minutes(5)))
 struct PreparedResponseTests {
-  /// The heads and the bodies for GET and HEAD on HTTP/1.1 and for GET on HTTP/1.0, each sent twice.
+  /// The heads and bodies for GET and HEAD with HTTP/1.1 and for GET with HTTP/1.0, each sent twice.
   private func answers(_ prepared: PreparedResponse) async throws -> [RawClient.Answer] {
     try await withServer(.init(), TestHandler(fast: { _ in prepared })) { port in
       try await onThread {
@@ -20,7 +20,7 @@ struct PreparedResponseTests {
     }
   }
 
-  @Test("gives the length, and HEAD gets the same head")
+  @Test("sends the length, and the same head for HEAD")
   func length() async throws {
     let headers: Headers = ["Set-Cookie": "a=1", "set-cookie": "b=2"]
     let answers = try await answers(PreparedResponse(status: 203, headers: headers, body: Array("body".utf8)))
@@ -31,7 +31,7 @@ struct PreparedResponseTests {
     #expect(answers.map(\.text) == ["body", "body", "", "", "body", "body"])
   }
 
-  @Test("sends chunked, to HTTP/1.0 with a length, to HEAD without one", arguments: ["", "body"])
+  @Test("sends chunks, a length for HTTP/1.0, and neither for HEAD", arguments: ["", "body"])
   func chunked(body: String) async throws {
     let answers = try await answers(
       PreparedResponse(status: 200, headers: ["X-A": "1"], body: Array(body.utf8), framing: .chunked))
@@ -45,7 +45,7 @@ struct PreparedResponseTests {
     }
   }
 
-  @Test("sends fields behind a chunked body, and nowhere else")
+  @Test("sends trailers after a chunked body only")
   func trailers() async throws {
     let prepared = try PreparedResponse(
       status: 200, headers: ["Trailer": "X-T"], body: Array("body".utf8), framing: .chunked,
@@ -71,7 +71,7 @@ struct PreparedResponseTests {
     #expect(!head.contains("Trailer") && !head.contains("X-T"), "\(head)")
   }
 
-  @Test("sends a head alone with the given length")
+  @Test("sends a head without a body, with the given length")
   func headOnly() async throws {
     let prepared = try PreparedResponse(
       status: 200, headers: ["X-A": "1"], body: [], framing: .headOnly(contentLength: 99))
@@ -81,7 +81,7 @@ struct PreparedResponseTests {
     #expect(answer.lines == ["HTTP/1.1 200 OK", "X-A: 1", "Content-Length: 99"])
   }
 
-  @Test("knows that 204 and 304 have no body", arguments: [204, 304])
+  @Test("sends no body with 204 and 304", arguments: [204, 304])
   func emptyStatuses(status: Int) async throws {
     let prepared = try PreparedResponse(status: status, headers: ["Content-Length": "7"], body: [1, 2, 3])
     for answer in try await answers(prepared) {
@@ -90,7 +90,7 @@ struct PreparedResponseTests {
     }
   }
 
-  @Test("refuses what cannot be sent")
+  @Test("rejects statuses and fields that cannot be sent")
   func refusals() {
     #expect(throws: ServerError.self) { try PreparedResponse(status: 99, headers: [:], body: []) }
     #expect(throws: ServerError.self) { try PreparedResponse(status: 200, headers: ["A": "\n"], body: []) }
@@ -98,7 +98,7 @@ struct PreparedResponseTests {
     #expect(throws: ServerError.self) { try PreparedResponse(status: 200, headers: ["A:": "a"], body: []) }
   }
 
-  @Test("may be dropped while it is being sent")
+  @Test("can be dropped while it is being sent")
   func dropped() async throws {
     let body = [UInt8](repeating: 5, count: 8 << 20)
     let handler = TestHandler(fast: { _ in try? PreparedResponse(status: 200, headers: [:], body: body) })

@@ -3,7 +3,7 @@ import HTTPServer
 import TestSupport
 import Testing
 
-@Suite("Requests as the handler sees them", .timeLimit(.minutes(5)))
+@Suite("Requests received by handlers", .timeLimit(.minutes(5)))
 struct RequestTests {
   @Test(
     "keeps every byte of the target",
@@ -33,7 +33,7 @@ struct RequestTests {
     }
   }
 
-  @Test("hands CONNECT to the handler like any other method")
+  @Test("passes CONNECT to the handler like any other method")
   func connectMethod() async throws {
     try await withServer(.init(), TestHandler(slow: { Response(status: 501, body: .bytes(Array($0.target.utf8))) })) {
       port in
@@ -42,7 +42,7 @@ struct RequestTests {
     }
   }
 
-  @Test("sends no body after a successful answer to CONNECT")
+  @Test("sends no body after a successful response to CONNECT")
   func connectAnswer() async throws {
     try await withServer(.init(), TestHandler.responding(Response(status: 200, body: .bytes([1, 2])))) { port in
       let heads = try await onThread {
@@ -54,7 +54,7 @@ struct RequestTests {
     }
   }
 
-  @Test("keeps order, case and repeats of header fields, and drops the white space around values")
+  @Test("keeps order, case and repetition of header fields, and trims values")
   func headers() async throws {
     try await withServer(.init(), TestHandler.mirror) { port in
       let answer = try await ask(
@@ -66,7 +66,7 @@ struct RequestTests {
   }
 
   @Test(
-    "collects a body of known length up to 64 KiB and streams any other", arguments: [0, 1, 65_536, 65_537, 300_000])
+    "collects bodies of known length up to 64 KiB and streams others", arguments: [0, 1, 65_536, 65_537, 300_000])
   func bodies(size: Int) async throws {
     let handler = TestHandler(slow: { request in
       let kind =
@@ -102,7 +102,7 @@ struct RequestTests {
     }
   }
 
-  @Test("gives the fast path the whole body")
+  @Test("passes the whole body to the fast path")
   func fastBody() async throws {
     let handler = TestHandler(fast: { request in
       try? PreparedResponse(status: 200, headers: [:], body: Array(request.body.reversed()))
@@ -119,7 +119,7 @@ struct RequestTests {
     }
   }
 
-  @Test("tells a client that waits to continue, and drops a body that nobody reads")
+  @Test("sends a 100 to a client that expects it, and drops an unread body")
   func expectContinue() async throws {
     let handler = TestHandler(slow: { _ in Response(status: 403) })
     try await withServer(.init(), handler) { port in
@@ -135,7 +135,7 @@ struct RequestTests {
     }
   }
 
-  @Test("answers pipelined requests in order, slow and fast ones mixed")
+  @Test("responds to pipelined requests in order, on slow and fast paths")
   func pipelining() async throws {
     let handler = TestHandler(
       fast: { request in
@@ -157,7 +157,7 @@ struct RequestTests {
     }
   }
 
-  @Test("keeps a connection as HTTP/1.0 and HTTP/1.1 clients ask for it")
+  @Test("keeps connections open as HTTP/1.0 and HTTP/1.1 clients request")
   func persistence() async throws {
     try await withServer(.init(), TestHandler.responding(Response(status: 200, body: .bytes([65])))) { port in
       let cases: [(String, String?, Bool)] = [

@@ -9,9 +9,9 @@ import Testing
   import Glibc
 #endif
 
-@Suite("Stopping", .timeLimit(.minutes(5)))
+@Suite("Stopping a server", .timeLimit(.minutes(5)))
 struct StopTests {
-  /// Returns once the server takes no listeners any more.
+  /// Returns once the server accepts no more listeners.
   private func hasBegunStopping(_ server: HTTPServer) async {
     while let extra = try? server.listen(handler: TestHandler.mirror) {
       extra.close()
@@ -19,7 +19,7 @@ struct StopTests {
     }
   }
 
-  @Test("lets a running request finish, and says that the connection ends")
+  @Test("lets a running request finish and announces the end of the connection")
   func finishesRunning() async throws {
     let started = Event()
     let release = Event()
@@ -78,7 +78,7 @@ struct StopTests {
     await stopped
   }
 
-  @Test("cancels and cuts what still runs after the grace")
+  @Test("cancels and cuts requests that outlast the grace period")
   func cutsHanging() async throws {
     let started = Event()
     let cancelled = Event()
@@ -98,8 +98,8 @@ struct StopTests {
     #expect(try await onThread { try client.receiveAll() }.isEmpty)
   }
 
-  // Waiting for the grace would run into the limit.
-  @Test("ends idle connections and half-sent heads at once", .timeLimit(.minutes(5)))
+  // Waiting for the grace period would exceed the time limit.
+  @Test("closes idle connections and incomplete heads at once", .timeLimit(.minutes(5)))
   func endsIdle() async throws {
     let server = try HTTPServer()
     let listener = try server.listen(handler: TestHandler.responding(Response(status: 200)))
@@ -114,7 +114,7 @@ struct StopTests {
     for client in [idle, half, fresh] { #expect((try? await onThread { try client.receiveAll() }) ?? [] == []) }
   }
 
-  @Test("can be stopped twice, at the same time too, and listens no more")
+  @Test("can be repeated, even concurrently, and ends listening")
   func twice() async throws {
     let server = try HTTPServer()
     let listener = try server.listen(handler: TestHandler.mirror)
@@ -126,7 +126,7 @@ struct StopTests {
     #expect(throws: ServerError.self) { try server.listen(handler: TestHandler.mirror) }
   }
 
-  @Test("a closed listener accepts nothing, its port is free, and its connections live on")
+  @Test("a closed listener frees its port, and its connections stay open")
   func closedListener() async throws {
     let server = try HTTPServer()
     let handler = TestHandler.responding(Response(status: 200, body: .bytes(Array("closedListener".utf8))))
@@ -135,7 +135,7 @@ struct StopTests {
       let client = try RawClient(port: listener.port)
       let before = try client.exchange(.get("/")).text
       listener.close()
-      // Somebody else may have the port by now.
+      // Another process may have taken the port.
       let other = try? RawClient(port: listener.port).exchange(.get("/")).text
       return [before, other ?? "refused", try client.exchange(.get("/")).text]
     }
@@ -166,7 +166,7 @@ struct StopTests {
     await stopped
   }
 
-  @Test("names the port that is taken and says what to do")
+  @Test("an error names the port in use and what to do")
   func takenPort() async throws {
     let server = try HTTPServer()
     let listener = try server.listen(handler: TestHandler.mirror)
@@ -178,16 +178,16 @@ struct StopTests {
     await server.stop()
   }
 
-  @Test("leaves no thread and no descriptor, and all its descriptors are close-on-exec")
+  @Test("leaves no threads and descriptors behind, and all its descriptors are close-on-exec")
   func leavesNothing() async {
-    // In a process of its own, where nothing else comes and goes.
+    // In a separate process, in which nothing else runs.
     await #expect(processExitsWith: .success) {
-      try await Self.useServer()  // what the runtime itself keeps is there from now on
+      try await Self.useServer()  // the runtime's own descriptors exist from now on
       let before = try Self.serverDescriptors()
       for _ in 0..<3 { try await Self.useServer() }
       let after = try Self.serverDescriptors()
       guard before == after else { exit(1) }
-      // A thread that has been joined is shown for a moment longer.
+      // A joined thread remains visible for a moment.
       let start = ContinuousClock.now
       while try Self.serverThreads() > 0 {
         guard ContinuousClock.now - start < .seconds(10) else { exit(3) }
@@ -227,7 +227,7 @@ struct StopTests {
 
   private static let inherited = Set((0..<200).map(Int32.init).filter { fcntl($0, F_GETFD) & FD_CLOEXEC == 0 })
 
-  /// Sockets, epolls and the like; the runtime's timers come and go.
+  /// The number of sockets, epolls and the like; the runtime's timers come and go.
   private static func serverDescriptors() throws -> Int {
     try entries("/proc/self/fd").count(where: isServers)
   }
@@ -256,14 +256,14 @@ struct StopTests {
     defer { closedir(folder) }
     var names: [String] = []
     while let entry = readdir(folder) {
-      // The name begins in the entry and may end after what Swift takes for it.
+      // The name starts inside the entry and may extend beyond the tuple that Swift imports.
       let start = UnsafeRawPointer(entry) + (MemoryLayout<dirent>.offset(of: \.d_name) ?? 0)
       names.append(String(cString: start.assumingMemoryBound(to: CChar.self)))
     }
     return names
   }
 
-  @Test("is not killed by SIGPIPE when clients leave in the middle of answers")
+  @Test("survives SIGPIPE when clients disconnect during responses")
   func brokenPipes() async {
     await #expect(processExitsWith: .success) {
       signal(SIGPIPE, SIG_DFL)
@@ -283,7 +283,7 @@ struct StopTests {
     }
   }
 
-  @Test("a server that is dropped ends by itself")
+  @Test("a dropped server ends by itself")
   func dropped() async throws {
     let client: RawClient
     do {

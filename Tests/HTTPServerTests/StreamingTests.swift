@@ -9,12 +9,12 @@ import Testing
   import Glibc
 #endif
 
-@Suite("Streams", .timeLimit(.minutes(5)))
+@Suite("Streaming", .timeLimit(.minutes(5)))
 struct StreamingTests {
   private static let size = 200 << 20
   private static let block = (0..<65_536).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ $0 >> 8) }
 
-  /// Sums in which order counts.
+  /// An order-dependent checksum.
   private struct Checksum: Equatable {
     var count = 0
     var sum: UInt64 = 0
@@ -29,7 +29,7 @@ struct StreamingTests {
     }()
   }
 
-  @Test("brings 200 MB to the client, of known length and chunked", arguments: [true, false])
+  @Test("sends 200 MB, of known length and chunked", arguments: [true, false])
   func download(isKnown: Bool) async throws {
     let handler = TestHandler(slow: { _ in
       let pipe = BytePipe()
@@ -56,7 +56,7 @@ struct StreamingTests {
     }
   }
 
-  @Test("brings 200 MB to the handler, of known length and chunked", arguments: [true, false])
+  @Test("receives 200 MB, of known length and chunked", arguments: [true, false])
   func upload(isKnown: Bool) async throws {
     let handler = TestHandler(slow: { request in
       guard case .stream(let pipe, _) = request.body else { return Response(status: 500) }
@@ -81,7 +81,7 @@ struct StreamingTests {
     }
   }
 
-  @Test("makes the writer wait for a client that does not read")
+  @Test("blocks the writer while the client does not read")
   func slowReader() async throws {
     let written = Guarded(0)
     let stalled = Event()
@@ -89,7 +89,7 @@ struct StreamingTests {
       let pipe = BytePipe()
       Task {
         while true {
-          // The writer stalls when this one write does not return; the time out is what tells that.
+          // The writer stalls if this write does not return; the timeout detects that.
           let isThrough = await withTaskGroup(of: Bool.self) { group in
             group.addTask { (try? await pipe.write(Self.block)) != nil }
             group.addTask {
@@ -113,13 +113,13 @@ struct StreamingTests {
         return client
       }
       try await stalled.wait()
-      // Besides the pipe, the system's own buffers take some.
+      // Besides the pipe, the system's buffers hold some.
       #expect(written.withLock { $0 } < 16 << 20)
       client.close()
     }
   }
 
-  @Test("makes the client wait for a handler that does not read")
+  @Test("blocks the client while the handler does not read")
   func slowHandler() async throws {
     let release = Event()
     let handler = TestHandler(slow: { request in
@@ -160,7 +160,7 @@ struct StreamingTests {
     }
   }
 
-  @Test("cuts the connection when the stream fails, in either framing", arguments: [nil, 100_000])
+  @Test("cuts the connection when the stream fails, with either framing", arguments: [nil, 100_000])
   func failingStream(length: Int?) async throws {
     struct UpstreamDied: Error {}
     let handler = TestHandler(slow: { _ in
@@ -183,9 +183,9 @@ struct StreamingTests {
     }
   }
 
-  // Waiting for the grace would run into the limit.
+  // Waiting for the grace period would exceed the time limit.
   @Test(
-    "is done with a connection that it has cut, or ended for HTTP/1.0, at once", .timeLimit(.minutes(5)),
+    "cleans up at once after cutting a connection or ending it for HTTP/1.0", .timeLimit(.minutes(5)),
     arguments: [true, false])
   func nothingLeftOfCut(isFailing: Bool) async throws {
     struct UpstreamDied: Error {}
@@ -199,18 +199,18 @@ struct StreamingTests {
       return try client.receiveHead()
     }
     if isFailing { pipe.fail(UpstreamDied()) } else { pipe.finish() }
-    // The end of the connection would be the end of the answer, so a failure is a reset.
+    // Closing the connection would mean the end of the response, so a failure resets it.
     let end = await Result { try await onThread { try client.receiveAll() } }
     switch (isFailing, end) {
     case (true, .failure), (false, .success([])): break
     default: Issue.record("\(end)")
     }
-    // The client stays; only the server's own end of the connection is waited for.
+    // The client stays connected; only the server ends the connection.
     await server.stop(grace: .seconds(3_600))
     withExtendedLifetime(client) {}
   }
 
-  @Test("cuts the connection when a stream is shorter than was declared")
+  @Test("cuts the connection when a stream is shorter than declared")
   func shortStream() async throws {
     let handler = TestHandler(slow: { _ in
       let pipe = BytePipe()
@@ -228,7 +228,7 @@ struct StreamingTests {
     }
   }
 
-  @Test("sends no byte beyond the declared length, and the next answer is intact")
+  @Test("sends no byte beyond the declared length, and keeps the next response intact")
   func longStream() async throws {
     let abandoned = Event()
     let handler = TestHandler(slow: { request in
@@ -248,7 +248,7 @@ struct StreamingTests {
     }
   }
 
-  @Test("does not abandon a writer that has written all and not yet told the end")
+  @Test("does not abandon a writer that has written everything but not ended the stream")
   func lateEnd() async throws {
     let pipe = BytePipe()
     let handler = TestHandler(slow: { request in
@@ -268,7 +268,7 @@ struct StreamingTests {
     }
   }
 
-  @Test("sends the head and the first bytes of a stream before the rest is there")
+  @Test("sends the head and the first bytes of a stream before the rest is available")
   func earlyBytes() async throws {
     let pipe = BytePipe()
     let handler = TestHandler.responding(Response(status: 200, body: .stream(pipe, length: nil)))

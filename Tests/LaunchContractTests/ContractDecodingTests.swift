@@ -2,7 +2,7 @@ import Foundation
 import LaunchContract
 import Testing
 
-@Suite("Reading a launch contract")
+@Suite("Decoding launch contracts")
 struct ContractDecodingTests {
   private func read(_ json: String) throws -> LaunchContract {
     try LaunchContract.read(json, source: "DIORAMA_CONTRACT")
@@ -31,7 +31,7 @@ struct ContractDecodingTests {
     #expect(contract.unknownFields.isEmpty)
   }
 
-  @Test("takes a contract that has nothing but a version")
+  @Test("accepts a contract with only a version")
   func shortest() throws {
     let contract = try read(#"{"version":1}"#)
     #expect(contract.clock.kind == .system)
@@ -39,7 +39,7 @@ struct ContractDecodingTests {
     #expect(contract.control == nil)
   }
 
-  @Test("collects the members that it does not know, and reads the rest")
+  @Test("collects unknown members and reads the rest")
   func unknownFields() throws {
     let contract = try read(
       #"{"version":1,"mode":"mock","weather":{"rain":true},"clock":{"kind":"system","drift":1},"toggles":{"any":1}}"#)
@@ -48,7 +48,7 @@ struct ContractDecodingTests {
   }
 
   @Test(
-    "refuses what is broken, and names the place",
+    "rejects invalid documents and names the place",
     arguments: [
       (#"{"version":2,"clock":"of another shape"}"#, ["version: 2", "newer"]),
       (#"{"version":0}"#, ["version: 0"]),
@@ -75,10 +75,10 @@ struct ContractDecodingTests {
       (#"{"version":null}"#, ["version: it is null, not a whole number"]),
       (#"{"version":1.5}"#, ["version: it is not a whole number"]),
       (#"{"version":1e30}"#, ["version: it is not a whole number"]),
-      (#"{"version":1,"toggles":{"a":[1e400]}}"#, ["toggles.a.0: it is a number beyond"]),
+      (#"{"version":1,"toggles":{"a":[1e400]}}"#, ["toggles.a.0: the number does not fit"]),
       (#"{"version":1,"toggles":[]}"#, ["toggles: it is an array, not an object"]),
-      (#"{"version":1,"ports":{"debug":0}}"#, ["ports.debug: 0 is no port"]),
-      (#"{"version":1,"ports":{"debug":65536}}"#, ["ports.debug: 65536 is no port"]),
+      (#"{"version":1,"ports":{"debug":0}}"#, ["ports.debug: 0 is not a port"]),
+      (#"{"version":1,"ports":{"debug":65536}}"#, ["ports.debug: 65536 is not a port"]),
       (#"{"version":1,"ports":{"debug":"x"}}"#, ["ports.debug: it is a string, not a whole number"]),
       (
         #"{"version":1,"control":{"url":"http://127.0.0.1:1/","token":"t","revision":-1}}"#, ["control.revision: -1"]
@@ -99,13 +99,13 @@ struct ContractDecodingTests {
     #expect(text.hasPrefix("launch contract in DIORAMA_CONTRACT: "))
     #expect(!text.contains("\n"))
     for word in words { #expect(text.contains(word), "\(text)") }
-    // What Foundation and Swift's library say of it, and the secret.
+    // Foundation's and Swift's messages, and the secret.
     for word in ["Expected", "The given", "The data", "initialize", "Dictionary", "Cannot", "Swift", "Int", "815"] {
       #expect(!text.contains(word), "\(text)")
     }
   }
 
-  @Test("names the members that nobody reads, also those of credentials and faults")
+  @Test("lists unknown members, including those of credentials and faults")
   func unknown() throws {
     let contract = try LaunchContract.read(
       #"""
@@ -117,7 +117,7 @@ struct ContractDecodingTests {
       contract.unknownFields == ["clock.drift", "credentials.faults.1.nht", "credentials.items.0.acount", "weather"])
   }
 
-  @Test("refuses a file with credentials that others may read, and says what to do")
+  @Test("rejects a file with credentials that others can read, and suggests a fix")
   func others() throws {
     let path = FileManager.default.temporaryDirectory.path + "/diorama-contract-" + UUID().uuidString
     defer { try? FileManager.default.removeItem(atPath: path) }
@@ -131,7 +131,7 @@ struct ContractDecodingTests {
     #expect(try LaunchContract.read("file:\(path)", source: "").credentials?.items.count == 1)
   }
 
-  @Test("names a file that cannot be read, and a path that is not absolute")
+  @Test("names an unreadable file and a relative path")
   func files() throws {
     let missing = #expect(throws: ContractError.self) {
       try LaunchContract.read("file:/nowhere/contract.json", source: "DIORAMA_CONTRACT")
@@ -147,7 +147,7 @@ struct ContractDecodingTests {
 
 let true_ = ContractValue.bool(true)
 
-/// The example of INTERFACE.md, its ellipses filled in.
+/// The example of INTERFACE.md, with its ellipses filled in.
 let documentedExample = """
   {"version": 1,
    "environment": {"id": "e-1", "name": "Booking/books a slot"},

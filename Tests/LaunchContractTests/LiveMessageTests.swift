@@ -2,10 +2,10 @@ import Foundation
 import LaunchContract
 import Testing
 
-@Suite("What is said on the live link")
+@Suite("Messages about changes while the app runs")
 struct LiveMessageTests {
   @Test(
-    "keeps a duration to the last digit",
+    "keep durations exact",
     arguments: [
       .zero, .milliseconds(100), .seconds(900), .nanoseconds(1),
       Duration(secondsComponent: 250_000_000_000, attosecondsComponent: 7),
@@ -18,7 +18,7 @@ struct LiveMessageTests {
     #expect(back.advance?.duration == duration)
   }
 
-  @Test("keeps a patch's null, which takes away")
+  @Test("keep the nulls of a patch, which remove members")
   func nulls() throws {
     var step = LiveStep(revision: 7)
     step.toggles = ["a": .null, "b": .bool(true)]
@@ -27,7 +27,7 @@ struct LiveMessageTests {
     #expect(try JSONDecoder().decode(LiveStep.self, from: data) == step)
   }
 
-  @Test("shows the clock's members and what it shows side by side")
+  @Test("contain the clock's members and its current time")
   func clock() throws {
     var state = LiveState(revision: 0, steps: [])
     state.clock = .init(
@@ -39,7 +39,7 @@ struct LiveMessageTests {
     #expect(try JSONDecoder().decode(LiveState.self, from: data) == state)
   }
 
-  @Test("names followers by letters, digits, dots, dashes and lines")
+  @Test("allow letters, digits, dots, dashes and underscores in follower names")
   func names() {
     for name in ["a", "clinic-4711-9f3a", "A.b_C-9", String(repeating: "x", count: 100)] {
       #expect(Acknowledgement.isName(name))
@@ -49,7 +49,7 @@ struct LiveMessageTests {
     }
   }
 
-  @Test("a contract's control may name the revision from which to follow")
+  @Test("a contract's control may contain the revision from which to follow")
   func revision() throws {
     let text = #"{"version":1,"control":{"url":"http://127.0.0.1:1/__diorama","token":"t","revision":3}}"#
     let contract = try LaunchContract.read(text, source: "a test")

@@ -2,9 +2,9 @@ import Foundation
 import LaunchContract
 import Testing
 
-@Suite("Ranges of ordinals")
+@Suite("Ordinal ranges")
 struct OrdinalRangesTests {
-  @Test("agree with a set, in whatever order ordinals come")
+  @Test("agree with a set, in any order of insertion")
   func set() {
     for _ in 0..<200 {
       var ranges = OrdinalRanges()
@@ -17,12 +17,12 @@ struct OrdinalRangesTests {
       }
       #expect((0...60).allSatisfy { ranges.contains($0) == set.contains($0) })
       #expect(ranges.count == set.count)
-      // As few ranges as can be: a gap between each two.
+      // As few ranges as possible, with a gap between each two.
       #expect(zip(ranges.ranges, ranges.ranges.dropFirst()).allSatisfy { $0.upperBound + 1 < $1.lowerBound })
     }
   }
 
-  @Test("take the ends of all integers")
+  @Test("accept the smallest and the largest integer")
   func ends() {
     var ranges = OrdinalRanges([.max ... .max, .min ... .min])
     ranges.insert(.max)
@@ -36,7 +36,7 @@ struct OrdinalRangesTests {
     #expect(OrdinalRanges([0...4, 8...8]).count == 6)
   }
 
-  @Test("are pairs in JSON, and refuse what is none")
+  @Test("are pairs in JSON; anything else is rejected")
   func json() throws {
     let ranges = OrdinalRanges([5...9, 0...3, 4...4, 12...12])
     #expect(String(decoding: try ContractJSON.encode(ranges), as: UTF8.self) == "[[0,9],[12,12]]")

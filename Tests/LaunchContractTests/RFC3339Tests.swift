@@ -2,10 +2,10 @@ import Foundation
 import LaunchContract
 import Testing
 
-@Suite("Instants as text")
+@Suite("Instants in RFC 3339")
 struct RFC3339Tests {
   @Test(
-    "reads instants",
+    "parses instants",
     arguments: [
       ("1970-01-01T00:00:00Z", 0),
       ("2018-10-08T09:00:00Z", 1_538_989_200),
@@ -28,7 +28,7 @@ struct RFC3339Tests {
   }
 
   @Test(
-    "reads nothing else",
+    "rejects anything else",
     arguments: [
       "", "2018", "2018-10-08", "2018-10-08T09:00:00", "2018-10-08T09:00Z", "2018-10-08T09:00:00.Z",
       "2018-13-08T09:00:00Z",
@@ -44,7 +44,7 @@ struct RFC3339Tests {
   }
 
   @Test(
-    "writes UTC, and milliseconds only where there are some",
+    "formats in UTC, with milliseconds only if not zero",
     arguments: [
       (0, "1970-01-01T00:00:00Z"), (1_538_989_200, "2018-10-08T09:00:00Z"),
       (1_538_989_200.25, "2018-10-08T09:00:00.250Z"), (1_538_989_200.0001, "2018-10-08T09:00:00Z"),
@@ -56,7 +56,7 @@ struct RFC3339Tests {
     #expect(RFC3339.format(Date(timeIntervalSince1970: seconds)) == text)
   }
 
-  @Test("reads back every millisecond that it wrote, over four centuries")
+  @Test("parses back every formatted millisecond, over four centuries")
   func roundTrip() {
     let wrong = (0..<20_000).lazy.map { _ in Int.random(in: -5_000_000_000_000...8_000_000_000_000) }.first {
       let text = RFC3339.format(Date(timeIntervalSince1970: Double($0) / 1_000))
@@ -66,7 +66,7 @@ struct RFC3339Tests {
   }
 
   @Test(
-    "writes an instant exactly with none, three, six or nine digits",
+    "formats exactly, with none, three, six or nine digits",
     arguments: [
       ("2018-10-08T09:00:00Z", "2018-10-08T09:00:00Z"), ("2018-10-08T09:00:00.25Z", "2018-10-08T09:00:00.250Z"),
       ("2018-10-08T09:00:00.1Z", "2018-10-08T09:00:00.100Z"),
@@ -79,7 +79,7 @@ struct RFC3339Tests {
     #expect(RFC3339.formatExactly(try #require(RFC3339.parse(text))) == expected)
   }
 
-  @Test("reads back to the bit what it wrote exactly, over four centuries but for the years around 2001")
+  @Test("parses back the exact value over four centuries, except near 2001")
   func exactRoundTrip() {
     let wrong = (0..<20_000).lazy.map { _ in Double.random(in: -5e9...8e9) }.first {
       let date = Date(timeIntervalSince1970: $0)
@@ -89,7 +89,7 @@ struct RFC3339Tests {
     #expect(wrong == nil)
   }
 
-  @Test("agrees with Foundation on a time of every fifth day of four hundred years")
+  @Test("agrees with Foundation for every fifth day of four hundred years")
   func calendar() {
     let wrong = stride(from: -60_000, to: 90_000, by: 5).first { day in
       let date = Date(timeIntervalSince1970: Double(day) * 86_400 + 45_296)

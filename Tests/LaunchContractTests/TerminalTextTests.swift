@@ -2,10 +2,10 @@ import Foundation
 import LaunchContract
 import Testing
 
-@Suite("Texts for a terminal")
+@Suite("Text for terminals")
 struct TerminalTextTests {
   @Test(
-    "show what would steer a terminal or end a line as an escape of Swift",
+    "escapes control characters and line ends as Swift does",
     arguments: [
       ("\u{1B}]0;title\u{7}", #"\u{1b}]0;title\u{7}"#), ("a\r\n::error::b", #"a\r\n::error::b"#),
       ("a\tb\0", #"a\tb\u{0}"#),
@@ -13,7 +13,7 @@ struct TerminalTextTests {
       ("\u{202A}\u{202B}\u{202C}\u{202D}\u{202E}", #"\u{202a}\u{202b}\u{202c}\u{202d}\u{202e}"#),
       ("\u{2066}\u{2067}\u{2068}\u{2069}", #"\u{2066}\u{2067}\u{2068}\u{2069}"#),
       ("\u{200E}\u{200F}\u{61C}", #"\u{200e}\u{200f}\u{61c}"#),
-      // Not a character of its own: it joins the one before.
+      // Not a separate character: it joins the preceding one.
       ("e\u{301}\r\n\u{301}", "e\u{301}\\r\\n\u{301}"),
       (String(decoding: [0x61, 0x9B, 0x62, 0xFF], as: UTF8.self), "a\u{FFFD}b\u{FFFD}"),
     ])
@@ -22,13 +22,13 @@ struct TerminalTextTests {
     #expect(Array(shown.escapedForTerminal.utf8) == Array(shown.utf8))
   }
 
-  @Test("leave all else as it is: other scripts, emoji, and the backslashes of commands to copy")
+  @Test("keeps everything else: other scripts, emoji, and backslashes in commands to copy")
   func plain() {
     let text = #"it's 'a'\''b' C:\new {"a": "\u001b"} é 東京 שלום 👩‍👩‍👧 ﷺ"#
     #expect(Array(text.escapedForTerminal.utf8) == Array(text.utf8))
   }
 
-  @Test("JSON keeps its value and its lines")
+  @Test("keeps the value and the lines of JSON")
   func json() throws {
     let value = ["a\u{1B}\n": "\u{9B}\u{7F}\u{202E}\u{2028}é👩‍👩‍👧\u{61C}"]
     let encoder = JSONEncoder()

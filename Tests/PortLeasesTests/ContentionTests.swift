@@ -5,9 +5,9 @@ import Testing
 
 @testable import PortLeases
 
-@Suite("Many at once", .serialized)
+@Suite("Concurrent leases", .serialized)
 struct ContentionTests {
-  @Test("get no port twice")
+  @Test("never share a port")
   func distinct() async throws {
     let pool = try PortPool.own(32)
     let held = Guarded(Set<UInt16>())
@@ -24,10 +24,10 @@ struct ContentionTests {
     #expect(pool.leases.isEmpty)
   }
 
-  @Test("lose no held port to programs that bind any port, all the time")
+  @Test("never lose a held port to programs that bind any port")
   func ephemeral() async throws {
-    // Of the ports that the system hands out, which the programs are confined to, so that they must come across them.
-    // Connections of other tests have some of these; so many that there are enough all the same.
+    // Uses ephemeral ports and restricts the programs to them, so they must try the held ports. Other tests' connections
+    // use some of these ports, so take enough of them.
     let range = try somePorts(256)
     let pool = PortPool(range: range)
     let leases = Set((0..<128).compactMap { _ in try? pool.lease(PortRequest())[0].port })
@@ -55,7 +55,7 @@ struct ContentionTests {
   }
 }
 
-/// Some of the ports that the system hands out, from a random place on.
+/// A range of ephemeral ports, starting at a random one.
 private func somePorts(_ count: UInt16) throws -> ClosedRange<UInt16> {
   let all = EphemeralPorts.range
   try #require(all.count >= count)
@@ -63,7 +63,7 @@ private func somePorts(_ count: UInt16) throws -> ClosedRange<UInt16> {
   return low...(low + count - 1)
 }
 
-/// What a program gets that binds port 0.
+/// The port that a program gets when it binds port 0.
 private func anyPort(of range: ClosedRange<UInt16>, address host: UInt32) -> (descriptor: Int32, port: UInt16)? {
   let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
   var limits = UInt32(range.lowerBound) | UInt32(range.upperBound) << 16

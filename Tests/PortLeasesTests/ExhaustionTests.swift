@@ -2,9 +2,9 @@ import PortLeases
 import TestSupport
 import Testing
 
-@Suite("A pool that has nothing left")
+@Suite("Exhausted pools")
 struct ExhaustionTests {
-  @Test("says in one line who holds what, and what to do")
+  @Test("an error names the owners and what to do, in one line")
   func message() throws {
     let pool = try PortPool.own(10)
     let owner = try thisProcess()
@@ -14,14 +14,14 @@ struct ExhaustionTests {
     let error = try #require(throws: PortError.self) { try pool.lease(PortRequest(count: 2)) }
     #expect(error.kind == .exhausted)
     for part in [
-      "no port of \(pool.words) is free (2 were asked for)", "9 leased", "process \(owner.pid) (",
+      "no port of \(pool.words) is free (2 requested)", "9 leased", "process \(owner.pid) (",
       "4 ports (admin, debug)",
-      "environment a1b2: 3 ports", "no owner, for a time: 2 ports", "diorama port release",
+      "environment a1b2: 3 ports", "no owner, with a time limit: 2 ports", "diorama port release",
     ] { #expect(error.message.contains(part), "\(part) in: \(error.message)") }
     #expect(!error.message.contains("\n"))
   }
 
-  @Test("names the five who hold the most, and counts the others")
+  @Test("an error names the five owners with the most ports and counts the others")
   func most() throws {
     let pool = try PortPool.own(60)
     for number in 1...9 { try pool.leaseSoon(PortRequest(count: number, environment: "e\(number)")) }
@@ -31,7 +31,7 @@ struct ExhaustionTests {
     #expect(!error.message.contains("environment e4"))
   }
 
-  @Test("gives all that are asked for or none, and keeps what it has for the next")
+  @Test("leases all requested ports or none, and keeps the free ones for later")
   func all() throws {
     let pool = try PortPool.own(4)
     let first = try pool.leaseSoon()[0]
@@ -41,7 +41,7 @@ struct ExhaustionTests {
     #expect(try pool.leaseSoon(PortRequest(count: 3)).count == 3)
   }
 
-  @Test("is also one with as many leases as its limit, until an owner is gone")
+  @Test("a pool at its limit is exhausted until an owner is gone")
   func limit() async throws {
     try await onThread {
       let pool = try PortPool.own(16, limit: 2)
@@ -50,7 +50,7 @@ struct ExhaustionTests {
       try pool.leaseSoon()
       let error = #expect(throws: PortError.self) { try pool.lease(PortRequest()) }
       #expect(error?.kind == .exhausted)
-      #expect(error?.message.contains("only 2 of the ports \(pool.words) may be leased at once") == true)
+      #expect(error?.message.contains("the limit of 2 leases for the ports \(pool.words) is reached") == true)
       child.end()
       try pool.leaseSoon()
       let more = #expect(throws: PortError.self) { try pool.lease(PortRequest(count: 3)) }

@@ -1,13 +1,13 @@
 import Foundation
+import HTTPMessages
 import Testing
-
 @testable import PortLeases
 
-@Suite("The order in which ports go out")
+@Suite("The order of leased ports")
 struct HandOutTests {
   private let now = Date(timeIntervalSince1970: 1_000_000)
 
-  @Test("is that of their last use: what came back last goes out last")
+  @Test("is least recently used first")
   func order() {
     var state = PoolState(10...13, first: 10)
     for port in next(4, of: &state) { state.insert(PortLease(port: port, since: now), holder: nil) }
@@ -17,7 +17,7 @@ struct HandOutTests {
     #expect(next(5, of: &state) == [12, 10, 13, 11])
   }
 
-  @Test("does not come back to a port that was just released while others are unused")
+  @Test("avoids a port just released while others are unused")
   func unused() {
     var state = PoolState(10...19, first: 10)
     var seen: [UInt16] = []
@@ -30,13 +30,13 @@ struct HandOutTests {
     #expect(seen == Array(10...19))
   }
 
-  @Test("goes round the end of the pool")
+  @Test("wraps around the end of the pool")
   func wraps() {
     var state = PoolState(10...14, first: 13)
     #expect(next(6, of: &state) == [13, 14, 10, 11, 12])
   }
 
-  @Test("has what was not used after all at its front")
+  @Test("starts with ports that were taken but not used")
   func putBack() {
     var state = PoolState(10...14, first: 10)
     let unused = next(3, of: &state)
@@ -44,7 +44,7 @@ struct HandOutTests {
     #expect(next(5, of: &state) == [10, 11, 12, 13, 14])
   }
 
-  @Test("leaves a port that some program has alone for ten seconds, also when the clock is set back")
+  @Test("skips a port in use for ten seconds, even if the clock is set back")
   func rest() {
     var state = PoolState(10...11, first: 10)
     _ = next(1, of: &state)
@@ -59,14 +59,14 @@ struct HandOutTests {
     #expect(state.nextTaken() == nil)
   }
 
-  @Test("begins at a random place in a pool that has just been made")
+  @Test("starts at a random port in a new pool")
   func random() throws {
     let ports = try OwnPorts(16)
     let first = try (0..<40).map { _ in try PortPool(range: ports.range).leaseSoon()[0].port }
     #expect(Set(first).count > 1)
   }
 
-  @Test("stays right over many rounds")
+  @Test("stays correct over many rounds")
   func rounds() {
     var state = PoolState(1...3000, first: 1)
     for round in 0..<4 {
@@ -79,5 +79,53 @@ struct HandOutTests {
 
   private func next(_ count: Int, of state: inout PoolState) -> [UInt16] {
     (0..<count).compactMap { _ in state.nextFree(now: now) }
+  }
+}
+
+@Suite("Ports taken in advance")
+struct PreparedPortTests {
+  private let pool: PortPool
+
+  init() throws { pool = try PortPool.own(20) }
+
+  private func prepare(_ request: PortRequest) throws -> UInt16 {
+    try #require(
+      soon {
+        pool.prepare(for: request)
+        return pool.state.withLock { $0.ready?.holder.port }
+      })
+  }
+
+  @Test("are exclusive, and leased to the next request of their kind", arguments: [true, false])
+  func next(holds: Bool) throws {
+    let port = try prepare(PortRequest(holds: holds))
+    #expect(pool.leases.isEmpty)
+    #expect(pool.counts.free + pool.counts.taken == 20)
+    #expect(TestSocket(reuse: false).bind(port) == EADDRINUSE)
+    #expect(try prepare(PortRequest(holds: holds)) == port)
+    #expect(try pool.lease(PortRequest(holds: holds)).map(\.port) == [port])
+    #expect(pool.counts.free + pool.counts.taken == 19)
+    if holds {
+      #expect(TestSocket(reuse: false).bind(port) == EADDRINUSE)
+      #expect(TestSocket(reuse: true).bind(port) == 0)
+    } else {
+      #expect(TestSocket.isFree(port))
+    }
+  }
+
+  @Test("do not restrict requests of another kind", arguments: [true, false])
+  func other(holds: Bool) throws {
+    _ = try prepare(PortRequest(holds: holds))
+    try pool.leaseSoon(PortRequest(count: 20, holds: !holds))
+    #expect(pool.counts == PortCounts(leased: 20, free: 0, taken: 0))
+  }
+
+  @Test("are freed after a second without a request")
+  func dropped() throws {
+    let port = try prepare(PortRequest(holds: false))
+    pool.reclaim()
+    #expect(pool.state.withLock { $0.ready == nil })
+    #expect(pool.counts.free + pool.counts.taken == 20)
+    #expect(TestSocket.isFree(port))
   }
 }

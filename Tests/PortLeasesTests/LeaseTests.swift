@@ -2,13 +2,13 @@ import Foundation
 import PortLeases
 import Testing
 
-@Suite("A lease")
+@Suite("Leases")
 struct LeaseTests {
   let pool: PortPool
 
   init() throws { pool = try PortPool.own(50) }
 
-  @Test("is of a port of the pool that nobody else has, with its name, its owner and its end")
+  @Test("contain an exclusive port of the pool, its name, owner and end")
   func lease() throws {
     let owner = try thisProcess()
     let leases = try pool.leaseSoon(PortRequest(count: 3, names: ["debug", "admin"], owner: owner, ttl: .seconds(60)))
@@ -19,7 +19,7 @@ struct LeaseTests {
     #expect(pool.leases == leases.sorted { $0.port < $1.port })
   }
 
-  @Test("keeps out a program that binds plainly, and lets in the one that sets SO_REUSEADDR")
+  @Test("keep out programs that bind without SO_REUSEADDR, and admit those that set it")
   func held() throws {
     let port = try pool.leaseSoon()[0].port
     #expect(TestSocket(reuse: false).bind(port) == EADDRINUSE)
@@ -31,14 +31,14 @@ struct LeaseTests {
     #expect(server.hasConnection)
   }
 
-  @Test("lets in a program that binds plainly when nothing is to be held")
+  @Test("admit programs that bind without SO_REUSEADDR if not held")
   func unheld() throws {
     let port = try pool.leaseSoon(PortRequest(holds: false))[0].port
     #expect(TestSocket.isFree(port))
     #expect(pool.leases.map(\.holds) == [false])
   }
 
-  @Test("ends when it is released, and its port is free at once")
+  @Test("end on release, which frees the port at once")
   func released() throws {
     let lease = try pool.leaseSoon(PortRequest(name: "debug"))[0]
     #expect(try pool.release(lease.port) == lease)
@@ -49,7 +49,7 @@ struct LeaseTests {
   }
 
   @Test(
-    "is refused when the request makes no sense, in one line",
+    "are refused for invalid requests, in one line",
     arguments: [
       PortRequest(count: 0), PortRequest(count: -1), PortRequest(count: 51), PortRequest(count: .max),
       PortRequest(names: ["a", "b"]), PortRequest(name: ""), PortRequest(name: "a\nb"),
@@ -66,4 +66,44 @@ struct LeaseTests {
 
 extension PortRequest {
   init(name: String) { self.init(names: [name]) }
+}
+
+@Suite("Environment endpoints")
+struct EndpointTests {
+  @Test("are held until the server listens, which can bind the held port")
+  func lent() throws {
+    let pool = try PortPool.own(1)
+    let port = try pool.leaseSoon(PortRequest(environment: "e", holds: false))[0].port
+    #expect(TestSocket(reuse: false).bind(port) == EADDRINUSE)
+    do {
+      let server = TestSocket()
+      #expect(server.bind(port) == 0)
+      #expect(server.listen() == 0)
+      pool.lend(port)
+      let client = TestSocket()
+      #expect(client.connect(port) == 0)
+      #expect(server.hasConnection)
+    }
+    pool.reclaim()
+    #expect(pool.leases.map(\.port) == [port])
+    pool.release(environment: "e")
+    #expect(pool.leases.isEmpty)
+  }
+
+  @Test("need no socket besides the server's own")
+  func descriptors() throws {
+    let pool = try PortPool.own(1)
+    let port = try pool.leaseSoon(PortRequest(environment: "e", holds: false))[0].port
+    pool.lend(port)
+    pool.reclaim()
+    #expect(TestSocket.isFree(port))
+  }
+
+  @Test("do not affect an app's lease, which stays held")
+  func app() throws {
+    let pool = try PortPool.own(1)
+    let port = try pool.leaseSoon(PortRequest(environment: "e"))[0].port
+    pool.lend(port)
+    #expect(TestSocket(reuse: false).bind(port) == EADDRINUSE)
+  }
 }

@@ -2,22 +2,28 @@ import Foundation
 import PortLeases
 import Testing
 
-@Suite("A reserved port")
+#if canImport(Darwin)
+  import Darwin
+#else
+  import Glibc
+#endif
+
+@Suite("Reserved ports")
 struct PortReservationTests {
-  @Test("is of the pool, and below what the system hands out")
+  @Test("are from the pool, below the ephemeral ports")
   func pool() throws {
     let reservation = try PortReservation()
     #expect(PortReservation.pool.contains(reservation.port))
     #expect(PortReservation.pool == 20000...32767)
   }
 
-  @Test("is refused to a program that binds plainly")
+  @Test("refuse programs that bind without SO_REUSEADDR")
   func plain() throws {
     let reservation = try PortReservation()
     #expect(TestSocket(reuse: false).bind(reservation.port) == EADDRINUSE)
   }
 
-  @Test("serves the program that it is meant for, which gets the connections", arguments: [0x7F00_0001, 0] as [UInt32])
+  @Test("admit the program they are meant for, which gets the connections", arguments: [0x7F00_0001, 0] as [UInt32])
   func served(address: UInt32) throws {
     let reservation = try PortReservation()
     let server = TestSocket()
@@ -28,19 +34,19 @@ struct PortReservationTests {
     #expect(server.hasConnection)
   }
 
-  @Test("refuses connections while nobody listens")
+  @Test("refuse connections while no program listens")
   func silent() throws {
     let reservation = try PortReservation()
     #expect(TestSocket().connect(reservation.port) == ECONNREFUSED)
   }
 
-  @Test("is nobody else's: many at once are all different")
+  @Test("are all different when reserved concurrently")
   func distinct() throws {
     let reservations = try (0..<200).map { _ in try PortReservation() }
     #expect(Set(reservations.map(\.port)).count == 200)
   }
 
-  @Test("is refused to a second holder, and free when the first is gone")
+  @Test("refuse a second holder, and are free when the first is gone")
   func second() throws {
     let ports = try OwnPorts()
     do {
@@ -75,19 +81,19 @@ struct PortReservationTests {
     #expect(process.terminationStatus == 0)
   }
 
-  @Test("is not inherited by children")
+  @Test("are not inherited by child processes")
   func inheritance() throws {
     let reservation = try PortReservation()
     let socket = try ListeningSocket()
     #expect(fcntl(socket.descriptor, F_GETFD) & FD_CLOEXEC != 0)
     let folder = try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").compactMap { Int32($0) }
-    // All sockets that are bound to that port, by whatever number.
+    // All sockets bound to that port, whatever their descriptor.
     let held = folder.filter { port(of: $0) == reservation.port }
     #expect(held.count == 1)
     #expect(held.allSatisfy { fcntl($0, F_GETFD) & FD_CLOEXEC != 0 })
   }
 
-  /// The next line, or what there is of it at the end.
+  /// The next line, or the rest at the end.
   private func line(_ handle: FileHandle) -> String {
     var line = Data()
     while let byte = try? handle.read(upToCount: 1), !byte.isEmpty, byte[byte.startIndex] != 0x0A { line += byte }
@@ -102,5 +108,42 @@ struct PortReservationTests {
     }
     guard result == 0, address.sin_family == sa_family_t(AF_INET) else { return nil }
     return UInt16(bigEndian: address.sin_port)
+  }
+}
+
+@Suite("Listening sockets")
+struct ListeningSocketTests {
+  @Test("accept connections from the start")
+  func accepts() throws {
+    let socket = try ListeningSocket()
+    #expect(PortReservation.pool.contains(socket.port))
+    let client = TestSocket()
+    #expect(client.connect(socket.port) == 0)
+    let accepted = accept(socket.descriptor, nil, nil)
+    #expect(accepted >= 0)
+    close(accepted)
+  }
+
+  @Test("keep their port from other programs, even with SO_REUSEADDR")
+  func exclusive() throws {
+    let socket = try ListeningSocket()
+    #expect(TestSocket(reuse: false).bind(socket.port) == EADDRINUSE)
+    #expect(TestSocket(reuse: true).bind(socket.port) == EADDRINUSE)
+    #expect(throws: PortUnavailable.self) { try ListeningSocket(in: socket.port...socket.port) }
+    #expect(throws: PortUnavailable.self) { try PortReservation(in: socket.port...socket.port) }
+  }
+
+  @Test("close when released")
+  func closes() throws {
+    let ports = try OwnPorts()
+    do { _ = try ListeningSocket(in: ports.range) }
+    // A child that another test starts at this moment keeps a copy open briefly.
+    #expect(soon { TestSocket().connect(ports.range.lowerBound) == ECONNREFUSED ? true : nil } == true)
+  }
+
+  @Test("do not take a reserved port")
+  func reserved() throws {
+    let reservation = try PortReservation()
+    #expect(throws: PortUnavailable.self) { try ListeningSocket(in: reservation.port...reservation.port) }
   }
 }

@@ -3,13 +3,13 @@ import PortLeases
 import TestSupport
 import Testing
 
-@Suite("The portserver's address")
+@Suite("Portserver addresses")
 struct PortserverAddressTests {
   private let pool: PortPool
 
   init() throws { pool = try PortPool.own(10) }
 
-  @Test("may be a path: a socket for its owner alone, which is gone at the end")
+  @Test("can be a path, with a private socket that is removed at the end")
   func path() async throws {
     let path = FileManager.default.temporaryDirectory.path + "/diorama-\(UUID().uuidString.prefix(8))"
     let server = try PortserverServer(address: path, pool: pool)
@@ -22,7 +22,7 @@ struct PortserverAddressTests {
     #expect(!FileManager.default.fileExists(atPath: path))
   }
 
-  @Test("is free again once the server has stopped, which it may do twice")
+  @Test("are free after the server has stopped, which can be repeated")
   func stopped() async throws {
     let address = "@diorama-test-\(UUID().uuidString)"
     let server = try PortserverServer(address: address, pool: pool)
@@ -32,7 +32,7 @@ struct PortserverAddressTests {
     await (try PortserverServer(address: address, pool: pool)).stop()
   }
 
-  @Test("is refused while another listens there, in one line that says so", arguments: ["@", "/"])
+  @Test("are refused while another process listens, in one line", arguments: ["@", "/"])
   func taken(kind: String) async throws {
     let name = "diorama-\(UUID().uuidString.prefix(8))"
     let address = kind == "@" ? "@\(name)" : FileManager.default.temporaryDirectory.path + "/\(name)"
@@ -40,13 +40,13 @@ struct PortserverAddressTests {
     let error = #expect(throws: PortserverError.self) { try PortserverServer(address: address, pool: pool) }
     #expect(error?.description.contains(address) == true)
     #expect(error?.description.contains("another portserver or daemon listens there") == true)
-    // The first is as it was.
+    // The first server is unaffected.
     let answer = try await onThread { try PortserverClient.ask("\(getpid())\n", at: address) }
     #expect(answer?.hasSuffix("\n") == true)
     await first.stop()
   }
 
-  @Test("that a killed server left behind is taken over, and any other file stays")
+  @Test("of killed servers are reused, and other files are kept")
   func stale() async throws {
     let path = FileManager.default.temporaryDirectory.path + "/diorama-\(UUID().uuidString.prefix(8))"
     defer { try? FileManager.default.removeItem(atPath: path) }
@@ -54,7 +54,7 @@ struct PortserverAddressTests {
       let left = try PortserverServer(address: path, pool: pool)
       try FileManager.default.moveItem(atPath: path, toPath: path + "-left")
       await left.stop()
-      // Nobody listens at it any more.
+      // No process listens on it any more.
       try FileManager.default.moveItem(atPath: path + "-left", toPath: path)
     }
     await (try PortserverServer(address: path, pool: pool)).stop()
@@ -65,7 +65,7 @@ struct PortserverAddressTests {
   }
 
   @Test(
-    "is refused when it is none",
+    "are refused if invalid",
     arguments: ["", "@", "/tmp/" + String(repeating: "a", count: 200), "/nonexistent/folder/socket"])
   func none(address: String) {
     let error = #expect(throws: PortserverError.self) { try PortserverServer(address: address, pool: pool) }

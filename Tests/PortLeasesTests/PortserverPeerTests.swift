@@ -5,9 +5,9 @@ import Testing
 
 @testable import PortLeases
 
-@Suite("The user of a portserver's client")
+@Suite("Users of portserver clients")
 struct PortserverPeerTests {
-  /// Asks for a port of its own; says as whom it runs and what it was told.
+  /// Requests a port for its own process; prints its user and the response.
   private static let client = #"""
     import os, socket, sys
     address, user = sys.argv[1], int(sys.argv[2])
@@ -34,7 +34,7 @@ struct PortserverPeerTests {
   }
 
   @Test(
-    "is another one: it gets the end without a byte, and no port, which is counted and logged",
+    "other than the server's are refused without a byte, which is counted and logged",
     .enabled(if: geteuid() == 0, "only root can start a process of another user; the decision alone is tested below"))
   func other() async throws {
     let address = "@diorama-test-\(UUID().uuidString)"
@@ -46,14 +46,14 @@ struct PortserverPeerTests {
     #expect(try await Self.ask(address, as: 65_534) == "65534 b''\n")
     #expect(pool.leases.isEmpty)
     #expect(events.withLock { $0 } == ["the portserver refused a client: it belongs to another user"])
-    #expect(server.statistics.contains("0 ports leased, 0 clients denied, 0 with no or no proper request, 1 of other"))
-    // The same program gets one as the user whose portserver it is.
+    #expect(server.statistics.contains("0 ports leased, 0 clients denied, 0 without a valid request, 1 of other"))
+    // The same program gets a port as the server's own user.
     let answer = try await Self.ask(address, as: 0)
     #expect(pool.leases.map { "0 b'\($0.port)\\n'\n" } == [answer])
     await server.stop()
   }
 
-  @Test("has to be the portserver's own or root; where the system names none it is neither")
+  @Test("must be the server's own or root; an unknown user is refused")
   func welcome() {
     #expect(PortLeases.Peer.isWelcome(1000, own: 1000))
     #expect(PortLeases.Peer.isWelcome(0, own: 1000))

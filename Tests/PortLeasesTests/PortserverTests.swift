@@ -10,7 +10,7 @@ import Testing
   import Glibc
 #endif
 
-/// A client as portpicker's is, one connection a port, but byte by byte.
+/// A client of the protocol like portpicker's, one connection per port, but byte by byte.
 final class PortserverClient: Sendable {
   let descriptor: Int32
 
@@ -33,7 +33,7 @@ final class PortserverClient: Sendable {
     _ = Glibc.send(descriptor, text, text.utf8.count, Int32(MSG_NOSIGNAL))
   }
 
-  /// All that comes until the end; nil when the connection is reset.
+  /// All bytes until the end; nil if the connection is reset.
   func answer() -> String? {
     var bytes: [UInt8] = []
     var buffer = [UInt8](repeating: 0, count: 100)
@@ -52,11 +52,11 @@ final class PortserverClient: Sendable {
   }
 }
 
-@Suite("A client of the portserver")
+@Suite("Portserver clients")
 struct PortserverTests {
   private let address = "@diorama-test-\(UUID().uuidString)"
 
-  @Test("gets a port of the pool, which belongs to the process that it names")
+  @Test("get a port of the pool, owned by the process they name")
   func leased() async throws {
     let address = address
     try await onThread {
@@ -68,7 +68,7 @@ struct PortserverTests {
       #expect(answer == "\(port)\n")
       #expect(pool.leases.map(\.port) == [port])
       #expect(pool.leases[0].owner == (try child.owner))
-      // It may bind without SO_REUSEADDR: below the ports that the system hands out nothing is held.
+      // It may bind without SO_REUSEADDR: ports below the ephemeral range are not held.
       #expect(!pool.leases[0].holds)
       #expect(TestSocket.isFree(port))
       #expect(server.statistics.contains("1 ports leased, 0 clients denied"))
@@ -76,11 +76,11 @@ struct PortserverTests {
     }
   }
 
-  @Test("gets a port that is held where the system hands out ports of the pool by itself")
+  @Test("get a held port if the pool overlaps the ephemeral ports")
   func held() async throws {
     let address = address
     try await onThread {
-      // More than other programs have of them at any time.
+      // More than other programs use at any time.
       let pool = PortPool(range: EphemeralPorts.range)
       let server = try PortserverServer(address: address, pool: pool)
       let answer = try #require(try PortserverClient.ask("\(getpid())\n", at: address))
@@ -92,7 +92,7 @@ struct PortserverTests {
   }
 
   @Test(
-    "gets the end without a byte when it names no process that could own a port, or sends nonsense",
+    "are disconnected without a byte if they name no process that can own a port, or send garbage",
     arguments: [
       "0\n", "1\n", "-5\n", "2147483647\n", "99999999999\n", "abc\n", "\n", "12 34\n",
       String(repeating: " ", count: 20) + "\n", String(repeating: "7", count: 100),
@@ -108,7 +108,7 @@ struct PortserverTests {
     }
   }
 
-  @Test("gets the end without a byte when its process has ended, or nothing is left")
+  @Test("are disconnected without a byte if their process has ended or no port is left")
   func denied() async throws {
     let address = address
     try await onThread {
@@ -125,7 +125,7 @@ struct PortserverTests {
     }
   }
 
-  @Test("may send its request in pieces, with blanks, or end its side instead of the line")
+  @Test("may send the request in pieces, with blanks, or end their direction in place of the newline")
   func pieces() async throws {
     let address = address
     try await onThread {
@@ -146,7 +146,7 @@ struct PortserverTests {
     }
   }
 
-  @Test("is dropped when it sends nothing, or not all, for too long")
+  @Test("are dropped if their request is missing or incomplete for too long")
   func slow() async throws {
     let address = address
     try await onThread {
@@ -155,11 +155,11 @@ struct PortserverTests {
       let silent = try PortserverClient(address)
       #expect(silent.answer() == "")
       #expect(try PortserverClient.ask("12", at: address) == "")
-      #expect(server.statistics.contains("2 with no or no proper request"))
+      #expect(server.statistics.contains("2 without a valid request"))
     }
   }
 
-  @Test("is served while hundreds of others send nothing")
+  @Test("are served while hundreds of others send nothing")
   func crowd() async throws {
     let address = address
     try await onThread {

@@ -3,9 +3,9 @@ import PortLeases
 import TestSupport
 import Testing
 
-@Suite("A lease comes back by itself")
+@Suite("Reclaiming leases")
 struct ReclaimTests {
-  @Test("when its time is over, and not before")
+  @Test("ends a lease when it expires, and not before")
   func time() throws {
     let pool = try PortPool.own(2)
     let start = Date()
@@ -16,7 +16,7 @@ struct ReclaimTests {
     #expect(pool.leases.count == 1)
   }
 
-  @Test("30 seconds after its owner is gone")
+  @Test("ends a lease 30 seconds after its owner is gone")
   func owner() async throws {
     try await onThread {
       let pool = try PortPool.own(2)
@@ -34,7 +34,7 @@ struct ReclaimTests {
     }
   }
 
-  @Test("at once when the pool has nothing left")
+  @Test("ends such leases at once if the pool is exhausted")
   func exhausted() async throws {
     try await onThread {
       let pool = try PortPool.own(4)
@@ -67,7 +67,7 @@ struct ReclaimTests {
     #expect(soon { pool.reclaim(now: later).first } == lease)
   }
 
-  @Test("never while the program that it was held for listens")
+  @Test("never ends a lease while its program listens")
   func held() throws {
     let pool = try PortPool.own(1)
     let port = try pool.leaseSoon(PortRequest(ttl: .seconds(1)))[0].port
@@ -79,7 +79,7 @@ struct ReclaimTests {
     #expect(soon { pool.reclaim(now: Date() + 60).first } != nil)
   }
 
-  @Test("with its environment alone where it is an environment's")
+  @Test("ends an environment's leases only with the environment")
   func environment() async throws {
     try await onThread {
       let pool = try PortPool.own(5)

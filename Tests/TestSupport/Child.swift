@@ -9,37 +9,37 @@ import HTTPMessages
   import Glibc
 #endif
 
-/// A program in a process of its own: a test decides which descriptors and which terminal it gets.
+/// A program in a separate process, with descriptors and a terminal chosen by the test.
 ///
-/// Its methods wait on their thread: call them inside ``onThread(_:)``. A program that hangs is killed in time.
+/// Its methods block: call them inside ``onThread(_:)``. A program that hangs is killed.
 package final class Child: Sendable {
-  /// What a program did.
+  /// The result of a program.
   package struct Outcome {
-    /// Its exit status; 128 + the signal when it was killed by one.
+    /// The exit status; 128 + the signal number if it was killed.
     package var status: Int32
     package var output: [UInt8]
     package var errors: [UInt8]
 
     package var text: String { String(decoding: output, as: UTF8.self) }
     package var words: String { String(decoding: errors, as: UTF8.self) }
-    /// The lines of standard error that are not empty.
+    /// The non-empty lines of standard error.
     package var lines: [String] { words.split(separator: "\n").map(String.init) }
   }
 
-  /// What the program reads from standard input.
+  /// The program's standard input.
   package enum Input {
     case nothing
     case bytes([UInt8])
-    /// Nothing is open at descriptor 0.
+    /// Descriptor 0 is closed.
     case closed
   }
 
-  /// Where the program's standard error goes.
+  /// The program's standard error.
   package enum Errors {
     case kept
-    /// Nothing is open at descriptor 2.
+    /// Descriptor 2 is closed.
     case closed
-    /// A pipe that nobody reads any more.
+    /// A pipe whose reader is closed.
     case unread
   }
 
@@ -47,7 +47,7 @@ package final class Child: Sendable {
     package let description: String
   }
 
-  /// Seconds after which a program that should have ended counts as hanging.
+  /// Seconds after which a program that should have ended is treated as hanging.
   private static let patience = 240.0
 
   package let pid: pid_t
@@ -97,9 +97,9 @@ package final class Child: Sendable {
     killIfHanging()
   }
 
-  /// On a pseudo terminal: its leader, with all three standard descriptors on it.
+  /// Starts a program as the leader of a pseudo terminal, with all three standard descriptors on it.
   package init(_ arguments: [[UInt8]], environment: [String: String], terminal: borrowing PseudoTerminal) throws {
-    // In a new session the first terminal that is opened becomes the controlling one.
+    // In a new session, the first terminal opened becomes the controlling one.
     let files: [Spawn.FileAction] = [.open(terminal.path, flags: O_RDWR, as: 0), .pass(0, as: 1), .pass(0, as: 2)]
     output = terminal.master
     errors = try Self.scratch([])
@@ -116,9 +116,9 @@ package final class Child: Sendable {
     close(errors)
   }
 
-  /// Reads standard output (or the terminal) until it holds a text that has not been waited for yet.
+  /// Reads standard output (or the terminal) until a text occurs that has not been waited for yet.
   ///
-  /// - Returns: what came up to its end.
+  /// - Returns: the output up to the end of the text.
   @discardableResult
   package func wait(for text: String) throws -> String {
     let wanted = Array(text.utf8)
@@ -139,7 +139,7 @@ package final class Child: Sendable {
   /// Reads one line of standard output.
   package func line() throws -> String { String(try wait(for: "\n").dropLast()) }
 
-  /// Suspends it, and returns once none of its threads runs any more: until then a busy system lets some go on.
+  /// Suspends the program, and returns once all its threads have stopped, which can take a moment on a busy system.
   package func suspend() throws {
     kill(pid, SIGSTOP)
     var status: Int32 = 0
@@ -152,16 +152,16 @@ package final class Child: Sendable {
 
   package func send(_ signal: Int32) { kill(pid, signal) }
 
-  /// Waits until the program has ended and nobody can write to its standard output any more.
+  /// Waits until the program has ended and its standard output is closed by all processes.
   package func finish() -> Outcome {
     while read() {}
     let status = waitForEnd()
     return Outcome(status: status, output: pending.withLock { $0 }, errors: Array(kept().utf8))
   }
 
-  /// Waits until it has stopped.
+  /// Waits until the program is suspended.
   ///
-  /// - Returns: whether it did; false when it ended.
+  /// - Returns: false if it has ended.
   package func waitUntilStopped() -> Bool {
     var status: Int32 = 0
     while waitpid(pid, &status, WUNTRACED) < 0, errno == EINTR {}
@@ -170,7 +170,7 @@ package final class Child: Sendable {
     return false
   }
 
-  /// Waits for the end of this process alone: what it started may live on.
+  /// Waits for the end of this process only; its children may live on.
   @discardableResult
   package func waitForEnd() -> Int32 {
     var status: Int32 = 0
@@ -180,13 +180,13 @@ package final class Child: Sendable {
   }
 
   private func read() -> Bool {
-    // What was started may outlive a child that was killed for hanging.
+    // Its children may outlive a program killed for hanging.
     let left = (started + .seconds(Self.patience) - ContinuousClock.now) / .milliseconds(1)
     var ready = pollfd(fd: output, events: Int16(POLLIN), revents: 0)
     guard poll(&ready, 1, Int32(max(left, 0))) > 0 else { return false }
     var buffer = [UInt8](repeating: 0, count: 65_536)
     let count = buffer.withUnsafeMutableBytes { Foundation.read(output, $0.baseAddress, $0.count) }
-    // A terminal whose last user is gone answers EIO.
+    // Reading a terminal without users fails with EIO.
     guard count > 0 else { return false }
     pending.withLock { $0 += buffer[..<count] }
     return true
@@ -219,7 +219,7 @@ package final class Child: Sendable {
     return nil
   }
 
-  /// A file without a name that holds these bytes.
+  /// An unnamed file with the given bytes.
   private static func scratch(_ bytes: [UInt8]) throws -> Int32 {
     let path = FileManager.default.temporaryDirectory.path + "/diorama-child-" + UUID().uuidString
     let descriptor = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
@@ -237,7 +237,7 @@ package final class Child: Sendable {
     var spawn = Spawn(arguments: arguments, environment: environment.map { Array("\($0.key)=\($0.value)".utf8) })
     spawn.files = files
     spawn.ownSession = newSession
-    // The test runner may ignore signals or have them blocked; the child is to start like one of a shell.
+    // The test runner may ignore or block signals; the child should start as from a shell.
     var none = sigset_t()
     sigemptyset(&none)
     spawn.blockedSignals = none
@@ -246,7 +246,7 @@ package final class Child: Sendable {
   }
 }
 
-/// A pseudo terminal; the test holds the side where a person would sit.
+/// A pseudo terminal; the test holds the user's side.
 package struct PseudoTerminal: ~Copyable {
   package let master: Int32
   package let path: String
@@ -260,7 +260,7 @@ package struct PseudoTerminal: ~Copyable {
       }
       path = String(cString: name)
     #else
-      // TIOCSPTLCK and TIOCGPTN: what unlockpt(3) and ptsname(3) do, which Swift does not import.
+      // TIOCSPTLCK and TIOCGPTN: unlockpt(3) and ptsname(3), which Swift does not import.
       var number: Int32 = 0
       guard ioctl(master, 0x4004_5431, &number) == 0, ioctl(master, 0x8004_5430, &number) == 0 else {
         throw Child.Failure(description: "no pseudo terminal: \(errno)")
@@ -271,7 +271,7 @@ package struct PseudoTerminal: ~Copyable {
 }
 
 extension Child {
-  /// Types at the terminal that it was started on.
+  /// Types into the terminal.
   package func type(_ text: String) {
     let bytes = Array(text.utf8)
     _ = bytes.withUnsafeBytes { write(output, $0.baseAddress, $0.count) }

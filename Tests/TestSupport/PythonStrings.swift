@@ -1,9 +1,9 @@
 package import Foundation
 
-/// The algorithm `uuid5-v1` once more, in Python: INTERFACE.md promises that another language's standard library gets
-/// the same values.
+/// The algorithm `uuid5-v1` in Python: INTERFACE.md promises that the standard library of another language computes the
+/// same values.
 package enum PythonStrings {
-  /// What is asked for, in the JSON of `diorama strings --batch`; `outputs` is how many numbers of a generator.
+  /// A request in the JSON of `diorama strings --batch`; `outputs` is the number of values to take from a generator.
   private struct Request: Encodable {
     var seed: String
     var key: String
@@ -20,7 +20,7 @@ package enum PythonStrings {
     var outputs: Int?
   }
 
-  /// Random requests of these types, each as JSON on one line.
+  /// Random requests of these types, one JSON document per line.
   package static func requests(_ count: Int, types: [String]) throws -> [Data] {
     try (0..<count).map { index in
       var request = Request(
@@ -49,7 +49,7 @@ package enum PythonStrings {
     }
   }
 
-  /// Python's answers; of a generator its numbers, with commas between them.
+  /// Python's results; those of a generator are numbers separated by commas.
   package static func answers(to requests: [Data]) async throws -> [String] {
     let input = Array(requests.joined(separator: [0x0A]))
     let outcome = try await onThread {
@@ -68,7 +68,7 @@ package enum PythonStrings {
     return (words.randomElement() ?? "") + String(Int.random(in: 0...99_999))
   }
 
-  /// 2 to 256 scalars: of one script, or of all planes.
+  /// 2 to 256 scalars, of one script or of all planes.
   private static func alphabet() -> String {
     let count = Int.random(in: 2...256)
     let first = UInt32.random(in: 0x21...0x2000)

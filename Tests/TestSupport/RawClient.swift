@@ -7,10 +7,10 @@ import Synchronization
   import Glibc
 #endif
 
-/// A client that sends exactly the bytes it is told to, and shows exactly those that come back.
+/// A client that sends and receives exact bytes.
 ///
-/// Its calls wait, four minutes at most; run them in ``onThread(_:)``, not on the threads of Swift's own pool, on which
-/// the handlers under test run.
+/// Its calls block for at most four minutes. Run them in ``onThread(_:)`` and not on the threads of Swift's pool, on
+/// which the handlers under test run.
 package final class RawClient: @unchecked Sendable {
   package struct Failure: Error, CustomStringConvertible {
     package let description: String
@@ -36,12 +36,12 @@ package final class RawClient: @unchecked Sendable {
     }
   }
 
-  /// Below 0 once it is closed, which one thread may do while another waits for what comes.
+  /// Negative once closed, which one thread may do while another one receives.
   private let handle: Atomic<Int32>
   package var descriptor: Int32 { handle.load(ordering: .sequentiallyConsistent) }
   private var buffer: [UInt8] = []
 
-  /// Connects; a small `receiveBuffer` makes the system hold less for a reader who does not read.
+  /// Connects. A small `receiveBuffer` makes the system buffer less for a slow reader.
   package init(port: UInt16, receiveBuffer: Int32? = nil) throws {
     handle = Atomic(socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0))
     if var receiveBuffer {
@@ -86,7 +86,7 @@ package final class RawClient: @unchecked Sendable {
     if descriptor >= 0 { Glibc.close(descriptor) }
   }
 
-  /// Ends with a reset, as a process that is killed with unread data does.
+  /// Closes with a reset, as a killed process with unread data does.
   package func reset() {
     var linger = Glibc.linger(l_onoff: 1, l_linger: 0)
     setsockopt(descriptor, SOL_SOCKET, SO_LINGER, &linger, socklen_t(MemoryLayout<Glibc.linger>.size))
@@ -108,7 +108,7 @@ package final class RawClient: @unchecked Sendable {
     }
   }
 
-  /// Sends as much as fits without waiting; the count.
+  /// Sends as much as fits without blocking; returns the number of bytes.
   package func sendSome(_ bytes: [UInt8]) -> Int {
     bytes.withUnsafeBytes {
       max(0, Glibc.send(descriptor, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL | MSG_DONTWAIT)))
@@ -173,7 +173,7 @@ package final class RawClient: @unchecked Sendable {
     }
   }
 
-  /// Reads one answer by its framing.
+  /// Reads one response by its framing.
   package func receiveAnswer(toHead: Bool = false) throws -> Answer {
     var answer = try receiveHead()
     if toHead || answer.status == 204 || answer.status == 304 || answer.status < 200 { return answer }
@@ -198,7 +198,7 @@ package final class RawClient: @unchecked Sendable {
     return answer
   }
 
-  /// The next chunk of a chunked answer whose head has been read; nil at its end.
+  /// The next chunk of a chunked response whose head has been read; nil at its end.
   package func receiveChunk() throws -> [UInt8]? {
     guard let size = Int(try takeLine(), radix: 16) else { throw Failure(description: "a chunk without a size") }
     let chunk = try take(size)
@@ -206,7 +206,7 @@ package final class RawClient: @unchecked Sendable {
     return size == 0 ? nil : chunk
   }
 
-  /// Whether bytes have come that nobody has read, or the end has.
+  /// Whether unread bytes, or the end of the connection, are available.
   package var hasMore: Bool {
     var byte: UInt8 = 0
     return !buffer.isEmpty || recv(descriptor, &byte, 1, Int32(MSG_PEEK | MSG_DONTWAIT)) >= 0

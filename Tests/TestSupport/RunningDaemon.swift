@@ -7,10 +7,10 @@ import Foundation
   import Glibc
 #endif
 
-/// The command's daemon for tests, with a state folder of its own: both are gone with this value, and with the test process, however
-/// that ends.
+/// A daemon of the command for tests, with its own state folder. Both are removed with this object, or with the test
+/// process, however that ends.
 package final class RunningDaemon: Sendable {
-  /// Ends the daemon and removes its folder once its input ends.
+  /// Ends the daemon and removes its folder when its input ends.
   private static let keeper = """
     "$1" serve --state "$2" --portserver-address "" & daemon=$!
     read -r _
@@ -19,15 +19,15 @@ package final class RunningDaemon: Sendable {
     rm -rf "$2"
     """
 
-  /// Its state folder.
+  /// The state folder.
   package let folder: String
   package let pid: Int32
   private let keeper: pid_t
   private let line: Int32
 
-  /// Starts it, and returns once it is ready.
+  /// Starts the daemon, and returns once it is ready.
   ///
-  /// - Throws: ``Failure`` with what it said instead.
+  /// - Throws: ``Failure`` with the daemon's output.
   package init() async throws {
     folder = FileManager.default.temporaryDirectory.path + "/diorama-daemon-" + UUID().uuidString
     let folder = folder
@@ -43,7 +43,7 @@ package final class RunningDaemon: Sendable {
       var spawn = Spawn(arguments: words.map { Array($0.utf8) }, environment: InheritedVariables.all(overridden: [:]))
       spawn.ownSession = true
       spawn.closesOthers = true
-      // The test runner may have signals blocked, and a shell that does not hear of its children waits for ever.
+      // The test runner may block signals, and a shell that gets no SIGCHLD waits forever.
       var none = sigset_t()
       sigemptyset(&none)
       spawn.blockedSignals = none
@@ -51,13 +51,13 @@ package final class RunningDaemon: Sendable {
       spawn.files = [.pass(input.theirs, as: 0), .pass(output.write, as: 1)]
       let keeper = try spawn.start()
       close(output.write)
-      // The line comes in one piece; the end of the output only with the daemon's.
+      // The line arrives in one piece; the output ends only with the daemon.
       let ready = Self.line(output.read)
       guard let object = try? JSONSerialization.jsonObject(with: ready) as? [String: Any],
         let pid = object["pid"] as? Int
       else {
         close(input.ours)
-        throw Failure(what: "the daemon is not ready; it said: \(String(decoding: ready, as: UTF8.self))")
+        throw Failure(what: "the daemon is not ready; its output: \(String(decoding: ready, as: UTF8.self))")
       }
       return (keeper, input.ours, Int32(pid))
     }
@@ -69,7 +69,7 @@ package final class RunningDaemon: Sendable {
     while waitpid(keeper, &status, 0) < 0, errno == EINTR {}
   }
 
-  /// Up to the end of a line, or of everything.
+  /// Reads up to the end of a line or of the output.
   private static func line(_ descriptor: Int32) -> Data {
     var line = Data()
     var byte: UInt8 = 0

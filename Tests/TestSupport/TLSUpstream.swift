@@ -1,15 +1,15 @@
 import Foundation
 package import HTTPMessages
 
-/// Runs a test with a Python upstream behind TLS, whose certificate for 127.0.0.1 was made for it.
+/// Runs a test with a Python upstream behind TLS, with a new certificate for 127.0.0.1.
 ///
-/// `GET /headers` answers with the request's head.
+/// It responds to `GET /headers` with the request head.
 ///
 /// - Parameters:
-///   - asksForClient: whether it wants the client's certificate: `client.pem` in the folder, whose key is `client.key`.
-///   - body: gets the origin and the path of the certificate, which is its own authority. Its folder holds
-///     it under its hash as well, as OpenSSL wants authorities in a folder.
-/// - Throws: ``Failure`` where openssl or python3 fails; what `body` throws.
+///   - asksForClient: whether it requires the client certificate `client.pem` in the folder, with the key `client.key`.
+///   - body: receives the origin and the path of the certificate, which is its own authority. Its folder also contains it
+///     under its hash, as OpenSSL requires for a folder of authorities.
+/// - Throws: ``Failure`` if openssl or python3 fails; the error that `body` throws.
 package func withTLSUpstream(
   asksForClient: Bool = false, _ body: (Origin, String) async throws -> Void
 ) async throws {
@@ -32,7 +32,7 @@ package func withTLSUpstream(
   guard let port = Int(line) else { throw Failure(what: "python3 does not serve") }
   try await body(
     Origin(scheme: "https", host: "127.0.0.1", port: port), folder.appending(path: "cert.pem").path)
-  // It ends with its value.
+  // The process ends when this value is released.
   withExtendedLifetime(server) {}
 }
 

@@ -6,9 +6,9 @@ import HTTPMessages
   import Glibc
 #endif
 
-/// Runs what waits on a thread of its own.
+/// Runs blocking code on its own thread.
 package func onThread<Value: Sendable>(_ body: @escaping @Sendable () throws -> Value) async throws -> Value {
-  // By way of a lock: ThreadSanitizer does not always know what a continuation orders.
+  // Through a lock: ThreadSanitizer does not always understand the ordering of a continuation.
   let result = Guarded<Result<Value, any Error>?>(nil)
   await withCheckedContinuation { continuation in
     let box = Unmanaged.passRetained(
@@ -43,3 +43,38 @@ private final class ThreadBody: Sendable {
   let run: @Sendable () -> Void
   init(_ run: @escaping @Sendable () -> Void) { self.run = run }
 }
+
+/// An event that happens once, for any number of tasks to wait for.
+package final class Event: Sendable {
+  private struct State {
+    var hasHappened = false
+    var waiting: [BytePipe] = []
+  }
+
+  private let state = Guarded(State())
+
+  package init() {}
+
+  package func happen() {
+    let waiting = state.withLock { state in
+      state.hasHappened = true
+      defer { state.waiting = [] }
+      return state.waiting
+    }
+    waiting.forEach { $0.finish() }
+  }
+
+  /// Waits for the event; throws if the task is cancelled.
+  package func wait() async throws {
+    let pipe = BytePipe()
+    let isOver = state.withLock { state in
+      if !state.hasHappened { state.waiting.append(pipe) }
+      return state.hasHappened
+    }
+    guard !isOver else { return }
+    while try await pipe.read() != nil {}
+  }
+}
+
+/// Waits until the task is cancelled, and throws.
+package func waitForCancellation() async throws { try await Event().wait() }

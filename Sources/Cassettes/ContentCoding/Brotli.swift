@@ -1,6 +1,6 @@
 import CCompression
 
-/// Undoes brotli (RFC 7932).
+/// Decodes brotli (RFC 7932).
 final class BrotliDecompressor: CodingStage {
   private let state: OpaquePointer
   private let buffer = OutputBuffer()
@@ -44,7 +44,7 @@ final class BrotliDecompressor: CodingStage {
           guard available == 0 else { throw ContentCodingError.trailing(.brotli) }
           return
         default:
-          // Brotli has no header: what any bytes at all may come to is no part of a body.
+          // Brotli has no header, so any output before an error may be garbage.
           output = []
           throw ContentCodingError.corrupt(.brotli, BrotliDecoderErrorString(BrotliDecoderGetErrorCode(state)))
         }
@@ -53,7 +53,7 @@ final class BrotliDecompressor: CodingStage {
   }
 }
 
-/// Applies brotli (RFC 7932).
+/// Encodes brotli (RFC 7932).
 final class BrotliCompressor: CodingStage {
   private let state: OpaquePointer
   private let buffer = OutputBuffer()
@@ -62,7 +62,7 @@ final class BrotliCompressor: CodingStage {
     guard let state = BrotliEncoderCreateInstance(nil, nil, nil) else {
       throw ContentCodingError.unavailable(.brotli)
     }
-    // Quality 5 is what servers use for answers that are not prepared: gzip's speed, a better result.
+    // Servers use quality 5 for dynamic responses: as fast as gzip, but smaller.
     BrotliEncoderSetParameter(state, BROTLI_PARAM_QUALITY, 5)
     BrotliEncoderSetParameter(state, BROTLI_PARAM_LGWIN, 22)
     self.state = state
@@ -75,14 +75,14 @@ final class BrotliCompressor: CodingStage {
   func push(_ bytes: [UInt8], _ step: CodingStep, into output: inout [UInt8], limit: Int) throws {
     let operation =
       switch step {
-      case .goOn: BROTLI_OPERATION_PROCESS
+      case .proceed: BROTLI_OPERATION_PROCESS
       case .flush: BROTLI_OPERATION_FLUSH
       case .finish: BROTLI_OPERATION_FINISH
       }
     try bytes.withUnsafeBufferPointer { bytes in
       var input = bytes.baseAddress
       var available = bytes.count
-      // The same operation again and again until all is taken and all is out, as its manual has it.
+      // The manual: repeat the same operation until all input is consumed and all output is flushed.
       repeat {
         var next: UnsafeMutablePointer<UInt8>? = buffer.start
         var room = buffer.capacity

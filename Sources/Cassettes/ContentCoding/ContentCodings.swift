@@ -1,17 +1,17 @@
-/// The codings that a `Content-Encoding` names, in the order in which they were applied (RFC 9110, 8.4).
+/// The codings of a `Content-Encoding`, in the order in which they were applied (RFC 9110, 8.4).
 ///
-/// Cassettes hold bodies decoded; replay encodes them again where the app accepts it.
+/// Cassettes store decoded bodies; replay encodes them again if the app accepts the codings.
 ///
 /// ```swift
 /// let codings = ContentCodings(header: "gzip")
 /// let body = try codings?.decode(bytes, limit: 64 << 20)
 /// ```
 package struct ContentCodings: Sendable, Equatable {
-  /// A coding that we can undo and redo.
+  /// A supported coding.
   enum Coding: Sendable, Equatable {
     case gzip, deflate, brotli
 
-    /// As messages name it.
+    /// The name in headers and messages.
     var name: String {
       switch self {
       case .gzip: "gzip"
@@ -23,11 +23,11 @@ package struct ContentCodings: Sendable, Equatable {
 
   let codings: [Coding]
 
-  /// Reads the value of a `Content-Encoding`; several fields are joined with commas before.
+  /// Parses the value of a `Content-Encoding`; join several fields with commas.
   ///
-  /// Nil when it names one that we do not know, such as `zstd` or `compress`; such a body stays as it is.
+  /// Nil for an unsupported coding such as `zstd` or `compress`; keep such a body as it is.
   ///
-  /// - Parameter value: such as `gzip` or `deflate, br`; `identity` and an empty value say that there is no coding.
+  /// - Parameter value: a value such as `gzip` or `deflate, br`; `identity` and an empty value mean no coding.
   package init?(header value: String) {
     var codings: [Coding] = []
     for name in ContentCodings.elements(of: value) {
@@ -42,16 +42,16 @@ package struct ContentCodings: Sendable, Equatable {
     self.codings = codings
   }
 
-  /// Whether a body under them is as it is without.
+  /// Whether there is no coding.
   package var isIdentity: Bool { codings.isEmpty }
 
-  /// Undoes the codings of a whole body.
+  /// Decodes a whole body.
   ///
   /// - Parameters:
-  ///   - bytes: the body as sent. No bytes at all are taken for no body, whatever the header says.
-  ///   - limit: the most bytes that may come out.
-  /// - Returns: the body.
-  /// - Throws: ``ContentCodingError`` when it is truncated or corrupt; `BodyTooLarge` above the limit.
+  ///   - bytes: the body as sent; if empty, there is no body, regardless of the header.
+  ///   - limit: the maximum length of the result.
+  /// - Returns: the decoded body.
+  /// - Throws: ``ContentCodingError`` if the body is truncated or corrupt; `BodyTooLarge` above the limit.
   package func decode(_ bytes: [UInt8], limit: Int) throws -> [UInt8] {
     guard !isIdentity else { return bytes }
     let decoder = try decoder(limit: limit)
@@ -59,11 +59,12 @@ package struct ContentCodings: Sendable, Equatable {
     return try body + decoder.finish()
   }
 
-  /// Applies the codings to a whole body.
+  /// Encodes a whole body.
   ///
   /// - Parameter bytes: the body.
-  /// - Returns: the same bytes for the same body every time: fixed levels, and in gzip neither a time nor a system.
-  /// - Throws: ``ContentCodingError`` when there is no memory for it.
+  /// - Returns: the encoded body, which is deterministic: the compression levels are fixed, and gzip headers name
+  ///   neither a time nor a system.
+  /// - Throws: ``ContentCodingError`` if memory is exhausted.
   package func encode(_ bytes: [UInt8]) throws -> [UInt8] {
     guard !isIdentity else { return bytes }
     let encoder = try encoder()
@@ -71,20 +72,91 @@ package struct ContentCodings: Sendable, Equatable {
     return try body + encoder.finish()
   }
 
-  /// What undoes the codings of a body that streams by.
+  /// Creates a streaming decoder.
   ///
-  /// - Parameter limit: the most bytes that may come out in all; fewer, where that is far more than comes in.
-  /// - Returns: a new decoder, for one body and one thread at a time.
-  /// - Throws: ``ContentCodingError`` when there is no memory for it.
+  /// - Parameter limit: the maximum length of the result; the ratio limit of ``ContentDecoder`` may be lower.
+  /// - Returns: a decoder for one body.
+  /// - Throws: ``ContentCodingError`` if memory is exhausted.
   package func decoder(limit: Int = .max) throws -> ContentDecoder {
     try ContentDecoder(codings, limit: limit)
   }
 
-  /// What applies the codings to a body that streams by.
+  /// Creates a streaming encoder.
   ///
-  /// - Returns: a new encoder, for one body and one thread at a time.
-  /// - Throws: ``ContentCodingError`` when there is no memory for it.
+  /// - Returns: an encoder for one body.
+  /// - Throws: ``ContentCodingError`` if memory is exhausted.
   package func encoder() throws -> ContentEncoder {
     try ContentEncoder(codings)
+  }
+}
+
+extension ContentCodings {
+  /// Whether a client that sent this `Accept-Encoding` accepts these codings (RFC 9110, 12.5.3).
+  ///
+  /// Stricter than the RFC in one point: without the field, any coding would be allowed, but a client that does not
+  /// ask for one may not be able to decode it. Only uncoded bodies are accepted then.
+  ///
+  /// - Parameters:
+  ///   - codings: the response's codings.
+  ///   - acceptEncoding: the values of all `Accept-Encoding` fields, joined with commas; nil if there are none.
+  /// - Returns: whether each coding is listed, or covered by `*`, with a weight above 0.
+  package static func isAccepted(_ codings: ContentCodings, by acceptEncoding: String?) -> Bool {
+    let weights = weights(in: acceptEncoding ?? "")
+    guard !codings.isIdentity else {
+      return weights["identity"] ?? weights["*"] ?? true
+    }
+    return codings.codings.allSatisfy { weights[$0.name] ?? weights["*"] ?? false }
+  }
+
+  /// The listed codings, and whether their weights are above 0.
+  private static func weights(in value: String) -> [String: Bool] {
+    var weights: [String: Bool] = [:]
+    for element in elements(of: value) {
+      let parts = element.split(separator: ";", omittingEmptySubsequences: false).map(trim)
+      let weight = parts.dropFirst().first { $0.hasPrefix("q=") }?.dropFirst(2)
+      let name = parts[0] == "x-gzip" ? "gzip" : String(parts[0])
+      weights[name] = weight.map { (Double($0) ?? 0) > 0 } ?? true
+    }
+    return weights
+  }
+
+  /// The lowercase elements of a comma-separated list, trimmed, without empty ones.
+  static func elements(of value: String) -> [String] {
+    value.lowercased().split(separator: ",").map { String(trim($0)) }.filter { !$0.isEmpty }
+  }
+
+  private static func trim(_ text: Substring) -> Substring {
+    var text = text.drop { $0 == " " || $0 == "\t" }
+    while let last = text.last, last == " " || last == "\t" { text.removeLast() }
+    return text
+  }
+}
+
+/// A body that does not match its `Content-Encoding`.
+package struct ContentCodingError: Error, Equatable, CustomStringConvertible {
+  /// The name in the header: `gzip`, `deflate` or `br`.
+  package let coding: String
+  package let problem: String
+
+  package var description: String { "the body is not valid \(coding): \(problem)" }
+
+  static func truncated(_ coding: ContentCodings.Coding) -> ContentCodingError {
+    ContentCodingError(coding: coding.name, problem: "it is truncated")
+  }
+
+  /// The body is corrupt, with the library's explanation.
+  static func corrupt(_ coding: ContentCodings.Coding, _ words: UnsafePointer<CChar>?) -> ContentCodingError {
+    let words = words.map { String(cString: $0) } ?? "unknown reason"
+    return ContentCodingError(coding: coding.name, problem: "it is corrupt (\(words))")
+  }
+
+  /// The body continues after its end.
+  static func trailing(_ coding: ContentCodings.Coding) -> ContentCodingError {
+    ContentCodingError(coding: coding.name, problem: "it is corrupt (more bytes after its end)")
+  }
+
+  /// The library could not start.
+  static func unavailable(_ coding: ContentCodings.Coding) -> ContentCodingError {
+    ContentCodingError(coding: coding.name, problem: "out of memory")
   }
 }

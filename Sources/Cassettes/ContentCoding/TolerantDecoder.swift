@@ -1,42 +1,42 @@
 import HTTPMessages
 
-/// Undoes the codings of one body that need not be what it says: what of it can be decoded is, up to where it is cut short
-/// or corrupt, and one of which nothing can be comes out as it went in.
+/// Decodes one body that may not match its `Content-Encoding`.
 ///
-/// Where it decodes to too much, nothing more comes out from there on, unless nothing has come out before: then it comes out
-/// as it went in, too.
+/// A truncated or corrupt body is decoded up to the error. A body that cannot be decoded at all passes through
+/// unchanged. If decoding exceeds the limit, the rest is dropped, or the body passes through unchanged if nothing was
+/// decoded before.
 package struct TolerantDecoder {
   private enum State {
-    /// Nothing of it could be decoded yet; these bytes came.
-    case untold(ContentDecoder, [UInt8])
+    /// Nothing has been decoded yet; these bytes have arrived.
+    case undecided(ContentDecoder, [UInt8])
     case decoding(ContentDecoder)
-    /// It is not coded as it says.
+    /// The body does not match its coding and passes through unchanged.
     case asSent
-    /// What follows cannot be decoded.
+    /// The rest cannot be decoded.
     case over
   }
 
   private var state: State
-  /// Whether it decodes to more than is allowed.
+  /// Whether decoding exceeded the limit.
   package private(set) var isTooLarge = false
 
   init(_ decoder: ContentDecoder) {
-    state = .untold(decoder, [])
+    state = .undecided(decoder, [])
   }
 
-  /// Whether it comes out as it went in.
+  /// Whether the body passes through unchanged.
   package var isAsSent: Bool { if case .asSent = state { true } else { false } }
 
-  /// Takes the next bytes.
+  /// Decodes the next bytes.
   ///
-  /// - Parameter chunk: as many as there are.
-  /// - Returns: what they come to; it may be empty.
+  /// - Parameter chunk: any number of bytes.
+  /// - Returns: the decoded bytes, possibly empty.
   package mutating func push(_ chunk: [UInt8]) -> [UInt8] {
     switch state {
-    case .untold(let decoder, let before):
+    case .undecided(let decoder, let before):
       do {
         let decoded = try decoder.push(chunk)
-        state = decoded.isEmpty ? .untold(decoder, before + chunk) : .decoding(decoder)
+        state = decoded.isEmpty ? .undecided(decoder, before + chunk) : .decoding(decoder)
         return decoded
       } catch {
         return fail(decoder, before + chunk, error)
@@ -54,12 +54,12 @@ package struct TolerantDecoder {
     }
   }
 
-  /// Takes the end.
+  /// Ends the body.
   ///
-  /// - Returns: what is still to come.
+  /// - Returns: the remaining bytes.
   package mutating func finish() -> [UInt8] {
     switch state {
-    case .untold(let decoder, let before):
+    case .undecided(let decoder, let before):
       do { return try decoder.finish() } catch { return fail(decoder, before, error) }
     case .decoding(let decoder):
       do {
@@ -80,21 +80,21 @@ package struct TolerantDecoder {
 }
 
 extension ContentCodings {
-  /// What undoes the codings of a body that streams by and need not be what it says.
+  /// Creates a streaming decoder for a body that may not match its `Content-Encoding`.
   ///
-  /// - Parameter limit: the most bytes that may come out in all.
-  /// - Returns: a new decoder, for one body and one thread at a time.
-  /// - Throws: ``ContentCodingError`` when there is no memory for it.
+  /// - Parameter limit: the maximum length of the result.
+  /// - Returns: a decoder for one body.
+  /// - Throws: ``ContentCodingError`` if memory is exhausted.
   package func tolerantDecoder(limit: Int = .max) throws -> TolerantDecoder {
     TolerantDecoder(try decoder(limit: limit))
   }
 
-  /// Undoes the codings of a whole body that need not be what it says.
+  /// Decodes a whole body that may not match its `Content-Encoding`.
   ///
   /// - Parameters:
   ///   - bytes: the body as sent.
-  ///   - limit: the most bytes that may come out.
-  /// - Returns: what of it can be decoded; nil where nothing can be, or where that is above the limit.
+  ///   - limit: the maximum length of the result.
+  /// - Returns: the part that can be decoded; nil if none can, or it exceeds the limit.
   package func salvage(_ bytes: [UInt8], limit: Int) -> [UInt8]? {
     guard !isIdentity else { return bytes }
     guard var decoder = try? tolerantDecoder(limit: limit) else { return nil }

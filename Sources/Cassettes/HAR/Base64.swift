@@ -1,8 +1,8 @@
 extension HAR {
-  /// Base64 as RFC 4648 has it; reading forgives what other tools do.
-  enum Base64 {
-    /// The standard alphabet with padding, on one line (RFC 4648, 4).
-    static func encode(_ bytes: [UInt8]) -> String {
+  /// Base64 (RFC 4648). Decoding also accepts the variants that other tools write.
+  package enum Base64 {
+    /// Encodes with the standard alphabet and padding, on one line (RFC 4648, 4).
+    package static func encode(_ bytes: [UInt8]) -> String {
       let length = (bytes.count + 2) / 3 * 4
       return String(unsafeUninitializedCapacity: length) { output in
         var at = 0
@@ -23,8 +23,8 @@ extension HAR {
       }
     }
 
-    /// Both alphabets, with or without padding, white space anywhere; nil where it is not Base64 at all.
-    static func decode(_ text: String) -> [UInt8]? {
+    /// Decodes either alphabet, with or without padding, ignoring white space; nil if the text is not Base64.
+    package static func decode(_ text: String) -> [UInt8]? {
       var text = text
       return text.withUTF8 { input -> [UInt8]? in
         var output: [UInt8] = []

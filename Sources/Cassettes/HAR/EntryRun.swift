@@ -1,37 +1,38 @@
+import Dispatch
+import Foundation
+import HTTPMessages
 import LaunchContract
 
 extension HAR {
-  /// Reads elements of `log.entries` one after the other: all of them, or those from one place to another.
+  /// Reads consecutive elements of `log.entries`.
   struct EntryRun {
     /// The interactions, in order.
     private(set) var interactions: [Interaction] = []
-    /// Entries that cannot be replayed, by their number in this run from 1, and why not.
+    /// Entries that cannot be replayed: the number within this run, from 1, and the reason.
     private(set) var skipped: [(number: Int, reason: String)] = []
-    /// Entries whose responses had bodies that were not saved.
     private(set) var incomplete: [(number: Int, request: String)] = []
-    /// How many entries have been read.
     private(set) var count = 0
-    /// Behind what has been read.
+    /// Positioned after the last entry read.
     private(set) var reader: JSONReader
-    /// What is not carried over, for one who asks.
+    /// What the interactions do not preserve; nil if not requested.
     private(set) var losses: HARLosses?
 
     private var decoder: EntryDecoder
     private var outline = JSONIndex()
     private let author: EntryDecoder.Author
     private let isDone: @Sendable (Range<Int>) -> Void
-    /// How far that has been told.
+    /// The offset up to which progress was reported.
     private var done: Int
 
-    /// As many bytes are told to be done with at once.
+    /// Progress is reported in steps of this many bytes.
     private static let step = 4 << 20
 
     /// - Parameters:
-    ///   - reader: before the first of the entries.
-    ///   - name: the file, for errors.
-    ///   - author: who wrote the file.
-    ///   - losses: nil where nobody asks for them.
-    ///   - isDone: is told which bytes have been read.
+    ///   - reader: positioned before the first entry.
+    ///   - name: the file's name, for errors.
+    ///   - author: the tool that wrote the file.
+    ///   - losses: collects what the interactions do not preserve; nil if not needed.
+    ///   - isDone: called with the bytes that have been read.
     init(
       _ reader: JSONReader, name: String, author: EntryDecoder.Author, losses: HARLosses? = nil,
       isDone: @escaping @Sendable (Range<Int>) -> Void
@@ -44,10 +45,10 @@ extension HAR {
       done = reader.offset
     }
 
-    /// Reads to the array's end, or to a place where an entry may begin.
+    /// Reads to the end of the array, or to an offset at which an entry may begin.
     ///
-    /// - Parameter stop: the offset of that place; the run goes on where none begins there.
-    /// - Returns: whether one does.
+    /// - Parameter stop: that offset; reading continues past it if no entry begins there.
+    /// - Returns: whether it stopped at an entry that begins at `stop`.
     /// - Throws: ``CassetteError``.
     mutating func read(to stop: Int? = nil) throws(CassetteError) -> Bool {
       var elements = JSONReader.Progress()
@@ -55,14 +56,14 @@ extension HAR {
         if let stop, reader.peek() != nil, reader.offset == stop { return true }
         count += 1
         try take()
-        tell()
+        reportProgress()
       }
       return false
     }
 
-    /// Goes on where another run has stopped, with what that one has read: its interactions are taken from it.
+    /// Appends the results of the run that continues this one, moving its interactions.
     mutating func append(_ next: inout EntryRun) {
-      // Moved, not copied: a copy would retain every text of every one.
+      // Moved, because a copy would retain every string of every interaction.
       interactions.reserveCapacity(interactions.count + next.interactions.count)
       next.interactions.reverse()
       while let interaction = next.interactions.popLast() { interactions.append(interaction) }
@@ -72,9 +73,8 @@ extension HAR {
       reader = next.reader
     }
 
-    /// Reads the entry that comes next.
     private mutating func take() throws(CassetteError) {
-      // All of an entry is wanted only by one who asks what is not carried over.
+      // The whole entry is only needed to find losses.
       var whole: JSON?
       do {
         if losses != nil {
@@ -99,7 +99,7 @@ extension HAR {
       }
     }
 
-    private mutating func tell() {
+    private mutating func reportProgress() {
       let end = reader.offset / Self.step * Self.step
       guard end > done else { return }
       isDone(done..<end)
@@ -114,6 +114,97 @@ extension HAR {
       } catch {
         throw CassetteError(name: decoder.name, json: error)
       }
+    }
+  }
+}
+
+extension HAR {
+  /// Reads the entries of a large file on several processors.
+  ///
+  /// Each run starts at an offset where an entry seems to begin. The guess is confirmed when the preceding run reaches
+  /// that offset. If a guess is wrong, or an entry is invalid, the whole file is read in order instead, so the result
+  /// and the errors do not depend on the number of processors.
+  struct EntryRuns {
+    /// Files with fewer bytes than this are read by one run.
+    static let least = 1 << 18
+
+    private struct Outcome: @unchecked Sendable {
+      var run: EntryRun
+      var hasMetNext: Bool
+    }
+
+    private let first: EntryRun
+    /// The offsets at which the other runs begin.
+    private let places: [Int]
+    private let make: (JSONReader) -> EntryRun
+
+    /// Nil if one run should read the whole file.
+    ///
+    /// - Parameters:
+    ///   - reader: positioned before the first entry.
+    ///   - processors: the number of processors to use.
+    ///   - make: makes a run.
+    init?(
+      _ reader: JSONReader, processors: Int = ProcessInfo.processInfo.activeProcessorCount,
+      make: @escaping (JSONReader) -> EntryRun
+    ) {
+      var reader = reader
+      guard processors > 1, reader.bytes.count - reader.offset >= Self.least, reader.peek() != nil else { return nil }
+      places = Self.places(in: reader.bytes, from: reader.offset, parts: min(processors, 4))
+      guard !places.isEmpty else { return nil }
+      first = make(reader)
+      self.make = make
+    }
+
+    /// Reads all entries.
+    ///
+    /// - Returns: nil if the entries have to be read in order.
+    func read() -> EntryRun? {
+      let runs = [first] + places.map { make(first.reader.moved(to: $0)) }
+      let outcomes = Guarded([Outcome?](repeating: nil, count: runs.count))
+      let begun = runs.map { Outcome(run: $0, hasMetNext: false) }
+      // This thread takes part, and does all the work if no other is available.
+      DispatchQueue.concurrentPerform(iterations: begun.count) { [places] index in
+        var outcome = begun[index]
+        let stop = index < places.count ? places[index] : nil
+        guard let hasMetNext = try? outcome.run.read(to: stop) else { return }
+        outcome.hasMetNext = hasMetNext
+        outcomes.withLock { $0[index] = outcome }
+      }
+      var all = outcomes.withLock { outcomes in
+        defer { outcomes = [] }
+        return outcomes
+      }
+      guard var outcome = all[0].take() else { return nil }
+      for index in 1..<all.count where outcome.hasMetNext {
+        guard var next = all[index].take() else { return nil }
+        outcome.run.append(&next.run)
+        outcome.hasMetNext = next.hasMetNext
+      }
+      return outcome.run
+    }
+
+    /// Evenly spaced offsets of lines with the first entry's indentation. A JSON string cannot contain a line feed.
+    private static func places(in bytes: UnsafeRawBufferPointer, from first: Int, parts: Int) -> [Int] {
+      guard let lineFeed = bytes[..<first].lastIndex(of: 0x0A),
+        bytes[lineFeed..<first].dropFirst().allSatisfy({ $0 == 0x20 || $0 == 0x09 }), let base = bytes.baseAddress
+      else { return [] }
+      let start = UnsafeRawBufferPointer(rebasing: bytes[lineFeed...first])
+      var places: [Int] = []
+      for part in 1..<parts {
+        var place = max(first + (bytes.count - first) / parts * part, places.last ?? 0)
+        while let found = memchr(base + place, 0x0A, bytes.count - place) {
+          place = UnsafeRawPointer(found) - base
+          let end = place + start.count
+          guard end <= bytes.count else { break }
+          if memcmp(found, base + lineFeed, start.count) == 0 {
+            places.append(end - 1)
+            break
+          }
+          place += 1
+        }
+      }
+      return places
     }
   }
 }

@@ -1,7 +1,7 @@
-import LaunchContract
+package import LaunchContract
 
-/// What a file that is no HAR may be: people name the wrong file, or bring another tool's.
-enum ForeignFormat: String {
+/// The likely format of a file that is not a HAR, such as another tool's cassette or the wrong file.
+package enum ForeignFormat: String {
   case vinyl = "a Vinyl cassette"
   case dvr = "a DVR cassette"
   case vcr = "a VCR cassette"
@@ -14,12 +14,12 @@ enum ForeignFormat: String {
   case yaml = "YAML"
   case archive = "a compressed file"
 
-  /// Guesses by the outermost members, or by the first bytes; nil when nothing is familiar.
+  /// Guesses from the top-level members or the first bytes; nil if the format is unknown.
   ///
   /// - Parameters:
-  ///   - value: The file, where it is JSON at all.
-  ///   - bytes: The file.
-  init?(value: JSON?, bytes: UnsafeRawBufferPointer) {
+  ///   - value: the parsed file; nil if it is not JSON.
+  ///   - bytes: the file's content.
+  package init?(value: JSON?, bytes: UnsafeRawBufferPointer) {
     if case .array(let elements) = value {
       guard let element = elements.first(where: { $0.object != nil }) else { return nil }
       if element["scope"] != nil, element["path"] != nil {
@@ -60,13 +60,13 @@ enum ForeignFormat: String {
     }
   }
 
-  /// What to do with such a file.
-  var advice: String {
+  /// What the user should do with this file.
+  package var advice: String {
     switch self {
-    case .stringStore: "name the .har file that stands beside it"
-    case .vinyl, .dvr, .vcr, .vcrpy, .yaml: "make a cassette of it with diorama cassette import FILE --to PATH"
+    case .stringStore: "pass the .har file next to it"
+    case .vinyl, .dvr, .vcr, .vcrpy, .yaml: "convert it with diorama cassette import FILE --to PATH"
     case .archive: "unpack it first"
-    default: "name a HAR, or record one"
+    default: "pass a HAR file, or record one"
     }
   }
 }

@@ -1,10 +1,9 @@
 extension HAR {
-  /// `application/x-www-form-urlencoded` (WHATWG URL, 5), as queries and forms have it.
+  /// `application/x-www-form-urlencoded` (WHATWG URL, 5), the format of queries and forms.
   enum FormText {
-    /// The names and values of a query or form, decoded, in order.
+    /// Decodes the names and values of a query or form, in order.
     ///
-    /// A part without `=` has an empty value; one that
-    /// does not decode to UTF-8 stays as it is.
+    /// A part without `=` has an empty value. A part that does not decode to UTF-8 is kept as is.
     static func pairs(_ text: Substring) -> [(name: String, value: String)] {
       text.utf8.split(separator: UInt8(ascii: "&")).map { part in
         let equals = part.firstIndex(of: UInt8(ascii: "=")) ?? part.endIndex
@@ -12,14 +11,14 @@ extension HAR {
       }
     }
 
-    /// The query of a URL, without its question mark; nil where there is none.
+    /// The query of a URL, without its question mark; nil if it has none.
     static func query(ofURL url: String) -> Substring? {
       let noFragment = url.utf8.prefix { $0 != UInt8(ascii: "#") }
       guard let mark = noFragment.firstIndex(of: UInt8(ascii: "?")) else { return nil }
       return Substring(noFragment[noFragment.index(after: mark)...])
     }
 
-    /// Writes pairs as a form.
+    /// Encodes pairs as a form.
     static func encode(_ pairs: [(name: String, value: String)]) -> [UInt8] {
       var output: [UInt8] = []
       for (index, pair) in pairs.enumerated() {
@@ -37,8 +36,10 @@ extension HAR {
       while let byte = rest.popFirst() {
         if byte == UInt8(ascii: "+") {
           bytes.append(0x20)
-        } else if byte == UInt8(ascii: "%"), let decoded = UInt8(hex: rest.prefix(2)) {
-          bytes.append(decoded)
+        } else if byte == UInt8(ascii: "%"), let high = rest.first?.hexValue,
+          let low = rest.dropFirst().first?.hexValue
+        {
+          bytes.append(high << 4 | low)
           rest.removeFirst(2)
         } else {
           bytes.append(byte)
@@ -59,21 +60,5 @@ extension HAR {
         }
       }
     }
-  }
-}
-
-extension UInt8 {
-  /// Two hexadecimal digits; nil for anything else.
-  fileprivate init?(hex digits: Substring.UTF8View) {
-    guard digits.count == 2 else { return nil }
-    var value: UInt8 = 0
-    for digit in digits {
-      switch digit {
-      case 0x30...0x39: value = value << 4 | (digit - 0x30)
-      case 0x41...0x46, 0x61...0x66: value = value << 4 | ((digit | 0x20) - 0x61 + 10)
-      default: return nil
-      }
-    }
-    self = value
   }
 }

@@ -1,11 +1,12 @@
-import LaunchContract
+import HTTPMessages
+package import LaunchContract
 
-/// HAR 1.2, the format of a cassette: what is written is strictly valid, what is read may be any tool's.
+/// HAR 1.2, the file format of cassettes. Written files are strictly valid; files of other tools are read leniently.
 ///
-/// Rules: <http://www.softwareishard.com/blog/har-12-spec/>. Custom fields begin with an underscore there; ours stand
-/// in `log._diorama`, `entry._diorama` and `postData._diorama`.
+/// Specification: <http://www.softwareishard.com/blog/har-12-spec/>. Custom fields begin with an underscore. Diorama's
+/// are in `log._diorama`, `entry._diorama` and `postData._diorama`.
 ///
-/// A file is written piece by piece, in constant memory:
+/// A file can be written in pieces, in constant memory:
 /// ```swift
 /// write(HAR.prologue(header))
 /// for (index, interaction) in interactions.enumerated() {
@@ -14,16 +15,15 @@ import LaunchContract
 /// write(HAR.epilogue())
 /// ```
 package enum HAR {
-  /// The version of our own fields; a file with a higher one is refused.
+  /// The version of the `_diorama` fields; a file with a higher one is rejected.
   package static let format = 1
 
-  /// What stands in `log.creator`.
+  /// The value of `log.creator`.
   ///
-  /// The version is the format's, not the program's: a re-recording by a newer program should not differ for that
-  /// alone.
-  static let creator = JSON.object([.init("name", .string("diorama")), .init("version", .string("\(format)"))])
+  /// Its version is the format's, so that re-recording with a newer program does not change it.
+  package static let creator = JSON.object([.init("name", .string("diorama")), .init("version", .string("\(format)"))])
 
-  /// The beginning of a file: everything before the first entry.
+  /// The start of a file: everything before the first entry.
   package static func prologue(_ header: CassetteHeader) -> [UInt8] {
     let log = JSON.object([
       .init(
@@ -36,11 +36,11 @@ package enum HAR {
           .init("entries", .array([])),
         ]))
     ])
-    // The empty array's bracket and what follows it come from `epilogue`.
+    // `epilogue` adds the empty array's closing bracket and the rest.
     return Array(log.encoded(.pretty).dropLast("]\n  }\n}".utf8.count)) + [0x0A]
   }
 
-  /// One entry, with the comma before it unless it is the first.
+  /// One entry, preceded by a comma unless it is the first.
   package static func entry(_ interaction: Interaction, isFirst: Bool) -> [UInt8] {
     var output: [UInt8] = []
     if !isFirst { output.append(contentsOf: ",\n".utf8) }
@@ -54,7 +54,7 @@ package enum HAR {
     Array("\n    ]\n  }\n}\n".utf8)
   }
 
-  /// A whole file.
+  /// Encodes a whole file.
   package static func write(_ cassette: Cassette) -> [UInt8] {
     var output = prologue(cassette.header)
     for (index, interaction) in cassette.interactions.enumerated() {
@@ -62,5 +62,292 @@ package enum HAR {
     }
     output.append(contentsOf: epilogue())
     return output
+  }
+
+  /// Encodes `log._diorama`.
+  static func encode(_ header: CassetteHeader) -> JSON {
+    var members = [JSON.Member("format", .number("\(format)"))]
+    let texts = [
+      ("recording", header.recording), ("recordedAt", header.recordedAt), ("timeZone", header.timeZone),
+      ("locale", header.locale), ("seed", header.seed),
+    ]
+    members += texts.compactMap { name, text in text.map { JSON.Member(name, .string($0)) } }
+    members.append(
+      JSON.Member(
+        "upstreams", .object(header.upstreams.map { .init($0.name, .string($0.origin.description)) })))
+    return .object(members)
+  }
+
+  /// Decodes `log._diorama`; unknown members are ignored.
+  static func decodeHeader(_ value: JSON, name: String) throws(CassetteError) -> CassetteHeader {
+    try checkFormat(value["format"], name: name, member: "_diorama.format")
+    var upstreams: [CassetteHeader.Upstream] = []
+    for member in value["upstreams"]?.object ?? [] {
+      do {
+        let origin = try Origin(parsing: member.value.string ?? "")
+        upstreams.append(CassetteHeader.Upstream(name: member.key, origin: origin))
+      } catch {
+        throw CassetteError(
+          name: name, problem: "_diorama.upstreams.\(member.key): \(error)", advice: "fix it, or re-record")
+      }
+    }
+    return CassetteHeader(
+      recording: value["recording"]?.string, recordedAt: value["recordedAt"]?.string,
+      timeZone: value["timeZone"]?.string, locale: value["locale"]?.string, seed: value["seed"]?.string,
+      upstreams: upstreams)
+  }
+
+  /// Throws if the file's format is newer than this version supports.
+  static func checkFormat(_ value: JSON?, name: String, member: String) throws(CassetteError) {
+    guard let value else { return }
+    guard let found = value.int, found >= 1 else {
+      throw CassetteError(
+        name: name, problem: "\(member) is not a positive integer", advice: "restore the file or re-record it")
+    }
+    guard found <= format else {
+      throw CassetteError(
+        name: name, problem: "its format is \(found), but this version of diorama supports at most \(format)",
+        advice: "update diorama")
+    }
+  }
+}
+
+// A recording in progress is a file of lines: the header, then one interaction per line. A line counts only with its
+// line feed, so a truncated file loses at most the line that was being written.
+extension HAR {
+  /// The first line of a partial file, including its line feed.
+  package static func headerLine(_ header: CassetteHeader) -> [UInt8] {
+    line(.object([.init("_diorama", encode(header))]))
+  }
+
+  /// An interaction on one line, including its line feed.
+  package static func line(_ interaction: Interaction) -> [UInt8] {
+    line(encode(interaction))
+  }
+
+  /// Reads the first line of a partial file.
+  ///
+  /// - Parameters:
+  ///   - line: the line, with or without its line feed.
+  ///   - name: The file, for the error.
+  /// - Returns: the header.
+  /// - Throws: ``CassetteError`` if the line is not a header, or its format is too new.
+  package static func header(
+    line: UnsafeRawBufferPointer, name: String = "the partial recording"
+  ) throws(CassetteError) -> CassetteHeader {
+    guard let header = try parse(line: line, name: name)["_diorama"] else {
+      throw CassetteError(
+        name: name, line: 1, column: 1, problem: "_diorama is missing", advice: "remove the file and re-record")
+    }
+    return try decodeHeader(header, name: name)
+  }
+
+  /// Reads one line of a partial file after the first.
+  ///
+  /// - Parameters:
+  ///   - line: The line, with or without its line feed.
+  ///   - name: The file, for the error.
+  ///   - number: the interaction's number, from 1, for the error.
+  /// - Returns: the interaction.
+  /// - Throws: ``CassetteError`` if the line is not a valid interaction.
+  package static func interaction(
+    line: UnsafeRawBufferPointer, name: String = "the partial recording", number: Int? = nil
+  ) throws(CassetteError) -> Interaction {
+    let decoder = EntryDecoder(name: name, number: number, author: .diorama)
+    var outline = JSONIndex()
+    do {
+      var reader = JSONReader(line)
+      try outline.read(&reader)
+      try reader.end()
+    } catch {
+      throw CassetteError(name: name, json: error)
+    }
+    switch try outline.withValue(decoder.decode) {
+    case .interaction(let interaction, _): return interaction
+    case .skipped(let reason): throw decoder.failure("it cannot be replayed: \(reason)")
+    }
+  }
+
+  private static func line(_ value: JSON) -> [UInt8] {
+    var output: [UInt8] = []
+    value.encode(into: &output, style: .compact)
+    output.append(0x0A)
+    return output
+  }
+
+  private static func parse(line: UnsafeRawBufferPointer, name: String) throws(CassetteError) -> JSON {
+    do {
+      return try JSON.parse(line)
+    } catch {
+      throw CassetteError(name: name, json: error)
+    }
+  }
+}
+
+extension HAR {
+  /// Reads a cassette, written by Diorama or another tool, entry by entry, without building a tree of the whole
+  /// document.
+  ///
+  /// In another tool's HAR, entries that cannot be replayed are omitted and listed in ``Cassette/skipped``; the others
+  /// are sorted by `startedDateTime`.
+  ///
+  /// - Parameters:
+  ///   - bytes: the whole file.
+  ///   - name: the file's name, for errors.
+  ///   - isDone: called now and then, on several threads, with a range of bytes that will not be read again except to
+  ///     produce an error. If the caller discards them, the error may be a different one.
+  /// - Returns: the cassette.
+  /// - Throws: ``CassetteError`` if the file is malformed, not a HAR, in a newer format, or an entry lacks a required
+  ///   member.
+  package static func read(
+    _ bytes: UnsafeRawBufferPointer, name: String, isDone: @escaping @Sendable (Range<Int>) -> Void = { _ in }
+  ) throws(CassetteError) -> Cassette {
+    var document = Document(bytes, name: name)
+    return try document.read(isDone)
+  }
+
+  /// Reads a cassette and notes what is in the file but not in the result.
+  package static func read(_ bytes: [UInt8], name: String, noting losses: inout HARLosses) throws(CassetteError)
+    -> Cassette
+  {
+    try bytes.withUnsafeBufferPointer { (buffer) throws(CassetteError) in
+      var document = Document(UnsafeRawBufferPointer(buffer), name: name, losses: losses)
+      defer { losses = document.losses ?? losses }
+      return try document.read { _ in }
+    }
+  }
+
+  /// Reads a cassette from an array.
+  package static func read(_ bytes: [UInt8], name: String) throws(CassetteError) -> Cassette {
+    try bytes.withUnsafeBufferPointer { (buffer) throws(CassetteError) in
+      try read(UnsafeRawBufferPointer(buffer), name: name)
+    }
+  }
+}
+
+/// The state of reading a HAR file.
+private struct Document {
+  private var reader: JSONReader
+  private let name: String
+  private var header: CassetteHeader?
+  private var author = HAR.EntryDecoder.Author.other
+  private var interactions: [Interaction] = []
+  private var skipped: [String] = []
+  private var incomplete: [String] = []
+  /// What the interactions do not preserve; nil if not requested.
+  private(set) var losses: HARLosses?
+
+  init(_ bytes: UnsafeRawBufferPointer, name: String, losses: HARLosses? = nil) {
+    reader = JSONReader(bytes)
+    self.name = name
+    self.losses = losses
+  }
+
+  mutating func read(_ isDone: @escaping @Sendable (Range<Int>) -> Void) throws(CassetteError) -> Cassette {
+    guard let first = reader.peek() else { throw failure("the file is empty") }
+    guard first == UInt8(ascii: "{") else {
+      throw notHAR(ForeignFormat(value: try? reader.value(), bytes: reader.bytes))
+    }
+    var others: [JSON.Member] = []
+    var hasLog = false
+    var progress = try syntax { reader throws(JSONError) in try reader.beginObject() }
+    while let key = try syntax({ reader throws(JSONError) in try reader.nextKey(&progress) }) {
+      if key == "log", !hasLog {
+        hasLog = true
+        try log(isDone)
+      } else {
+        others.append(JSON.Member(key, try value()))
+      }
+    }
+    try syntax { reader throws(JSONError) in try reader.end() }
+    guard hasLog else { throw notHAR(ForeignFormat(value: .object(others), bytes: reader.bytes)) }
+    return finished()
+  }
+
+  private mutating func log(_ isDone: @escaping @Sendable (Range<Int>) -> Void) throws(CassetteError) {
+    guard reader.peek() == UInt8(ascii: "{") else { throw failure("log is not an object") }
+    var hasEntries = false
+    var progress = try syntax { reader throws(JSONError) in try reader.beginObject() }
+    while let key = try syntax({ reader throws(JSONError) in try reader.nextKey(&progress) }) {
+      switch key {
+      case "_diorama":
+        header = try HAR.decodeHeader(try value(), name: name)
+        author = .diorama
+      case "creator":
+        let creator = try value()["name"]?.string?.lowercased() ?? ""
+        if creator.hasPrefix("mitmproxy"), header == nil { author = .mitmproxy }
+      case "entries":
+        hasEntries = true
+        try entries(isDone)
+      default:
+        let value = try value()
+        losses?.member(key, value)
+      }
+    }
+    guard hasEntries else { throw failure("log.entries is missing") }
+  }
+
+  private mutating func entries(_ isDone: @escaping @Sendable (Range<Int>) -> Void) throws(CassetteError) {
+    guard reader.peek() == UInt8(ascii: "[") else { throw failure("log.entries is not an array") }
+    _ = try syntax { reader throws(JSONError) in try reader.beginArray() }
+    let (name, author) = (name, author)
+    var run: HAR.EntryRun
+    if losses == nil,
+      let read = HAR.EntryRuns(reader, make: { HAR.EntryRun($0, name: name, author: author, isDone: isDone) })?.read()
+    {
+      run = read
+    } else {
+      run = HAR.EntryRun(reader, name: name, author: author, losses: losses, isDone: isDone)
+      _ = try run.read()
+    }
+    reader = run.reader
+    losses = run.losses
+    // Usually empty before, and then nothing is copied.
+    interactions = interactions.isEmpty ? run.interactions : interactions + run.interactions
+    skipped += run.skipped.map { "entry \($0.number): \($0.reason)" }
+    incomplete += run.incomplete.map { "entry \($0.number): \($0.request)" }
+  }
+
+  private func finished() -> Cassette {
+    var cassette = Cassette(
+      header: header ?? CassetteHeader(), interactions: interactions, skipped: skipped, incomplete: incomplete)
+    if header?.recordedAt != nil { return cassette }
+    let starts = interactions.map { HAR.Timestamp($0.startedAt) }
+    let known = starts.compactMap(\.self)
+    cassette.header.recordedAt = known.min()?.rfc3339
+    let isInOrder = zip(known, known.dropFirst()).allSatisfy { !($1 < $0) }
+    if header == nil, known.count == interactions.count, !isInOrder {
+      // HAR recommends this order without requiring it. `sorted` is stable.
+      cassette.interactions = known.indices.sorted { known[$0] < known[$1] }.map { interactions[$0] }
+    }
+    return cassette
+  }
+
+  private mutating func value() throws(CassetteError) -> JSON {
+    try syntax { reader throws(JSONError) in try reader.value() }
+  }
+
+  private mutating func syntax<Result>(
+    _ step: (inout JSONReader) throws(JSONError) -> Result
+  ) throws(CassetteError) -> Result {
+    do {
+      return try step(&reader)
+    } catch {
+      throw CassetteError(name: name, json: error)
+    }
+  }
+
+  private func failure(_ problem: String) -> CassetteError {
+    CassetteError(name: name, problem: problem, advice: "restore the file or re-record it")
+  }
+
+  private func notHAR(_ format: ForeignFormat?) -> CassetteError {
+    guard let format else {
+      return CassetteError(
+        name: name, problem: "it is not a HAR, which is a JSON object with a member 'log'",
+        advice: "pass a HAR file, or record one")
+    }
+    return CassetteError(
+      name: name, problem: "it is not a HAR; it looks like \(format.rawValue)", advice: format.advice)
   }
 }

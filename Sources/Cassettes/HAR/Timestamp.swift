@@ -1,18 +1,18 @@
 extension HAR {
-  /// An instant as HARs write it: ISO 8601, in more variants than RFC 3339 allows.
-  struct Timestamp: Comparable {
-    /// Since 1970-01-01T00:00:00Z, without leap seconds.
+  /// An instant as written in HARs: ISO 8601, in more variants than RFC 3339 allows.
+  package struct Timestamp: Comparable {
+    /// Since 1970-01-01T00:00:00Z, ignoring leap seconds.
     let seconds: Int
     /// 0 to 999,999,999.
     let nanoseconds: Int
-    /// RFC 3339: the text as it was read, where it is that already, else the same instant in UTC.
-    let rfc3339: String
+    /// The text as read if it is valid RFC 3339, otherwise the same instant in UTC.
+    package let rfc3339: String
 
     /// Reads `2018-10-08T09:00:00.123+01:00`.
     ///
-    /// The seconds may be missing, the zone too (then it is UTC) or be without
-    /// its colon, and a space may stand for the T.
-    init?(_ text: String) {
+    /// Seconds are optional. The time zone may be missing (UTC is assumed) or lack its colon. A space may replace the
+    /// `T`.
+    package init?(_ text: String) {
       var scanner = Scanner(rest: text.utf8[...])
       guard let year = scanner.digits(4), scanner.skip("-"), let month = scanner.digits(2), scanner.skip("-"),
         let day = scanner.digits(2), 1...12 ~= month, 1...31 ~= day,
@@ -56,20 +56,21 @@ extension HAR {
       rfc3339 = isStrict ? text : Self.text(seconds: seconds, nanoseconds: nanoseconds)
     }
 
-    static func < (left: Self, right: Self) -> Bool {
+    package static func < (left: Self, right: Self) -> Bool {
       (left.seconds, left.nanoseconds) < (right.seconds, right.nanoseconds)
     }
 
-    /// Days since 1970-01-01 in the Gregorian calendar: years begin in March, so that the leap day is the last.
+    /// Days since 1970-01-01 in the Gregorian calendar. Counting years from March makes the leap day the last day of
+    /// its year.
     static func days(year: Int, month: Int, day: Int) -> Int {
       let shifted = month > 2 ? year : year - 1
       let dayOfYear = (153 * ((month + 9) % 12) + 2) / 5 + day - 1
-      // 719,468 days lie between 0000-03-01 and 1970-01-01.
+      // From 0000-03-01 to 1970-01-01: 719,468 days.
       return shifted * 365 + floor(shifted, 4) - floor(shifted, 100) + floor(shifted, 400) + dayOfYear - 719_468
     }
 
-    /// An instant in UTC; milliseconds where it has a fraction.
-    static func text(seconds: Int, nanoseconds: Int = 0) -> String {
+    /// Formats an instant in UTC, with milliseconds if it has a fraction.
+    package static func text(seconds: Int, nanoseconds: Int = 0) -> String {
       let day = floor(seconds, 86_400)
       var year = 1970 + floor(day * 400, 146_097)
       while days(year: year, month: 1, day: 1) > day { year -= 1 }
@@ -108,7 +109,7 @@ extension HAR {
       return head.reduce(0) { $0 * 10 + Int($1 - 0x30) }
     }
 
-    /// Digits after the point, as nanoseconds; more than nine are cut.
+    /// The digits after the decimal point as nanoseconds; digits after the ninth are ignored.
     mutating func fraction() -> Int? {
       let head = rest.prefix { 0x30...0x39 ~= $0 }
       guard !head.isEmpty else { return nil }

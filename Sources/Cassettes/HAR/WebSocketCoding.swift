@@ -2,8 +2,8 @@ import HTTPMessages
 import LaunchContract
 
 extension HAR {
-  /// The members of an entry that make it a WebSocket, as Chrome writes them; a close has its code and its reason.
-  /// One that was refused has no messages.
+  /// The members that mark an entry as a WebSocket, as Chrome writes them; a close also has its code and reason. A
+  /// refused WebSocket has no messages.
   static func webSocketMembers(_ frames: [WebSocketFrame]?) -> [JSON.Member] {
     let type = JSON.Member("_resourceType", .string("websocket"))
     guard let frames else { return [type] }
@@ -27,14 +27,14 @@ extension HAR {
     return .object(members)
   }
 
-  /// Seconds with three places.
+  /// Seconds with three decimal places.
   private static func milliseconds(_ seconds: Double) -> String {
     let all = Int((min(max(seconds, 0), 1e12) * 1000).rounded())
     let rest = "\(all % 1000)"
     return "\(all / 1000)." + String(repeating: "0", count: 3 - rest.count) + rest
   }
 
-  /// The request as a browser would write it: a `GET` of `ws://` or `wss://`.
+  /// The request as a browser writes it: a `GET` of `ws://` or `wss://`.
   static func webSocketRequest(_ request: RecordedRequest) -> RecordedRequest {
     var request = request
     request.method = "GET"
@@ -44,7 +44,7 @@ extension HAR {
 }
 
 extension HAR.EntryDecoder {
-  /// The messages of an entry that we wrote; nil for one that is no WebSocket, or another tool's.
+  /// The messages of a WebSocket that Diorama recorded; nil for other entries.
   func webSocket(_ entry: JSONIndex.Value) throws(CassetteError) -> [WebSocketFrame]? {
     guard case .diorama = author, let messages = entry["_webSocketMessages"]?.array else { return nil }
     var frames: [WebSocketFrame] = []
@@ -55,7 +55,7 @@ extension HAR.EntryDecoder {
       }
       guard let opcode = message["opcode"]?.int, let kind = WebSocketMessage.Kind(rawValue: UInt8(clamping: opcode)),
         kind == .close || !kind.isControl
-      else { throw failure("\(place).opcode is none of 1, 2 and 8") }
+      else { throw failure("\(place).opcode is not 1, 2 or 8") }
       frames.append(
         WebSocketFrame(
           isFromApp: type == "send", time: message["time"]?.double ?? 0,
@@ -79,15 +79,15 @@ extension HAR.EntryDecoder {
     }
   }
 
-  /// Whether an entry that we wrote asked for a WebSocket.
+  /// Whether Diorama recorded this entry as a WebSocket request.
   func asksForWebSocket(_ entry: JSONIndex.Value) -> Bool {
     guard case .diorama = author else { return false }
     return entry["_resourceType"]?.string == "websocket"
       || entry["_webSocketMessages"]?.array != nil
   }
 
-  /// What begins a WebSocket, as an interaction has it: under ``RecordedRequest/webSocketMethod``, of `http://` or
-  /// `https://`.
+  /// The request as an interaction holds it: with ``RecordedRequest/webSocketMethod`` and an `http://` or `https://`
+  /// URL.
   func webSocketRequest(_ request: RecordedRequest) -> RecordedRequest {
     var request = request
     request.method = RecordedRequest.webSocketMethod

@@ -1,69 +1,70 @@
 package import LaunchContract
 
-/// Places in a JSON value: the part of RFC 9535 that names them.
+/// A JSON path: a subset of RFC 9535.
 ///
-/// `$` and then any of `.name`, `['name']` (or in double quotes), `[n]` (from 0, or from -1 backwards), `.*` and `[*]`,
-/// each also after `..` for any depth: `..name`, `..['name']`, `..[n]`, `..*`. Slices, filters and lists are refused.
+/// `$` followed by any of `.name`, `['name']` (or in double quotes), `[n]` (from 0; negative numbers count from the
+/// end), `.*` and `[*]`. Each can follow `..` to match at any depth: `..name`, `..['name']`, `..[n]`, `..*`. Slices,
+/// filters and lists are not supported.
 ///
-/// A value is walked from its root, step by step, whether it lies in memory or streams by:
+/// A path is followed from the root, one step at a time, in memory or in a stream:
 ///
 /// ```swift
 /// let path = try JSONPath("$..ssn")
 /// path.isAtEnd(path.enter(path.start, .name("ssn")))  // true
 /// ```
 package struct JSONPath: Sendable, Equatable, CustomStringConvertible {
-  /// Where a value lies in the one that holds it.
+  /// The position of a value in its container.
   package enum Child: Sendable {
     case name(String)
-    /// The count is nil as long as it is not known.
+    /// The count is nil while unknown.
     case index(Int, of: Int?)
   }
 
-  /// How far a path has come at one place: bit n says that n of its steps lead here.
+  /// The state of following a path: bit n is set if its first n steps match here.
   package struct Progress: Sendable {
     fileprivate var bits: UInt64
   }
 
   enum Selector: Sendable, Equatable {
     case name(String)
-    /// From 0; below that from the end.
+    /// From 0; negative numbers count from the end.
     case index(Int)
     case any
   }
 
   struct Step: Sendable, Equatable {
     var selector: Selector
-    /// Whether it may lie at any depth from here.
+    /// Whether it matches at any depth below.
     var isDeep: Bool
   }
 
-  /// As it was written.
+  /// The path as written.
   package let description: String
   private let steps: [Step]
 
-  /// - Parameter text: as in `$.orders[*].sentAt`.
-  /// - Throws: `ContractError` with what is wrong.
+  /// - Parameter text: a path such as `$.orders[*].sentAt`.
+  /// - Throws: `ContractError` that explains the problem.
   package init(_ text: String) throws(ContractError) {
     var reader = JSONPathReader(text)
     steps = try reader.steps()
     description = text
   }
 
-  /// Whether it means the value as a whole.
+  /// Whether the path selects the whole value.
   package var isWhole: Bool { steps.isEmpty }
 
-  /// Whether it can only be followed where arrays are known to their ends.
+  /// Whether a step counts from the end, which requires the lengths of arrays.
   package var countsFromEnd: Bool {
     steps.contains { if case .index(let index) = $0.selector { index < 0 } else { false } }
   }
 
-  /// At the root.
+  /// The state at the root.
   package var start: Progress { Progress(bits: 1) }
 
-  /// One step further down.
+  /// Descends one step.
   ///
-  /// With plain loops: all that is recorded or matched under a rule passes here, and what is generic takes a lock of the
-  /// whole process in a debug build.
+  /// Uses plain loops because every value matched or recorded under a rule passes here, and generic code takes a
+  /// process-wide lock in debug builds.
   package func enter(_ progress: Progress, _ child: Child) -> Progress {
     guard progress.bits != 0 else { return progress }
     var bits: UInt64 = 0
@@ -79,14 +80,14 @@ package struct JSONPath: Sendable, Equatable, CustomStringConvertible {
     return Progress(bits: bits)
   }
 
-  /// Whether a place is one of those that the path means.
+  /// Whether the path selects this value.
   package func isAtEnd(_ progress: Progress) -> Bool {
     progress.bits >> UInt64(steps.count) & 1 == 1
   }
 }
 
 extension JSONPath.Selector {
-  /// Names by bytes, as JSON's are compared.
+  /// Names are compared by bytes, as in JSON.
   fileprivate func means(_ child: JSONPath.Child) -> Bool {
     switch (self, child) {
     case (.any, _): true
@@ -99,7 +100,7 @@ extension JSONPath.Selector {
 }
 
 extension [JSONPath] {
-  /// The value without all that the paths mean. A path that means the whole leaves it as it is.
+  /// Removes everything that the paths select. A path that selects the whole value has no effect.
   package func removed(from value: JSON) -> JSON {
     isEmpty ? value : removed(from: value, map(\.start))
   }
@@ -128,7 +129,7 @@ extension [JSONPath] {
     }
   }
 
-  /// Nil for what goes.
+  /// Nil if the value is removed.
   private func kept(_ value: JSON, _ child: JSONPath.Child, _ progress: [JSONPath.Progress])
     -> JSON?
   {
@@ -143,5 +144,100 @@ extension [JSONPath] {
       number += 1
     }
     return leadsOn ? removed(from: value, next) : value
+  }
+}
+
+/// Parses a JSON path.
+struct JSONPathReader {
+  /// The number of bits in a ``JSONPath/Progress``, except the one for the root.
+  private static let limit = 63
+  /// Characters not allowed in an unquoted name: they belong to unsupported parts of RFC 9535, or indicate a mistake.
+  private static let special: Set<Unicode.Scalar> = [
+    "*", "]", "'", "\"", ",", "(", ")", "?", " ", "\t", "\n", "\r",
+  ]
+
+  private let text: String
+  private var rest: Substring.UnicodeScalarView
+
+  init(_ text: String) {
+    self.text = text
+    rest = text.unicodeScalars[...]
+  }
+
+  mutating func steps() throws(ContractError) -> [JSONPath.Step] {
+    guard rest.popFirst() == "$" else { throw failure("it must begin with $") }
+    var steps: [JSONPath.Step] = []
+    while let first = rest.popFirst() {
+      let isDeep = first == "." && rest.first == "."
+      if isDeep { rest.removeFirst() }
+      if first == "[" || isDeep && rest.first == "[" {
+        if isDeep { rest.removeFirst() }
+        steps.append(.init(selector: try bracket(), isDeep: isDeep))
+      } else if first == "." {
+        steps.append(.init(selector: try name(), isDeep: isDeep))
+      } else {
+        throw failure("'\(first)' found where a dot or a bracket is expected")
+      }
+      guard steps.count <= Self.limit else { throw failure("it has more than \(Self.limit) steps") }
+    }
+    return steps
+  }
+
+  /// Parses the name after a dot.
+  private mutating func name() throws(ContractError) -> JSONPath.Selector {
+    let name = rest.prefix { $0 != "." && $0 != "[" }
+    rest = rest[name.endIndex...]
+    guard !name.isEmpty else { throw failure("a name is missing after a dot") }
+    if name.elementsEqual(["*"]) { return .any }
+    if let special = name.first(where: { Self.special.contains($0) }) {
+      throw failure(
+        "a name that contains \(special.properties.isWhitespace ? "white space" : "'\(special)'") must be quoted in brackets"
+      )
+    }
+    return .name(String(name))
+  }
+
+  /// Parses a bracket up to the closing one.
+  private mutating func bracket() throws(ContractError) -> JSONPath.Selector {
+    let selector: JSONPath.Selector
+    if let quote = rest.first, quote == "'" || quote == "\"" {
+      rest.removeFirst()
+      selector = .name(try quoted(quote))
+    } else {
+      let inside = rest.prefix { $0 != "]" }
+      rest = rest[inside.endIndex...]
+      if inside.elementsEqual(["*"]) {
+        selector = .any
+      } else if let index = Int32(String(inside)) {
+        selector = .index(Int(index))
+      } else {
+        throw failure(
+          "brackets must contain a quoted name, a number or *, not '\(String(inside).prefix(40))'")
+      }
+    }
+    guard rest.popFirst() == "]" else {
+      throw failure("a bracket is not closed after one name or number")
+    }
+    return selector
+  }
+
+  private mutating func quoted(_ quote: Unicode.Scalar) throws(ContractError) -> String {
+    var name = ""
+    while let scalar = rest.popFirst() {
+      if scalar == quote { return name }
+      guard scalar == "\\" else {
+        name.unicodeScalars.append(scalar)
+        continue
+      }
+      guard let escaped = rest.popFirst(), escaped == quote || escaped == "\\" else {
+        throw failure("only the quote and the backslash can be escaped in a name")
+      }
+      name.unicodeScalars.append(escaped)
+    }
+    throw failure("a name's closing quote is missing")
+  }
+
+  private func failure(_ problem: String) -> ContractError {
+    ContractError("'\(text.prefix(80))' is not a valid JSON path: \(problem); example: $.orders[*].sentAt")
   }
 }

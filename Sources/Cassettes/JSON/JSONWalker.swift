@@ -1,38 +1,37 @@
 import LaunchContract
 
-/// Follows paths through JSON as it streams by, wherever its pieces are cut: says what each byte is part of, and which
-/// path means it.
+/// Follows paths through a stream of JSON: classifies each byte, and reports which path selects it. Chunks may be
+/// split anywhere.
 ///
-/// Several documents after one another, as NDJSON has them, are each one. What is no JSON is walked through as well as it
-/// goes.
+/// Accepts several concatenated documents, such as NDJSON. Invalid JSON is processed as far as possible.
 ///
 /// ```swift
 /// while index < chunk.count {
 ///   let (step, end) = walker.step(chunk, from: index)
-///   // What chunk[index..<end] is; walker.match tells of which path.
+///   // Classifies chunk[index..<end]; walker.match is the path that selects it.
 ///   index = end
 /// }
 /// ```
 package struct JSONWalker: Sendable {
-  /// What the next bytes are.
+  /// A classification of bytes.
   package enum Step: Sendable {
-    /// One that opens, closes or parts values, or white space.
+    /// A byte that opens, closes or separates values, or white space.
     case between
-    /// The first of a name, a string or a word, which is a number or a literal.
+    /// The first byte of a name, a string or a word (a number or literal).
     case begins
-    /// More of that.
+    /// More bytes of a name, string or word.
     case inside
-    /// The closing quote of a name or string; in lines also the end of a line that comes instead.
+    /// The closing quote of a name or string; with `isInLines` also a line feed in its place.
     case ends
-    /// None: a word is over before the byte, with which the next step is taken.
+    /// No bytes: a word ended before this one, which the next step classifies.
     case over
   }
 
   private struct Level {
     let isObject: Bool
-    /// What holds for all that is in it.
+    /// The path that selects the whole container.
     let match: Int?
-    /// Of the element that is there or comes.
+    /// The index of the current or next element.
     var index = 0
     var name: String?
     var expectsName: Bool
@@ -40,51 +39,51 @@ package struct JSONWalker: Sendable {
 
   private enum Mode {
     case between
-    /// In a string, after its opening quote.
+    /// Inside a string, after its opening quote.
     case string(isEscaped: Bool)
-    /// In a number or a literal.
+    /// Inside a number or a literal.
     case word
   }
 
-  /// Bytes of a name that is looked at.
+  /// The maximum length in bytes of a name to compare.
   private static let limit = 64 << 10
-  /// Arrays and objects in each other that are told apart.
+  /// The maximum nesting depth that is tracked.
   private static let deepest = 4096
 
   private let paths: [JSONPath]
   private let isInLines: Bool
   private var levels: [Level] = []
-  /// How far each path has come at each level, one level after the other.
+  /// The state of each path at each level, level by level.
   private var progress: [JSONPath.Progress] = []
   private var tooDeep = 0
   private var mode = Mode.between
-  /// What has come of a name, without its quotes.
+  /// The name so far, without its quotes.
   private var name: [UInt8] = []
-  /// Whether the string that was begun last is a member's name.
+  /// Whether the current string is a member's name.
   private var isName = false
-  /// The number of the first path that means the value which was begun last, or one that holds it; nil for a name.
+  /// The index of the first path that selects the current value or one of its containers; nil for a name.
   package private(set) var match: Int?
 
   /// - Parameters:
-  ///   - paths: to follow; none that counts from an end.
-  ///   - isInLines: whether each line is a document, and a broken one no reason to misread the next.
+  ///   - paths: the paths to follow, which must not count from the end.
+  ///   - isInLines: whether each line is a document, so that an invalid line does not affect the next.
   package init(_ paths: [JSONPath], isInLines: Bool = false) {
     self.paths = paths
     self.isInLines = isInLines
   }
 
-  /// Whether a name or string has begun and not ended.
+  /// Whether the walker is inside a name or string.
   package var isInString: Bool { if case .string = mode { true } else { false } }
-  /// Whether a word has begun and is not over.
+  /// Whether the walker is inside a word.
   package var isInWord: Bool { if case .word = mode { true } else { false } }
 
-  /// Looks at the next bytes.
+  /// Classifies the next bytes.
   ///
   /// - Parameters:
-  ///   - chunk: what has come.
-  ///   - start: where to go on in it.
-  ///   - isInWord: whether a word that has begun goes on with the next byte, whatever that is.
-  /// - Returns: what they are, and where they end.
+  ///   - chunk: the bytes received.
+  ///   - start: the offset to continue from.
+  ///   - isInWord: whether the next byte continues a word regardless of its value.
+  /// - Returns: the classification and the end of the bytes it applies to.
   package mutating func step(
     _ chunk: UnsafeBufferPointer<UInt8>, from start: Int, isInWord: Bool = false
   ) -> (step: Step, end: Int) {
@@ -95,7 +94,7 @@ package struct JSONWalker: Sendable {
     }
   }
 
-  /// What the bytes of a string say, without its quotes; nil for what is no string.
+  /// Decodes the bytes of a string without its quotes; nil if they are invalid.
   package static func text(_ bytes: [UInt8]) -> String? {
     guard bytes.contains(UInt8(ascii: "\\")) else { return String(validating: bytes, as: UTF8.self) }
     let quote = [UInt8(ascii: "\"")]
@@ -113,7 +112,7 @@ package struct JSONWalker: Sendable {
     return (.inside, end)
   }
 
-  /// A run of bytes in a string, or what ends it.
+  /// Classifies a run of bytes in a string, or its end.
   private mutating func string(
     _ chunk: UnsafeBufferPointer<UInt8>, from start: Int, isEscaped: Bool
   ) -> (step: Step, end: Int) {
@@ -179,7 +178,7 @@ package struct JSONWalker: Sendable {
     let match = meant()
     let child = child
     let base = progress.count - paths.count
-    // With plain loops, as in ``JSONPath/enter(_:_:)``.
+    // Plain loops, as in ``JSONPath/enter(_:_:)``.
     var number = 0
     while number < paths.count {
       progress.append(entered(number, child, base))
@@ -202,13 +201,13 @@ package struct JSONWalker: Sendable {
     tooDeep = 0
   }
 
-  /// Where the value that begins lies in the one that holds it; nil at the root.
+  /// The position of the current value in its container; nil at the root.
   private var child: JSONPath.Child? {
     guard let level = levels.last else { return nil }
     return level.isObject ? .name(level.name ?? "") : .index(level.index, of: nil)
   }
 
-  /// The path that means the value which begins.
+  /// The path that selects the current value.
   private func meant() -> Int? {
     if paths.isEmpty { return nil }
     if let level = levels.last, level.match != nil || tooDeep > 0 { return level.match }

@@ -1,22 +1,22 @@
-import LaunchContract
+package import LaunchContract
 
-/// A body as it is compared: by value where it is JSON, as items where it is a form, by parts where it is multipart, else
-/// byte by byte.
+/// A body in the form in which it is compared: JSON by value, forms by items, multipart by parts, anything else byte
+/// by byte.
 ///
-/// JSON is what a JSON type announces, and what begins with `{` or `[` where the type is missing, that of a form or
-/// text/plain, since command-line clients and browsers send it so. What does not parse is compared as what else it may be.
-enum BodyContent {
-  /// Memory of whoever made the value: it must not outlive that.
+/// A body is JSON if its type says so, or if it begins with `{` or `[` and its type is missing, `text/plain` or that
+/// of a form: command-line clients and browsers send JSON with these. A body that does not parse is compared as bytes.
+package enum BodyContent {
+  /// Memory of the caller, which the value must not outlive.
   case bytes(UnsafeRawBufferPointer)
-  /// What a pattern has left of bytes.
+  /// The bytes that remain after applying a pattern.
   case kept([UInt8])
   case json(JSON)
   case form(QueryItems)
   case multipart(Multipart)
-  /// Only where a rule asks for it.
+  /// XML, only if a rule requests it.
   case xml(XMLContent)
 
-  /// Tells the kinds apart in a hash.
+  /// Distinguishes the kinds in a hash.
   enum Tag: UInt8 {
     case bytes = 1
     case json = 2
@@ -25,8 +25,8 @@ enum BodyContent {
     case xml = 5
   }
 
-  /// Looks at a body; the result must not outlive its memory.
-  init(_ body: UnsafeRawBufferPointer, contentType: UnsafeRawBufferPointer?) {
+  /// Parses a body by its type; the result must not outlive its memory.
+  package init(_ body: UnsafeRawBufferPointer, contentType: UnsafeRawBufferPointer?) {
     let kind = MediaKind(contentType)
     if !body.isEmpty, kind == .json || kind.isVague && Self.looksLikeJSON(body), let value = try? JSON.parse(body) {
       self = .json(value)
@@ -42,7 +42,7 @@ enum BodyContent {
     }
   }
 
-  /// A part of a multipart body, so deep in others.
+  /// Parses a part of a multipart body at a nesting depth.
   init(_ body: UnsafeRawBufferPointer, type: String, depth: Int) {
     var type = type
     let isMultipart = type.withUTF8 { MediaKind(UnsafeRawBufferPointer($0)) } == .multipart
@@ -53,7 +53,7 @@ enum BodyContent {
     }
   }
 
-  /// Looks at a body as a rule says; the result must not outlive its memory. Nil where it does not count.
+  /// Parses a body as a rule specifies; the result must not outlive its memory. Nil if bodies are not compared.
   init?(_ body: UnsafeRawBufferPointer, type: String, as kind: MatchingRules.BodyKind) {
     switch kind {
     case .none: return nil
@@ -71,7 +71,7 @@ enum BodyContent {
     body.first { !BodyHolding.isSpace($0) }.map(BodyHolding.beginsJSON) ?? false
   }
 
-  /// Adds what follows the bytes of a body that is compared byte by byte.
+  /// Adds the suffix of a body that is compared byte by byte.
   static func appendEnd(ofBytes count: Int, to hash: inout SipHash) {
     hash.append(number: count)
     hash.append(Tag.bytes.rawValue)
@@ -101,12 +101,12 @@ enum BodyContent {
   }
 }
 
-/// What a `Content-Type` says about how a body is compared.
+/// The kind of body that a `Content-Type` announces.
 enum MediaKind: Equatable {
-  /// `missing` is also plain text, which says as little.
+  /// `missing` includes plain text, which is just as vague.
   case json, form, multipart, missing, other
 
-  /// Whether the body may be JSON all the same.
+  /// Whether the body may still be JSON.
   var isVague: Bool { self == .missing || self == .form }
 
   init(_ contentType: UnsafeRawBufferPointer?) {
@@ -120,6 +120,53 @@ enum MediaKind: Equatable {
     case "application/x-www-form-urlencoded": self = .form
     case "text/plain": self = .missing
     case let name: self = name.hasSuffix("+json") ? .json : name.hasPrefix("multipart/") ? .multipart : .other
+    }
+  }
+}
+
+extension BodyContent {
+  /// The content without the parts that the rules ignore.
+  func reduced(by criteria: Criteria, _ budget: PatternBudget) throws(Pattern.TooSlow) -> BodyContent {
+    let patterns = criteria.patterns
+    switch self {
+    case .bytes(let bytes): return try patterns.removed(from: bytes, budget).map(Self.kept) ?? self
+    case .kept: return self
+    case .json(let value):
+      let kept = criteria.ignoredJSON.removed(from: value)
+      return .json(patterns.isEmpty ? kept : try kept.removing(patterns, budget))
+    case .form(let items): return .form(try items.without(criteria.ignoredForm, patterns, budget))
+    case .multipart(var multipart):
+      multipart.parts.removeAll { part in
+        criteria.ignoredForm.contains { $0.matches(Array((part.name ?? "").utf8)) }
+      }
+      for index in multipart.parts.indices {
+        multipart.parts[index].content = try multipart.parts[index].content.reduced(by: criteria, budget)
+      }
+      return .multipart(multipart)
+    case .xml(let content):
+      guard !patterns.isEmpty else { return self }
+      return .xml(try content.mapTexts { text throws(Pattern.TooSlow) in try patterns.removed(from: text, budget) })
+    }
+  }
+}
+
+extension JSON {
+  /// Removes what the patterns match from strings and numbers. A number that a pattern matches becomes a string.
+  fileprivate func removing(_ patterns: [Pattern], _ budget: PatternBudget) throws(Pattern.TooSlow) -> JSON {
+    switch self {
+    case .string(let text): return .string(try patterns.removed(from: text, budget))
+    case .number(let text):
+      let kept = try patterns.removed(from: text, budget)
+      return kept.utf8.count == text.utf8.count ? self : .string(kept)
+    case .array(let elements):
+      var kept: [JSON] = []
+      for element in elements { kept.append(try element.removing(patterns, budget)) }
+      return .array(kept)
+    case .object(let members):
+      var kept: [JSON.Member] = []
+      for member in members { kept.append(Member(member.key, try member.value.removing(patterns, budget))) }
+      return .object(kept)
+    case .null, .bool: return self
     }
   }
 }

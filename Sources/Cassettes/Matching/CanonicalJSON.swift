@@ -1,9 +1,9 @@
-import LaunchContract
+package import LaunchContract
 
-/// JSON values as they are compared: members in any order, but those of one name in theirs; numbers by their exact
-/// decimal value; strings without their escapes, by their bytes.
-enum CanonicalJSON {
-  /// What is still to be added; a stack of these stands in for recursion, for which some threads have no room.
+/// Compares and hashes JSON values: members in any order (repeated names in theirs), numbers by exact decimal value,
+/// strings by their unescaped bytes.
+package enum CanonicalJSON {
+  /// Work still to do. An explicit stack replaces recursion because some threads have small stacks.
   private enum Step {
     case value(JSON)
     case name(String)
@@ -12,8 +12,8 @@ enum CanonicalJSON {
 
   /// Adds a value to a hash.
   ///
-  /// Each kind ends with a byte of its own, after its length where it has one.
-  static func append(_ value: JSON, to hash: inout SipHash) {
+  /// Each value is followed by its length, if it has one, and a byte for its kind.
+  package static func append(_ value: JSON, to hash: inout SipHash) {
     var steps = [Step.value(value)]
     while let step = steps.popLast() {
       switch step {
@@ -38,8 +38,8 @@ enum CanonicalJSON {
     }
   }
 
-  /// Whether two values count as the same.
-  static func areSame(_ left: JSON, _ right: JSON) -> Bool {
+  /// Whether two values are equal for matching.
+  package static func areSame(_ left: JSON, _ right: JSON) -> Bool {
     var pairs = [(left, right)]
     while let pair = pairs.popLast() {
       switch pair {
@@ -65,8 +65,8 @@ enum CanonicalJSON {
     return true
   }
 
-  /// In the order of their names' bytes, and within a name as they stand.
-  static func sorted(_ members: [JSON.Member]) -> [JSON.Member] {
+  /// Members sorted by the bytes of their names; members with the same name keep their order.
+  package static func sorted(_ members: [JSON.Member]) -> [JSON.Member] {
     members.count < 2 ? members : members.sorted { $0.key.utf8.lexicographicallyPrecedes($1.key.utf8) }
   }
 
@@ -84,5 +84,61 @@ enum CanonicalJSON {
     bytes.withUnsafeBytes { hash.append($0) }
     hash.append(number: bytes.count)
     hash.append(kind)
+  }
+}
+
+/// A JSON number by its exact decimal value.
+///
+/// `1`, `1.0` and `10e-1` are equal, `0.1` and `0.10000000000000001` are not, and `-0` is 0. Exponents are never
+/// expanded, so `1e999999999` costs no more than `1`.
+struct ExactDecimal: Equatable {
+  /// Sign, digits without leading or trailing zeros, `e`, exponent: identical for equal values.
+  ///
+  /// An exponent of more than 17 digits is kept as written, followed by the shift that results from the digits'
+  /// position. With such exponents, `1e…` and `10e…` are not recognized as equal.
+  let bytes: [UInt8]
+
+  /// Parses a number (RFC 8259, 6).
+  init(_ text: String) {
+    var digits: [UInt8] = []
+    var isNegative = false
+    var fraction = 0
+    var isInFraction = false
+    var exponent: Substring.UTF8View?
+    scan: for (index, byte) in zip(text.utf8.indices, text.utf8) {
+      switch byte {
+      case UInt8(ascii: "-"): isNegative = true
+      case UInt8(ascii: "."): isInFraction = true
+      case UInt8(ascii: "e"), UInt8(ascii: "E"):
+        exponent = text.utf8[index...].dropFirst()
+        break scan
+      default:
+        if isInFraction { fraction += 1 }
+        if byte != UInt8(ascii: "0") || !digits.isEmpty { digits.append(byte) }
+      }
+    }
+    guard !digits.isEmpty else {
+      bytes = [UInt8(ascii: "0")]
+      return
+    }
+    var shift = -fraction
+    while digits.last == UInt8(ascii: "0") {
+      digits.removeLast()
+      shift += 1
+    }
+
+    let exponentIsNegative = exponent?.first == UInt8(ascii: "-")
+    let exponentDigits = (exponent ?? ""[...].utf8).drop { !(0x31...0x39 ~= $0) }
+    var bytes = isNegative ? [UInt8(ascii: "-")] : []
+    bytes += digits
+    bytes.append(UInt8(ascii: "e"))
+    if exponentDigits.count <= 17, let number = exponentDigits.isEmpty ? 0 : Int(Substring(exponentDigits)) {
+      bytes += "\((exponentIsNegative ? -number : number) + shift)".utf8
+    } else {
+      bytes += exponentIsNegative ? "-".utf8 : "+".utf8
+      bytes += exponentDigits
+      bytes += "e\(shift)".utf8
+    }
+    self.bytes = bytes
   }
 }

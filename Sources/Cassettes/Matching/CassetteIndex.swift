@@ -1,32 +1,33 @@
 package import HTTPMessages
 
-/// A cassette's interactions by the key of their requests, for looking one up in the same time however many there are.
+/// A cassette's interactions by request key, for lookups in constant time.
 package struct CassetteIndex: Sendable {
-  /// The number of a group for each key.
+  /// The group number of each key.
   private let groups: [MatchKey: Int32]
-  /// Interactions group by group, each in recorded order.
+  /// The interactions of each group in recorded order, one group after the other.
   private let members: [Int32]
-  /// Where each group begins in `members`, and the end.
+  /// The offset in `members` at which each group begins, and the end.
   private let starts: [Int32]
-  /// Interactions of no declared upstream, in order: they can never be played.
+  /// The interactions of undeclared upstreams, in order. They are never replayed.
   package let unassigned: [Int]
-  /// In which order they play.
+  /// The order of playback.
   package let order: PlaybackOrder
-  /// What waits for what; nil where the order asks for none.
+  /// The constraints of the order; nil if it has none.
   let sequence: RecordedSequence?
   private let variants: VariantIndex
-  /// The key of each interaction without rules, where it is needed.
+  /// The key of each interaction without rules, if needed.
   private let plainKeys: [MatchKey]
 
   /// Indexes a cassette for an environment.
   ///
   /// - Parameters:
   ///   - interactions: in recorded order.
-  ///   - upstreams: the environment's; an interaction belongs to one by name, else by its URL's origin.
-  ///   - maker: the rules; keys looked up must be made by the same.
-  ///   - order: in which the interactions are to play.
-  ///   - body: reads the body of the interaction with this number, which lies in a file, piece by piece.
-  /// - Throws: what `body` throws; when a pattern of the rules takes too long.
+  ///   - upstreams: the environment's. An interaction belongs to the one with its upstream name, or with the origin of
+  ///     its URL.
+  ///   - maker: the rules. Lookups must use keys made by the same rules.
+  ///   - order: the order of playback.
+  ///   - body: streams the request body of an interaction, given by number, from its file.
+  /// - Throws: errors of `body`; an error if a pattern takes too long.
   package init(
     _ interactions: [Interaction], upstreams: [CassetteHeader.Upstream], maker: MatchKeyMaker,
     order: PlaybackOrder = .request, body: (Int, inout KeyStream) throws -> Void
@@ -39,9 +40,9 @@ package struct CassetteIndex: Sendable {
     var unassigned: [Int] = []
     var groupOf = [Int32](repeating: -1, count: interactions.count)
     var counts: [Int32] = []
-    // Made beforehand only where it takes all of them to tell which have variants.
+    // Variants depend on all keys, so compute them first if there may be any.
     var known: [RequestKeys?] = []
-    // Here and below each is looked at where it stands: a copy would retain all of its texts.
+    // Interactions are accessed in place here and below: a copy would retain all their strings.
     if interactions.indices.contains(where: { RequestVariant.decides(interactions[$0].response.status) }) {
       known = try interactions.enumerated().map { number, interaction in
         try assignment.upstream(of: interaction).map { upstream in
@@ -103,18 +104,18 @@ package struct CassetteIndex: Sendable {
       }
   }
 
-  /// Whether recordings of one request are told apart by the fields of ``RequestVariant``: whoever looks a request up has
-  /// to ask for ``keys(_:of:upstream:maker:)`` then.
+  /// Whether recordings of the same request differ by the fields of ``RequestVariant``. If so, look requests up with
+  /// ``keys(_:of:upstream:maker:)``.
   package var hasVariants: Bool { !variants.isEmpty }
 
-  /// The keys of a request by its ``RequestVariant``, too.
+  /// The keys of a request, including its ``RequestVariant``.
   ///
   /// - Parameters:
-  ///   - keys: without it.
-  ///   - request: in the upstream's terms.
-  ///   - upstream: its index.
+  ///   - keys: the keys without the variant.
+  ///   - request: with upstream URLs.
+  ///   - upstream: the index of the upstream.
   ///   - maker: the rules.
-  /// - Returns: those to look it up by.
+  /// - Returns: the keys to look up.
   package func keys(_ keys: RequestKeys, of request: Request, upstream: Int, maker: MatchKeyMaker) -> RequestKeys {
     guard hasVariants else { return keys }
     let variant = maker.variant(
@@ -123,13 +124,13 @@ package struct CassetteIndex: Sendable {
       key: variants.found(keys.key, variant) { group(of: $0) != nil }, plain: keys.plain)
   }
 
-  /// How many interactions there are, those of no declared upstream among them.
+  /// The number of interactions, including those of undeclared upstreams.
   var interactionCount: Int { members.count + unassigned.count }
 
-  /// The key of an interaction without rules; nil where nobody asks for it.
+  /// The key of an interaction without rules; nil if not needed.
   func plainKey(of interaction: Int) -> MatchKey? { plainKeys.isEmpty ? nil : plainKeys[interaction] }
 
-  /// How many different requests there are.
+  /// The number of different requests.
   var groupCount: Int { starts.count - 1 }
 
   /// The group of a key.
@@ -138,25 +139,26 @@ package struct CassetteIndex: Sendable {
     groups[key].map(Int.init)
   }
 
-  /// How many interactions a group has.
+  /// The number of interactions in a group.
   @inline(__always)
   func count(of group: Int) -> Int {
     Int(starts[group + 1] - starts[group])
   }
 
-  /// The interaction at a place in its group.
+  /// The interaction at a position in its group.
   @inline(__always)
   func interaction(_ place: Int, of group: Int) -> Int {
     Int(members[Int(starts[group]) + place])
   }
 }
 
-/// Which of the environment's upstreams an interaction belongs to.
+/// Assigns interactions to the environment's upstreams.
 package struct UpstreamAssignment: Sendable {
   private var byName: [String: Int] = [:]
   private var byOrigin: [Origin: Int] = [:]
 
-  /// - Parameter upstreams: the environment's; an interaction belongs to one by name, else by its URL's origin.
+  /// - Parameter upstreams: the environment's. An interaction belongs to the one with its upstream name, or with the
+  ///   origin of its URL.
   package init(_ upstreams: [CassetteHeader.Upstream]) {
     for (index, upstream) in upstreams.enumerated() {
       byName[upstream.name] = byName[upstream.name] ?? index
@@ -164,12 +166,12 @@ package struct UpstreamAssignment: Sendable {
     }
   }
 
-  /// The index of the upstream; nil when none of them is meant.
+  /// The index of the upstream; nil if none matches.
   package func upstream(of interaction: Interaction) -> Int? {
     upstream(name: interaction.upstream, url: interaction.request.url)
   }
 
-  /// The index of the upstream; as the other.
+  /// The index of the upstream; nil if none matches.
   package func upstream(name: String?, url: String) -> Int? {
     if let name, let index = byName[name] { return index }
     return RecordedURL(url).origin.flatMap { byOrigin[$0] }
@@ -177,7 +179,7 @@ package struct UpstreamAssignment: Sendable {
 }
 
 extension MatchKeyMaker {
-  /// Whether a recorded request moves the state.
+  /// Whether a recorded request changes the state.
   fileprivate func changesState(_ interaction: Interaction, assignment: UpstreamAssignment) -> Bool {
     let method = interaction.request.method
     guard let book else { return Criteria.plain.changesState(method: method) }

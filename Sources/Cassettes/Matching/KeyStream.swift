@@ -1,13 +1,12 @@
 package import HTTPMessages
 
-/// Makes the keys of one request whose body comes piece by piece: the same as ``MatchKeyMaker`` makes of the whole, wherever
-/// it is cut, in memory that does not grow with a body that is compared as bytes.
+/// Computes the keys of a request whose body arrives in chunks.
 ///
-/// What has to be read to be compared is held: JSON, forms, multipart, XML, and texts from which patterns leave something
-/// out. With more than ``heldLimit`` bytes any body is compared as bytes, and nothing is left out of it. The hash is the one
-/// of all keys: it tells a large body from another no worse than it tells small ones apart.
+/// The keys equal those that ``MatchKeyMaker`` computes from the whole body, for any chunking. A body compared as
+/// bytes takes constant memory. Bodies that have to be parsed (JSON, forms, multipart, XML, and text to which patterns
+/// apply) are held. A body of more than ``heldLimit`` bytes is compared as bytes, with nothing ignored.
 package struct KeyStream {
-  /// The most bytes of a body that are held to be compared by value.
+  /// The maximum number of bytes held to compare a body by value.
   package static let heldLimit = 64 << 20
 
   private let maker: MatchKeyMaker
@@ -16,24 +15,24 @@ package struct KeyStream {
   private let target: String
   private let headers: Headers
   private let limit: Int
-  /// By the rules, without the body; nil where none apply.
+  /// The request by the rules, without its body; nil if no rule applies.
   private let compared: ComparedRequest?
   private var holding: BodyHolding
-  /// Nil once the body is compared as bytes.
+  /// The bytes so far; nil once the body is compared as bytes.
   private var held: [UInt8]? = []
   private var plainHash = SipHash()
   private var ruledHash = SipHash()
-  /// How many bytes have come.
+  /// The number of bytes received.
   package private(set) var count = 0
 
   /// - Parameters:
   ///   - maker: the rules.
   ///   - method: as sent.
-  ///   - upstream: its index among the environment's.
+  ///   - upstream: its index among the environment's upstreams.
   ///   - target: in origin form, with the query.
   ///   - headers: as sent.
-  ///   - limit: the most bytes to hold; both requests of a comparison need the same.
-  /// - Throws: when a pattern takes too long.
+  ///   - limit: the maximum number of bytes to hold; compared requests need the same limit.
+  /// - Throws: an error if a pattern takes too long.
   package init(
     _ maker: MatchKeyMaker, method: String, upstream: Int, target: String, headers: Headers, limit: Int = heldLimit
   ) throws {
@@ -54,30 +53,30 @@ package struct KeyStream {
     self.compared = compared
     holding = BodyHolding(contentType: type)
     if let compared { holding = holding.and(BodyHolding(contentType: type, by: compared.criteria)) }
-    if holding == .none { letGo() }
+    if holding == .none { compareAsBytes() }
   }
 
-  /// The body as it has come, as long as it is held; nil once it is compared as bytes.
+  /// The body so far while it is held; nil once it is compared as bytes.
   package var heldBody: [UInt8]? { held }
 
-  /// Whether the body is held to its end, unless it becomes longer than can be held.
+  /// Whether the whole body is held, unless it exceeds the limit.
   package var holdsAll: Bool { held != nil && holding == .whole }
 
-  /// Takes the next bytes.
+  /// Adds the next bytes.
   package mutating func push(_ bytes: UnsafeRawBufferPointer) {
     count += bytes.count
     guard held != nil else { return hash(bytes) }
     held?.append(contentsOf: bytes)
-    if holding == .untilTold, let first = bytes.first(where: { !BodyHolding.isSpace($0) }) {
+    if holding == .untilKnown, let first = bytes.first(where: { !BodyHolding.isSpace($0) }) {
       holding = BodyHolding.beginsJSON(first) ? .whole : .none
     }
-    if holding == .none || count > limit { letGo() }
+    if holding == .none || count > limit { compareAsBytes() }
   }
 
-  /// Takes the end.
+  /// Ends the body.
   ///
   /// - Returns: the keys.
-  /// - Throws: when a pattern takes too long.
+  /// - Throws: an error if a pattern takes too long.
   package mutating func finish() throws -> RequestKeys {
     if let held {
       return try maker.keys(method: method, upstream: upstream, target: target, headers: headers, body: held)
@@ -90,8 +89,8 @@ package struct KeyStream {
     return RequestKeys(key: MatchKey(ruledHash.finish()), plain: plain)
   }
 
-  /// From here on the body is bytes.
-  private mutating func letGo() {
+  /// Compares the body as bytes from here on.
+  private mutating func compareAsBytes() {
     guard let bytes = held.take() else { return }
     maker.appendHead(method: method, upstream: upstream, target: target, to: &plainHash)
     compared?.appendHead(to: &ruledHash)
@@ -104,28 +103,28 @@ package struct KeyStream {
   }
 }
 
-/// How much of a body has to be at hand at once for it to be compared.
+/// How much of a body has to be held to compare it.
 enum BodyHolding {
-  /// Nothing: it is compared as bytes, or not at all.
+  /// Nothing: the body is compared as bytes, or ignored.
   case none
-  /// Up to its first byte that is no white space: it may be JSON.
-  case untilTold
-  /// All of it.
+  /// Up to the first byte that is not white space, which shows whether the body may be JSON.
+  case untilKnown
+  /// The whole body.
   case whole
 
-  /// As ``BodyContent`` looks at bodies of this type.
+  /// For a content type, consistent with ``BodyContent``.
   init(contentType: String) {
     var type = contentType
     let kind = type.withUTF8 { MediaKind(UnsafeRawBufferPointer($0)) }
     self =
       switch kind {
       case .json, .form, .multipart: .whole
-      case .missing: .untilTold
+      case .missing: .untilKnown
       case .other: .none
       }
   }
 
-  /// By the rules that apply.
+  /// For a content type and the rules that apply.
   init(contentType: String, by criteria: Criteria) {
     switch criteria.body {
     case .none: self = .none
@@ -136,7 +135,7 @@ enum BodyHolding {
     }
   }
 
-  /// What both need.
+  /// The greater of two needs.
   func and(_ other: BodyHolding) -> BodyHolding {
     if self == .whole || other == .whole { return .whole }
     return self == .none ? other : self

@@ -1,11 +1,10 @@
-/// What has been played in an order in which more counts than the repeats of one request: ``PlaybackOrder/strict``,
-/// ``PlaybackOrder/state`` and ``PlaybackOrder/free``.
+/// The state of playback in the orders ``PlaybackOrder/strict``, ``PlaybackOrder/state`` and ``PlaybackOrder/free``.
 struct OrderedPlayback: Sendable {
   private let index: CassetteIndex
   private let uniquely: Bool
   private(set) var played: [Bool]
-  /// For each group how many have been played without a gap: a poll that was recorded a hundred thousand times is no
-  /// longer search each time.
+  /// For each group, how many interactions have been played without a gap. Keeps the search short for a poll that was
+  /// recorded a hundred thousand times.
   private var begun: [Int32]
   /// How many of the sequence's movers have been played without a gap.
   private var front = 0
@@ -17,12 +16,12 @@ struct OrderedPlayback: Sendable {
     begun = [Int32](repeating: 0, count: index.groupCount)
   }
 
-  /// The interaction to play, which counts as played then; nil for a miss.
+  /// Returns the interaction to play and marks it as played; nil for a miss.
   ///
   /// - Parameters:
-  ///   - group: of the request.
-  ///   - plain: the request's key without rules; nil where there are none.
-  ///   - isPlayable: whether the caller can play this interaction; if not, all stays as it is.
+  ///   - group: the request's group.
+  ///   - plain: the request's key without rules; nil if there are no rules.
+  ///   - isPlayable: whether the caller can play this interaction; if not, nothing changes.
   /// - Returns: an index into the interactions.
   mutating func next(in group: Int, plain: MatchKey?, if isPlayable: (Int) -> Bool) -> Int? {
     let choice =
@@ -44,21 +43,22 @@ struct OrderedPlayback: Sendable {
     return awaited(by: interaction) == nil ? interaction : nil
   }
 
-  /// Whether a group of which none can be played has one for later.
+  /// Whether a group with no playable interaction has one for later.
   ///
-  /// It is not asked what that one waits for: the last one awaited may have been played since.
+  /// Does not check what that one waits for, which may have been played since.
   func isEarly(_ group: Int) -> Bool { !played[index.interaction(index.count(of: group) - 1, of: group)] }
 
-  /// The recordings of the latest state that has been reached count: the first that was not played, else the last again.
+  /// Chooses among the recordings of the latest state reached: the first not yet played, otherwise the last again.
   private func nextInState(in group: Int) -> Int? {
     let next = Int(begun[group])
-    // A change comes in its turn, for what follows waits for each; none is made again that is recorded once more for later.
+    // A state change plays only in its turn because later interactions wait for it, and it is not repeated if it was
+    // recorded again for later.
     if next < index.count(of: group), index.sequence?.isMover(index.interaction(next, of: group)) == true {
       return nextInSequence(in: group)
     }
     var state = -1
     var choice: Int?
-    // Of those that have all been played the last is of the latest state.
+    // If all have been played, the last belongs to the latest state.
     for place in max(0, Int(begun[group]) - 1)..<index.count(of: group) {
       let interaction = index.interaction(place, of: group)
       let own = index.sequence?.state(of: interaction) ?? 0
@@ -91,7 +91,7 @@ struct OrderedPlayback: Sendable {
     return first
   }
 
-  /// The interaction that has to be played before another one; nil where that may be played.
+  /// The interaction that has to be played before this one; nil if this one may be played.
   func awaited(by interaction: Int) -> Int? {
     guard let sequence = index.sequence else { return nil }
     let end = sequence.moversBefore(interaction)
@@ -104,7 +104,7 @@ struct OrderedPlayback: Sendable {
     return nil
   }
 
-  /// The first interaction that has not been played, where the sequence has all of them.
+  /// The first interaction not yet played, in strict order.
   var expected: Int? {
     guard index.order == .strict, let sequence = index.sequence, front < sequence.movers.count else { return nil }
     return Int(sequence.movers[front])
@@ -121,7 +121,7 @@ struct OrderedPlayback: Sendable {
     while front < movers.count, played[Int(movers[front])] { front += 1 }
   }
 
-  /// Which have been played: a bit each, no zero bytes at the end.
+  /// Which interactions have been played: one bit each, without trailing zero bytes.
   var positions: [UInt8] {
     var bytes = [UInt8](repeating: 0, count: (played.count + 7) / 8)
     for (number, isPlayed) in played.enumerated() where isPlayed { bytes[number / 8] |= 1 << UInt8(number % 8) }
@@ -129,7 +129,7 @@ struct OrderedPlayback: Sendable {
     return bytes
   }
 
-  /// Goes on from where another one had come; false where the positions are not of this cassette.
+  /// Restores saved positions; false if they do not fit this cassette.
   mutating func resume(at positions: [UInt8]) -> Bool {
     var marked: [Int] = []
     for (number, byte) in positions.enumerated() {
@@ -139,5 +139,77 @@ struct OrderedPlayback: Sendable {
     for interaction in marked { mark(interaction) }
     for group in begun.indices { skipPlayed(in: group) }
     return true
+  }
+}
+
+/// The order constraints between recorded interactions. Interactions that overlapped in the recording are unordered.
+///
+/// Two interactions overlapped if the later one certainly began before the earlier one ended. Other tools often write
+/// times in whole milliseconds, Diorama in microseconds; in doubt, one came after the other.
+struct RecordedSequence: Sendable {
+  /// The interactions that others wait for ("movers"), in recorded order.
+  let movers: [Int32]
+  /// For each interaction, how many movers precede it.
+  private let before: [Int32]
+  /// The latest time at which each may have begun, and the time at which it ended, in nanoseconds.
+  private let begins: [Int]
+  private let ends: [Int]
+
+  /// - Parameters:
+  ///   - interactions: in recorded order.
+  ///   - isMover: whether later interactions wait for this one.
+  init(_ interactions: [Interaction], isMover: (Int) -> Bool) {
+    var movers: [Int32] = []
+    var before: [Int32] = []
+    var begins: [Int] = []
+    var ends: [Int] = []
+    before.reserveCapacity(interactions.count)
+    begins.reserveCapacity(interactions.count)
+    ends.reserveCapacity(interactions.count)
+    var index = 0
+    for interaction in interactions {
+      before.append(Int32(movers.count))
+      if isMover(index) { movers.append(Int32(index)) }
+      let time = Self.time(interaction)
+      begins.append(time.begin)
+      ends.append(time.end)
+      index += 1
+    }
+    self.movers = movers
+    self.before = before
+    self.begins = begins
+    self.ends = ends
+  }
+
+  private static func time(_ interaction: Interaction) -> (begin: Int, end: Int) {
+    // An interaction without a time overlaps with no other.
+    guard let stamp = HAR.Timestamp(interaction.startedAt), abs(stamp.seconds) < 1 << 33 else { return (.max, .min) }
+    let start = stamp.seconds * 1_000_000_000 + stamp.nanoseconds
+    let fraction = interaction.startedAt.utf8.drop { $0 != UInt8(ascii: ".") && $0 != UInt8(ascii: ",") }.dropFirst()
+    let digits = fraction.prefix { 0x30...0x39 ~= $0 }.count
+    // The uncertainty of a time with fewer digits than Diorama writes.
+    var slack = digits < 6 ? 1_000_000_000 : 0
+    for _ in 0..<min(digits, 6) { slack /= 10 }
+    let length = max(0, min(interaction.milliseconds, 1e12)) * 1_000_000
+    return (start + slack, start + Int(length.isFinite ? length : 0))
+  }
+
+  /// The number of movers recorded before an interaction, including overlapping ones.
+  func moversBefore(_ interaction: Int) -> Int { Int(before[interaction]) }
+
+  /// Whether later interactions wait for this one.
+  func isMover(_ interaction: Int) -> Bool {
+    let place = moversBefore(interaction)
+    return place < movers.count && movers[place] == interaction
+  }
+
+  /// Whether a mover had ended when an interaction began.
+  func precedes(_ mover: Int, _ interaction: Int) -> Bool { ends[mover] <= begins[interaction] }
+
+  /// The number of movers that had ended when an interaction was recorded.
+  func state(of interaction: Int) -> Int {
+    var count = moversBefore(interaction)
+    while count > 0, !precedes(Int(movers[count - 1]), interaction) { count -= 1 }
+    return count
   }
 }

@@ -1,20 +1,20 @@
-/// What has been played of a cassette, and what comes next.
+/// The state of playing a cassette: which interactions were played, and which comes next.
 ///
-/// A value without a lock: the environment keeps it under its own.
+/// A value without a lock; the environment guards it with its own.
 package struct Playback: Sendable {
   private let index: CassetteIndex
   private let uniquely: Bool
-  /// How many of each group have been played.
+  /// How many interactions of each group have been played.
   private var played: [Int32]
-  /// What has been played, in an order in which more counts than that.
+  /// The state of playback in orders other than ``PlaybackOrder/request``.
   private var ordered: OrderedPlayback?
 
-  /// Begins at the beginning.
+  /// Starts from the beginning.
   ///
   /// - Parameters:
-  ///   - index: of the cassette.
-  ///   - uniquely: whether each interaction is played once, as Vinyl's `playTracksUniquely` has it, and after that the
-  ///     request is a miss; else the last one of its repeats is played again and again.
+  ///   - index: the cassette's index.
+  ///   - uniquely: whether each interaction plays only once, like Vinyl's `playTracksUniquely`, after which the
+  ///     request is a miss. Otherwise the last of its repeats plays again.
   package init(index: CassetteIndex, uniquely: Bool) {
     self.index = index
     self.uniquely = uniquely
@@ -22,14 +22,12 @@ package struct Playback: Sendable {
     ordered = index.order == .request ? nil : OrderedPlayback(index: index, uniquely: uniquely)
   }
 
-  /// The interaction to play for a request.
-  ///
-  /// Repeats come in recorded order. Allocates nothing.
+  /// Returns the interaction to play for a request. Repeats play in recorded order. Allocates nothing.
   ///
   /// - Parameters:
-  ///   - key: of the request.
-  ///   - plain: of the request without rules; nil where there are none.
-  ///   - isPlayable: whether the caller can play this interaction; if not, it stays the next one.
+  ///   - key: the request's key.
+  ///   - plain: the request's key without rules; nil if there are no rules.
+  ///   - isPlayable: whether the caller can play this interaction; if not, it remains the next one.
   /// - Returns: an index into the interactions; nil for a miss.
   @inline(__always)
   package mutating func next(
@@ -46,7 +44,8 @@ package struct Playback: Sendable {
     return interaction
   }
 
-  /// How far it has come, to go on from there with the same cassette later: seven bits a byte, no zeros at the end.
+  /// The state of playback, to be restored later with the same cassette: a count per group, seven bits per byte,
+  /// without trailing zeros.
   package var positions: [UInt8] {
     if let ordered { return ordered.positions }
     var bytes: [UInt8] = []
@@ -62,9 +61,9 @@ package struct Playback: Sendable {
     return bytes
   }
 
-  /// Goes on from where another one had come.
+  /// Restores saved positions.
   ///
-  /// - Returns: whether it could: false where the positions are not of this cassette, and nothing has changed then.
+  /// - Returns: false if the positions do not fit this cassette; nothing changes then.
   package mutating func resume(at positions: [UInt8]) -> Bool {
     guard ordered == nil else { return ordered?.resume(at: positions) ?? false }
     var counts: [Int32] = []
@@ -84,28 +83,27 @@ package struct Playback: Sendable {
     return true
   }
 
-  /// Whether the request is recorded at all, even when all its interactions have been played.
+  /// Whether the request is recorded, even if all its interactions have been played.
   package func contains(_ key: MatchKey) -> Bool {
     index.group(of: key) != nil
   }
 
-  /// Whether a request for which there is nothing to play now is recorded for later: something else has to be played
-  /// before it.
+  /// Whether a request that cannot be played now is recorded for later, after other interactions.
   package func isEarly(_ key: MatchKey) -> Bool {
     guard let ordered, index.order.isSequence, let group = index.group(of: key) else { return false }
     return ordered.isEarly(group)
   }
 
-  /// The interaction that has to be played before another one; nil where the order does not ask for it.
+  /// The interaction that has to be played before this one; nil if none has to.
   package func awaited(by interaction: Int) -> Int? {
     guard let ordered, !ordered.played[interaction] else { return nil }
     return ordered.awaited(by: interaction)
   }
 
-  /// The interaction that has to come next; nil where the order asks for none.
+  /// The interaction that has to come next; nil if any may.
   package var expected: Int? { ordered?.expected }
 
-  /// The interactions that were never played, in recorded order; those of no declared upstream are among them.
+  /// The interactions that were never played, in recorded order, including those of undeclared upstreams.
   package var unused: [Int] {
     if let ordered { return ordered.played.indices.filter { !ordered.played[$0] } }
     var unused = index.unassigned

@@ -1,19 +1,19 @@
-/// The items of a query or of a form (`application/x-www-form-urlencoded`), decoded, in the order of their names and,
-/// within a name, in that of the text.
-struct QueryItems {
-  /// A name and, after `=`, a value.
-  struct Item {
-    let name: Range<Int>
-    /// Nil where there is no `=`.
-    let value: Range<Int>?
+/// The decoded items of a query or form (`application/x-www-form-urlencoded`), sorted by name; items with the same
+/// name keep their order.
+package struct QueryItems {
+  /// A name and the value after `=`.
+  package struct Item {
+    package let name: Range<Int>
+    /// Nil without `=`.
+    package let value: Range<Int>?
   }
 
   /// The decoded bytes of all names and values.
-  let text: [UInt8]
-  let items: [Item]
+  package let text: [UInt8]
+  package let items: [Item]
 
-  /// Reads the text after the `?`, or of a form.
-  init(_ query: UnsafeRawBufferPointer) {
+  /// Parses a form, or a query without the `?`.
+  package init(_ query: UnsafeRawBufferPointer) {
     var text: [UInt8] = []
     text.reserveCapacity(query.count)
     var items: [Item] = []
@@ -29,7 +29,7 @@ struct QueryItems {
       start = end + 1
     }
     if items.count > 1 {
-      // The sort of the standard library is stable.
+      // Swift's sort is stable.
       items.sort { text[$0.name].lexicographicallyPrecedes(text[$1.name]) }
     }
     self.text = text
@@ -38,13 +38,13 @@ struct QueryItems {
 
   /// - Parameters:
   ///   - text: the bytes of all names and values.
-  ///   - items: in the order of their names.
+  ///   - items: sorted by name.
   private init(text: [UInt8], items: [Item]) {
     self.text = text
     self.items = items
   }
 
-  /// The items without those of some names, and their values without what some patterns match.
+  /// Removes the items with certain names, and what patterns match in values.
   func without(
     _ names: [Glob], _ patterns: [Pattern], _ budget: PatternBudget
   ) throws(Pattern.TooSlow) -> QueryItems {

@@ -1,16 +1,16 @@
 import HTTPMessages
 
-/// The header fields by which one and the same request asks for a part, or for an answer only if something has changed.
+/// The header fields that request a range, or a response only under a condition.
 ///
-/// They count where an answer hung on them: in a recording with 206, 304, 412 or 416. Elsewhere they do not, as no header
-/// does: an app with another cache finds its 200 all the same.
+/// They count only for requests of which a recorded response depended on them: 206, 304, 412 or 416. Otherwise they
+/// are ignored like all headers, so an app with a different cache still gets its 200.
 package enum RequestVariant {
   /// `Range` and the conditions of RFC 9110, 13.1.
   package static let names = [
     "Range", "If-Range", "If-None-Match", "If-Modified-Since", "If-Match", "If-Unmodified-Since",
   ]
 
-  /// Whether an answer with this status hung on them.
+  /// Whether a response with this status depended on these fields.
   package static func decides(_ status: Int) -> Bool {
     switch status {
     case 206, 304, 412, 416: true
@@ -18,13 +18,13 @@ package enum RequestVariant {
     }
   }
 
-  /// The key of a request with these fields.
+  /// The key of a request including these fields.
   ///
   /// - Parameters:
-  ///   - key: of the request without them.
+  ///   - key: the request's key without them.
   ///   - headers: as sent.
   ///   - ignored: names that do not count.
-  /// - Returns: nil for a request that has none of them.
+  /// - Returns: the key; nil if the request has none of these fields.
   static func key(_ key: MatchKey, _ headers: Headers, ignoring ignored: [Glob] = []) -> MatchKey? {
     var hash = SipHash()
     var hasAny = false
@@ -48,9 +48,9 @@ package enum RequestVariant {
 }
 
 extension MatchKeyMaker {
-  /// The key of a request by the fields of ``RequestVariant``, too.
+  /// The key of a request including the fields of ``RequestVariant``.
   ///
-  /// - Returns: nil for a request that has none that count.
+  /// - Returns: the key; nil if the request has none that count.
   func variant(
     of key: MatchKey, method: String, upstream: Int, target: String, headers: Headers
   ) -> MatchKey? {
@@ -63,16 +63,13 @@ extension MatchKeyMaker {
   }
 }
 
-/// Which recordings of one request were told apart by the fields of ``RequestVariant``.
+/// The requests whose recordings differ by the fields of ``RequestVariant``.
 struct VariantIndex: Sendable {
-  /// The key of each interaction by them; empty where no recording is told apart.
+  /// The key of each interaction including the fields; empty if no recordings differ.
   let keys: [MatchKey?]
-  /// The keys of requests that have variants; for those that were never recorded without, the variant that will do: one
-  /// that was always answered in full.
+  /// The keys of requests with variants. The value is the fallback for a request without the fields that was never
+  /// recorded without them: a variant that was always answered in full.
   private let variants: [MatchKey: MatchKey?]
-
-  /// None.
-  static let none = VariantIndex(keys: [], variants: [:])
 
   private init(keys: [MatchKey?], variants: [MatchKey: MatchKey?]) {
     self.keys = keys
@@ -81,8 +78,8 @@ struct VariantIndex: Sendable {
 
   /// - Parameters:
   ///   - interactions: in recorded order.
-  ///   - plain: the key of each; nil for one that is never played. None where no answer hung on the fields.
-  ///   - variantOf: its key with the fields, where it has any.
+  ///   - plain: the key of each interaction; nil if it is never played. Empty if no response depended on the fields.
+  ///   - variantOf: its key including the fields, if it has any.
   init(
     _ interactions: [Interaction], keys plain: [MatchKey?], variantOf: (Int, MatchKey) -> MatchKey?
   ) {
@@ -115,13 +112,13 @@ struct VariantIndex: Sendable {
 
   var isEmpty: Bool { variants.isEmpty }
 
-  /// The key under which a request is found.
+  /// The key to look up a request.
   ///
   /// - Parameters:
-  ///   - key: of the request without the fields.
-  ///   - variant: with them; nil where it has none.
-  ///   - isRecorded: whether there is a recording with a key.
-  /// - Returns: that with the fields if it is recorded, else that of an answer that hangs on none.
+  ///   - key: the request's key without the fields.
+  ///   - variant: its key including the fields; nil if it has none.
+  ///   - isRecorded: whether a key was recorded.
+  /// - Returns: the variant's key if recorded, otherwise the key of a response that does not depend on the fields.
   func found(_ key: MatchKey, _ variant: MatchKey?, isRecorded: (MatchKey) -> Bool) -> MatchKey {
     guard let fallback = variants[key] else { return key }
     if let variant, isRecorded(variant) { return variant }

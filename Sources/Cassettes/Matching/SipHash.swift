@@ -1,17 +1,17 @@
-/// SipHash-2-4 with 128 bits of output (Aumasson and Bernstein, 2012), over bytes that come in pieces: where they
-/// are cut does not matter.
+/// SipHash-2-4 with 128 bits of output (Aumasson and Bernstein, 2012). The result does not depend on how the input is
+/// split.
 ///
-/// Of the standard library's `Hasher` neither the width nor that last point is promised.
-struct SipHash {
+/// The standard library's `Hasher` promises neither the width nor independence of splitting.
+package struct SipHash {
   private var v0: UInt64
   private var v1: UInt64
   private var v2: UInt64
   private var v3: UInt64
-  /// Up to seven bytes that make no word yet, the first one lowest.
+  /// Up to seven bytes of an incomplete word, the first one lowest.
   private var tail: UInt64 = 0
   private var count: UInt64 = 0
 
-  /// The 128 bits of the key as two words; there is no secret in ours.
+  /// Creates a hash with a 128-bit key in two words; the default is not a secret.
   init(key0: UInt64 = 0x6469_6F72_616D_6131, key1: UInt64 = 0x6D61_7463_686B_6579) {
     v0 = key0 ^ 0x736F_6D65_7073_6575
     v1 = key1 ^ 0x646F_7261_6E64_6F6D ^ 0xEE
@@ -19,7 +19,7 @@ struct SipHash {
     v3 = key1 ^ 0x7465_6462_7974_6573
   }
 
-  /// Takes bytes.
+  /// Adds bytes.
   @inline(__always)
   mutating func append(_ bytes: UnsafeRawBufferPointer) {
     var offset = 0
@@ -33,7 +33,7 @@ struct SipHash {
     }
   }
 
-  /// Takes one byte.
+  /// Adds one byte.
   @inline(__always)
   mutating func append(_ byte: UInt8) {
     tail |= UInt64(byte) << ((count & 7) * 8)
@@ -44,13 +44,13 @@ struct SipHash {
     }
   }
 
-  /// Takes a number as eight bytes.
+  /// Adds a number as eight bytes.
   @inline(__always)
   mutating func append(number: Int) {
     append(word: UInt64(truncatingIfNeeded: number))
   }
 
-  /// Takes eight bytes, the first one lowest, wherever in a word we are.
+  /// Adds eight bytes, the first one lowest, at any alignment.
   @inline(__always)
   private mutating func append(word: UInt64) {
     let shift = (count & 7) * 8
@@ -59,7 +59,7 @@ struct SipHash {
     count &+= 8
   }
 
-  /// The hash of all that was taken; nothing can be taken after that.
+  /// Returns the hash; nothing can be added afterwards.
   @inline(__always)
   mutating func finish() -> (UInt64, UInt64) {
     compress(tail | count << 56)
@@ -100,7 +100,7 @@ struct SipHash {
 }
 
 extension SipHash {
-  /// Takes a text and its length.
+  /// Adds a string and its length.
   mutating func append(text: String) {
     var text = text
     let count = text.withUTF8 { bytes in

@@ -1,13 +1,13 @@
 import LaunchContract
 
-/// Where two bodies are not the same, in the terms of what they are.
+/// Finds the differences between two bodies by their kind.
 enum BodyDifferences {
-  /// A body, or a part of one; nil where it does not count.
+  /// Compares two bodies or parts of bodies; nil if they do not count.
   ///
   /// - Parameters:
-  ///   - recorded: the recorded one.
-  ///   - actual: that of the request.
-  ///   - place: what it is called.
+  ///   - recorded: the recorded body.
+  ///   - actual: the request's body.
+  ///   - place: its name in descriptions.
   /// - Returns: the differences.
   static func between(_ recorded: BodyContent?, _ actual: BodyContent?, at place: String = "body") -> [Difference] {
     guard let recorded, let actual else { return [] }
@@ -34,11 +34,11 @@ enum BodyDifferences {
       }
     }
     return [
-      Difference(.body, place, recorded: recorded.told(beside: actual), actual: actual.told(beside: recorded))
+      Difference(.body, place, recorded: recorded.described(beside: actual), actual: actual.described(beside: recorded))
     ]
   }
 
-  /// Part by part, in order.
+  /// Compares multipart bodies part by part.
   private static func parts(_ recorded: [Multipart.Part], _ actual: [Multipart.Part]) -> [Difference] {
     var differences: [Difference] = []
     for number in 0..<max(recorded.count, actual.count) {
@@ -62,7 +62,7 @@ enum BodyDifferences {
     return differences
   }
 
-  /// Where they part: of texts what stands there, of others the byte, and the lengths where they differ.
+  /// Describes the first difference: an excerpt of texts, or the byte and the lengths of binary data.
   private static func between(
     _ recorded: UnsafeRawBufferPointer, _ actual: UnsafeRawBufferPointer, at place: String
   ) -> [Difference] {
@@ -93,7 +93,7 @@ enum BodyDifferences {
 extension BodyContent {
   fileprivate var isEmpty: Bool { plainBytes?.isEmpty ?? false }
 
-  /// What is compared byte by byte.
+  /// The bytes if it is compared byte by byte.
   fileprivate var plainBytes: [UInt8]? {
     switch self {
     case .bytes(let bytes): Array(bytes)
@@ -102,27 +102,27 @@ extension BodyContent {
     }
   }
 
-  /// What it is beside something of another kind, and its beginning.
-  fileprivate func told(beside other: BodyContent) -> String {
+  /// A description beside content of another kind.
+  fileprivate func described(beside other: BodyContent) -> String {
     guard let kind else {
-      // Else a broken `<r>` would look the same as an XML document of that root.
-      return other.kind.map { "\(preview), which is not read as \($0)" } ?? preview
+      // Otherwise a broken `<r>` would look the same as an XML document with that root.
+      return other.kind.map { "\(preview), which is not valid \($0)" } ?? preview
     }
-    if case .multipart = self { return "the \(kind) of \(preview)" }
-    return "the \(kind) \(preview)"
+    if case .multipart = self { return "\(kind) with \(preview)" }
+    return "\(kind) \(preview)"
   }
 
   private var kind: String? {
     switch self {
     case .bytes, .kept: nil
     case .json: "JSON"
-    case .form: "form"
-    case .multipart: "multipart"
+    case .form: "form data"
+    case .multipart: "multipart data"
     case .xml: "XML"
     }
   }
 
-  /// Its beginning, or what there is of it, in a sentence.
+  /// A short form for descriptions.
   fileprivate var preview: String {
     switch self {
     case .bytes(let bytes): return Preview.body(bytes)
@@ -139,13 +139,13 @@ extension BodyContent {
 }
 
 extension QueryItems {
-  /// Where two queries or forms are not the same, by name.
+  /// Compares two queries or forms by name.
   ///
   /// - Parameters:
-  ///   - actual: those of the request; self are the recorded ones.
-  ///   - kind: of the differences.
-  ///   - noun: what an item is called.
-  /// - Returns: the differences in the order of the names.
+  ///   - actual: the items of the request; self has the recorded ones.
+  ///   - kind: the kind of the differences.
+  ///   - noun: the name of an item in descriptions.
+  /// - Returns: the differences, sorted by name.
   func differences(from actual: QueryItems, kind: Difference.Kind, noun: String) -> [Difference] {
     let recorded = groups
     let actual = actual.groups
@@ -156,7 +156,7 @@ extension QueryItems {
       let right = actual[name] ?? []
       let isRepeated = max(left.count, right.count) > 1
       for number in 0..<max(left.count, right.count) {
-        // No item at all, and one without a value.
+        // The outer optional is a missing item, the inner one a missing value.
         let one: [UInt8]?? = number < left.count ? .some(left[number]) : .none
         let other: [UInt8]?? = number < right.count ? .some(right[number]) : .none
         guard one != other else { continue }
@@ -169,14 +169,14 @@ extension QueryItems {
     return differences
   }
 
-  /// As a person would write them.
+  /// The items as readable text.
   fileprivate var written: String {
     items.map { item in
       Self.string(Array(text[item.name])) + (item.value.map { "=" + Self.string(Array(text[$0])) } ?? "")
     }.joined(separator: "&")
   }
 
-  /// The values of each name, in order; nil for an item without `=`.
+  /// The values of each name in order; nil for an item without `=`.
   private var groups: [[UInt8]: [[UInt8]?]] {
     var groups: [[UInt8]: [[UInt8]?]] = [:]
     for item in items {
@@ -191,5 +191,169 @@ extension QueryItems {
 
   private static func string(_ bytes: [UInt8]) -> String {
     String(decoding: bytes, as: UTF8.self)
+  }
+}
+
+/// Finds the differences between two JSON values by path.
+struct JSONDifferences {
+  /// The maximum number of differences to report.
+  private static let most = 50
+
+  private(set) var differences: [Difference] = []
+  /// The pairs still to compare, the next one last. An explicit stack replaces recursion because some threads have
+  /// small stacks.
+  private var pairs: [Pair] = []
+
+  /// Two values at the same path; nil if one side has none.
+  private struct Pair {
+    let recorded: JSON?
+    let actual: JSON?
+    let path: String
+  }
+
+  /// The name of the whole value in descriptions.
+  private let place: String
+
+  /// Compares like matching: members in any order, numbers by value.
+  init(recorded: JSON, actual: JSON, at place: String = "body") {
+    self.place = place
+    pairs = [Pair(recorded: recorded, actual: actual, path: "$")]
+    while let pair = pairs.popLast(), differences.count < Self.most {
+      guard let recorded = pair.recorded, let actual = pair.actual else {
+        add(pair)
+        continue
+      }
+      switch (recorded, actual) {
+      case (.object(let recorded), .object(let actual)): pairs += members(recorded, actual, at: pair.path).reversed()
+      case (.array(let recorded), .array(let actual)): pairs += elements(recorded, actual, at: pair.path).reversed()
+      default:
+        if !CanonicalJSON.areSame(recorded, actual) { add(pair) }
+      }
+    }
+  }
+
+  private func members(_ recorded: [JSON.Member], _ actual: [JSON.Member], at path: String) -> [Pair] {
+    let recorded = CanonicalJSON.sorted(recorded)
+    let actual = CanonicalJSON.sorted(actual)
+    var pairs: [Pair] = []
+    var left = 0
+    var right = 0
+    while left < recorded.count || right < actual.count {
+      let isLeft = right == actual.count || left < recorded.count && !precedes(actual[right], recorded[left])
+      let isRight = left == recorded.count || right < actual.count && !precedes(recorded[left], actual[right])
+      let name = isLeft ? recorded[left].key : actual[right].key
+      pairs.append(
+        Pair(
+          recorded: isLeft ? recorded[left].value : nil, actual: isRight ? actual[right].value : nil,
+          path: path + Self.step(to: name)))
+      if isLeft { left += 1 }
+      if isRight { right += 1 }
+    }
+    return pairs
+  }
+
+  private func precedes(_ left: JSON.Member, _ right: JSON.Member) -> Bool {
+    left.key.utf8.lexicographicallyPrecedes(right.key.utf8)
+  }
+
+  /// Skips equal elements at both ends: an inserted or removed element shifts those after it.
+  private func elements(_ recorded: [JSON], _ actual: [JSON], at path: String) -> [Pair] {
+    let shorter = min(recorded.count, actual.count)
+    var start = 0
+    while start < shorter, CanonicalJSON.areSame(recorded[start], actual[start]) { start += 1 }
+    var end = 0
+    while end < shorter - start,
+      CanonicalJSON.areSame(recorded[recorded.count - 1 - end], actual[actual.count - 1 - end])
+    {
+      end += 1
+    }
+    let last = max(recorded.count, actual.count) - end
+    return (start..<min(last, start + Self.most)).map { index in
+      Pair(
+        recorded: index < recorded.count - end ? recorded[index] : nil,
+        actual: index < actual.count - end ? actual[index] : nil, path: "\(path)[\(index)]")
+    }
+  }
+
+  private mutating func add(_ pair: Pair) {
+    differences.append(
+      Difference(
+        .body, "\(place) \(pair.path)", recorded: pair.recorded.map(Self.text), actual: pair.actual.map(Self.text)))
+  }
+
+  private static func text(_ value: JSON) -> String {
+    String(decoding: value.encoded(), as: UTF8.self)
+  }
+
+  /// `.name`, or `["a name"]` if it is not a word.
+  private static func step(to name: String) -> String {
+    let isWord =
+      !name.isEmpty
+      && name.utf8.allSatisfy { byte in
+        switch byte {
+        case 0x30...0x39, 0x41...0x5A, 0x61...0x7A, UInt8(ascii: "_"), UInt8(ascii: "-"): true
+        default: false
+        }
+      }
+    return isWord ? "." + name : "[\(text(.string(Preview.shortened(name, to: Preview.usual))))]"
+  }
+}
+
+/// Finds the differences between two XML documents by path.
+struct XMLDifferences {
+  /// The maximum number of differences to report.
+  private static let most = 50
+
+  private(set) var differences: [Difference] = []
+  private var path: [String] = []
+
+  /// Walks both documents in parallel and stops where their elements differ.
+  init(recorded: [XMLContent.Event], actual: [XMLContent.Event], at place: String) {
+    var left = 0
+    var right = 0
+    while left < recorded.count, right < actual.count, differences.count < Self.most {
+      let here = "\(place) /" + path.joined(separator: "/")
+      switch (recorded[left], actual[right]) {
+      case (.start(let name, let attributes), .start(let other, let others)) where name == other:
+        path.append(Self.local(name))
+        compare(attributes, others, at: "\(place) /" + path.joined(separator: "/"))
+      case (.end, .end): path.removeLast()
+      case (.text(let text), .text(let other)):
+        if text != other { differences.append(Difference(.body, here, recorded: text, actual: other)) }
+      case (.text(let text), .end), (.text(let text), .start):
+        differences.append(Difference(.body, here, recorded: text, actual: nil))
+        right -= 1
+      case (.end, .text(let text)), (.start, .text(let text)):
+        differences.append(Difference(.body, here, recorded: nil, actual: text))
+        left -= 1
+      case (let one, let other):
+        differences.append(Difference(.body, here, recorded: Self.tag(one), actual: Self.tag(other)))
+        return
+      }
+      left += 1
+      right += 1
+    }
+  }
+
+  private mutating func compare(
+    _ recorded: [XMLContent.Attribute], _ actual: [XMLContent.Attribute], at place: String
+  ) {
+    for name in Set((recorded + actual).map(\.name)).sorted() {
+      let one = recorded.first { $0.name == name }?.value
+      let other = actual.first { $0.name == name }?.value
+      if one != other {
+        differences.append(Difference(.body, "\(place)/@\(Self.local(name))", recorded: one, actual: other))
+      }
+    }
+  }
+
+  /// The tag with its namespace, which may be the only difference.
+  private static func tag(_ event: XMLContent.Event) -> String? {
+    if case .start(let name, _) = event { "<\(name)>" } else { nil }
+  }
+
+  /// A name without its namespace.
+  static func local(_ name: String) -> String {
+    name.lastIndex(of: "}").map { String(name[name.index(after: $0)...]) } ?? name
   }
 }

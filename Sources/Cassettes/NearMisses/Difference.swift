@@ -1,29 +1,29 @@
 import LaunchContract
 
-/// One point in which a request is not the recorded one.
+/// A difference between a request and a recorded one.
 package struct Difference: Sendable, Equatable, CustomStringConvertible {
-  /// What part of the request it is about.
+  /// The part of the request that differs.
   package enum Kind: String, Sendable {
     case method, upstream, path, query, header, body
-    /// Other rules fit the recorded request.
+    /// Different rules apply to the recorded request.
     case rules
-    /// It is not its turn: ``location`` says why.
+    /// The request is recorded, but not its turn; ``location`` explains why.
     case order
-    /// There is none: the request is recorded, but every recording of it has been played.
+    /// The requests are equal, but every recording has been played.
     case exhausted
   }
 
   package let kind: Kind
-  /// Where it lies, such as ``query item `page` `` or `body $.user.name`.
+  /// The location, such as ``query item `page` `` or `body $.user.name`.
   ///
-  /// Segments of a path and repeats of a name count from 1, bytes and elements of an array from 0.
+  /// Path segments and repeats of a name count from 1, bytes and array elements from 0.
   package let location: String
-  /// What the recording has there; nil where it has nothing.
+  /// The recorded value; nil if missing.
   package let recorded: String?
-  /// What the request has there; nil where it has nothing.
+  /// The value in the request; nil if missing.
   package let actual: String?
 
-  /// Both values are kept up to ``Preview/longest`` characters.
+  /// Truncates both values to ``Preview/longest`` characters.
   init(_ kind: Kind, _ location: String, recorded: String?, actual: String?) {
     self.kind = kind
     self.location = location
@@ -31,13 +31,13 @@ package struct Difference: Sendable, Equatable, CustomStringConvertible {
     self.actual = actual.map { Preview.shortened($0, to: Preview.longest) }
   }
 
-  /// The request is recorded, and used up.
+  /// The request is recorded, but every recording has been played.
   static let exhausted = Difference(.exhausted, "request", recorded: nil, actual: nil)
 
-  /// The request is recorded, but it is not its turn.
+  /// The request is recorded, but not its turn.
   static func order(_ reason: String) -> Difference { Difference(.order, reason, recorded: nil, actual: nil) }
 
-  /// One line as a person would say it, such as ``query item `page`: recorded `1`, got `2` ``.
+  /// One line such as ``query item `page`: recorded `1`, got `2` ``.
   package var description: String {
     switch (recorded, actual) {
     case (let recorded?, let actual?): "\(location): recorded \(quoted(recorded)), got \(quoted(actual))"
@@ -58,31 +58,31 @@ package struct Difference: Sendable, Equatable, CustomStringConvertible {
   }
 }
 
-/// Values as they stand in a sentence.
-enum Preview {
-  /// Characters of a value in a description.
-  static let usual = 80
-  /// Bytes of a text that fit with their marks.
-  static let excerpt = usual - 4
-  /// Characters of a value in a difference.
-  static let longest = 1000
+/// Formats values for descriptions.
+package enum Preview {
+  /// The maximum number of characters of a value in a description.
+  package static let usual = 80
+  /// The maximum number of bytes of an excerpt, without its ellipses and quotes.
+  package static let excerpt = usual - 4
+  /// The maximum number of characters of a value in a ``Difference``.
+  package static let longest = 1000
 
   /// The text, or its beginning and an ellipsis.
-  static func shortened(_ text: String, to count: Int) -> String {
+  package static func shortened(_ text: String, to count: Int) -> String {
     text.utf8.count > count && text.count > count ? text.prefix(count - 1) + "…" : text
   }
 
-  /// A body in a sentence: its beginning where it is text, else its length.
-  static func body(_ bytes: UnsafeRawBufferPointer) -> String {
+  /// A body's beginning if it is text, otherwise its length.
+  package static func body(_ bytes: UnsafeRawBufferPointer) -> String {
     let start = UnsafeRawBufferPointer(rebasing: bytes.prefix(longest * 4))
     let text = String(decoding: start, as: UTF8.self)
     let isText = !text.unicodeScalars.dropLast(1).contains { $0 == "\u{FFFD}" || $0 == "\0" }
     return isText ? "`\(shortened(text, to: usual))`" : Self.bytes(bytes.count)
   }
 
-  /// What stands around a byte, or the whole where that is short; nil where it is no text of which a person makes something.
-  static func text(_ bytes: UnsafeRawBufferPointer, around index: Int) -> String? {
-    // Between characters: a continuation byte belongs to the one before.
+  /// An excerpt around a byte, or the whole text if it is short; nil if it is not readable text.
+  package static func text(_ bytes: UnsafeRawBufferPointer, around index: Int) -> String? {
+    // Never split a character: continuation bytes belong to the one before.
     func boundary(_ place: Int) -> Int {
       var place = max(0, min(place, bytes.count))
       while place > 0, place < bytes.count, bytes[place] & 0xC0 == 0x80 { place -= 1 }
@@ -100,11 +100,11 @@ enum Preview {
     return "`\(start > 0 ? "…" : "")\(text)\(end < bytes.count ? "…" : "")`"
   }
 
-  /// How many bytes.
-  static func bytes(_ count: Int) -> String { count == 1 ? "1 byte" : "\(count) bytes" }
+  /// A number of bytes with its unit.
+  package static func bytes(_ count: Int) -> String { count == 1 ? "1 byte" : "\(count) bytes" }
 
-  /// `0x61 'a'`, or `0x00` where there is no such character.
-  static func byte(_ byte: UInt8) -> String {
+  /// `0x61 'a'`, or `0x00` for a byte that is not printable ASCII.
+  package static func byte(_ byte: UInt8) -> String {
     let hex = "0x" + (byte < 16 ? "0" : "") + String(byte, radix: 16)
     return 0x20...0x7E ~= byte ? "\(hex) '\(Character(Unicode.Scalar(byte)))'" : hex
   }

@@ -1,29 +1,29 @@
 import HTTPMessages
 
-/// A request reduced to what counts of it by the rules. What is nil does not count.
+/// A request reduced to the parts that count by the rules; parts that do not count are nil.
 ///
-/// Good as long as the memory of its body.
+/// Valid as long as the memory of its body.
 struct ComparedRequest {
   let criteria: Criteria
   let method: String?
-  /// The upstream's index; nil where only a part of its origin counts, or nothing.
+  /// The upstream's index; nil if only part of its origin counts, or nothing.
   let upstream: Int?
   let scheme: String?
   let host: String?
   let path: [UInt8]?
   let query: QueryItems?
-  /// Values in order, by the names that count.
+  /// The names that count, with their values in order.
   let headers: [(name: String, values: [String])]
   let body: BodyContent?
 
   /// - Parameters:
   ///   - method: as sent.
-  ///   - upstream: its index among the environment's.
+  ///   - upstream: its index among the environment's upstreams.
   ///   - target: in origin form, with the query.
   ///   - headers: as sent.
   ///   - body: without transfer coding and content coding.
   ///   - book: the rules.
-  ///   - other: what counts of another request with which this one is compared; nil for its own.
+  ///   - other: the criteria of another request to compare with; nil to use its own.
   /// - Throws: `Pattern.TooSlow`.
   init(
     method: String, upstream: Int, target: String, headers: Headers, body: UnsafeRawBufferPointer, by book: RuleBook,
@@ -55,7 +55,7 @@ struct ComparedRequest {
       .reduced(by: criteria, budget)
   }
 
-  /// The same for all requests that count as the same.
+  /// The key, equal for all requests that count as the same.
   var key: MatchKey {
     var hash = SipHash()
     appendHead(to: &hash)
@@ -64,9 +64,9 @@ struct ComparedRequest {
     return MatchKey(hash.finish())
   }
 
-  /// Adds what stands before the body.
+  /// Adds everything before the body.
   func appendHead(to hash: inout SipHash) {
-    // Every part is followed by its length or its number: read from the end, no two requests give the same bytes.
+    // Each part is followed by its length or a flag, which makes the encoding unambiguous when read from the end.
     for text in [method, scheme, host] {
       if let text { hash.append(text: text) }
       hash.append(text == nil ? 0 : 1)
@@ -85,10 +85,10 @@ struct ComparedRequest {
     }
   }
 
-  /// Adds what stands behind the body.
+  /// Adds everything after the body.
   func appendEnd(to hash: inout SipHash) {
     hash.append(body == nil ? 0 : 1)
-    // Under other rules a request is another one.
+    // Requests to which different rules apply are different.
     for rule in criteria.applied { hash.append(number: rule) }
     hash.append(number: criteria.applied.count)
   }

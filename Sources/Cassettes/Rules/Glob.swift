@@ -1,24 +1,25 @@
 import HTTPMessages
 
-/// A name or a path with wildcards: `*` is anything within a segment (for names: anything), `**` anything at all.
+/// A pattern for names or paths. In a path, `*` matches any text within a segment and `**` any text; in a name, both
+/// match any text.
 struct Glob: Sendable, Equatable {
   private enum Token: Sendable, Equatable {
     case byte(UInt8)
-    /// Any run without a slash.
+    /// Any text without a slash.
     case star
-    /// Any run.
+    /// Any text.
     case doubleStar
   }
 
   private let tokens: [Token]
   private let ignoresCase: Bool
 
-  /// A path, whose segments `*` does not leave.
+  /// A path pattern.
   init(path text: String) {
     self.init(Array(text.utf8), isPath: true, ignoresCase: false)
   }
 
-  /// A name; those of headers count whatever their case.
+  /// A name pattern; header names ignore case.
   init(name text: String, ignoringCase: Bool = false) {
     self.init(Array(text.utf8), isPath: false, ignoresCase: ignoringCase)
   }
@@ -37,12 +38,12 @@ struct Glob: Sendable, Equatable {
     self.ignoresCase = ignoresCase
   }
 
-  /// Whether the whole text fits. Takes the product of both lengths at worst: a run that fails is only ever made longer.
+  /// Whether the whole text matches. Takes at most time proportional to the product of both lengths.
   func matches(_ text: some RandomAccessCollection<UInt8>) -> Bool {
     let text = Array(text)
     var token = 0
     var index = 0
-    // Where to go on after one more byte for the last wildcard of each kind.
+    // The position to retry from, one byte later, for the last wildcard of each kind.
     var star: (token: Int, index: Int)?
     var doubleStar: (token: Int, index: Int)?
     while true {

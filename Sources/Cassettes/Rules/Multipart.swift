@@ -1,11 +1,10 @@
 import HTTPMessages
 
-/// The parts of a multipart body (RFC 2046, 5.1), by which it is compared whatever its boundary.
+/// The parts of a multipart body (RFC 2046, 5.1), which is compared by them regardless of its boundary.
 ///
-/// Of a part count its name and file name (RFC 7578), its content type and its content; preamble, epilogue and other
-/// headers do not.
-struct Multipart {
-  /// One part.
+/// A part's name, file name (RFC 7578), content type and content count; the preamble, the epilogue and other headers
+/// do not.
+package struct Multipart {
   struct Part {
     var name: String?
     var fileName: String?
@@ -15,10 +14,10 @@ struct Multipart {
 
   var parts: [Part]
 
-  /// Bodies in bodies are looked into so deep.
+  /// The maximum nesting depth.
   private static let deepest = 8
 
-  /// Nil where the bytes are not what the type says.
+  /// Nil if the bytes are not a valid multipart body.
   init?(_ body: UnsafeRawBufferPointer, contentType: String, depth: Int = 0) {
     guard depth < Self.deepest else { return nil }
     let boundary = HeaderParameters(contentType)["boundary"] ?? Self.guessed(body)
@@ -35,8 +34,8 @@ struct Multipart {
     }
   }
 
-  /// The fields of a form, no files, in order: by name, and where in the body their content stands.
-  static func fields(of body: UnsafeRawBufferPointer, contentType: String) -> [(
+  /// Returns the fields of a form other than files, in order: the name, and the range of the content in the body.
+  package static func fields(of body: UnsafeRawBufferPointer, contentType: String) -> [(
     name: String, content: Range<Int>
   )] {
     let boundary = HeaderParameters(contentType)["boundary"] ?? guessed(body)
@@ -55,7 +54,7 @@ struct Multipart {
     }
   }
 
-  /// The line end before a delimiter belongs to it.
+  /// The end of the content: the line break before a delimiter belongs to the delimiter.
   private static func contentEnd(
     before next: Int, after start: Int, in body: UnsafeRawBufferPointer
   ) -> Int {
@@ -68,7 +67,7 @@ struct Multipart {
   /// A line that begins with the boundary.
   private struct Delimiter {
     let start: Int
-    /// After its line end.
+    /// After its line break.
     let end: Int
     let isClosing: Bool
   }
@@ -93,13 +92,13 @@ struct Multipart {
     return delimiters
   }
 
-  /// The boundary of a body whose type does not tell it: its first line.
+  /// The boundary of a body whose type does not name it, taken from the first line.
   private static func guessed(_ body: UnsafeRawBufferPointer) -> String? {
     let line = body.prefix(1000).prefix { $0 > 0x20 }
     return line.starts(with: "--".utf8) ? String(decoding: line.dropFirst(2), as: UTF8.self) : nil
   }
 
-  /// The header fields of a part, and where its content begins.
+  /// The header fields of a part, and the offset of its content.
   private static func headers(of bytes: UnsafeRawBufferPointer) -> (Headers, Int) {
     var headers = Headers()
     var start = 0
@@ -123,7 +122,7 @@ struct Multipart {
     let content = UnsafeRawBufferPointer(rebasing: bytes[start...])
     let disposition = HeaderParameters(headers["Content-Disposition"] ?? "")
     let type = headers["Content-Type"]
-    // A boundary inside is as random as that outside.
+    // Nested boundaries are random, too.
     let isMultipart = type?.lowercased().hasPrefix("multipart/") ?? false
     return Part(
       name: disposition["name"], fileName: disposition["filename*"] ?? disposition["filename"],
@@ -146,7 +145,7 @@ extension Multipart {
   }
 }
 
-/// The parameters of a header value such as `form-data; name="a"` (RFC 9110, 5.6.6), by lower-case names.
+/// The parameters of a header value such as `form-data; name="a"` (RFC 9110, 5.6.6), by lowercase name.
 struct HeaderParameters {
   private var values: [String: String] = [:]
 
@@ -161,7 +160,7 @@ struct HeaderParameters {
       var text: [UInt8] = []
       if rest.first == UInt8(ascii: "\"") {
         rest = rest.dropFirst()
-        // Browsers do not escape a backslash, and write a quote as %22: only `\"` is an escape.
+        // Browsers do not escape backslashes and write a quote as %22: only `\"` is an escape.
         while let byte = rest.popFirst(), byte != UInt8(ascii: "\"") {
           if byte == UInt8(ascii: "\\"), rest.first == UInt8(ascii: "\""), let quote = rest.popFirst() {
             text.append(quote)
@@ -184,7 +183,7 @@ struct HeaderParameters {
 }
 
 extension String {
-  /// Without spaces and tabs at both ends.
+  /// The string without spaces and tabs at either end.
   var trimmed: String {
     var bytes = self[...].utf8
     while let last = bytes.last, last == 0x20 || last == 0x09 { bytes.removeLast() }

@@ -1,35 +1,35 @@
 import Foundation
 import LaunchContract
 
-/// A regular expression as ICU has them (`NSRegularExpression`), for leaving out what it matches.
+/// An ICU regular expression (`NSRegularExpression`) whose matches are ignored.
 ///
-/// An expression such as `(a+)+$` can take for ever on some texts: ``PatternBudget`` says when that is given up.
+/// An expression such as `(a+)+$` can take exponential time; ``PatternBudget`` limits it.
 struct Pattern: Sendable {
-  /// Thrown where a search was given up.
+  /// Thrown when a search exceeds its budget.
   struct TooSlow: Error, CustomStringConvertible {
     let pattern: String
 
     var description: String {
-      "the pattern '\(pattern.prefix(80))' takes too long on some text; avoid repetitions inside of repetitions"
+      "the pattern '\(pattern.prefix(80))' takes too long; avoid nested repetitions"
     }
   }
 
   let text: String
   private let expression: NSRegularExpression
 
-  /// - Throws: `ContractError` for what is no expression.
+  /// - Throws: `ContractError` if the text is not a valid expression.
   init(_ text: String) throws(ContractError) {
     self.text = text
     do {
       expression = try NSRegularExpression(pattern: text)
     } catch {
-      throw ContractError("'\(text.prefix(80))' is no regular expression as ICU has them")
+      throw ContractError("'\(text.prefix(80))' is not a valid ICU regular expression")
     }
   }
 
-  /// The text without what the expression matches.
+  /// Removes what the expression matches.
   ///
-  /// - Throws: ``TooSlow`` where the budget does not last.
+  /// - Throws: ``TooSlow`` if the budget is exceeded.
   func removed(from text: String, _ budget: PatternBudget) throws(TooSlow) -> String {
     guard !text.isEmpty else { return text }
     var found: [NSRange] = []
@@ -57,15 +57,14 @@ struct Pattern: Sendable {
   }
 }
 
-/// How long patterns may be searched for, such as in one request: two seconds of processor time, not of waiting, in all
-/// its texts.
+/// A limit on the time to search for patterns, such as for all texts of a request: two seconds of CPU time by default.
 ///
-/// Searches that are quick, as nearly all are, are not even measured. For one thread.
+/// Quick searches, which nearly all are, are not measured. Not thread-safe.
 package final class PatternBudget {
   private let limit: Double
   private var spent = 0.0
 
-  /// - Parameter seconds: of processor time, for all searches together.
+  /// - Parameter seconds: the CPU time for all searches together.
   package init(seconds: Double = 2) {
     limit = seconds
   }
@@ -81,7 +80,7 @@ package final class PatternBudget {
       self.budget = budget
     }
 
-    /// Asked again and again while the search takes long.
+    /// Whether the search may continue; called repeatedly during a long search.
     package mutating func mayGoOn() -> Bool {
       calls += 1
       guard calls % 64 == 1, !isOver else { return !isOver }
@@ -92,14 +91,14 @@ package final class PatternBudget {
       return !isOver
     }
 
-    /// Counts what it has taken; false where that was too much.
+    /// Adds the search to the budget; false if the budget was exceeded.
     package mutating func end() -> Bool {
       if let start { budget.spent += PatternBudget.processorTime - start }
       return !isOver
     }
   }
 
-  /// Seconds that this thread has run.
+  /// The CPU time of this thread in seconds.
   private static var processorTime: Double {
     var time = timespec()
     clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
@@ -108,14 +107,14 @@ package final class PatternBudget {
 }
 
 extension [Pattern] {
-  /// The text without what any of them matches, one after the other.
+  /// Removes what each pattern matches, one after the other.
   func removed(from text: String, _ budget: PatternBudget) throws(Pattern.TooSlow) -> String {
     var text = text
     for pattern in self { text = try pattern.removed(from: text, budget) }
     return text
   }
 
-  /// The same of bytes; nil where nothing of them is left out, or they are no text.
+  /// Removes matches from UTF-8 bytes; nil if nothing was removed or the bytes are not UTF-8.
   func removed(from bytes: some Collection<UInt8>, _ budget: PatternBudget) throws(Pattern.TooSlow) -> [UInt8]? {
     guard !isEmpty, let text = String(validating: bytes, as: UTF8.self) else { return nil }
     let kept = try removed(from: text, budget)

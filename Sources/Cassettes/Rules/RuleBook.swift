@@ -1,6 +1,6 @@
 package import LaunchContract
 
-/// Rules, ready to be applied.
+/// Compiled matching rules.
 package struct RuleBook: Sendable {
   private struct Compiled: Sendable {
     let rule: MatchingRules.Rule
@@ -13,16 +13,16 @@ package struct RuleBook: Sendable {
   }
 
   private let rules: [Compiled]
-  /// The environment's.
+  /// The environment's upstreams.
   let upstreams: [CassetteHeader.Upstream]
-  /// Where the rules stand, for messages.
+  /// The origin of the rules, for messages.
   private let source: String
 
   /// - Parameters:
-  ///   - rules: to apply.
-  ///   - upstreams: the environment's.
-  ///   - source: what a person calls the place where the rules stand, such as `login.rules.json`; empty for none.
-  /// - Throws: `ContractError` that names the first rule at fault.
+  ///   - rules: the rules to compile.
+  ///   - upstreams: the environment's upstreams.
+  ///   - source: the name of the rules file for messages, such as `login.rules.json`; empty for none.
+  /// - Throws: `ContractError` for the first invalid rule.
   package init(
     _ rules: MatchingRules, upstreams: [CassetteHeader.Upstream], source: String = ""
   ) throws(ContractError) {
@@ -38,7 +38,7 @@ package struct RuleBook: Sendable {
           json: try Self.compiled(rule.ignore.json, at: "\(place).json") { text throws(ContractError) in
             let path = try JSONPath(text)
             guard !path.isWhole else {
-              throw ContractError("'$' is the whole body; write \"compare\": {\"body\": \"none\"} for that")
+              throw ContractError("'$' is the whole body; use \"compare\": {\"body\": \"none\"} to ignore it")
             }
             return path
           },
@@ -51,22 +51,22 @@ package struct RuleBook: Sendable {
     self.rules = compiled
   }
 
-  /// A rule that no request ever fits is a mistake.
+  /// Throws for a rule that no request can match.
   private static func checkScope(of rule: MatchingRules.Rule, at place: String) throws(ContractError) {
     if let path = rule.path {
       guard path.hasPrefix("/") || path.hasPrefix("*") else {
         throw ContractError(
-          "\(place).path is '\(path.prefix(80))', and every path begins with /; begin it with / or **")
+          "\(place).path is '\(path.prefix(80))'; paths begin with /, so begin it with / or **")
       }
       guard !path.utf8.contains(UInt8(ascii: "?")), !path.utf8.contains(UInt8(ascii: "#")) else {
         throw ContractError(
-          "\(place).path is '\(path.prefix(80))', and a path ends before ? and #; leave query items out with ignore.query"
+          "\(place).path is '\(path.prefix(80))'; a path cannot contain ? or #; use ignore.query to ignore query items"
         )
       }
     }
     if let method = rule.method, method != method.uppercased() {
       throw ContractError(
-        "\(place).method is '\(method.prefix(80))'; methods are sent in capitals: \(method.uppercased())")
+        "\(place).method is '\(method.prefix(80))'; methods are uppercase: \(method.uppercased())")
     }
   }
 
@@ -84,10 +84,10 @@ package struct RuleBook: Sendable {
     return values
   }
 
-  /// Whether there are none.
+  /// Whether there are no rules.
   var isEmpty: Bool { rules.isEmpty }
 
-  /// INTERFACE.md's own.
+  /// No rules: the default comparison.
   static let empty = RuleBook()
 
   private init() {
@@ -96,12 +96,12 @@ package struct RuleBook: Sendable {
     source = ""
   }
 
-  /// What counts of a request.
+  /// Returns the parts of a request that count.
   ///
   /// - Parameters:
   ///   - method: as sent.
   ///   - upstream: its name.
-  ///   - path: as it is compared.
+  ///   - path: the normalized path.
   /// - Returns: the criteria.
   func criteria(method: String, upstream: String?, path: [UInt8]) -> Criteria {
     var criteria = Criteria()
@@ -131,7 +131,7 @@ package struct RuleBook: Sendable {
     return criteria
   }
 
-  /// A rule as a person reads it: which it is, for what requests, and what it does.
+  /// A readable description of a rule: its number, scope and effect.
   func title(of index: Int) -> String {
     let rule = rules[index].rule
     let scope = [rule.upstream, rule.method, rule.path].compactMap(\.self).joined(separator: " ")
@@ -159,8 +159,33 @@ package struct RuleBook: Sendable {
 }
 
 extension Criteria {
-  /// Whether a request moves the state.
+  /// Whether a request changes the state.
   func changesState(method: String) -> Bool {
     changesState ?? !["GET", "HEAD", "OPTIONS", "TRACE"].contains(method)
   }
+}
+
+/// The parts of a request that count, by the rules that apply to it.
+struct Criteria: Sendable {
+  /// The indices of the rules that apply.
+  var applied: [Int] = []
+  var countsMethod = true
+  var countsScheme = true
+  var countsHost = true
+  var countsPath = true
+  var countsQuery = true
+  /// Lowercase names, sorted.
+  var headers: [String] = []
+  var body = MatchingRules.BodyKind.auto
+  /// Names of header fields that never count, not even if the recorded response depended on them.
+  var ignoredHeaders: [Glob] = []
+  var ignoredQuery: [Glob] = []
+  var ignoredForm: [Glob] = []
+  var ignoredJSON: [JSONPath] = []
+  var patterns: [Pattern] = []
+  /// Nil if it depends on the method.
+  var changesState: Bool?
+
+  /// The default without rules.
+  static let plain = Criteria()
 }

@@ -1,5 +1,7 @@
-import ControlAPI
-import HTTPMessages
+package import ControlAPI
+package import EnvironmentService
+package import HTTPMessages
+import HTTPServer
 package import LaunchContract
 
 #if canImport(Darwin)
@@ -8,7 +10,7 @@ package import LaunchContract
   import Glibc
 #endif
 
-/// The control API of one daemon: what all its listeners share.
+/// The control API of a daemon, shared by all of its listeners.
 ///
 /// ```swift
 /// let server = ControlServer(manager, token: token, version: "1.0")
@@ -19,9 +21,9 @@ package import LaunchContract
 /// server.close()
 /// ```
 package final class ControlServer: Sendable {
-  /// The most bytes of a request's body, where nothing else is said.
+  /// The default limit of a request body, in bytes.
   package static let bodyLimit = 8 << 20
-  /// How often a stream of events that has nothing to say says so, for middle men who cut silent connections.
+  /// The default interval of comments in silent event streams, which proxies would otherwise disconnect.
   package static let keepAlive = Duration.seconds(15)
 
   let operations: any ControlOperations
@@ -35,12 +37,12 @@ package final class ControlServer: Sendable {
   private let isClosing = Guarded(false)
 
   /// - Parameters:
-  ///   - operations: the manager.
-  ///   - token: what a client over TCP has to show.
-  ///   - version: the daemon's.
-  ///   - bodyLimit: the most bytes of a request's body.
-  ///   - keepAlive: how often a silent stream of events says that it is still there.
-  ///   - report: told in one line of what went wrong in the daemon itself.
+  ///   - operations: the environment manager.
+  ///   - token: the token that TCP clients must send.
+  ///   - version: the daemon's version.
+  ///   - bodyLimit: the maximum size of a request body, in bytes.
+  ///   - keepAlive: the interval of comments in silent event streams.
+  ///   - report: called with one line about each internal error.
   package init(
     _ operations: any ControlOperations, token: Secret, version: String, bodyLimit: Int = ControlServer.bodyLimit,
     keepAlive: Duration = ControlServer.keepAlive, report: @escaping @Sendable (String) -> Void = { _ in }
@@ -54,19 +56,140 @@ package final class ControlServer: Sendable {
     self.report = report
   }
 
-  /// What answers at one listener.
+  /// The request handler of one listener.
   package func handler(_ way: AccessPolicy.Way) -> ControlHandler {
     ControlHandler(server: self, policy: AccessPolicy(way, token: token))
   }
 
-  /// The daemon ends: who asks from now on is told so. Event streams go on to the end of their environments.
+  /// Refuses new requests, since the daemon is ending. Event streams continue until their environments end.
   package func refuse() { isClosing.withLock { $0 = true } }
 
-  /// The same, and event streams end now, wherever they are.
+  /// Refuses new requests and ends all event streams.
   package func close() {
     refuse()
     streams.close()
   }
 
   var isClosed: Bool { isClosing.withLock { $0 } }
+}
+
+/// The operations behind the control API, as ``EnvironmentManager`` implements them.
+///
+/// Tests replace them to produce answers that a real manager rarely gives.
+package protocol ControlOperations: Sendable {
+  func provision(_ request: ProvisioningRequest) async throws(DaemonError) -> ProvisionedEnvironment
+  func environments() -> EnvironmentList
+  func environment(_ id: String) throws(DaemonError) -> ProvisionedEnvironment
+  func patch(_ id: String, _ patch: EnvironmentPatch) async throws(DaemonError) -> Revision
+  func moveClock(_ id: String, _ request: ClockMoveRequest) async throws(DaemonError) -> ClockMoveAnswer
+  func strings(_ id: String, body: [UInt8]) async throws(DaemonError) -> Response
+  func journal(_ id: String, after: Int, limit: Int) throws(DaemonError) -> JournalPage
+  func followJournal(_ id: String) throws(DaemonError) -> JournalFollower
+  func report(_ id: String) throws(DaemonError) -> Report
+  func end(_ id: String, keepEmptyRecording: Bool) async throws(DaemonError) -> Report
+  func leasePorts(_ request: PortsRequest) async throws(DaemonError) -> PortList
+  func ports() -> PortList
+  func releasePort(_ port: UInt16) async throws(DaemonError)
+  func counters() -> EnvironmentCounters
+}
+
+extension EnvironmentManager: ControlOperations {}
+
+/// Handles the requests of one listener of the control API.
+///
+/// Checks come in the order of what their answers reveal: a client without access learns nothing about environments.
+package final class ControlHandler: RequestHandler {
+  private let server: ControlServer
+  private let policy: AccessPolicy
+
+  init(server: ControlServer, policy: AccessPolicy) {
+    self.server = server
+    self.policy = policy
+  }
+
+  package func respond(to request: Request) async throws -> Response {
+    var operation = "none"
+    let response: Response
+    do {
+      response = try await answer(request, &operation)
+    } catch let problem as Problem {
+      response = problem.response
+    } catch let error as DaemonError {
+      response = Problem(error).response
+    } catch is CancellationError {
+      // Nobody reads this answer.
+      response = Problem(503, "Client disconnected", "send the request again").response
+    } catch {
+      server.report("\(request.method) \(operation): \(error)")
+      response = Problem(500, "Internal error", "\(error); please report it").response
+    }
+    server.calls.count(operation, status: response.status)
+    if let documented = RouteTable.statuses[operation], !documented.contains(response.status) {
+      server.report("\(operation) answered \(response.status), which /openapi.json does not list")
+    }
+    return response
+  }
+
+  private func answer(_ request: Request, _ operation: inout String) async throws -> Response {
+    if let problem = policy.refusal(of: request) { throw problem }
+    let path = String(request.target.prefix { $0 != "?" })
+    let match = RouteTable.match(method: request.method, path: path)
+    if !match.isOpen, let problem = policy.lackOfToken(in: request) { throw problem }
+    let (route, values) = try match.found()
+    operation = route.operation
+    guard route.isOpen || !server.isClosed else { throw Problem.closing }
+    var parameters = ParameterValues(try route.read(path: values))
+    parameters.merge(try route.read(query: String(request.target.dropFirst(path.count + 1))))
+    parameters.merge(try route.read(headers: request.headers))
+    let body = try await route.body?.read(from: request, upTo: server.bodyLimit)
+    return try await route.perform(
+      Call(server: server, parameters: parameters, headers: request.headers, body: body ?? []))
+  }
+}
+
+/// An error response of the control API: `application/problem+json` (RFC 9457).
+struct Problem: Error, Sendable {
+  let status: Int
+  let title: String
+  /// One line: what happened, where, and what to do next.
+  let detail: String
+  let headers: Headers
+  /// See ``ProblemDocument/kind``.
+  let kind: String?
+
+  init(_ status: Int, _ title: String, _ detail: String, headers: Headers = [:], kind: String? = nil) {
+    self.status = status
+    self.title = title
+    self.detail = detail
+    self.headers = headers
+    self.kind = kind
+  }
+
+  init(_ error: DaemonError) {
+    self.init(error.status, error.title, error.detail, kind: error.kind)
+  }
+
+  static let closing = Problem(
+    503, "Daemon is stopping", "start it again with diorama serve, then send the request again",
+    headers: ["Retry-After": "1"])
+
+  var response: Response {
+    var headers = headers
+    headers.append("Content-Type", "application/problem+json")
+    headers.append("Cache-Control", "no-store")
+    let document = ProblemDocument(title: title, status: status, detail: detail, kind: kind)
+    // Strings and a number always encode.
+    let body = (try? ContractJSON.encode(document)).map { Array($0) } ?? []
+    return Response(status: status, headers: headers, body: .bytes(body))
+  }
+}
+
+extension Response {
+  /// A JSON response.
+  static func json(_ value: some Encodable, status: Int = 200, headers: Headers = [:]) throws -> Response {
+    var headers = headers
+    headers.append("Content-Type", "application/json")
+    headers.append("Cache-Control", "no-store")
+    return Response(status: status, headers: headers, body: .bytes(Array(try ContractJSON.encode(value))))
+  }
 }

@@ -1,12 +1,16 @@
-/// Why the daemon does not do what it was asked for, as an answer of its control API says it.
+import EnvironmentService
+import LaunchContract
+import PortLeases
+
+/// An error of the daemon, with the answer that the control API gives.
 package struct DaemonError: Error, Sendable, CustomStringConvertible {
   /// The HTTP status of the answer.
   package let status: Int
-  /// What kind of problem it is.
+  /// The kind of problem.
   package let title: String
-  /// One line: what, where and what to do next; never with a secret in it.
+  /// One line: what happened, where, and what to do next. Never contains a secret.
   package let detail: String
-  /// The kind of trouble as ``ProblemDocument/kind`` has it: the name of an `EnvironmentError.Kind`, where it is one.
+  /// The name of an `EnvironmentError.Kind`, if it is one; see ``ProblemDocument/kind``.
   package let kind: String?
 
   package init(_ status: Int, _ title: String, _ detail: String, kind: String? = nil) {
@@ -17,4 +21,73 @@ package struct DaemonError: Error, Sendable, CustomStringConvertible {
   }
 
   package var description: String { detail }
+}
+
+extension DaemonError {
+  /// Converts an error of an environment.
+  ///
+  /// The cause is the request, or the state of the machine's files and ports, so the status is never a server error.
+  ///
+  /// The ``Route`` of an operation lists the same statuses; a test compares both.
+  init(_ error: EnvironmentError) {
+    let (status, title) =
+      switch error.kind {
+      case .usage: (422, "Invalid environment")
+      case .broken: (422, "Cassette broken")
+      case .noCassette: (422, "Cassette not found")
+      case .noUpstream: (422, "Upstream missing")
+      case .cannotWrite: (409, "Cannot write")
+      case .inputOutput: (409, "I/O error")
+      case .unanswered: (409, "App did not respond in time")
+      }
+    self.init(status, title, error.message, kind: "\(error.kind)")
+  }
+
+  init(_ error: PortError) {
+    let (status, title) =
+      switch error.kind {
+      case .exhausted: (409, "Not enough free ports")
+      case .notLeased: (404, "Port not leased")
+      case .invalid: (422, "Invalid lease")
+      case .notRecorded: (507, "Lease not stored")
+      case .system: (503, "Lease failed")
+      }
+    self.init(status, title, error.message)
+  }
+
+  /// Converts the error of a change. Such a change writes only to the daemon's store, so `cannotWrite` becomes 507.
+  init(ofChange error: EnvironmentError) {
+    if error.kind == .cannotWrite {
+      self.init(507, "Change not stored", error.message, kind: error.kind.name)
+    } else {
+      self.init(error)
+    }
+  }
+
+  /// Converts an error of the store; usually the disk is full.
+  init(_ error: StoreError) {
+    if error.kind == .closed {
+      self.init(503, "Daemon is stopping", "start it again with diorama serve, then send the request again")
+    } else {
+      self.init(507, "Environment not stored", "\(error)", kind: EnvironmentError.Kind.cannotWrite.name)
+    }
+  }
+
+  init(_ error: ContractError) {
+    self.init(422, "Invalid launch contract", "\(error)")
+  }
+
+  static func translating<Output>(
+    _ body: () throws(EnvironmentError) -> Output
+  ) throws(DaemonError) -> Output {
+    do throws(EnvironmentError) { return try body() } catch { throw DaemonError(error) }
+  }
+
+  static func translating<Output>(_ body: () throws(PortError) -> Output) throws(DaemonError) -> Output {
+    do throws(PortError) { return try body() } catch { throw DaemonError(error) }
+  }
+
+  static func translating<Output>(_ body: () throws(ContractError) -> Output) throws(DaemonError) -> Output {
+    do throws(ContractError) { return try body() } catch { throw DaemonError(error) }
+  }
 }

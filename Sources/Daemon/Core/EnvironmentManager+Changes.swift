@@ -6,14 +6,14 @@ package import HTTPMessages
 import LaunchContract
 
 extension EnvironmentManager {
-  /// Changes toggles, values, clock and mode while apps run.
+  /// Changes toggles, values, clock and mode while apps run. Returns once every following app has applied the change.
   ///
   /// - Parameters:
-  ///   - id: which environment.
+  ///   - id: the environment.
   ///   - patch: a merge patch (RFC 7396).
-  /// - Returns: the number of the change, once every app that follows has applied it.
-  /// - Throws: a ``DaemonError``: 404, 410, 422 for what cannot be, 409 where an app does not apply it in time, 507 where
-  ///   it cannot be stored.
+  /// - Returns: the number of the change.
+  /// - Throws: ``DaemonError``: 404, 410, 422 if the change is invalid, 409 if an app doesn't apply it in time, 507 if
+  ///   it can't be stored.
   package func patch(_ id: String, _ patch: EnvironmentPatch) async throws(DaemonError) -> Revision {
     let environment = try ready(id)
     let timeout = try timeout(patch.timeoutSeconds)
@@ -27,14 +27,14 @@ extension EnvironmentManager {
     }
   }
 
-  /// Moves the clock.
+  /// Moves the clock. Returns once every following app has applied the change.
   ///
   /// - Parameters:
-  ///   - id: which environment.
-  ///   - request: how, and after how many sleepers.
-  /// - Returns: what came of it, once every app that follows has applied it.
-  /// - Throws: a ``DaemonError``: 404, 410, 422 for what cannot be, 409 where an app does not do its part in time, 507
-  ///   where it cannot be stored.
+  ///   - id: the environment.
+  ///   - request: the movement, and how many sleepers to wait for.
+  /// - Returns: the new time, and how many sleepers woke.
+  /// - Throws: ``DaemonError``: 404, 410, 422 if the request is invalid, 409 if sleepers or apps are late, 507 if the
+  ///   change can't be stored.
   package func moveClock(_ id: String, _ request: ClockMoveRequest) async throws(DaemonError) -> ClockMoveAnswer {
     let environment = try ready(id)
     let timeout = try timeout(request.timeoutSeconds)
@@ -45,7 +45,7 @@ extension EnvironmentManager {
     }
   }
 
-  /// A change of an environment, which may have to wait for its apps.
+  /// Runs a change that may have to wait for apps.
   private func changing<Output>(
     _ body: () async throws(EnvironmentError) -> Output
   ) async throws(DaemonError) -> Output {
@@ -54,7 +54,7 @@ extension EnvironmentManager {
     }
   }
 
-  /// Waits, unless too many do already.
+  /// Runs `body`, unless too many calls are waiting.
   func waiting<Output>(_ body: () async throws(DaemonError) -> Output) async throws(DaemonError) -> Output {
     guard let place = WaitingPlace(waits) else { throw tooManyWait }
     defer { withExtendedLifetime(place) {} }
@@ -63,17 +63,17 @@ extension EnvironmentManager {
 
   var tooManyWait: DaemonError {
     DaemonError(
-      429, "Too many wait",
-      "\(waits.most) calls wait already; ask later, or raise limits.waits in the daemon's configuration")
+      429, "Too many waiting calls",
+      "\(waits.most) calls are waiting already; try again later, or raise limits.waits in the daemon's configuration")
   }
 
-  /// A random value: the same answers as those of `POST /__diorama/strings`.
+  /// Draws a random value, with the same answers as `POST /__diorama/strings`.
   ///
   /// - Parameters:
-  ///   - id: which environment.
+  ///   - id: the environment.
   ///   - body: `{key, length, alphabet}`.
   /// - Returns: `{value, ordinal}`, or a problem.
-  /// - Throws: a ``DaemonError`` 404 or 410.
+  /// - Throws: ``DaemonError``: 404 or 410.
   package func strings(_ id: String, body: [UInt8]) async throws(DaemonError) -> Response {
     let environment = try ready(id)
     return await withTaskExecutorPreference(workers) { environment.strings(requestBody: body) }
@@ -83,8 +83,8 @@ extension EnvironmentManager {
     let seconds = seconds ?? min(30, configuration.limits.waitSeconds)
     guard seconds >= 0, seconds <= configuration.limits.waitSeconds else {
       throw DaemonError(
-        422, "There is no such wait",
-        "timeoutSeconds: it is \(seconds); give from 0 to \(configuration.limits.waitSeconds)")
+        422, "Invalid timeout",
+        "timeoutSeconds: \(seconds) is not between 0 and \(configuration.limits.waitSeconds)")
     }
     return .seconds(seconds)
   }
@@ -98,7 +98,7 @@ extension Mode {
   fileprivate init(patching name: String) throws(DaemonError) {
     guard let mode = Mode(rawValue: name) else {
       let names = Mode.allCases.map(\.rawValue).joined(separator: ", ")
-      throw DaemonError(422, "There is no such mode", "mode: '\(name.prefix(100))' is none of \(names)")
+      throw DaemonError(422, "Invalid mode", "mode: '\(name.prefix(100))' is not one of \(names)")
     }
     self = mode
   }
@@ -108,20 +108,21 @@ extension Environment.ClockMove {
   init(_ request: ClockMoveRequest) throws(DaemonError) {
     switch (request.advance, request.set) {
     case (let seconds?, nil):
-      // Further than that no clock goes; nanoseconds of a century fit into 64 bits many times over.
+      // 1e11 s is over 3,000 years, more than any test needs.
       guard seconds.magnitude <= 1e11 else {
-        throw DaemonError(422, "The clock cannot go there", "advance: \(seconds) seconds are more than any clock goes")
+        throw DaemonError(
+          422, "Invalid clock movement", "advance: \(seconds) seconds is out of range; give at most 1e11")
       }
       self = .advance(.seconds(seconds))
     case (nil, let text?):
       guard let date = RFC3339.parse(text) else {
         throw DaemonError(
-          422, "The clock cannot go there",
-          "set: '\(text.prefix(100))' is no RFC 3339 instant, as 2018-10-08T09:00:00Z is")
+          422, "Invalid clock movement",
+          "set: '\(text.prefix(100))' is not an RFC 3339 time; give a time such as 2018-10-08T09:00:00Z")
       }
       self = .set(date)
     default:
-      throw DaemonError(422, "It does not say how the clock is to move", "give exactly one of advance and set")
+      throw DaemonError(422, "Invalid clock movement", "give exactly one of advance and set")
     }
   }
 }
@@ -132,16 +133,16 @@ extension Environment.ClockPatch {
     if let name = settings.kind {
       guard let kind = LaunchContract.Clock.Kind(rawValue: name) else {
         throw DaemonError(
-          422, "There is no such clock",
-          "clock.kind: '\(name.prefix(100))' is none of system, frozen, ticking, scaled, manual")
+          422, "Invalid clock",
+          "clock.kind: '\(name.prefix(100))' is not one of system, frozen, ticking, scaled, manual")
       }
       self.kind = kind
     }
     if let text = settings.start {
       guard let date = RFC3339.parse(text) else {
         throw DaemonError(
-          422, "The clock cannot start there",
-          "clock.start: '\(text.prefix(100))' is no RFC 3339 instant, as 2018-10-08T09:00:00Z is")
+          422, "Invalid clock",
+          "clock.start: '\(text.prefix(100))' is not an RFC 3339 time; give a time such as 2018-10-08T09:00:00Z")
       }
       start = date
     }

@@ -2,21 +2,21 @@ package import ControlAPI
 import EnvironmentConfiguration
 import EnvironmentService
 import Foundation
-import HTTPServer
 import HTTPMessages
+import HTTPServer
 import LaunchContract
 import PortLeases
 
 extension EnvironmentManager {
-  /// Makes an environment, and keeps it before it says so.
+  /// Provisions an environment. It is stored before this returns.
   ///
-  /// - Parameter request: the world that somebody asks for.
-  /// - Returns: what answers from now on, with its contract.
-  /// - Throws: a ``DaemonError``; nothing is left behind then.
+  /// - Parameter request: the requested environment.
+  /// - Returns: the environment with its contract.
+  /// - Throws: ``DaemonError``; nothing is left behind then.
   package func provision(_ request: ProvisioningRequest) async throws(DaemonError) -> ProvisionedEnvironment {
     noteUse()
     do throws(DaemonError) {
-      // What was begun is finished, even when whoever asked has left: it would else be in nobody's hands.
+      // Runs to its end even if the client disconnects; nothing would end the environment otherwise.
       let result = await Task(executorPreference: workers) {
         [self] () async -> Result<ProvisionedEnvironment, DaemonError> in
         do throws(DaemonError) {
@@ -28,8 +28,8 @@ extension EnvironmentManager {
       return try result.get()
     } catch {
       tally.change { $0.refused += 1 }
-      // The detail is for who has asked: it may show what he wrote, such as a password in an upstream's URL.
-      log.info("an environment was refused", ["status": .int(error.status), "reason": "\(error.title)"])
+      // The detail is for the client only: it may quote the request, such as a password in an upstream's URL.
+      log.info("environment refused", ["status": .int(error.status), "reason": "\(error.title)"])
       throw error
     }
   }
@@ -59,14 +59,14 @@ extension EnvironmentManager {
     }
     guard !isStopping else {
       _ = try await end(id, because: .stop, keepEmptyRecording: false)
-      throw DaemonError(503, "The daemon is ending", "start it again with diorama serve, then provision")
+      throw DaemonError(503, "Daemon is stopping", "start it again with diorama serve, then provision again")
     }
     tally.change { $0.provisioned += 1 }
-    log.info("an environment is ready", ["environment": "\(id)", "name": "\(hosted.name)", "mode": "\(hosted.mode)"])
+    log.info("environment ready", ["environment": "\(id)", "name": "\(hosted.name)", "mode": "\(hosted.mode)"])
     return try describe(hosted, isEnding: false, withContract: true)
   }
 
-  /// Ports, listeners, contract, store: in this order, so that it is complete before anybody is told.
+  /// Leases ports, opens listeners, writes the contract and stores the environment, in this order.
   private func fill(
     _ hosted: HostedEnvironment, _ specification: EnvironmentSpecification, names: [String], recording: ResolvedPath?
   ) throws(DaemonError) {
@@ -90,7 +90,7 @@ extension EnvironmentManager {
     }
   }
 
-  /// Provisions with ports of the pool; where that has none, it is what the pool says that is told.
+  /// Provisions with ports of the pool. If the pool is the reason for a failure, throws the pool's error.
   private func listening(
     for hosted: HostedEnvironment, _ provision: (EnvironmentHooks) throws(EnvironmentError) -> Environment
   ) throws(DaemonError) -> Environment {
@@ -111,13 +111,13 @@ extension EnvironmentManager {
     }
   }
 
-  /// What of an environment the daemon takes part in.
+  /// The environment's connections to the daemon.
   func hosting(
     of hosted: HostedEnvironment, listen: @escaping @Sendable (any RequestHandler) throws -> Listener
   ) -> EnvironmentHooks {
     var hooks = EnvironmentHooks()
     hooks.id = hosted.id
-    // The environment holds this: it must not hold the environment in turn.
+    // Weak, since the environment retains the hooks.
     hooks.listen = { [weak hosted] handler in
       let listener = try listen(handler)
       hosted?.attach(listener)
@@ -128,7 +128,7 @@ extension EnvironmentManager {
         try hosted?.save()
       } catch {
         tally.change { $0.storeFailures += 1 }
-        log.error("a change of an environment could not be stored", ["reason": "\(error)"])
+        log.error("cannot store a change of an environment", ["reason": "\(error)"])
         throw EnvironmentError(.cannotWrite, "\(error)")
       }
     }
@@ -142,15 +142,15 @@ extension EnvironmentManager {
   /// - Returns: the absolute path of the file.
   func writeContract(of environment: Environment) throws(DaemonError) -> String {
     do throws(ContractError) {
-      // With a control token in it, a contract that goes by an argument is always a file.
+      // With a control token in it, a contract passed by argument is always a file.
       return try ContractWriter.deliver(environment.contract, folder: contracts, by: .arguments).file ?? ""
     } catch {
       throw DaemonError(
-        507, "The launch contract could not be written", "\(error)", kind: EnvironmentError.Kind.cannotWrite.name)
+        507, "Launch contract not written", "\(error)", kind: EnvironmentError.Kind.cannotWrite.name)
     }
   }
 
-  /// Takes back all there is of an environment that came to nothing.
+  /// Removes everything of an environment that could not be provisioned.
   func undo(_ hosted: HostedEnvironment) async {
     if let environment = hosted.environment {
       _ = await environment.end(grace: .zero, keepingEmptyRecording: false)
@@ -161,34 +161,195 @@ extension EnvironmentManager {
     hosted.isOver.open()
   }
 
-  /// What an environment has outside of itself goes: its ports, its contract, its place in the store.
+  /// Removes the contract, the stored record and the ports of an environment.
   func leaveNothing(of hosted: HostedEnvironment) {
     if !hosted.contract.isEmpty { unlink(hosted.contract) }
     journal.flush()
     hosted.saveNothingMore()
     removeFromStore(hosted.id)
-    // Last: whoever gets the ports next is not to meet anything of it.
+    // Last, so that the next owner of the ports meets no trace of the environment.
     pool.release(environment: hosted.id)
   }
 }
 
 extension EnvironmentManager {
-  /// Takes an environment out of the store, now or as soon as the store lets us: its secrets are to go with it, and it
-  /// must not come back.
+  /// Removes an environment from the store, now or as soon as the store allows. Its secrets must go, and it must not be
+  /// restored.
   func removeFromStore(_ id: String) {
     do throws(StoreError) {
       try store.remove(environment: id)
       unremoved.withLock { _ = $0.remove(id) }
     } catch {
       tally.change { $0.storeFailures += 1 }
-      // Said once: it is tried again each second.
+      // Logged once; the removal is retried every second.
       guard unremoved.withLock({ $0.insert(id).inserted }) else { return }
-      log.error("an environment could not be taken out of the store", ["environment": "\(id)", "reason": "\(error)"])
+      log.error("cannot remove an environment from the store", ["environment": "\(id)", "reason": "\(error)"])
     }
   }
 }
 
 extension EnvironmentSpecification {
-  /// Whether it records, or would if its cassette is not there yet.
+  /// Whether it records, or will if its cassette doesn't exist yet.
   var mayComeToRecord: Bool { mode.mayRecord || (mode == .once && cassette?.exists == false) }
+}
+
+extension EnvironmentManager {
+  /// Restores the state of the last daemon: leases first, then the ports of all environments, then each environment.
+  /// Call it once, before the first request.
+  ///
+  /// An environment that can't be restored is ended, with the reason in its report and in the log.
+  ///
+  /// - Throws: ``StoreError`` if the store can't be read, is damaged, or was written by a newer version. Nothing has
+  ///   changed then.
+  package func restore() async throws {
+    try await withTaskExecutorPreference(workers) { try await bringBack() }
+  }
+
+  private func bringBack() async throws {
+    let stored = try store.load()
+    for environment in stored.environments {
+      try checkWhole(environment.document, "environment \(environment.id)")
+      if let traffic = environment.traffic { try checkWhole(traffic, "environment \(environment.id)") }
+      try EnvironmentRecord.check(environment)
+    }
+    for lease in stored.leases { try checkWhole(lease, "a lease") }
+    var records: [(id: String, record: EnvironmentRecord)] = []
+    for environment in stored.environments {
+      do {
+        var record = try ContractJSON.decode(
+          EnvironmentRecord.self, from: environment.document, source: "the store")
+        if let traffic = environment.traffic {
+          record.snapshot.take(try JSONDecoder().decode(EnvironmentTraffic.self, from: traffic))
+        }
+        // Entries lost by a kill leave no gap: their numbers are used again.
+        record.snapshot.lastJournalNumber = environment.lastEntry
+        records.append((environment.id, record))
+      } catch {
+        lose(environment.id, nil, because: "its stored record cannot be read: \(error)")
+      }
+    }
+    try restoreLeases(stored.leases, environments: Set(records.map(\.id)))
+    var reserved: [String: ReservedPorts] = [:]
+    for (id, record) in records where record.state == .ready {
+      do {
+        reserved[id] = try ReservedPorts(record.snapshot.ports, server: server)
+      } catch {
+        lose(id, record, because: "\(error)")
+      }
+    }
+    for (id, record) in records {
+      if record.state == .ending {
+        finishEnd(id, record)
+      } else if let ports = reserved[id] {
+        do throws(DaemonError) {
+          try bringBack(id, record, ports: ports)
+        } catch {
+          ports.close()
+          lose(id, record, because: error.detail)
+        }
+      }
+    }
+    removeOtherContracts()
+  }
+
+  /// Refuses a record that isn't JSON. Ending the environment instead would remove its contract, too.
+  private func checkWhole(_ document: Data, _ what: String) throws(StoreError) {
+    guard (try? JSONSerialization.jsonObject(with: document, options: .fragmentsAllowed)) == nil else { return }
+    let folder = (contracts as NSString).deletingLastPathComponent
+    throw StoreError(
+      "the daemon's state in '\(folder)' is damaged: the record of \(what) is not JSON; restore the folder from a "
+        + "backup, or start without it: mv '\(folder)' '\(folder).damaged'", kind: .corrupt)
+  }
+
+  private func restoreLeases(_ documents: [Data], environments: Set<String>) throws {
+    let leases = documents.compactMap { try? JSONDecoder().decode(PortLease.self, from: $0) }
+    if leases.count < documents.count {
+      log.error("cannot read stored leases", ["leases": .int(documents.count - leases.count)])
+    }
+    // The daemon was killed while it provisioned them, so no client knows of them.
+    let left = leases.filter { $0.environment.map { !environments.contains($0) } ?? false }
+    if !left.isEmpty { try store.remove(leases: left.map(\.port)) }
+    pool.restore(leases.filter { !left.contains($0) })
+    if !leases.isEmpty { log.info("leases restored", ["leases": .int(leases.count - left.count)]) }
+  }
+
+  private func bringBack(_ id: String, _ record: EnvironmentRecord, ports: ReservedPorts) throws(DaemonError) {
+    let hosted = HostedEnvironment(
+      id: id, name: record.name, lifetime: record.lifetime, createdAt: record.createdAt, store: store)
+    let recording = record.recording.map { ResolvedPath($0) }
+    try lifecycle.withLock { lifecycle throws(DaemonError) in
+      try lifecycle.begin(
+        id, hosted, name: record.name, lifetime: record.lifetime, recording: recording, isRestored: true)
+    }
+    do throws(DaemonError) {
+      let hooks = hosting(of: hosted) { try ports.listen(handler: $0) }
+      let environment = try DaemonError.translating { () throws(EnvironmentError) in
+        try service.provision(record.snapshot.specification, hooks: hooks, restoring: record.snapshot)
+      }
+      hosted.attach(environment, recording: recording)
+      // Apps that start later read the file, too.
+      let isThere = access(record.contract, R_OK) == 0
+      hosted.attach(contract: isThere ? record.contract : try writeContract(of: environment))
+    } catch {
+      hosted.closeListeners()
+      lifecycle.withLock { $0.fail(id) }
+      throw error
+    }
+    lifecycle.withLock { $0.ready(id, isRecording: recording != nil) }
+    tally.change { $0.restored += 1 }
+    log.info("environment restored", ["environment": "\(id)", "name": "\(record.name)"])
+  }
+
+  /// Completes an end that a kill interrupted: seals the recording and removes the rest.
+  private func finishEnd(_ id: String, _ record: EnvironmentRecord) {
+    let killed = "the daemon was killed while the environment was ending"
+    guard let location = record.recording.map({ CassetteLocation($0) }) else {
+      return forget(id, record, .request, because: killed)
+    }
+    do throws(EnvironmentError) {
+      let outcome = try CassetteRecovery.recover(location)
+      // There is nothing to seal if the kill came after sealing, or if nothing was recorded.
+      let isSealed = outcome != nil || location.exists
+      let recording = outcome.flatMap { $0.isWritten ? Report.Recording(written: $0.interactions) : nil }
+      forget(
+        id, record, .request, recording,
+        because: "\(killed); \(isSealed ? "its recording was saved" : "nothing was recorded")")
+    } catch {
+      log.error("cannot save a recording", ["environment": "\(id)", "reason": "\(error)"])
+      // The partial files stay beside the cassette for the next recording, or for `cassette check --recover`.
+      forget(
+        id, record, .request, .unsealed,
+        because: "\(killed), and its recording could not be saved (\(error.message)); recover it with: "
+          + "diorama cassette check --recover \(location.base)")
+    }
+  }
+
+  private func lose(_ id: String, _ record: EnvironmentRecord?, because reason: String) {
+    log.error("cannot restore an environment", ["environment": "\(id)", "reason": "\(reason)"])
+    forget(id, record, .lost, because: "it could not be restored after a restart of the daemon: \(reason)")
+  }
+
+  private func forget(
+    _ id: String, _ record: EnvironmentRecord?, _ cause: EndCause, _ recording: Report.Recording? = nil,
+    because reason: String
+  ) {
+    if let record { unlink(record.contract) }
+    removeFromStore(id)
+    pool.release(environment: id)
+    let report = Report(
+      ended: id, name: record?.name ?? "", mode: record?.snapshot.specification.mode.rawValue ?? "",
+      cassette: record?.snapshot.specification.cassette?.har, recording: recording,
+      because: reason)
+    let bytes = (try? ContractJSON.encode(report)).map(Array.init) ?? []
+    lifecycle.withLock { $0.lost(id, because: cause, report: bytes) }
+  }
+
+  /// Removes contracts of environments that were never reported as ready.
+  private func removeOtherContracts() {
+    let kept = Set(lifecycle.withLock { $0.all.map(\.hosted) }.map(\.contract))
+    for name in (try? FileManager.default.contentsOfDirectory(atPath: contracts)) ?? [] {
+      let path = "\(contracts)/\(name)"
+      if !kept.contains(path) { unlink(path) }
+    }
+  }
 }

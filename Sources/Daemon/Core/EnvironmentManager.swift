@@ -1,55 +1,57 @@
-import ControlAPI
-import EnvironmentService
+import Transforms
+package import ControlAPI
+package import EnvironmentService
 package import Foundation
 import HTTPMessages
 package import HTTPServer
+import LaunchContract
 package import PortLeases
 
-/// The environments and leases of all programs on the machine, in the words of the control API.
+/// Manages the environments and leases of all programs on the machine; implements the control API.
 ///
-/// Every method may be called by any thread at any time.
+/// Methods may be called from any thread.
 ///
 /// ```swift
 /// let manager = try EnvironmentManager(configuration, store: store, contracts: folder, log: log)
-/// await manager.restore()   // what was there before a restart
+/// await manager.restore()   // environments and leases of the last daemon
 /// …                      // tick(now:) once a second
 /// await manager.stop()
 /// ```
 package final class EnvironmentManager: Sendable {
   package let configuration: DaemonConfiguration
-  /// The ports, which the portserver leases from, too.
+  /// The ports. The portserver leases from the same pool.
   package let pool: PortPool
   let store: any DaemonStore
   let server: HTTPServer
   let service: EnvironmentService
   let log: Log
   let roots: CassetteRoots
-  /// The folder of launch contracts.
+  /// The folder of the launch contracts.
   let contracts: String
   let workers = Workers(label: "diorama.manager")
   let lifecycle: Guarded<Lifecycle<HostedEnvironment>>
   let journal: JournalWriter
   let tally: Tally
-  /// Calls that wait.
+  /// Waiting calls.
   let waits: WaitLimit
-  /// Questions for an environment's state that wait.
+  /// Waiting state requests.
   let stateWaits: WaitLimit
-  /// Environments that have ended, and that the store would not let go.
+  /// Ended environments that the store failed to remove.
   let unremoved = Guarded<Set<String>>([])
-  /// How many environments had ended when memory was last given back.
+  /// How many environments had ended when memory was last returned to the system.
   private let trimmedEnds = Guarded(0)
-  /// Whether somebody else stops it.
+  /// Whether the caller stops the server.
   private let isServerShared: Bool
   private let started = ContinuousClock.now
   private let lastUse = Guarded(ContinuousClock.now)
 
   /// - Parameters:
-  ///   - configuration: how it is to be.
-  ///   - store: where it keeps what a restart needs.
-  ///   - contracts: an absolute path of a folder that only its owner may enter.
-  ///   - server: serves the environments; nil for one of its own.
-  ///   - log: is told what happens.
-  /// - Throws: when the system gives no threads or descriptors.
+  ///   - configuration: the settings.
+  ///   - store: keeps the state for a restart.
+  ///   - contracts: the absolute path of a folder that only its owner may enter.
+  ///   - server: serves the environments; nil to create one.
+  ///   - log: receives events.
+  /// - Throws: if the system is out of threads or descriptors.
   package init(
     _ configuration: DaemonConfiguration, store: any DaemonStore, contracts: String, server: HTTPServer? = nil, log: Log
   ) throws {
@@ -82,28 +84,28 @@ package final class EnvironmentManager: Sendable {
         }
       } catch {
         tally.change { $0.storeFailures += 1 }
-        log.error("a change of leases could not be stored", ["reason": "\(error)"])
+        log.error("cannot store a change of leases", ["reason": "\(error)"])
         throw error
       }
     }
   }
 
-  /// Does what time brings: leases come back, environments end whose owner is gone or whose time is over.
+  /// Reclaims expired leases and ends environments whose owner or time is over.
   ///
-  /// To be called once a second, on a thread that may wait.
+  /// Call it once a second, on a thread that may block.
   package func tick(now: Date = Date()) {
     let reclaimed = pool.reclaim(now: now)
     tally.change { $0.reclaimed += reclaimed.count }
-    for lease in reclaimed { log.info("a port has come back", ["port": .int(Int(lease.port))]) }
+    for lease in reclaimed { log.info("port reclaimed", ["port": .int(Int(lease.port))]) }
     for id in unremoved.withLock({ $0 }) { removeFromStore(id) }
-    // Each process is looked at once, and without the lock.
+    // Checks each process once, without holding the lock.
     let gone = lifecycle.withLock { $0.owners }.filter { !$0.isAlive }
     let due = lifecycle.withLock { $0.due(at: now, isGone: gone.contains) }
     for (id, cause) in due { _ = try? beginEnd(id, because: cause, keepEmptyRecording: false) }
     giveBackMemory()
   }
 
-  /// Returns to the system what ended environments had. A few ends wait until no environment is left.
+  /// Returns freed memory to the system: after 256 ended environments, or as soon as none is left.
   private func giveBackMemory() {
     let (ended, isEmpty) = lifecycle.withLock { ($0.endedByCause.values.reduce(0, +), $0.entries.isEmpty) }
     let isDue = trimmedEnds.withLock { trimmed in
@@ -114,10 +116,10 @@ package final class EnvironmentManager: Sendable {
     if isDue { Memory.giveBack() }
   }
 
-  /// Somebody uses the daemon.
+  /// Records that the daemon is in use.
   package func noteUse() { lastUse.withLock { $0 = .now } }
 
-  /// Whether there has been nothing to do for so long: no environment, no lease, no request.
+  /// Whether there has been no environment, lease or request for so many seconds.
   package func isIdle(for seconds: Double, now: ContinuousClock.Instant = .now) -> Bool {
     guard lifecycle.withLock({ $0.entries.isEmpty }), pool.leases.isEmpty else {
       lastUse.withLock { $0 = now }
@@ -126,7 +128,7 @@ package final class EnvironmentManager: Sendable {
     return lastUse.withLock { now - $0 } >= .seconds(seconds)
   }
 
-  /// Ends all environments, in order; leases stay in the store for those whose owners live on.
+  /// Ends all environments. Leases stay in the store, for owners that outlive the daemon.
   package func stop() async {
     let (all, ready) = lifecycle.withLock { $0.stop() }
     for id in ready { _ = try? beginEnd(id, because: .stop, keepEmptyRecording: false) }
@@ -136,7 +138,7 @@ package final class EnvironmentManager: Sendable {
     if !isServerShared { await server.stop() }
   }
 
-  /// What it has and has done.
+  /// Returns the current figures.
   package func counters() -> EnvironmentCounters {
     var counters = tally.counters
     let (phases, ended) = lifecycle.withLock { ($0.counts, $0.endedByCause) }
@@ -149,4 +151,310 @@ package final class EnvironmentManager: Sendable {
     counters.uptimeSeconds = (ContinuousClock.now - started) / .seconds(1)
     return counters
   }
+}
+
+extension EnvironmentManager {
+  /// All environments, oldest first, without contracts.
+  package func environments() -> EnvironmentList {
+    let all = lifecycle.withLock { $0.all }
+    return EnvironmentList(
+      environments: all.compactMap { try? describe($0.hosted, isEnding: $0.isEnding, withContract: false) })
+  }
+
+  /// Returns an environment with its contract.
+  ///
+  /// - Throws: ``DaemonError``: 404 if it never existed, 410 if it has ended.
+  package func environment(_ id: String) throws(DaemonError) -> ProvisionedEnvironment {
+    let (hosted, isEnding) = try hosted(id)
+    return try describe(hosted, isEnding: isEnding, withContract: true)
+  }
+
+  /// Returns the report so far, or the final report while it is kept.
+  ///
+  /// - Throws: ``DaemonError``: 404 if the environment is unknown.
+  package func report(_ id: String) throws(DaemonError) -> Report {
+    // One lookup, since the environment may end between two.
+    let (hosted, kept) = try lifecycle.withLock {
+      lifecycle throws(DaemonError) -> (HostedEnvironment?, [UInt8]?) in
+      if let kept = lifecycle.reports.report(id) { return (nil, kept) }
+      return (try lifecycle.hosted(id).hosted, nil)
+    }
+    if let hosted { return try running(hosted).report() }
+    do throws(ContractError) {
+      return try ContractJSON.decode(Report.self, from: Data(kept ?? []), source: "the kept report")
+    } catch {
+      throw DaemonError(500, "Report unreadable", "\(error)")
+    }
+  }
+
+  func hosted(_ id: String) throws(DaemonError) -> (hosted: HostedEnvironment, isEnding: Bool) {
+    try lifecycle.withLock { lifecycle throws(DaemonError) in try lifecycle.hosted(id) }
+  }
+
+  /// Returns an environment that is not ending.
+  func ready(_ id: String) throws(DaemonError) -> Environment {
+    let (hosted, isEnding) = try hosted(id)
+    guard !isEnding else {
+      throw DaemonError(409, "Environment is ending", "environment \(id) is ending; provision another one")
+    }
+    return try running(hosted)
+  }
+
+  func running(_ hosted: HostedEnvironment) throws(DaemonError) -> Environment {
+    guard let environment = hosted.environment else {
+      throw DaemonError(404, "Environment not found", "environment \(hosted.id) is still being provisioned")
+    }
+    return environment
+  }
+
+  func describe(
+    _ hosted: HostedEnvironment, isEnding: Bool, withContract: Bool
+  ) throws(DaemonError) -> ProvisionedEnvironment {
+    let environment = try running(hosted)
+    return ProvisionedEnvironment(
+      id: hosted.id, name: hosted.name, state: isEnding ? "ending" : "ready", mode: hosted.mode,
+      cassette: environment.specification.cassette?.har, port: Int(environment.mainPort),
+      endpoints: environment.upstreams.reduce(into: [:]) { $0[$1.name] = environment.endpoint($1.name) },
+      ports: environment.specification.ports.mapValues(Int.init),
+      owner: hosted.lifetime.owner.map { Owner(pid: $0.pid) }, createdAt: RFC3339.format(hosted.createdAt),
+      endsAt: hosted.lifetime.endsAt.map(RFC3339.format), notes: environment.notes,
+      contract: withContract ? try contract(of: environment, file: hosted.contract) : nil)
+  }
+
+  private func contract(
+    of environment: Environment, file: String
+  ) throws(DaemonError) -> ProvisionedEnvironment.Contract {
+    var document = environment.contract
+    let arguments = try DaemonError.translating { () throws(ContractError) in try document.launchArguments() }
+    // Credentials are only in the file, which only its owner can read.
+    document.credentials = nil
+    var variables = environment.variables
+    variables["DIORAMA_CONTRACT"] = "file:\(file)"
+    return ProvisionedEnvironment.Contract(arguments: arguments, environment: variables, document: document)
+  }
+}
+
+extension EnvironmentManager {
+  /// Ends an environment. Calls during the end return the same report; later ones get 410.
+  ///
+  /// - Parameters:
+  ///   - id: the environment.
+  ///   - keepEmptyRecording: whether an empty recording becomes a cassette.
+  /// - Returns: the report.
+  /// - Throws: ``DaemonError``: 404 if it never existed, 410 if it has ended.
+  package func end(_ id: String, keepEmptyRecording: Bool = true) async throws(DaemonError) -> Report {
+    noteUse()
+    return try await end(id, because: .request, keepEmptyRecording: keepEmptyRecording)
+  }
+
+  func end(_ id: String, because cause: EndCause, keepEmptyRecording: Bool) async throws(DaemonError) -> Report {
+    let hosted = try beginEnd(id, because: cause, keepEmptyRecording: keepEmptyRecording)
+    await hosted.isOver.wait()
+    guard let report = hosted.report else {
+      throw DaemonError(
+        500, "Report missing", "environment \(id) ended without a report; see the daemon's log")
+    }
+    return report
+  }
+
+  /// Starts to end an environment, and doesn't wait.
+  @discardableResult
+  func beginEnd(
+    _ id: String, because cause: EndCause, keepEmptyRecording: Bool
+  ) throws(DaemonError) -> HostedEnvironment {
+    let step = try lifecycle.withLock { lifecycle throws(DaemonError) in try lifecycle.end(id, because: cause) }
+    switch step {
+    case .begin(let hosted):
+      // Continues even if the client disconnects.
+      Task(executorPreference: workers) { [self] in
+        await finish(hosted, because: cause, keepEmptyRecording: keepEmptyRecording)
+      }
+      return hosted
+    case .join(let hosted): return hosted
+    }
+  }
+
+  private func finish(_ hosted: HostedEnvironment, because cause: EndCause, keepEmptyRecording: Bool) async {
+    do throws(StoreError) {
+      // Before the cassette is sealed: after that, a restart must not restore an environment that would overwrite it.
+      try hosted.saveEnding()
+    } catch {
+      tally.change { $0.storeFailures += 1 }
+      log.error("cannot store the end of an environment", ["environment": "\(hosted.id)", "reason": "\(error)"])
+    }
+    if let environment = hosted.environment {
+      let (report, _) = await environment.end(keepingEmptyRecording: keepEmptyRecording)
+      hosted.attach(report)
+      log.info(
+        "environment ended",
+        [
+          "environment": "\(hosted.id)", "name": "\(hosted.name)", "cause": "\(cause.rawValue)",
+          "requests": .int(report.requests.total), "ok": report.ok ? "true" : "false",
+        ])
+    }
+    leaveNothing(of: hosted)
+    let bytes = hosted.report.map { (try? ContractJSON.encode($0)).map(Array.init) ?? [] } ?? []
+    lifecycle.withLock { $0.ended(hosted.id, report: bytes) }
+    hosted.isOver.open()
+  }
+}
+
+extension EnvironmentManager {
+  /// Returns journal entries in order.
+  ///
+  /// - Parameters:
+  ///   - id: the environment.
+  ///   - after: the number of the last known entry; 0 for the first page.
+  ///   - limit: the maximum number of entries.
+  /// - Returns: a page; the oldest entries may have been discarded.
+  /// - Throws: ``DaemonError``: 404 if the environment never existed, 410 if it has ended.
+  package func journal(_ id: String, after: Int, limit: Int) throws(DaemonError) -> JournalPage {
+    page(of: try running(try hosted(id).hosted), after: after, limit: limit)
+  }
+
+  /// Follows a journal until its environment has ended.
+  ///
+  /// - Parameter id: the environment.
+  /// - Returns: a reader, which counts as a waiting call while it is retained.
+  /// - Throws: ``DaemonError``: 404 and 410 as ``environment(_:)``, 429 if too many calls wait.
+  package func followJournal(_ id: String) throws(DaemonError) -> JournalFollower {
+    let environment = try running(try hosted(id).hosted)
+    guard let place = WaitingPlace(waits) else { throw tooManyWait }
+    return JournalFollower { [self] after, limit, timeout in
+      defer { withExtendedLifetime(place) {} }
+      var hasWaited = false
+      while true {
+        // Read first, so that `page` includes everything written before.
+        let isComplete = environment.isJournalComplete
+        let page = page(of: environment, after: after, limit: limit)
+        guard page.entries.isEmpty else { return page }
+        if isComplete { return nil }
+        if hasWaited { return page }
+        try await environment.waitForJournal(after: after, until: .now + timeout)
+        hasWaited = true
+      }
+    }
+  }
+
+  private func page(of environment: Environment, after: Int, limit: Int) -> JournalPage {
+    let page = environment.journalPage(after: after, limit: limit)
+    // The store has entries from before a restart, and those that the environment has dropped from memory.
+    let first = page.entries.first?.number ?? environment.lastJournalNumber + 1
+    guard first > after + 1 else { return page }
+    let older = stored(environment.id, after: after, before: first, limit: min(limit, first - after - 1))
+    guard !older.isEmpty else { return page }
+    let entries = Array((older + page.entries).prefix(limit))
+    let last = entries.last?.number ?? after
+    return JournalPage(entries: entries, last: last, more: environment.lastJournalNumber > last)
+  }
+
+  private func stored(_ id: String, after: Int, before first: Int, limit: Int) -> [JournalPage.Entry] {
+    do throws(StoreError) {
+      return try store.journal(of: id, after: after, limit: limit)
+        .compactMap { try? JSONDecoder().decode(JournalPage.Entry.self, from: $0.document) }
+        .filter { $0.number < first }
+    } catch {
+      tally.change { $0.storeFailures += 1 }
+      log.error("cannot read a journal", ["environment": "\(id)", "reason": "\(error)"])
+      return []
+    }
+  }
+}
+
+extension EnvironmentManager {
+  /// Leases ports, all or none.
+  ///
+  /// - Parameter request: how many, their names, and for how long.
+  /// - Returns: the ports in the order of their names.
+  /// - Throws: ``DaemonError``: 422 if the request is invalid, 409 if too few ports are free; the message names their
+  ///   owners.
+  package func leasePorts(_ request: PortsRequest) async throws(DaemonError) -> PortList {
+    noteUse()
+    let lifetime = try Lifetime(owner: request.owner?.pid, seconds: request.ttlSeconds, now: Date())
+    let seconds = request.ttlSeconds ?? (request.owner == nil ? Lifetime.standardSeconds : nil)
+    let names = request.names ?? []
+    if let count = request.count, !names.isEmpty, count != names.count {
+      throw DaemonError(
+        422, "Names and count differ", "\(names.count) names for \(count) ports; give a name for each port")
+    }
+    let wanted = PortRequest(
+      count: request.count ?? max(names.count, 1), names: names, owner: lifetime.owner,
+      ttl: seconds.map { .seconds($0) },
+      environment: nil, holds: request.hold ?? true)
+    let leases = try await withTaskExecutorPreference(workers) { () async throws(DaemonError) in
+      try DaemonError.translating { () throws(PortError) in try pool.lease(wanted) }
+    }
+    return PortList(ports: leases.map { PortList.Lease(port: Int($0.port), name: $0.name) })
+  }
+
+  /// All leases by port.
+  package func ports() -> PortList {
+    PortList(
+      ports: pool.leases.map { lease in
+        PortList.Lease(
+          port: Int(lease.port), name: lease.name, owner: lease.owner.map { Owner(pid: $0.pid) },
+          since: RFC3339.format(lease.since), endsAt: lease.endsAt.map(RFC3339.format), environment: lease.environment,
+          hold: lease.holds)
+      })
+  }
+
+  /// Releases a port.
+  ///
+  /// - Throws: ``DaemonError``: 404 if it isn't leased, 409 if it belongs to an environment.
+  package func releasePort(_ port: UInt16) async throws(DaemonError) {
+    noteUse()
+    if let environment = pool.leases.first(where: { $0.port == port })?.environment {
+      throw DaemonError(
+        409, "Port belongs to an environment",
+        "port \(port) belongs to environment \(environment); end it with: DELETE /v1/environments/\(environment)")
+    }
+    try await withTaskExecutorPreference(workers) { () async throws(DaemonError) in
+      _ = try DaemonError.translating { () throws(PortError) in try pool.release(port) }
+    }
+  }
+}
+
+/// Figures of an environment manager, for `/metrics`, `--status` and SIGUSR1.
+package struct EnvironmentCounters: Codable, Sendable, Equatable {
+  /// Environments that are ready.
+  package var ready = 0
+  /// Environments that are being provisioned.
+  package var provisioning = 0
+  /// Environments that are ending.
+  package var ending = 0
+  /// Environments provisioned since the daemon started.
+  package var provisioned = 0
+  /// Environments restored after a restart.
+  package var restored = 0
+  /// Environments that could not be provisioned.
+  package var refused = 0
+  /// Ended environments by reason: `request`, `owner`, `time`, `stop`, `lost`.
+  package var ended: [String: Int] = [:]
+  /// Leased ports.
+  package var leases = 0
+  /// Ports leased since the daemon started.
+  package var leased = 0
+  /// Leases that expired or lost their owner.
+  package var reclaimed = 0
+  /// Journal entries written to the store.
+  package var journalEntries = 0
+  /// Calls waiting for a journal, for sleepers or for apps.
+  package var waiting = 0
+  /// Waiting state requests: about one for each following app.
+  package var stateWaiting = 0
+  /// Failed writes to the store.
+  package var storeFailures = 0
+  /// Seconds since the daemon started.
+  package var uptimeSeconds = 0.0
+
+  package init() {}
+}
+
+/// Counts since the daemon started.
+final class Tally: Sendable {
+  private let state = Guarded(EnvironmentCounters())
+
+  var counters: EnvironmentCounters { state.withLock { $0 } }
+
+  func change(_ body: (inout EnvironmentCounters) -> Void) { state.withLock { body(&$0) } }
 }

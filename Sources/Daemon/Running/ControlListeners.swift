@@ -4,25 +4,31 @@ import HTTPMessages
 import HTTPServer
 import LaunchContract
 
-/// Where the control API listens: a loopback port and a Unix socket, on a server of its own, so that nothing that
-/// environments serve keeps anybody from asking.
+#if canImport(Darwin)
+  import Darwin
+#else
+  import Glibc
+#endif
+
+/// The listeners of the control API: a loopback port and a Unix socket. They have a server of their own, so that
+/// traffic in environments can't block the control API.
 final class ControlListeners: Sendable {
-  /// The loopback port, once it is known.
+  /// The loopback port.
   let port: UInt16
-  /// Path of the Unix socket; empty where there is none.
+  /// The path of the Unix socket; empty if there is none.
   let socket: String
   private let server: HTTPServer
   private let reserved: Guarded<ReservedListener?>
   private let sockets: ActivatedSockets
   private let log: Log
 
-  /// Takes the port: who connects from now on waits until ``open(_:)``.
+  /// Reserves the port. Clients that connect wait until ``open(_:)``.
   ///
   /// - Parameters:
-  ///   - options: the daemon's.
-  ///   - files: where the last daemon was, and where the Unix socket goes.
-  ///   - log: is told what could not be kept.
-  /// - Throws: ``ServerError`` when the port that was asked for is taken, or the system has no threads or descriptors.
+  ///   - options: the daemon's options.
+  ///   - files: the last daemon's port, and the path of the Unix socket.
+  ///   - log: receives warnings.
+  /// - Throws: ``ServerError`` if the configured port is taken, or the system is out of threads or descriptors.
   init(_ options: Daemon.Options, files: ControlFiles, log: Log) throws {
     var configuration = HTTPServer.Configuration()
     configuration.maximumConnections = OpenFiles.controlConnections
@@ -41,7 +47,7 @@ final class ControlListeners: Sendable {
     reserved = Guarded(listener)
   }
 
-  /// The one that is asked for, or else the one that clients may still know, or else any.
+  /// Reserves the configured port, or the last daemon's port, or any port.
   private static func reserve(
     _ server: HTTPServer, wanted: UInt16?, last: UInt16?, _ log: Log
   ) throws -> ReservedListener {
@@ -50,14 +56,14 @@ final class ControlListeners: Sendable {
     do {
       return try server.reserve(last)
     } catch {
-      log.warning("the control port has changed: another program has the old one", ["port": .int(Int(last))])
+      log.warning("control port changed, since another program uses the old one", ["port": .int(Int(last))])
       return try server.reserve()
     }
   }
 
-  /// Answers from now on.
+  /// Starts serving.
   ///
-  /// - Throws: ``ServerError`` when the Unix socket cannot be made.
+  /// - Throws: ``ServerError`` if the Unix socket can't be created.
   func open(_ control: ControlServer) throws {
     if let descriptor = sockets.socket {
       try server.listen(descriptor: descriptor, handler: control.handler(.unixSocket))
@@ -72,9 +78,74 @@ final class ControlListeners: Sendable {
     }
   }
 
-  /// Running requests finish, then nobody is answered any more.
+  /// Completes running requests, then closes all connections.
   func close(grace: Duration = .seconds(5)) async {
     reserved.withLock { $0.take() }?.close()
     await server.stop(grace: grace)
+  }
+}
+
+/// Listening sockets inherited from the parent process, such as systemd: `sd_listen_fds(3)`.
+package struct ActivatedSockets: Sendable, Equatable {
+  /// The control API's TCP socket.
+  package var control: Int32?
+  /// The control API's Unix socket.
+  package var socket: Int32?
+  /// Sockets that the daemon doesn't use.
+  package var others: [Int32] = []
+
+  package init() {}
+
+  /// - Parameters:
+  ///   - variables: the process's variables `LISTEN_FDS` and `LISTEN_PID`.
+  ///   - pid: this process. Sockets meant for another process are ignored.
+  ///   - family: returns the address family of a socket, nil if it isn't one. It decides the purpose of each socket;
+  ///     names don't matter.
+  package init(
+    variables: [String: String], pid: Int32, family: (Int32) -> Int32? = ActivatedSockets.family(of:)
+  ) {
+    guard variables["LISTEN_PID"].flatMap(Int32.init) == pid, let count = variables["LISTEN_FDS"].flatMap(Int32.init),
+      1...64 ~= count
+    else { return }
+    for index in 0..<count {
+      let descriptor = 3 + index
+      switch family(descriptor) {
+      case AF_INET? where control == nil: control = descriptor
+      case AF_UNIX? where socket == nil: socket = descriptor
+      default: others.append(descriptor)
+      }
+    }
+  }
+
+  /// The address family of a socket.
+  package static func family(of descriptor: Int32) -> Int32? { address(of: descriptor).map { Int32($0.ss_family) } }
+
+  /// The port of an IPv4 socket.
+  static func port(of descriptor: Int32) -> UInt16? {
+    guard var address = address(of: descriptor), Int32(address.ss_family) == AF_INET else { return nil }
+    return withUnsafePointer(to: &address) {
+      $0.withMemoryRebound(to: sockaddr_in.self, capacity: 1) { UInt16(bigEndian: $0.pointee.sin_port) }
+    }
+  }
+
+  /// The path of a Unix socket.
+  static func path(of descriptor: Int32) -> String? {
+    guard var address = address(of: descriptor), Int32(address.ss_family) == AF_UNIX else { return nil }
+    return withUnsafePointer(to: &address) {
+      $0.withMemoryRebound(to: sockaddr_un.self, capacity: 1) { address in
+        withUnsafeBytes(of: address.pointee.sun_path) { bytes in
+          String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
+        }
+      }
+    }
+  }
+
+  private static func address(of descriptor: Int32) -> sockaddr_storage? {
+    var address = sockaddr_storage()
+    var length = socklen_t(MemoryLayout<sockaddr_storage>.size)
+    let result = withUnsafeMutablePointer(to: &address) {
+      $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { getsockname(descriptor, $0, &length) }
+    }
+    return result == 0 ? address : nil
   }
 }

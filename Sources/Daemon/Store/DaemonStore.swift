@@ -1,57 +1,55 @@
 package import Foundation
 
-/// Where the daemon keeps what must survive its own death: environments, leases, the journal.
+/// The storage of what must survive the daemon: environments, leases and journals.
 ///
-/// Documents are the callers' JSON; a store looks into none. Each call is one change: all of it or none. What a call has
-/// stored when it returns survives `kill -9` of this process (not a power cut), and calls may come from any thread that
-/// may wait: a save takes some ten microseconds, and those who come at the same time share a transaction. Nothing here
-/// is asynchronous, since the manager has threads that may wait.
+/// Documents are JSON of the caller's; a store doesn't read them. Each call is atomic. What is stored when a call
+/// returns survives `kill -9` (though not a power failure). Calls may come from any thread and block: a save takes
+/// about 10 µs, and concurrent saves share a transaction.
 package protocol DaemonStore: Sendable {
-  /// Everything but the journal.
+  /// Loads everything except journals.
   func load() throws(StoreError) -> StoredState
 
-  /// Stores an environment, in place of what was stored under this id.
+  /// Stores an environment, replacing an earlier one with this id.
   func save(environment id: String, document: Data) throws(StoreError)
 
-  /// Stores what requests have changed of an environment that is stored, until it is stored as a whole again.
+  /// Stores what requests have changed in a stored environment, until the environment is saved as a whole.
   func save(traffic document: Data, of environment: String) throws(StoreError)
 
-  /// Removes an environment and its journal; on return no file holds anything of them.
-  ///
-  /// One that is not stored is no error.
+  /// Removes an environment and its journal, and overwrites their data in all files. Does nothing if the environment
+  /// isn't stored.
   func remove(environment id: String) throws(StoreError)
 
-  /// Stores leases, in place of what was stored for these ports.
+  /// Stores leases, replacing earlier ones for these ports.
   func save(leases: [(port: UInt16, document: Data)]) throws(StoreError)
 
-  /// Removes leases; those that are not stored are no error.
+  /// Removes leases. Ports without a stored lease are ignored.
   func remove(leases ports: [UInt16]) throws(StoreError)
 
-  /// Stores entries, in place of what was stored under their numbers.
+  /// Stores journal entries, replacing earlier ones with the same numbers.
   ///
-  /// To be called with batches. Entries of an environment that is never stored go with the next restart.
+  /// Pass entries in batches. Entries of an environment that is never stored are removed at the next restart.
   func append(journal entries: [StoredJournalEntry]) throws(StoreError)
 
-  /// Removes the entries of an environment up to a number: a journal does not grow for ever.
+  /// Removes the entries of an environment up to a number.
   func trim(journal environment: String, through number: Int) throws(StoreError)
 
-  /// Entries of an environment in the order of their numbers.
+  /// Returns entries of an environment in order.
   ///
   /// - Parameters:
-  ///   - environment: its id.
-  ///   - number: only entries with a higher one.
-  ///   - limit: at most so many.
-  /// - Returns: none for an environment that is not stored.
-  /// - Throws: when the store cannot be read.
+  ///   - environment: the environment's id.
+  ///   - number: only entries with a higher number are returned.
+  ///   - limit: the maximum number of entries.
+  /// - Returns: an empty array if the environment isn't stored.
+  /// - Throws: if the store can't be read.
   func journal(
     of environment: String, after number: Int, limit: Int
   ) throws(StoreError) -> [StoredJournalEntry]
 
-  /// Ends it; what is called later throws. Closing again does nothing.
+  /// Closes the store. Later calls throw; closing again does nothing.
   func close()
 }
 
-/// What a daemon starts with.
+/// The state at the start of a daemon.
 package struct StoredState: Sendable, Equatable {
   /// In the order in which they were first saved.
   package var environments: [StoredEnvironment]
@@ -64,13 +62,13 @@ package struct StoredState: Sendable, Equatable {
   }
 }
 
-/// An environment as it is stored.
+/// A stored environment.
 package struct StoredEnvironment: Sendable, Equatable {
   package var id: String
   package var document: Data
-  /// What requests have changed since; nil where nothing was stored.
+  /// What requests have changed since the environment was saved, if anything.
   package var traffic: Data?
-  /// The highest number in its journal; 0 where there are no entries.
+  /// The highest number in its journal; 0 if the journal is empty.
   package var lastEntry: Int
 
   package init(id: String, document: Data, traffic: Data? = nil, lastEntry: Int = 0) {
@@ -81,7 +79,7 @@ package struct StoredEnvironment: Sendable, Equatable {
   }
 }
 
-/// An entry of an environment's journal as it is stored.
+/// A stored journal entry.
 package struct StoredJournalEntry: Sendable, Equatable {
   package var environment: String
   package var number: Int
@@ -91,5 +89,34 @@ package struct StoredJournalEntry: Sendable, Equatable {
     self.environment = environment
     self.number = number
     self.document = document
+  }
+}
+
+/// An error of the daemon's store or state folder. The description is one line: what happened, where, and what to do
+/// next.
+package struct StoreError: Error, Sendable, Equatable, CustomStringConvertible {
+  package enum Kind: Sendable, Equatable {
+    /// Another daemon uses the state; its process id, if known.
+    case inUse(pid: Int32?)
+    /// A later version of Diorama wrote the state.
+    case newer(version: Int)
+    /// The state is damaged.
+    case corrupt
+    /// The disk is full.
+    case full
+    /// The system denies access, the path isn't a folder, or others could read it.
+    case notPermitted
+    /// The store has been closed.
+    case closed
+    /// Anything else.
+    case other
+  }
+
+  package let kind: Kind
+  package let description: String
+
+  package init(_ description: String, kind: Kind = .other) {
+    self.kind = kind
+    self.description = description
   }
 }

@@ -1,20 +1,26 @@
 package import Foundation
 
-/// The daemon's store: one SQLite database, `state.sqlite`, in the daemon's own folder.
+#if canImport(Darwin)
+  import Darwin
+#else
+  import Glibc
+#endif
+
+/// The daemon's store: an SQLite database, `state.sqlite`, in the state folder.
 ///
 /// ```swift
 /// let store = try SQLiteStore(in: StateFolder(path))
 /// try store.save(environment: id, document: json)
 /// ```
-/// A store that is dropped closes itself; so does one whose process is killed, and nothing is lost by either.
+/// The store closes when it is deallocated. Nothing is lost then, nor if the process is killed.
 package final class SQLiteStore: DaemonStore {
   private let open: Open
   private let commits: GroupCommit<StoreChange>
 
-  /// Only for whoever is ``GroupCommit``'s one thread at that moment.
+  /// Used only by the thread that currently owns ``GroupCommit``.
   private final class Open: @unchecked Sendable {
     private var database: StoreDatabase?
-    /// Its lock lasts as long as the database is open.
+    /// Retained to hold the folder's lock while the database is open.
     private var folder: StateFolder?
 
     init(_ database: StoreDatabase, in folder: StateFolder) {
@@ -28,16 +34,16 @@ package final class SQLiteStore: DaemonStore {
     }
 
     func get() throws(StoreError) -> StoreDatabase {
-      guard let database else { throw StoreError("the daemon's store is closed; start the daemon anew", kind: .closed) }
+      guard let database else { throw StoreError("the daemon's store is closed; restart the daemon", kind: .closed) }
       return database
     }
   }
 
-  /// Opens the database, or makes it, and brings it to this version's schema.
+  /// Opens or creates the database, and migrates it to the current schema.
   ///
-  /// - Parameter folder: where it is.
-  /// - Throws: ``StoreError``: of kind `newer` for what a later version has written, which is left as it is; `corrupt`,
-  ///   `full`, `notPermitted`. `corrupt` also where something that was stored is gone: see ``CommitCount``.
+  /// - Parameter folder: the state folder.
+  /// - Throws: ``StoreError``: `newer` for a database of a later version, which isn't changed; `corrupt` if the
+  ///   database is damaged or stored data is missing (see ``CommitCount``); `full`; `notPermitted`.
   package convenience init(in folder: StateFolder) throws(StoreError) {
     try self.init(in: folder, schema: .current)
   }
@@ -47,7 +53,7 @@ package final class SQLiteStore: DaemonStore {
     self.open = open
     commits = GroupCommit { changes in
       if Self.attempt(changes, in: open) == nil { return Array(repeating: nil, count: changes.count) }
-      // One of them cannot be made: that is not the others' fault.
+      // One change failed. Retries each on its own, so that the others succeed.
       return changes.map { Self.attempt([$0], in: open) }
     }
   }
@@ -102,12 +108,112 @@ package final class SQLiteStore: DaemonStore {
   }
 
   package func close() {
-    // What it does is not to fail.
+    // Closing doesn't fail.
     try? commits.alone { () throws(StoreError) in open.close() }
   }
 
-  /// For tests: as on a disk that is full once the database has so many pages.
+  /// For tests: simulates a disk that is full once the database has this many pages.
   func limit(pages: Int) throws(StoreError) {
     try commits.alone { () throws(StoreError) in try open.get().limit(pages: pages) }
   }
+}
+
+/// Lets concurrent changes share a transaction.
+///
+/// A thread that arrives while no commit is running commits at once for all that wait, without a thread switch. Threads
+/// that arrive during a commit wait for the next one.
+final class GroupCommit<Change: Sendable>: @unchecked Sendable {
+  private let mutex: UnsafeMutablePointer<pthread_mutex_t>
+  private let changed: UnsafeMutablePointer<pthread_cond_t>
+  private let commit: @Sendable ([Change]) -> [StoreError?]
+  private var isBusy = false
+  private var waiting: [Change] = []
+  /// The number of changes being committed.
+  private var inWork = 0
+  /// The number of changes committed or refused; also the index of the first pending change.
+  private var finished = 0
+  /// Errors of finished changes that their threads haven't read yet.
+  private var failures: [Int: StoreError] = [:]
+
+  /// - Parameter commit: commits changes and returns an error or nil for each. One thread at a time calls it.
+  init(commit: @escaping @Sendable ([Change]) -> [StoreError?]) {
+    self.commit = commit
+    mutex = .allocate(capacity: 1)
+    mutex.initialize(to: pthread_mutex_t())
+    pthread_mutex_init(mutex, nil)
+    changed = .allocate(capacity: 1)
+    changed.initialize(to: pthread_cond_t())
+    pthread_cond_init(changed, nil)
+  }
+
+  deinit {
+    pthread_cond_destroy(changed)
+    changed.deallocate()
+    pthread_mutex_destroy(mutex)
+    mutex.deallocate()
+  }
+
+  /// Returns once the change is committed.
+  func make(_ change: Change) throws(StoreError) {
+    pthread_mutex_lock(mutex)
+    let number = finished + inWork + waiting.count
+    waiting.append(change)
+    while isBusy, number >= finished { pthread_cond_wait(changed, mutex) }
+    if number >= finished { commitWaiting() }
+    let failure = failures.removeValue(forKey: number)
+    pthread_mutex_unlock(mutex)
+    if let failure { throw failure }
+  }
+
+  /// Runs `body` while no commit is running.
+  func alone<Result>(_ body: () throws(StoreError) -> Result) throws(StoreError) -> Result {
+    pthread_mutex_lock(mutex)
+    while isBusy { pthread_cond_wait(changed, mutex) }
+    isBusy = true
+    pthread_mutex_unlock(mutex)
+    defer {
+      pthread_mutex_lock(mutex)
+      isBusy = false
+      pthread_cond_broadcast(changed)
+      pthread_mutex_unlock(mutex)
+    }
+    return try body()
+  }
+
+  /// The number of changes that wait for the next transaction.
+  var waitingCount: Int {
+    pthread_mutex_lock(mutex)
+    defer { pthread_mutex_unlock(mutex) }
+    return waiting.count
+  }
+
+  /// Call it with the lock held; it releases the lock during the commit.
+  private func commitWaiting() {
+    let batch = waiting
+    waiting = []
+    inWork = batch.count
+    isBusy = true
+    pthread_mutex_unlock(mutex)
+    let results = commit(batch)
+    pthread_mutex_lock(mutex)
+    for (index, failure) in results.enumerated() where failure != nil { failures[finished + index] = failure }
+    finished += batch.count
+    inWork = 0
+    isBusy = false
+    pthread_cond_broadcast(changed)
+  }
+}
+
+/// An atomic change of the stored state.
+enum StoreChange: Sendable {
+  case saveEnvironment(id: String, document: Data)
+  case saveTraffic(id: String, document: Data)
+  case removeEnvironment(id: String)
+  case saveLeases([(port: UInt16, document: Data)])
+  case removeLeases([UInt16])
+  case appendJournal([StoredJournalEntry])
+  case trimJournal(id: String, through: Int)
+
+  /// Whether the change may remove secrets.
+  var removesSecrets: Bool { if case .removeEnvironment = self { true } else { false } }
 }

@@ -5,10 +5,10 @@
     import Glibc
   #endif
 
-  /// What went wrong on a socket, in the system's words.
+  /// An error on a socket, as described by the system.
   struct SocketFailure: Error, CustomStringConvertible {
     let description: String
-    /// Whether the peer was there and silent.
+    /// Whether the peer did not respond in time.
     let isTimeOut: Bool
 
     init(_ description: String, isTimeOut: Bool = false) {
@@ -21,7 +21,7 @@
     }
   }
 
-  /// A TCP connection to this machine, whose calls block until a deadline.
+  /// A TCP connection to the same machine. Its calls block until a deadline.
   struct LoopbackSocket: ~Copyable {
     private let descriptor: Int32
 
@@ -30,7 +30,7 @@
     /// - Parameters:
     ///   - address: an IPv4 address of this machine.
     ///   - port: the port to connect to.
-    ///   - deadline: when to give up.
+    ///   - deadline: the time limit.
     /// - Throws: ``SocketFailure``.
     init(to address: in_addr, port: UInt16, by deadline: ContinuousClock.Instant) throws(SocketFailure) {
       #if canImport(Darwin)
@@ -61,7 +61,7 @@
       #if canImport(Darwin)
         let flags: Int32 = 0
       #else
-        // A peer that has gone is an error to answer, not a signal that ends the app.
+        // A closed connection must cause an error, not a signal that ends the app.
         let flags = Int32(MSG_NOSIGNAL)
       #endif
       var rest = bytes[...]
@@ -81,7 +81,7 @@
       }
     }
 
-    /// The next bytes; none when the peer has closed.
+    /// The next bytes; empty when the peer has closed the connection.
     func receive(by deadline: ContinuousClock.Instant) throws(SocketFailure) -> [UInt8] {
       var buffer = [UInt8](repeating: 0, count: 65_536)
       while true {
@@ -108,7 +108,7 @@
         }
       }
       if result == 0 { return }
-      // An interrupted connect goes on by itself, like one in progress (connect(2)).
+      // An interrupted connect continues, like one in progress (connect(2)).
       guard errno == EINPROGRESS || errno == EINTR else { throw SocketFailure("connect", errno) }
       try wait(for: Int16(POLLOUT), after: EAGAIN, call: "connect", by: deadline)
       var failure: Int32 = 0
@@ -117,7 +117,7 @@
       guard failure == 0 else { throw SocketFailure("connect", failure) }
     }
 
-    /// Waits until a call that has just failed is worth another try.
+    /// Waits until a failed call can be repeated.
     private func wait(
       for events: Int16, after code: Int32, call: String, by deadline: ContinuousClock.Instant
     ) throws(SocketFailure) {
@@ -125,11 +125,118 @@
       guard code == EAGAIN || code == EWOULDBLOCK else { throw SocketFailure(call, code) }
       while true {
         let left = ContinuousClock.now.duration(to: deadline)
-        guard left > .zero else { throw SocketFailure("no answer in time", isTimeOut: true) }
+        guard left > .zero else { throw SocketFailure("no response in time", isTimeOut: true) }
         var watched = pollfd(fd: descriptor, events: events, revents: 0)
         let ready = poll(&watched, 1, Int32(min(left.seconds * 1_000, 60_000)) + 1)
         if ready > 0 { return }
         guard ready == 0 || errno == EINTR else { throw SocketFailure("poll", errno) }
+      }
+    }
+  }
+
+  /// A complete HTTP/1.1 response of the environment: small and not compressed.
+  struct HTTPResponse: Equatable {
+    /// 200 to 599.
+    var status: Int
+    /// The body without transfer coding.
+    var body: [UInt8]
+    /// Whether the connection can be used for another request.
+    var keepsAlive: Bool
+
+    /// An error for bytes that are not a valid response, or are too many.
+    struct Malformed: Error {
+      let problem: String
+      /// Whether the peer closed the connection in the middle of the response.
+      var isCutOff = false
+    }
+
+    /// The maximum number of bytes: enough for the longest random string in any alphabet.
+    static let limit = 8 << 20
+
+    /// Parses a response.
+    ///
+    /// - Parameters:
+    ///   - bytes: all bytes received so far.
+    ///   - ended: whether the peer has closed the connection.
+    /// - Returns: nil if the response is not complete.
+    /// - Throws: ``Malformed``.
+    static func parse(_ bytes: [UInt8], ended: Bool) throws(Malformed) -> HTTPResponse? {
+      guard bytes.count <= limit else { throw Malformed(problem: "the response has more than \(limit) bytes") }
+      guard let headEnd = bytes.firstRange(of: Array("\r\n\r\n".utf8)) else {
+        if ended { throw Malformed(problem: "the connection closed within the response's head", isCutOff: true) }
+        return nil
+      }
+      let lines = bytes[..<headEnd.lowerBound].split(separator: 0x0A, omittingEmptySubsequences: false)
+      let head = try Head(lines.map { String(decoding: $0.last == 0x0D ? $0.dropLast() : $0, as: UTF8.self) })
+      let rest = Array(bytes[headEnd.upperBound...])
+      if 100..<200 ~= head.status { return try parse(rest, ended: ended) }
+
+      let body: [UInt8]?
+      if head.status == 204 || head.status == 304 {
+        body = []
+      } else if head.isChunked {
+        body = try dechunked(rest)
+      } else if let length = head.length {
+        body = rest.count < length ? nil : Array(rest.prefix(length))
+      } else {
+        body = ended ? rest : nil
+      }
+      guard let body else {
+        if ended { throw Malformed(problem: "the connection closed within the response's body", isCutOff: true) }
+        return nil
+      }
+      let isDelimited = head.isChunked || head.length != nil || head.status == 204 || head.status == 304
+      return HTTPResponse(status: head.status, body: body, keepsAlive: isDelimited && head.keepsAlive && !ended)
+    }
+
+    /// The content of a chunked body (RFC 9112, section 7.1); nil if it is not complete.
+    private static func dechunked(_ bytes: [UInt8]) throws(Malformed) -> [UInt8]? {
+      let lineEnd = Array("\r\n".utf8)
+      var body: [UInt8] = []
+      var rest = bytes[...]
+      while let end = rest.firstRange(of: lineEnd) {
+        let digits = rest[..<end.lowerBound].prefix { $0 != UInt8(ascii: ";") && $0 != 0x20 }
+        guard let size = Int(String(decoding: digits, as: UTF8.self), radix: 16), 0...limit ~= size else {
+          throw Malformed(problem: "a chunk has no size")
+        }
+        rest = rest[end.upperBound...]
+        if size == 0 { return rest.starts(with: lineEnd) || rest.firstRange(of: lineEnd + lineEnd) != nil ? body : nil }
+        guard rest.count >= size + lineEnd.count else { return nil }
+        body += rest.prefix(size)
+        rest = rest.dropFirst(size + lineEnd.count)
+      }
+      return nil
+    }
+
+    /// A status line and the three relevant header fields.
+    private struct Head {
+      var status = 0
+      var length: Int?
+      var isChunked = false
+      var keepsAlive: Bool
+
+      init(_ lines: [String]) throws(Malformed) {
+        let words = lines[0].split(separator: " ", maxSplits: 2)
+        guard words.count >= 2, words[0].hasPrefix("HTTP/1."), let status = Int(words[1]), 100...599 ~= status else {
+          throw Malformed(problem: "the response is not HTTP/1.1")
+        }
+        self.status = status
+        keepsAlive = words[0] != "HTTP/1.0"
+        for line in lines.dropFirst() {
+          let parts = line.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
+          guard parts.count == 2 else { throw Malformed(problem: "a header line has no colon") }
+          let value = parts[1].split { $0 == " " || $0 == "\t" }.joined(separator: " ").lowercased()
+          switch parts[0].lowercased() {
+          case "content-length":
+            guard let length = Int(value), length >= 0 else {
+              throw Malformed(problem: "the Content-Length '\(value)' is not valid")
+            }
+            self.length = length
+          case "transfer-encoding": isChunked = value.hasSuffix("chunked")
+          case "connection" where value.contains("close"): keepsAlive = false
+          default: break
+          }
+        }
       }
     }
   }

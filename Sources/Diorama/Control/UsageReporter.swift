@@ -2,28 +2,27 @@
   import Foundation
   package import LaunchContract
 
-  /// Tells the environment which toggles and recorded values the app has read, without making it wait.
+  /// Reports to the environment which toggles and recorded values the app has read, without blocking the app.
   ///
-  /// The first reading is sent at once, on a thread of its own; what is read meanwhile follows in one message some
-  /// milliseconds later, and so on until there is nothing more to tell, when the thread ends. What is left at the
-  /// process's normal exit is sent then. A report that fails costs the app nothing: it is warned of once, unless the
-  /// environment may come back, and what it would have told goes with the next one.
+  /// The first reading is sent at once on a new thread. Later readings follow in batches some milliseconds apart, until
+  /// none is left and the thread ends. The rest is sent at the process's normal exit. A failed report is repeated with the
+  /// next one. It causes one warning, unless the environment may come back.
   package final class UsageReporter: Sendable {
-    /// Between one message and the next.
+    /// Seconds between messages.
     private static let pause = 0.02
-    /// Before the next try after one that failed.
+    /// The pause after a failed message.
     private static let rest = Duration.seconds(1)
-    /// The most keys of one message; the environment takes messages of 1 MiB.
+    /// The maximum number of keys in a message; the environment accepts 1 MiB.
     private static let mostKeys = 2_000
 
     private struct State {
-      /// What the environment has yet to hear.
+      /// The readings to report.
       var pending = UsageReport()
-      /// The toggles that it has heard of, or will.
+      /// The toggles that are reported or pending.
       var toggles: Set<String> = []
-      /// Whether a thread will send what is pending.
+      /// Whether a thread is about to send what is pending.
       var isSending = false
-      /// When to try again, after a failure.
+      /// The time of the next attempt after a failure.
       var next: ContinuousClock.Instant?
       var hasWarned = false
     }
@@ -31,13 +30,13 @@
     private let connection: ControlConnection
     private let warn: @Sendable (String) -> Void
     private let state = Locked(State())
-    /// Held while a message is on its way, so that whoever flushes waits for it too.
+    /// Held while a message is sent, so that a flush waits for it.
     private let sending = NSLock()
 
-    /// Sends nothing before something is read.
+    /// Sends nothing until a value is read.
     ///
     /// - Parameters:
-    ///   - connection: one of its own, so that a value that is being recorded does not wait behind these messages.
+    ///   - connection: a connection of its own, so that these messages do not delay a value that is being recorded.
     ///   - warn: takes one line for standard error.
     package init(_ connection: ControlConnection, warn: @escaping @Sendable (String) -> Void) {
       self.connection = connection
@@ -45,11 +44,11 @@
       AtExit.flush(self)
     }
 
-    /// The app has read a toggle; only the first reading of each counts.
+    /// Records the first reading of a toggle.
     ///
     /// - Parameters:
-    ///   - toggle: its name.
-    ///   - value: what the app got.
+    ///   - toggle: the toggle's name.
+    ///   - value: the value that the app read.
     package func didRead(toggle: String, value: ContractValue) {
       let starts = state.withLock { state in
         guard state.toggles.insert(toggle).inserted else { return false }
@@ -59,7 +58,7 @@
       if starts { start() }
     }
 
-    /// The app has read a recorded value.
+    /// Records the reading of a recorded value.
     package func didRead(key: String, ordinal: Int) {
       let starts = state.withLock { state in
         state.pending.strings[key, default: OrdinalRanges()].insert(ordinal)
@@ -68,7 +67,7 @@
       if starts { start() }
     }
 
-    /// Sends what is pending, and returns once the environment has it, or cannot be reached.
+    /// Sends what is pending, and returns when the environment has received it or cannot be reached.
     package func flush() {
       _ = deliver()
     }
@@ -94,9 +93,9 @@
       }
     }
 
-    /// Sends what is pending now, and not what is read meanwhile: that goes together, later.
+    /// Sends what is pending now. Later readings wait for the next batch.
     ///
-    /// - Returns: whether all went well.
+    /// - Returns: whether it succeeded.
     private func deliver() -> Bool {
       sending.lock()
       defer { sending.unlock() }
@@ -123,7 +122,7 @@
         return !state.hasWarned && !isAwaited
       }
       if isFirst {
-        warn("what the app reads (toggles, recorded values) could not be reported and may count as unread: \(error)")
+        warn("could not report the toggles and recorded values that the app reads; they may count as unread: \(error)")
       }
     }
   }
@@ -131,7 +130,7 @@
   extension UsageReport {
     fileprivate var isEmpty: Bool { toggles.isEmpty && strings.isEmpty }
 
-    /// Takes the toggles and some of the strings out; nil when there is nothing.
+    /// Removes the toggles and some of the strings; nil if it is empty.
     fileprivate mutating func take(_ keys: Int) -> UsageReport? {
       guard !isEmpty else { return nil }
       defer { toggles = [:] }
@@ -144,7 +143,7 @@
       return UsageReport(toggles: toggles, strings: Dictionary(uniqueKeysWithValues: some.map { ($0.key, $0.value) }))
     }
 
-    /// Puts back what could not be sent: the first reading of a toggle counts.
+    /// Restores a report that could not be sent. The first reading of a toggle counts.
     fileprivate mutating func formUnion(_ other: UsageReport) {
       toggles.merge(other.toggles) { _, earlier in earlier }
       strings.merge(other.strings) { later, earlier in
@@ -155,7 +154,7 @@
     }
   }
 
-  /// The reporters of this process, for atexit(3), whose handlers are handed nothing.
+  /// The reporters of this process, because handlers for atexit(3) have no parameters.
   private enum AtExit {
     private struct Place {
       weak var reporter: UsageReporter?

@@ -1,7 +1,6 @@
-/// Why a credential could not be added, read, updated, deleted or listed.
+/// An error from a credential store.
 ///
-/// It never holds a secret. Each kind has the status that Apple's keychain has for it, so that code and reports that
-/// know the keychain's numbers go on working.
+/// It never contains a secret. Each kind has the status code of Apple's keychain.
 ///
 /// ```swift
 /// do {
@@ -11,28 +10,28 @@
 /// }
 /// ```
 public struct CredentialError: Error, Sendable, Equatable, CustomStringConvertible {
-  /// What kind of trouble it is.
+  /// The category of the error.
   public enum Kind: String, Sendable, CaseIterable {
-    /// There is no such credential: errSecItemNotFound, -25300.
+    /// The credential does not exist: errSecItemNotFound, -25300.
     case notFound
-    /// There is one already: errSecDuplicateItem, -25299.
+    /// The credential already exists: errSecDuplicateItem, -25299.
     case duplicate
-    /// The device or the keyring is locked, and nobody may be asked: errSecInteractionNotAllowed, -25308.
+    /// The device or keyring is locked, and the user cannot be asked: errSecInteractionNotAllowed, -25308.
     case locked
-    /// The app may not use the store, or not that group: errSecMissingEntitlement, -34018.
+    /// The app may not use the store or the group: errSecMissingEntitlement, -34018.
     case missingEntitlement
-    /// The user was asked and said no: errSecUserCanceled, -128.
+    /// The user cancelled: errSecUserCanceled, -128.
     case cancelled
-    /// No store could hold such a key: errSecParam, -50.
+    /// The key is invalid: errSecParam, -50.
     case invalid
-    /// The secret is there, but is no text: errSecDecode, -26275.
+    /// The secret is not UTF-8 text: errSecDecode, -26275.
     case notText
-    /// There is no store to talk to: errSecNotAvailable, -25291.
+    /// No store is available: errSecNotAvailable, -25291.
     case unavailable
-    /// Anything else, as the store tells it: errSecIO, -36, unless the store has a number of its own.
+    /// Another error: errSecIO, -36, or the store's own code.
     case failed
 
-    /// The status that the keychain has for it.
+    /// The status code of the keychain.
     public var status: Int32 {
       switch self {
       case .notFound: -25_300
@@ -48,44 +47,44 @@ public struct CredentialError: Error, Sendable, Equatable, CustomStringConvertib
     }
   }
 
-  /// What kind of trouble it is.
+  /// The category of the error.
   public let kind: Kind
-  /// The keychain's status: that of the kind, or for `failed` the store's own.
+  /// The status code: that of the kind, or for `failed` the store's own.
   public let status: Int32
-  /// One line for a person: what, where and what to do next.
+  /// One line: what happened, where, and what to do next.
   public let description: String
 
-  /// An error in a store's own words.
+  /// An error with the store's own description.
   ///
   /// - Parameters:
-  ///   - kind: what kind of trouble it is.
-  ///   - description: one line for a person, without the secret.
-  ///   - status: the store's own number; counts for `failed` only.
+  ///   - kind: the category of the error.
+  ///   - description: one line, without the secret.
+  ///   - status: the store's own code; used only for `failed`.
   public init(_ kind: Kind, _ description: String, status: Int32? = nil) {
     self.kind = kind
     self.status = kind == .failed ? status ?? kind.status : kind.status
     self.description = description
   }
 
-  /// An error in the usual words.
+  /// An error with the default description.
   ///
   /// - Parameters:
-  ///   - kind: what kind of trouble it is.
-  ///   - key: which credential was asked for; nil where all were.
+  ///   - kind: the category of the error.
+  ///   - key: the requested credential; nil for all.
   public init(_ kind: Kind, for key: CredentialKey?) {
     let whose = key.map { "\($0)" } ?? "all accounts"
     let words =
       switch kind {
-      case .notFound: "there is no credential for \(whose): add it first"
-      case .duplicate: "there is a credential for \(whose) already: update it, or set it"
-      case .locked: "the credential store is locked, asked for \(whose): unlock the device or keyring and try again"
+      case .notFound: "no credential for \(whose): add it first"
+      case .duplicate: "a credential for \(whose) already exists: update or set it"
+      case .locked: "the credential store is locked; cannot access \(whose): unlock the device or keyring and try again"
       case .missingEntitlement:
-        "the app may not use the credential store for \(whose): sign it with the entitlement keychain-access-groups"
-      case .cancelled: "the user has cancelled, asked for \(whose): ask again when they want to go on"
+        "the app may not access \(whose) in the credential store: sign it with the entitlement keychain-access-groups"
+      case .cancelled: "the user cancelled access to \(whose): ask again when they want to continue"
       case .invalid: "no credential store can hold \(whose)"
-      case .notText: "the secret for \(whose) is no text in UTF-8: read its bytes"
-      case .unavailable: "there is no credential store, asked for \(whose)"
-      case .failed: "the credential store has failed, asked for \(whose): try again"
+      case .notText: "the secret for \(whose) is not UTF-8 text: read its bytes"
+      case .unavailable: "no credential store is available for \(whose)"
+      case .failed: "the credential store failed to access \(whose): try again"
       }
     self.init(kind, words)
   }

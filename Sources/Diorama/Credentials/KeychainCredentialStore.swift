@@ -2,27 +2,27 @@
   public import Foundation
   import Security
 
-  /// The keychain of Apple's platforms: its generic passwords, in the data protection keychain on macOS, too.
+  /// The keychain of Apple platforms: generic passwords, on macOS in the data protection keychain.
   ///
   /// The app needs the entitlement `keychain-access-groups` (Xcode: Signing & Capabilities, Keychain Sharing) or, on
-  /// iOS, its application identifier. Items that the iCloud keychain synchronizes are neither made nor seen.
+  /// iOS, its application identifier. Items synchronized by iCloud Keychain are neither created nor found.
   ///
   /// ```swift
   /// let controls = try AppControls.launch(
   ///   credentials: KeychainCredentialStore(accessibility: .afterFirstUnlockThisDeviceOnly))
   /// ```
   public struct KeychainCredentialStore: CredentialStore {
-    /// When the keychain hands out what is added here; what is there already keeps what it has.
+    /// When items added by this store are accessible. Existing items keep their setting.
     public enum Accessibility: Sendable {
-      /// While the device is unlocked: the keychain's own default.
+      /// While the device is unlocked; the keychain's default.
       case whenUnlocked
-      /// As `whenUnlocked`, and never in a backup that another device could read.
+      /// Like `whenUnlocked`, but never restored to another device.
       case whenUnlockedThisDeviceOnly
-      /// From the first time that the device is unlocked after a start: for work in the background.
+      /// After the device was first unlocked since it started; for background work.
       case afterFirstUnlock
-      /// As `afterFirstUnlock`, and never in a backup that another device could read.
+      /// Like `afterFirstUnlock`, but never restored to another device.
       case afterFirstUnlockThisDeviceOnly
-      /// While the device is unlocked and has a passcode; gone with the passcode.
+      /// While the device is unlocked and has a passcode. Removing the passcode deletes the item.
       case whenPasscodeSetThisDeviceOnly
 
       fileprivate var attribute: CFString {
@@ -37,17 +37,17 @@
     }
 
     private let accessibility: Accessibility
-    /// Where items without a group are; nil until it has been asked for.
+    /// The group of items without an explicit group; nil until it is needed.
     private let ownGroup = Locked<String?>(nil)
 
-    /// Makes a store; the keychain is not asked for anything yet.
+    /// Creates a store; does not access the keychain yet.
     ///
-    /// - Parameter accessibility: when the keychain hands out what is added here.
+    /// - Parameter accessibility: when items added by this store are accessible.
     public init(accessibility: Accessibility = .whenUnlocked) {
       self.accessibility = accessibility
     }
 
-    /// Keeps a new secret, as ``CredentialStore`` says.
+    /// Adds a secret.
     public func add(_ secret: Data, for key: CredentialKey) throws(CredentialError) {
       var attributes = try query(key)
       attributes[kSecValueData as String] = secret
@@ -55,29 +55,29 @@
       try Self.check(SecItemAdd(attributes as CFDictionary, nil), key)
     }
 
-    /// Hands a secret out, as ``CredentialStore`` says.
+    /// Returns a secret.
     public func read(_ key: CredentialKey) throws(CredentialError) -> Data {
       var query = try query(key)
       query[kSecMatchLimit as String] = kSecMatchLimitOne
       query[kSecReturnData as String] = true
       var found: CFTypeRef?
       try Self.check(SecItemCopyMatching(query as CFDictionary, &found), key)
-      // An empty secret may come as nothing at all.
+      // An empty secret may be returned as nil.
       return found as? Data ?? Data()
     }
 
-    /// Puts another secret in the place of the old one, as ``CredentialStore`` says.
+    /// Replaces a secret.
     public func update(_ secret: Data, for key: CredentialKey) throws(CredentialError) {
       let change = [kSecValueData as String: secret]
       try Self.check(SecItemUpdate(try query(key) as CFDictionary, change as CFDictionary), key)
     }
 
-    /// Forgets a secret, as ``CredentialStore`` says.
+    /// Deletes a secret.
     public func delete(_ key: CredentialKey) throws(CredentialError) {
       try Self.check(SecItemDelete(try query(key) as CFDictionary), key)
     }
 
-    /// Lists the keys in their order, as ``CredentialStore`` says.
+    /// Lists the keys, sorted.
     public func keys(service: String?) throws(CredentialError) -> [CredentialKey] {
       let own = try findOwnGroup()
       var query = Self.everything
@@ -97,13 +97,13 @@
       return keys.sorted()
     }
 
-    /// All generic passwords that the app may use. `kSecAttrSynchronizable` is left out: then only those that are not
-    /// synchronized are found.
+    /// All generic passwords that the app may use. Without `kSecAttrSynchronizable`, only items that are not synchronized
+    /// are found.
     private static var everything: [String: Any] {
       [kSecClass as String: kSecClassGenericPassword, kSecUseDataProtectionKeychain as String: true]
     }
 
-    /// One item, in its group: a query without a group would find those of all groups.
+    /// One item in its group. A query without a group would find items of all groups.
     private func query(_ key: CredentialKey) throws(CredentialError) -> [String: Any] {
       try key.validate()
       var query = Self.everything
@@ -117,7 +117,7 @@
       return query
     }
 
-    /// The group into which the keychain puts items without one. There is no other way to learn it than to add one.
+    /// The group of items without an explicit group. Adding an item is the only way to find out.
     private func findOwnGroup() throws(CredentialError) -> String {
       if let known = ownGroup.withLock({ $0 }) { return known }
       var probe = Self.everything
@@ -130,7 +130,7 @@
       try Self.check(SecItemAdd(probe as CFDictionary, &added), nil)
       try Self.check(SecItemDelete(query as CFDictionary), nil)
       guard let group = (added as? [String: Any])?[kSecAttrAccessGroup as String] as? String else {
-        throw CredentialError(.failed, "the keychain does not tell the app's own group: name a group in each key")
+        throw CredentialError(.failed, "the keychain did not return the app's own group: name a group in each key")
       }
       ownGroup.withLock { $0 = group }
       return group
@@ -143,9 +143,9 @@
       ]
       if let kind = kinds.first(where: { $0.status == status }) { throw CredentialError(kind, for: key) }
       let whose = key.map { "\($0)" } ?? "all accounts"
-      let words = SecCopyErrorMessageString(status, nil) as String? ?? "no further word"
+      let words = SecCopyErrorMessageString(status, nil) as String? ?? "no description"
       throw CredentialError(
-        .failed, "the keychain has failed, asked for \(whose): \(words) (status \(status))", status: status)
+        .failed, "the keychain failed to access \(whose): \(words) (status \(status))", status: status)
     }
   }
 #endif

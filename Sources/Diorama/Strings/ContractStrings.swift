@@ -1,27 +1,27 @@
 #if DEBUG || Controlled
   import LaunchContract
 
-  /// Random values as a launch contract wants them: derived, derived and reported, or read from a recording.
+  /// The random values of a launch contract: derived, derived and reported, or read from a recording.
   final class ContractStrings: Sendable {
     private let policy: LaunchContract.Strings.Policy
     private let derivation: StringDerivation
     private let recorded: RecordedStrings
     private let connection: ControlConnection?
     private let reporter: UsageReporter?
-    /// How often each key was used: counted here, in the app, so that threads disturb one key only.
+    /// How often each key was used. Counted in the app, so that threads only affect each other if they share a key.
     private let uses = Locked<[String: Int]>([:])
 
     /// - Parameters:
-    ///   - strings: the contract's.
-    ///   - seed: the contract's.
-    ///   - connection: the environment; nil where nobody listens.
-    ///   - reporter: told of what is read.
-    /// - Throws: ``DioramaError`` when the store's file cannot be read, or when values are to be reported to nobody.
+    ///   - strings: the contract's strings.
+    ///   - seed: the contract's seed.
+    ///   - connection: the connection to the environment, if any.
+    ///   - reporter: reports the values that were read.
+    /// - Throws: ``DioramaError`` if the store's file cannot be read, or if the policy is `report` without a connection.
     init(
       _ strings: LaunchContract.Strings, seed: String, connection: ControlConnection?, reporter: UsageReporter?
     ) throws(DioramaError) {
       guard strings.policy != .report || connection != nil else {
-        throw DioramaError(.contract, "launch contract: strings.policy is report, but there is no control to report to")
+        throw DioramaError(.contract, "launch contract: strings.policy is report, which requires control")
       }
       policy = strings.policy
       derivation = StringDerivation(seed: seed)
@@ -33,10 +33,10 @@
     /// The next value of a key.
     ///
     /// - Parameters:
-    ///   - key: one that has been checked.
-    ///   - parameters: such as have been checked: what is refused is no use of the key.
-    /// - Returns: the value, with its place in the string store.
-    /// - Throws: ``DioramaError``: it is not recorded, or cannot be.
+    ///   - key: a valid key.
+    ///   - parameters: valid parameters. Check them first: an invalid request must not count as a use of the key.
+    /// - Returns: the value, with its key and ordinal.
+    /// - Throws: ``DioramaError`` if the value is missing from the recording or cannot be stored.
     func draw(key: String, _ parameters: StringParameters) throws(DioramaError) -> RecordedDraw {
       let ordinal = uses.withLock { uses in
         let ordinal = uses[key, default: 0]
@@ -52,7 +52,7 @@
       return RecordedDraw(key: key, ordinal: ordinal, value: value)
     }
 
-    /// The value is in the environment's store before the app has it; what the environment answers counts.
+    /// Stores the value in the environment before the app gets it. The environment's response has precedence.
     private func report(
       key: String, ordinal: Int, _ parameters: StringParameters
     ) throws(DioramaError) -> String {
@@ -65,19 +65,69 @@
       return answer?.value ?? value
     }
 
-    /// Reads and never makes. What is read is told in the background; what is missing at once, so that the test knows
-    /// even if the app hides it.
+    /// Reads a recorded value. Reports it in the background, but reports a missing value at once, so that the test knows
+    /// of it even if the app hides the error.
     private func replay(
       key: String, ordinal: Int, _ parameters: StringParameters
     ) throws(DioramaError) -> String {
       guard let value = recorded.value(key: key, ordinal: ordinal, parameters) else {
         let use = StringUse(key: key, ordinal: ordinal, status: .missing, value: nil, parameters: parameters)
-        // Whether or not the report arrives, the value is missing, and that is what the app must hear.
+        // The value is missing whether or not the report arrives, and the app needs that error.
         _ = try? connection?.report(use)
         throw recorded.missing(key: key, ordinal: ordinal, parameters)
       }
       reporter?.didRead(key: key, ordinal: ordinal)
       return value
+    }
+  }
+
+  /// The values of a recording.
+  struct RecordedStrings: Sendable {
+    private let entries: [String: [StringEntry?]]
+
+    /// - Throws: ``DioramaError`` if the store's file cannot be read.
+    init(_ strings: LaunchContract.Strings) throws(DioramaError) {
+      if let entries = strings.entries {
+        self.entries = entries
+      } else if let file = strings.file {
+        do {
+          entries = try StringStoreDocument(path: file).entries
+        } catch {
+          throw DioramaError(error)
+        }
+      } else {
+        entries = [:]
+      }
+    }
+
+    /// The recorded value; nil if it is missing or was recorded with other parameters.
+    func value(key: String, ordinal: Int, _ parameters: StringParameters) -> String? {
+      guard let entry = entry(key: key, ordinal: ordinal), entry.parameters == parameters else { return nil }
+      return entry.value
+    }
+
+    /// The error for a missing value: names the request, and what the recording has instead or the nearest keys.
+    func missing(key: String, ordinal: Int, _ parameters: StringParameters) -> DioramaError {
+      let recorded: String
+      if let entry = entry(key: key, ordinal: ordinal) {
+        recorded = "it was recorded as \(entry.parameters)"
+      } else if let uses = entries[key]?.count {
+        recorded =
+          uses == 1 ? "that key was used once in the recording" : "that key was used \(uses) times in the recording"
+      } else {
+        let nearest = EditDistance.nearest(to: key, among: entries.keys).map { "\"\($0)\"" }
+        recorded =
+          nearest.isEmpty ? "nothing is recorded" : "the nearest recorded keys are \(nearest.joined(separator: ", "))"
+      }
+      return DioramaError(
+        .missingString,
+        "no random value is recorded for the key \"\(key)\", ordinal \(ordinal), \(parameters): \(recorded); "
+          + "re-record it (--mode record), or add to the recording (--mode extend)")
+    }
+
+    private func entry(key: String, ordinal: Int) -> StringEntry? {
+      guard let uses = entries[key], uses.indices ~= ordinal else { return nil }
+      return uses[ordinal]
     }
   }
 #endif

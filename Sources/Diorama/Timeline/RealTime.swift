@@ -1,25 +1,25 @@
 import Dispatch
 import Foundation
 
-/// The machine's two clocks, read together.
+/// A reading of the machine's two clocks.
 struct Moment: Sendable {
-  /// Of monotonic time, from wherever it is that the machine counts.
+  /// Monotonic time, from the machine's origin.
   var nanoseconds: Int64
   /// Wall time.
   var date: Date
 }
 
-/// Real time that is not the machine's: a test's script.
+/// A substitute for the machine's clocks, for tests.
 protocol RealTimeSource: AnyObject, Sendable {
   /// Monotonic time.
   var nanoseconds: Int64 { get }
   /// Wall time.
   var date: Date { get }
-  /// Makes what calls the handler once the time set has come.
+  /// Makes a timer that calls the handler.
   func wakeUp(_ handler: @escaping @Sendable () -> Void) -> any WakeUp
 }
 
-/// Where a timeline finds real time, and what wakes it.
+/// The source of real time and of timers for a timeline.
 struct RealTime: Sendable {
   /// Nil for the machine.
   let source: (any RealTimeSource)?
@@ -30,7 +30,7 @@ struct RealTime: Sendable {
   /// Wall time.
   var date: Date { source?.date ?? Date() }
 
-  /// Of the clock that the machine's timers count by.
+  /// The clock that the machine's timers use.
   @inline(__always)
   static var machineNanoseconds: Int64 { Int64(bitPattern: DispatchTime.now().uptimeNanoseconds) }
 
@@ -42,16 +42,16 @@ struct RealTime: Sendable {
   }
 }
 
-/// The one thing by which real time ends the sleeps of a timeline: set for the earliest, it comes once.
+/// A timeline's timer, set for the earliest deadline. It fires once.
 protocol WakeUp: Sendable {
-  /// Comes after so many nanoseconds; an earlier setting is forgotten.
+  /// Fires after a number of nanoseconds, and replaces an earlier setting.
   func set(after nanoseconds: Int64)
-  /// Comes no more.
+  /// Stops the timer permanently.
   func cancel()
 }
 
 private final class MachineWakeUp: WakeUp, @unchecked Sendable {
-  // Any thread may set and cancel one.
+  // Thread-safe.
   private let source: any DispatchSourceTimer
 
   init(_ handler: @escaping @Sendable () -> Void) {

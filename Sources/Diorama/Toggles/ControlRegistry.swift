@@ -1,6 +1,6 @@
 import LaunchContract
 
-/// All that a test can set in an app, as the app declares it: for people to read, and to catch a test's misspellings.
+/// The toggles, values and user defaults that a test can set in an app, to document them and to find misspelled names.
 ///
 /// ```swift
 /// let registry: ControlRegistry = [.toggle(.skipOnboarding), .value(.location)]
@@ -8,10 +8,10 @@ import LaunchContract
 /// print(registry)
 /// ```
 ///
-/// A contract that sets a toggle or a value which is not declared ends the launch with an error that names the nearest
-/// one; so does a user default, once the app declares any. Without a registry nothing is checked.
+/// If a contract sets an undeclared toggle or value, the launch fails with an error that suggests the nearest name. User
+/// defaults are checked only if the app declares any. Without a registry, nothing is checked.
 public struct ControlRegistry: Sendable, ExpressibleByArrayLiteral {
-  /// One thing that a test can set.
+  /// One toggle, value or user default.
   public struct Declaration: Sendable {
     enum Kind: String, Sendable, CaseIterable {
       case toggle
@@ -20,32 +20,32 @@ public struct ControlRegistry: Sendable, ExpressibleByArrayLiteral {
     }
 
     let kind: Kind
-    /// The name by which a test sets it.
+    /// The name that tests use.
     public let name: String
-    /// The name of its type; of a choice with the names to choose from.
+    /// The name of its type; for an enumeration with the possible values.
     public let type: String
-    /// What it is without a test, as JSON, a string without its quotes; empty where it has no default.
+    /// The default as JSON, a string without quotes; empty for a user default.
     public let defaultText: String
-    /// What it is for; may be empty.
+    /// Its purpose; may be empty.
     public let purpose: String
 
-    /// A toggle of the app.
+    /// Declares a toggle.
     public static func toggle<Value>(_ toggle: Toggle<Value>) -> Declaration {
       Declaration(.toggle, toggle.declared)
     }
 
-    /// A value of the app.
+    /// Declares a value.
     public static func value<Value>(_ key: ValueKey<Value>) -> Declaration {
       Declaration(.value, key.declared)
     }
 
-    /// A user default that the app reads through `UserDefaults`.
+    /// Declares a user default that the app reads through `UserDefaults`.
     ///
     /// - Parameters:
-    ///   - name: its key.
-    ///   - type: what the app reads it as.
-    ///   - purpose: what it is for, in a sentence.
-    /// - Returns: its declaration, which the check of a contract knows.
+    ///   - name: the key.
+    ///   - type: the type that the app reads.
+    ///   - purpose: its purpose, in a sentence.
+    /// - Returns: the declaration.
     public static func userDefault<Value>(_ name: String, _ type: Value.Type, purpose: String = "") -> Declaration {
       Declaration(kind: .userDefault, name: name, type: "\(type)", defaultText: "", purpose: purpose)
     }
@@ -65,22 +65,22 @@ public struct ControlRegistry: Sendable, ExpressibleByArrayLiteral {
     }
   }
 
-  /// In the order in which the app has them.
+  /// The declarations, in the app's order.
   public let declarations: [Declaration]
 
-  /// A registry of these.
+  /// Creates a registry.
   public init(_ declarations: [Declaration]) {
     self.declarations = declarations
   }
 
-  /// A registry of these.
+  /// Creates a registry.
   public init(arrayLiteral elements: Declaration...) {
     declarations = elements
   }
 }
 
 extension ControlRegistry: CustomStringConvertible {
-  /// A table for people: kind, name, type, default and purpose, a declaration a line.
+  /// A table with a line for each declaration: kind, name, type, default and purpose.
   public var description: String {
     let header = ["kind", "name", "type", "default", "purpose"]
     let rows = [header] + declarations.map { [$0.kind.rawValue, $0.name, $0.type, $0.defaultText, $0.purpose] }
@@ -92,3 +92,44 @@ extension ControlRegistry: CustomStringConvertible {
     }.joined(separator: "\n")
   }
 }
+
+#if DEBUG || Controlled
+  extension ControlRegistry {
+    /// The names of a kind, in order.
+    func names(_ kind: Declaration.Kind) -> [String] {
+      declarations.filter { $0.kind == kind }.map(\.name)
+    }
+
+    /// Checks that a contract sets only declared names, and that each name is declared once.
+    ///
+    /// - Throws: ``DioramaError`` of kind `contract` with each problem and the nearest name.
+    func check(_ contract: LaunchContract) throws(DioramaError) {
+      var problems: [String] = []
+      for kind in Declaration.Kind.allCases {
+        let known = names(kind)
+        for name in Set(known).sorted() where known.count(where: { $0 == name }) > 1 {
+          problems.append("the \(kind.rawValue) \(name) is declared more than once; declare it once")
+        }
+        if kind == .userDefault, known.isEmpty { continue }
+        let (field, given) =
+          switch kind {
+          case .toggle: ("toggles", contract.toggles)
+          case .value: ("values", contract.values)
+          case .userDefault: ("defaults", contract.defaults)
+          }
+        for name in given.keys.sorted() where !known.contains(name) {
+          problems.append("\(field).\(name): " + Self.unknown("this \(kind.rawValue)", name, among: known))
+        }
+      }
+      guard problems.isEmpty else {
+        throw DioramaError(.contract, "launch contract: " + problems.joined(separator: "; "))
+      }
+    }
+
+    /// The message for an undeclared name.
+    static func unknown(_ subject: String, _ name: String, among known: [String]) -> String {
+      let nearest = EditDistance.nearest(to: name, among: known).first
+      return "\(subject) is not declared by the app" + (nearest.map { "; the nearest is \($0)" } ?? "")
+    }
+  }
+#endif

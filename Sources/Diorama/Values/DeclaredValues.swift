@@ -1,26 +1,75 @@
 #if DEBUG || Controlled
   import LaunchContract
+#endif
 
-  /// The values of a contract as the app's declarations see them: read without a lock after the first time, replaced
-  /// while the app runs, each reading logged once.
+/// The values of a contract, or of none, in the app's copies of its controls.
+@usableFromInline
+struct DeclaredReader: @unchecked Sendable {
+  #if DEBUG || Controlled
+    @usableFromInline let store: DeclaredValues?
+    /// The store's cache, which lives as long as the store; nil without a store.
+    @usableFromInline let cache: UnsafeRawPointer?
+
+    init(_ store: DeclaredValues) {
+      self.store = store
+      cache = store.cache.address
+    }
+  #endif
+
+  /// A reader without a contract, which returns defaults.
+  static var live: DeclaredReader { DeclaredReader() }
+
+  private init() {
+    #if DEBUG || Controlled
+      store = nil
+      cache = nil
+    #endif
+  }
+
+  /// The value of a declaration. Repeated calls take nanoseconds.
+  @inlinable
+  func value<Value>(_ declared: Declared<Value>) -> Value {
+    #if DEBUG || Controlled
+      guard let cache else { return declared.defaultValue }
+      guard let word = cachedWord(declared.identity, in: cache) else {
+        return store?.resolved(declared) ?? declared.defaultValue
+      }
+      // The compiler knows the type and removes all but one of these.
+      if Value.self == Bool.self { return unsafeBitCast(word != 0, to: Value.self) }
+      if Value.self == Int.self { return unsafeBitCast(Int(truncatingIfNeeded: word), to: Value.self) }
+      if Value.self == Double.self { return unsafeBitCast(Double(bitPattern: word), to: Value.self) }
+      guard let pointer = UnsafePointer<Value>(bitPattern: UInt(truncatingIfNeeded: word)) else {
+        return declared.defaultValue
+      }
+      return withExtendedLifetime(store) { pointer.pointee }
+    #else
+      return declared.defaultValue
+    #endif
+  }
+}
+
+#if DEBUG || Controlled
+  /// The values of a contract, as seen by the app's declarations.
+  ///
+  /// Repeated readings take no lock. The values can be replaced while the app runs. Each reading is logged once.
   @usableFromInline
   final class DeclaredValues: Sendable {
-    /// What a declaration came to.
+    /// The value of a declaration.
     struct Resolution<Value: Sendable>: Sendable {
       var value: Value
-      /// Whether the contract says so; else it is the default.
+      /// Whether the contract sets the value; otherwise it is the default.
       var isGiven: Bool
-      /// What was wrong with the contract's value.
+      /// The problem with the contract's value, if any.
       var problem: String?
     }
 
-    /// Where the first readings and complaints go.
+    /// Receives first readings and warnings.
     struct Hooks: Sendable {
       /// `toggle` or `value`, for messages.
       let noun: String
-      /// The names that the app knows; nil where it has not said.
+      /// The names in the app's registry; nil without a registry.
       var known: [String]?
-      /// Takes a name with what the app got, once for each value.
+      /// Takes a name and a value that the app read, once for each value.
       var report: @Sendable (String, ContractValue) -> Void
       /// Takes one line for standard error.
       var warn: @Sendable (String) -> Void
@@ -41,11 +90,11 @@
     private struct State {
       var values: [String: ContractValue]
       var generation: UInt64 = 1
-      /// What the cache's words point at. None goes before the store does, since a reader holds on to nothing else.
+      /// The targets of the cache's pointers. They live as long as the store, because readers do not retain them.
       var places: [PlaceKey: any Sendable] = [:]
       var readings: [(name: String, value: ContractValue)] = []
       var read: Set<Reading> = []
-      var complaints: Set<String> = []
+      var warnings: Set<String> = []
       var observers = Observers()
     }
 
@@ -63,17 +112,17 @@
       cache.deallocate()
     }
 
-    /// The contract's value, whatever it is.
+    /// The contract's value, of any type.
     subscript(_ name: String) -> ContractValue? {
       state.withLock { $0.values[name] }
     }
 
-    /// What was read so far, in order, each value of a name once.
+    /// The readings so far, in order, each value of a name once.
     var readings: [(name: String, value: ContractValue)] {
       state.withLock { $0.readings }
     }
 
-    /// Replaces all values at once: whoever reads later gets the new ones.
+    /// Replaces all values at once, for all later readings.
     func update(_ values: [String: ContractValue]) {
       let observers = state.withLock { state in
         state.values = values
@@ -83,13 +132,13 @@
       }
       if let known = hooks.known {
         for name in values.keys.sorted() where !known.contains(name) {
-          complain(ControlRegistry.unknown("the \(hooks.noun) \(name), which the test has set,", name, among: known))
+          warnOnce(ControlRegistry.unknown("the \(hooks.noun) \(name), which the test has set,", name, among: known))
         }
       }
       for observer in observers { observer.look() }
     }
 
-    /// The value of a declaration, logged and kept for the next time.
+    /// The value of a declaration. Logs the reading and caches the value.
     @usableFromInline
     func resolved<Value>(_ declared: Declared<Value>) -> Value { resolve(declared).value }
 
@@ -102,7 +151,7 @@
         }
         return (state.generation, given, place as? ValuePlace<Value>)
       }
-      // Outside the lock, since the app's own code may run here, and may read toggles.
+      // Outside the lock, because this may call the app's own code, which may read toggles.
       let resolution = read(given, place, declared)
       let reading = Reading(name: declared.name, value: declared.form.write(resolution.value))
       let isNew = state.withLock { state in
@@ -120,26 +169,26 @@
         state.readings.append((reading.name, reading.value))
         return true
       }
-      if let problem = resolution.problem { complain(problem + "; the app goes on with its default") }
+      if let problem = resolution.problem { warnOnce(problem + "; the app uses its default") }
       if let known = hooks.known, given == nil, !known.contains(declared.name) {
-        complain(
+        warnOnce(
           ControlRegistry.unknown("the \(hooks.noun) \(declared.name), which was read,", declared.name, among: known))
       }
       if isNew { hooks.report(reading.name, reading.value) }
       return resolution
     }
 
-    /// Tells an observer of every update from now on.
+    /// Calls an observer after every update.
     ///
-    /// - Returns: what takes it off again.
+    /// - Returns: a function that removes the observer.
     func observe(_ observer: Observer) -> @Sendable () -> Void {
       let number = state.withLock { $0.observers.add(observer) }
       return { [weak self] in self?.state.withLock { $0.observers.remove(number) } }
     }
 
-    /// Warns of each thing once.
-    private func complain(_ text: String) {
-      if state.withLock({ $0.complaints.insert(text).inserted }) { hooks.warn(text) }
+    /// Emits each warning once.
+    private func warnOnce(_ text: String) {
+      if state.withLock({ $0.warnings.insert(text).inserted }) { hooks.warn(text) }
     }
 
     private func read<Value>(
@@ -157,7 +206,7 @@
       }
     }
 
-    /// The bits of a value that is a word itself.
+    /// The bits of a value that fits into a machine word.
     private static func word<Value>(_ value: Value) -> UInt64? {
       switch value {
       case let value as Bool where Value.self == Bool.self: value ? 1 : 0
@@ -165,6 +214,54 @@
       case let value as Double where Value.self == Double.self: value.bitPattern
       default: nil
       }
+    }
+  }
+
+  /// An observer of a declaration.
+  struct Observer: Sendable {
+    /// Checks whether the value has changed.
+    let look: @Sendable () -> Void
+    /// Ends the observation.
+    let finish: @Sendable () -> Void
+  }
+
+  /// The observers of declarations, in the order of their registration.
+  struct Observers {
+    private var byNumber: [Int: Observer] = [:]
+    private var last = 0
+
+    var all: [Observer] { byNumber.sorted { $0.key < $1.key }.map(\.value) }
+
+    mutating func add(_ observer: Observer) -> Int {
+      last += 1
+      byNumber[last] = observer
+      return last
+    }
+
+    mutating func remove(_ number: Int) {
+      byNumber[number] = nil
+    }
+  }
+
+  extension DeclaredValues {
+    /// The changes of a declaration's value from now on.
+    func changes<Value>(of declared: Declared<Value>) -> AsyncStream<Value> {
+      let (stream, continuation) = AsyncStream.makeStream(of: Value.self, bufferingPolicy: .bufferingNewest(1))
+      let last = Locked<ContractValue?>(nil)
+      let look: @Sendable () -> Void = { [weak self] in
+        // Under one lock, so that of two simultaneous updates the later one is delivered last.
+        last.withLock { last in
+          guard let self else { return }
+          let value = self.resolve(declared).value
+          let written = declared.form.write(value)
+          if let last, last != written { continuation.yield(value) }
+          last = written
+        }
+      }
+      let remove = observe(Observer(look: look) { continuation.finish() })
+      continuation.onTermination = { _ in remove() }
+      look()
+      return stream
     }
   }
 #endif

@@ -1,11 +1,11 @@
 #if DEBUG || Controlled
   import Synchronization
 
-  /// What declarations have resolved to, one machine word each, readable without a lock.
+  /// The values of declarations, one machine word each, readable without a lock.
   ///
-  /// Each declaration has a slot by its number, and shares it with those that are a multiple of the capacity away: the
-  /// last one that was looked up has it. A slot is written under its owner's lock, with an odd sequence meanwhile. A
-  /// reader takes a slot only when the sequence is even and the same before and after.
+  /// A declaration's slot is its number modulo the capacity; declarations that share a slot replace each other. A slot is
+  /// written under its owner's lock, with an odd sequence number during the write. A reader accepts a slot only if the
+  /// sequence number is even and unchanged.
   struct ValueCache: @unchecked Sendable {
     fileprivate struct Slot: ~Copyable {
       let sequence = Atomic<UInt64>(0)
@@ -16,10 +16,10 @@
 
     fileprivate static let capacity = 1_024
 
-    /// One slot more than there are: its generation is the present one.
+    /// One additional slot holds the current generation.
     private let slots: UnsafeMutablePointer<Slot>
 
-    /// A cache that holds nothing; whoever makes it deallocates it.
+    /// Creates an empty cache. The owner must deallocate it.
     init() {
       slots = .allocate(capacity: Self.capacity + 1)
       for index in 0...Self.capacity { (slots + index).initialize(to: Slot()) }
@@ -31,10 +31,10 @@
       slots.deallocate()
     }
 
-    /// Its place in memory, for ``word(_:in:)``.
+    /// The address of the slots, for `cachedWord(_:in:)`.
     var address: UnsafeRawPointer { UnsafeRawPointer(slots) }
 
-    /// Keeps a word; only under the owner's lock.
+    /// Stores a word. Call it only under the owner's lock.
     func keep(_ word: UInt64, _ identity: UInt64, generation: UInt64) {
       let slot = slots + Self.index(identity)
       let sequence = slot.pointee.sequence.load(ordering: .relaxed)
@@ -45,7 +45,7 @@
       slot.pointee.sequence.store(sequence &+ 2, ordering: .releasing)
     }
 
-    /// Forgets everything at once; only under the owner's lock.
+    /// Invalidates all slots. Call it only under the owner's lock.
     func begin(generation: UInt64) {
       slots[Self.capacity].generation.store(generation, ordering: .releasing)
     }
@@ -56,9 +56,9 @@
     }
   }
 
-  /// The word of a declaration; nil where nothing of the present generation is known.
+  /// The word of a declaration; nil if the cache has none of the current generation.
   ///
-  /// By the cache's address alone: counting a reference to its owner would take longer than all the rest.
+  /// It takes only the cache's address, because retaining the owner would cost more than everything else.
   @usableFromInline
   func cachedWord(_ identity: UInt64, in cache: UnsafeRawPointer) -> UInt64? {
     let slots = cache.assumingMemoryBound(to: ValueCache.Slot.self)
@@ -68,14 +68,14 @@
     let owner = slot.pointee.identity.load(ordering: .acquiring)
     let made = slot.pointee.generation.load(ordering: .acquiring)
     let word = slot.pointee.word.load(ordering: .acquiring)
-    // Each part is stored with release after the sequence went odd: whoever has seen a new part sees that here.
+    // Each part is stored with release after the sequence became odd, so a reader that sees a new part sees that here.
     guard sequence & 1 == 0, slot.pointee.sequence.load(ordering: .relaxed) == sequence,
       owner == identity, made == present
     else { return nil }
     return word
   }
 
-  /// A value that does not fit into a word, in a place that stays until its owner goes.
+  /// A value that does not fit into a machine word, at a fixed address.
   final class ValuePlace<Value: Sendable>: @unchecked Sendable {
     let pointer: UnsafeMutablePointer<Value>
 

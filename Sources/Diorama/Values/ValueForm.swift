@@ -1,27 +1,62 @@
 import LaunchContract
 
-/// How values of one of the app's types stand in a contract.
+#if DEBUG || Controlled
+  import Synchronization
+#endif
+
+/// A declaration of the app: the name that tests use, the default and the type.
+@usableFromInline
+struct Declared<Value: Sendable>: Sendable {
+  let name: String
+  @usableFromInline let defaultValue: Value
+  let purpose: String
+  let form: ValueForm<Value>
+  #if DEBUG || Controlled
+    /// A unique number of the declaration in the process, so that a lookup does not need the name.
+    @usableFromInline let identity: UInt64
+  #endif
+
+  init(_ name: String, _ defaultValue: Value, _ purpose: String, _ form: ValueForm<Value>) {
+    self.name = name
+    self.defaultValue = defaultValue
+    self.purpose = purpose
+    self.form = form
+    #if DEBUG || Controlled
+      identity = DeclarationIdentity.next()
+    #endif
+  }
+}
+
+#if DEBUG || Controlled
+  private enum DeclarationIdentity {
+    private static let last = Atomic<UInt64>(0)
+
+    static func next() -> UInt64 { last.wrappingAdd(1, ordering: .relaxed).newValue }
+  }
+#endif
+
+/// The conversion between an app's type and contract values.
 struct ValueForm<Value: Sendable>: Sendable {
-  /// Which of the forms it is: one type may have two.
+  /// The form in the contract. A type can have two.
   enum Kind: Sendable {
     case scalar, raw, json
   }
 
-  /// The contract's value is of another type: `which is no Bool`.
+  /// The contract's value has a different type: `which is not a Bool`.
   struct Mismatch: Error {
     let text: String
   }
 
   let kind: Kind
-  /// For people; of a choice with its names.
+  /// The type's name; for an enumeration with the possible values.
   let typeName: String
-  /// Takes a value out of a contract.
+  /// Converts a contract value.
   let read: @Sendable (ContractValue) throws(Mismatch) -> Value
-  /// Says what the app got.
+  /// Converts a value of the app.
   let write: @Sendable (Value) -> ContractValue
 
   private init(
-    _ kind: Kind, typeName: String = "\(Value.self)", mismatch: String = "which is no \(Value.self)",
+    _ kind: Kind, typeName: String = "\(Value.self)", mismatch: String = "which is not a valid \(Value.self)",
     read: @escaping @Sendable (ContractValue) -> Value?, write: @escaping @Sendable (Value) -> ContractValue
   ) {
     self.kind = kind
@@ -70,7 +105,7 @@ extension ValueForm where Value: RawRepresentable {
     let names = (Value.self as? any CaseIterable.Type).map { rawValues($0).joined(separator: ", ") }
     return Self(
       .raw, typeName: "\(Value.self)" + (names.map { ": \($0)" } ?? ""),
-      mismatch: names.map { "which is none of \($0)" } ?? "which is no \(Value.self)",
+      mismatch: names.map { "which is not one of \($0)" } ?? "which is not a valid \(Value.self)",
       read: { read($0).flatMap(Value.init(rawValue:)) }, write: { write($0.rawValue) })
   }
 
@@ -89,7 +124,7 @@ extension ValueForm where Value: Codable {
       do {
         return try ContractJSON.decode(Value.self, from: try ContractJSON.encode(given), source: "")
       } catch {
-        throw Mismatch(text: "which is no \(Value.self): \((error as? ContractError)?.problem ?? "\(error)")")
+        throw Mismatch(text: "which is not a valid \(Value.self): \((error as? ContractError)?.problem ?? "\(error)")")
       }
     }
     write = { value in

@@ -1,4 +1,4 @@
-/// A named value of the app's own type that a test can hand over, and what it is without a test.
+/// A named value of the app that a test can set, with its default.
 ///
 /// ```swift
 /// extension ValueKey<Location> {
@@ -7,15 +7,15 @@
 /// let here = controls.values[.location]
 /// ```
 ///
-/// Besides `Codable` types it takes truth values, numbers, strings and enumerations of strings or whole numbers.
+/// Besides `Codable` types, it supports Booleans, numbers, strings, and enumerations of strings or integers.
 public struct ValueKey<Value: Sendable>: Sendable {
   @usableFromInline let declared: Declared<Value>
 
-  /// The name by which a test sets it.
+  /// The name that tests use.
   public var name: String { declared.name }
-  /// The value where no test sets it.
+  /// The value unless a test sets it.
   public var defaultValue: Value { declared.defaultValue }
-  /// What it is for, in a sentence; may be empty.
+  /// Its purpose, in a sentence; may be empty.
   public var purpose: String { declared.purpose }
 
   private init(_ name: String, _ value: Value, _ purpose: String, _ form: ValueForm<Value>) {
@@ -24,49 +24,49 @@ public struct ValueKey<Value: Sendable>: Sendable {
 }
 
 extension ValueKey<Bool> {
-  /// A truth value: `true` or `false` in the contract.
+  /// A Boolean: `true` or `false` in the contract.
   public init(_ name: String, default value: Bool, purpose: String = "") {
     self.init(name, value, purpose, .scalar)
   }
 }
 
 extension ValueKey<Int> {
-  /// A whole number.
+  /// An integer.
   public init(_ name: String, default value: Int, purpose: String = "") {
     self.init(name, value, purpose, .scalar)
   }
 }
 
 extension ValueKey<Double> {
-  /// A number, whole or not.
+  /// A floating-point number.
   public init(_ name: String, default value: Double, purpose: String = "") {
     self.init(name, value, purpose, .scalar)
   }
 }
 
 extension ValueKey<String> {
-  /// A text.
+  /// A string.
   public init(_ name: String, default value: String, purpose: String = "") {
     self.init(name, value, purpose, .scalar)
   }
 }
 
 extension ValueKey where Value: RawRepresentable, Value.RawValue == String {
-  /// A choice, by the raw value of its case.
+  /// An enumeration; the contract has the raw value.
   public init(_ name: String, default value: Value, purpose: String = "") {
     self.init(name, value, purpose, .raw)
   }
 }
 
 extension ValueKey where Value: RawRepresentable, Value.RawValue == Int {
-  /// A choice, by the raw value of its case.
+  /// An enumeration; the contract has the raw value.
   public init(_ name: String, default value: Value, purpose: String = "") {
     self.init(name, value, purpose, .raw)
   }
 }
 
 extension ValueKey where Value: Codable {
-  /// A value of the app's own type, as JSON.
+  /// A value of the app's own type; the contract has its JSON.
   @_disfavoredOverload
   public init(_ name: String, default value: Value, purpose: String = "") {
     self.init(name, value, purpose, .json)

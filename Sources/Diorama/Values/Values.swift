@@ -1,31 +1,36 @@
 import Foundation
-import LaunchContract
 
-/// Whatever else a test has for the app, by name: a place, an account, a whole object.
+#if DEBUG || Controlled
+  package import LaunchContract
+#else
+  import LaunchContract
+#endif
+
+/// Other values that a test can set, by name: a location, an account, a whole object.
 ///
 /// ```swift
-/// let here = controls.values[.location]     // declared: a ValueKey with a default
-/// let note = controls.values["note"]        // by its name alone
+/// let here = controls.values[.location]     // with a ValueKey
+/// let note = controls.values["note"]        // by name
 /// ```
 public struct Values: Sendable {
   @usableFromInline let reader: DeclaredReader
 
-  /// Nothing is there.
+  /// Values without a contract, which have their defaults.
   static var live: Values { Values(.live) }
 
   init(_ reader: DeclaredReader) {
     self.reader = reader
   }
 
-  /// The value that the test has handed over, else the key's default.
+  /// The value set by the test, or the key's default.
   ///
-  /// A value of another type than the key's counts as none and is complained of on standard error, once.
+  /// A value of the wrong type is ignored, with one warning on standard error.
   @inlinable
   public subscript<Value>(_ key: ValueKey<Value>) -> Value {
     reader.value(key.declared)
   }
 
-  /// A string as it is, anything else as JSON; nil where the test has given nothing.
+  /// A string as is, other values as JSON; nil if the test sets none.
   public subscript(_ name: String) -> String? {
     #if DEBUG || Controlled
       return reader.store?[name]?.text
@@ -34,13 +39,13 @@ public struct Values: Sendable {
     #endif
   }
 
-  /// A value of the app's own type, out of its JSON.
+  /// Decodes a value of the app's own type from JSON.
   ///
   /// - Parameters:
-  ///   - name: the name by which the test gives it.
-  ///   - type: what it is to be.
-  /// - Returns: nil where the test has given nothing.
-  /// - Throws: ``DioramaError`` of kind `contract`, naming the value and what is wrong with it.
+  ///   - name: the name that tests use.
+  ///   - type: the type to decode.
+  /// - Returns: nil if the test sets no value.
+  /// - Throws: ``DioramaError`` of kind `contract` with the name and the problem.
   public func decode<Value: Decodable>(_ name: String, as type: Value.Type = Value.self) throws(DioramaError) -> Value?
   {
     #if DEBUG || Controlled
@@ -56,13 +61,13 @@ public struct Values: Sendable {
     #endif
   }
 
-  /// The values of a key that a test sets while the app runs, each once it differs from the one before.
+  /// The changes of a value while the app runs.
   ///
-  /// It begins with the first change after this call; of several changes that nobody has taken yet the last remains.
-  /// Live nothing ever changes, and it ends at once.
+  /// The sequence starts with the first change after this call. If the loop is slow, it gets only the latest change.
+  /// Without a contract the sequence ends at once.
   ///
   /// - Parameter key: the value to follow.
-  /// - Returns: the values, for one loop.
+  /// - Returns: the new values, for one loop.
   public func changes<Value>(of key: ValueKey<Value>) -> AsyncStream<Value> {
     #if DEBUG || Controlled
       if let store = reader.store { return store.changes(of: key.declared) }
@@ -70,3 +75,25 @@ public struct Values: Sendable {
     return AsyncStream { $0.finish() }
   }
 }
+
+#if DEBUG || Controlled
+  extension Values {
+    /// The values of a contract.
+    ///
+    /// - Parameters:
+    ///   - values: the values set by the test.
+    ///   - known: the names in the app's registry; nil without a registry.
+    ///   - warn: takes one line for standard error.
+    package init(
+      _ values: [String: ContractValue], known: [String]? = nil, warn: @escaping @Sendable (String) -> Void
+    ) {
+      let hooks = DeclaredValues.Hooks(noun: "value", known: known, report: { _, _ in }, warn: warn)
+      self.init(DeclaredReader(DeclaredValues(values, hooks: hooks)))
+    }
+
+    /// Replaces all values at once, in every copy.
+    package func update(_ values: [String: ContractValue]) {
+      reader.store?.update(values)
+    }
+  }
+#endif

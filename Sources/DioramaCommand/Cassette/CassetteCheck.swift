@@ -2,7 +2,7 @@ import Cassettes
 import EnvironmentService
 import Foundation
 
-/// `diorama cassette check`: whether a cassette can be replayed, and taking up what a killed recording left.
+/// `diorama cassette check`: verifies cassettes, and recovers the unfinished recording of a killed process.
 enum CassetteCheck {
   static func run(_ arguments: [String], terminal: Terminal) throws -> Int32 {
     let options = try Options(arguments, table: table, command: command)
@@ -32,7 +32,7 @@ enum CassetteCheck {
             for path in redaction { _ = try RedactionFiles.read(path) }
             if let path = result.shift { try ShiftFiles.check(path) }
           } catch let error as EnvironmentError where error.kind == .usage {
-            // Nobody has asked for these files: they are a part of what is checked.
+            // The caller didn't name these files, so an error in them is not a usage error.
             throw EnvironmentError(.broken, error.message)
           }
           result.unfinished = try CassetteSealer.unfinished(location)
@@ -48,7 +48,7 @@ enum CassetteCheck {
     return status
   }
 
-  /// What to hold the cassette against, where it is to be held against something.
+  /// The comparison to run instead of the check, if requested.
   private static func comparison(
     _ options: Options
   ) throws(UsageError) -> ((Options, String, Terminal) throws -> Int32)? {
@@ -56,12 +56,12 @@ enum CassetteCheck {
     let isDocument = options.has("--openapi")
     guard isLive || isDocument else {
       for name in ["--upstream", "--timeout", "--values"] + accessNames where options.has(name) {
-        throw UsageError("\(name) belongs to --live; add that", command: command)
+        throw UsageError("\(name) requires --live", command: command)
       }
       return nil
     }
     guard !isLive || !isDocument else {
-      throw UsageError("--live and --openapi are two checks; run one after the other", command: command)
+      throw UsageError("--live and --openapi exclude each other", command: command)
     }
     guard !options.has("--recover") else {
       throw UsageError(
@@ -69,7 +69,7 @@ enum CassetteCheck {
     }
     if isLive { return CassetteLiveCheck.run }
     for name in ["--timeout", "--values"] + accessNames where options.has(name) {
-      throw UsageError("\(name) belongs to --live, not to --openapi", command: command)
+      throw UsageError("\(name) requires --live, not --openapi", command: command)
     }
     return CassetteDocumentCheck.run
   }
@@ -78,25 +78,25 @@ enum CassetteCheck {
     var cassette: String
     var interactions: Int?
     var strings: Int?
-    /// The file of rules that holds for it.
+    /// The file of matching rules.
     var rules: String?
-    /// The files of what is redacted in it.
+    /// The files of redaction rules.
     var redaction: [String]?
-    /// The file of how its dates move.
+    /// The file of date rules.
     var shift: String?
-    /// What of its HAR is no interaction, and why.
+    /// Entries of the HAR that aren't interactions, and why.
     var leftOut: [String]?
-    /// Files among its bodies that no interaction has.
+    /// Body files that no interaction uses.
     var unusedBodies: Int?
-    /// Interactions taken over from an unfinished recording.
+    /// Interactions recovered from an unfinished recording.
     var recovered: Int?
-    /// Interactions of an unfinished recording that is still there.
+    /// Interactions of an unfinished recording.
     var unfinished: Int?
     var problem: String?
 
     func write(to terminal: Terminal) {
       if let recovered {
-        Output.print("\(cassette): recovered \(counted(recovered, "interaction")) of an unfinished recording")
+        Output.print("\(cassette): recovered \(counted(recovered, "interaction")) from an unfinished recording")
       }
       if let problem { return terminal.error(problem) }
       let rules = rules.map { ", rules in \($0)" } ?? ""
@@ -106,12 +106,12 @@ enum CassetteCheck {
       Output.print("\(cassette): ok, \(holds)\(rules)\(redaction)\(shift)")
       for reason in leftOut ?? [] { terminal.line("left out: \(reason)") }
       if let unusedBodies, unusedBodies > 0 {
-        let them = unusedBodies == 1 ? "is a body" : "are \(unusedBodies) bodies"
-        terminal.line("beside it \(them) that no interaction has, left by something killed; --recover removes that")
+        let bodies = unusedBodies == 1 ? "1 unused body" : "\(unusedBodies) unused bodies"
+        terminal.line("\(bodies) beside the cassette; remove with --recover")
       }
       if let unfinished {
         terminal.line(
-          "beside it is an unfinished recording of \(counted(unfinished, "interaction")); --recover makes it the cassette"
+          "unfinished recording of \(counted(unfinished, "interaction")) beside the cassette; recover with --recover"
         )
       }
     }
@@ -122,32 +122,34 @@ enum CassetteCheck {
 
   private static let table: [Options.Option] =
     [
-      .init("--recover", nil, "make an unfinished recording the cassette; the old one is kept as PATH.previous.har"),
-      .init("--live", nil, "repeat the safe requests (GET, HEAD, OPTIONS), say what the backends answer otherwise"),
+      .init("--recover", nil, "make an unfinished recording the cassette; keeps the old one as PATH.previous.har"),
+      .init("--live", nil, "repeat the recorded GET, HEAD and OPTIONS requests, and report changes"),
       .init(
         "--upstream", "NAME=URL",
-        "with --live: where a backend is now, repeatable; else where it was\nwith --openapi: NAME, the backend that the document is of"
+        "with --live: the upstream's current URL (default: as recorded);\nwith --openapi: NAME, the upstream that the document describes;\nrepeatable"
       ),
       .init(
         "--header", "UPSTREAM/NAME=SOURCE",
-        "with --live: a header field in place of the recorded one, repeatable:\nUPSTREAM/NAME=env:VAR or =file:PATH"
+        "with --live: replace a recorded header field; SOURCE is env:VAR or file:PATH; repeatable"
       ),
     ] + AccessOptions.table.map { .init($0.name, $0.value, "with --live: " + $0.help) } + [
-      .init("--timeout", "SECONDS", "with --live: how long an answer may take; default 30"),
-      .init("--values", nil, "with --live: show also what changed in value alone"),
-      .init("--openapi", "FILE", "hold the cassette against an OpenAPI 3.0 or 3.1 document, YAML or JSON"),
-      .init("--json", nil, "as JSON"),
+      .init("--timeout", "SECONDS", "with --live: response timeout (default: 30)"),
+      .init("--values", nil, "with --live: also list changed values"),
+      .init("--openapi", "FILE", "compare with an OpenAPI 3.0 or 3.1 document, in YAML or JSON"),
+      .init("--json", nil, "print JSON"),
     ]
 
   private static let help = """
     usage: diorama cassette check [--recover] [--json] PATH …
-           diorama cassette check --live [--upstream NAME=URL …] [--header …] [--values] [--json] PATH …
-           diorama cassette check --openapi FILE [--upstream NAME …] [--json] PATH …
+           diorama cassette check --live [option …] PATH …
+           diorama cassette check --openapi FILE [option …] PATH …
 
-    Reads a cassette whole: HAR, string store, bodies, the rules, redaction and shift that hold for it. Ends with 65 when
-    something is broken, 66 when nothing is there.
-    With --live and --openapi it writes nothing, and ends with 1 when something changed in shape, or is not as the document
-    has it; with 69 when a backend gave no answer.
+    Verifies cassettes: the HAR, string store and bodies, and the rules for
+    matching, redaction and dates. With --live or --openapi, compares a cassette
+    with its upstreams or a document instead, and changes nothing.
+
+    Exit status: 0 valid; 65 broken; 66 no cassette. With --live and --openapi: 1
+    the shape has changed or contradicts the document; 69 an upstream didn't answer.
 
     \(Options.describe(table))
     """

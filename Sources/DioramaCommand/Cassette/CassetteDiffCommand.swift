@@ -1,9 +1,10 @@
+import CassetteChecks
 import Cassettes
 import EnvironmentService
 import Foundation
 import HTTPMessages
 
-/// `diorama cassette diff`: what became of a recording.
+/// `diorama cassette diff`: compares two cassettes.
 enum CassetteDiffCommand {
   static func run(_ arguments: [String], terminal: Terminal) throws -> Int32 {
     let options = try Options(arguments, table: table, command: command)
@@ -31,7 +32,7 @@ enum CassetteDiffCommand {
     struct Entry: Encodable {
       /// `gone`, `added` or `changed`.
       var what: String
-      /// Indices in the old and in the new cassette.
+      /// Indices in the old and the new cassette.
       var old: Int?
       var new: Int?
       var method: String
@@ -42,7 +43,7 @@ enum CassetteDiffCommand {
 
     var old: String
     var new: String
-    /// Whether nothing changed in shape.
+    /// Whether the shape is unchanged.
     var same: Bool
     var interactions: [Entry]
 
@@ -73,7 +74,7 @@ enum CassetteDiffCommand {
           let listings = [("request ", entry.request), ("", entry.response)].compactMap { title, listing in
             listing.map { (title, $0) }
           }
-          // What changed in values only is the rule, not the news.
+          // Changed values alone are common, so they are only counted.
           guard listings.contains(where: { !$0.1.shape.isEmpty || $0.1.values != nil }) else {
             folded += 1
             foldedValues += listings.reduce(0) { $0 + $1.1.valueCount }
@@ -95,17 +96,73 @@ enum CassetteDiffCommand {
   private static let command = "cassette diff"
 
   private static let table: [Options.Option] = [
-    .init("--values", nil, "show also what changed in value alone; else it is only counted"),
-    .init("--json", nil, "as JSON"),
+    .init("--values", nil, "also list changed values, which are only counted by default"),
+    .init("--json", nil, "print JSON"),
   ]
 
   private static let help = """
     usage: diorama cassette diff [--values] [--json] OLD NEW
 
-    Says what became of a cassette: interactions gone, added and changed, one difference a line. What changed in shape
-    (fields gone or new, types, statuses, content types, headers) stands apart from what only has another value.
-    Ends with 0 when nothing changed in shape, with 1 when something did.
+    Lists interactions that are gone, added or changed, one difference a line.
+    Changes of shape (fields, types, statuses, content types, headers) are listed
+    separately from changed values.
+
+    Exit status: 0 the shape is unchanged; 1 it has changed.
 
     \(Options.describe(table))
     """
+}
+
+/// Exit statuses of comparisons, as in diff(1).
+enum DriftStatus {
+  /// The shape has changed, or contradicts the document.
+  static let changed: Int32 = 1
+}
+
+/// Changes as JSON and as text.
+struct ChangeListing: Encodable {
+  struct Item: Encodable {
+    /// `gone`, `added`, `type`, `status`, `contentType` or `value`.
+    var what: String
+    var place: String
+    var was: String?
+    var now: String?
+    /// The text line.
+    var text: String
+
+    init(_ change: Change) {
+      what = change.kind.rawValue
+      place = change.place
+      was = change.was
+      now = change.now
+      text = change.description
+    }
+  }
+
+  var shape: [Item]
+  /// How many values have changed.
+  var valueCount: Int
+  /// Nil unless requested.
+  var values: [Item]?
+
+  init(_ changes: Changes, withValues: Bool) {
+    shape = changes.shape.map(Item.init)
+    valueCount = changes.valueCount
+    values = withValues ? changes.values.map(Item.init) : nil
+  }
+
+  /// The text lines, with changes of shape first.
+  ///
+  /// - Parameter title: a prefix such as `request `.
+  /// - Returns: indented lines.
+  func lines(_ title: String = "") -> [String] {
+    var lines = shape.map { "  \(title)\($0.text)" }
+    guard valueCount > 0 else { return lines }
+    guard let values else {
+      return lines + ["  \(title)\(counted(valueCount, "value")) changed (--values shows them)"]
+    }
+    lines += values.map { "  \(title)value: \($0.text)" }
+    if values.count < valueCount { lines.append("  \(title)\(counted(valueCount - values.count, "more value"))") }
+    return lines
+  }
 }

@@ -1,9 +1,10 @@
+import CassetteChecks
 import Cassettes
 import EnvironmentService
 import Foundation
 import HTTPMessages
 
-/// `diorama cassette check --openapi`: whether what was recorded is as a document has it.
+/// `diorama cassette check --openapi`: compares cassettes with an OpenAPI document.
 enum CassetteDocumentCheck {
   static func run(_ options: Options, command: String, terminal: Terminal) throws -> Int32 {
     let file = options.value("--openapi") ?? ""
@@ -14,7 +15,7 @@ enum CassetteDocumentCheck {
     } catch {
       throw EnvironmentError(.broken, "\(error)")
     }
-    // NAME=URL is understood too: it is what the other commands take.
+    // Accepts NAME=URL, too, as other commands do.
     let named = Set(options.all("--upstream").map { String($0.prefix { $0 != "=" }) })
     var status: Int32 = 0
     var results: [Result] = []
@@ -44,14 +45,14 @@ enum CassetteDocumentCheck {
     if let unknown = named.subtracting(names).sorted().first {
       throw EnvironmentError(
         .usage,
-        "\(location.har) has no interactions of an upstream '\(unknown)'; its own are: "
+        "\(location.har) has no interactions of upstream '\(unknown)'; choose from "
           + names.sorted().joined(separator: ", "))
     }
     guard !named.isEmpty || names.count <= 1 else {
       throw EnvironmentError(
         .usage,
-        "\(location.har) has several backends (\(names.sorted().joined(separator: ", "))); say with --upstream NAME which of "
-          + "them the document is of")
+        "\(location.har) has several upstreams (\(names.sorted().joined(separator: ", "))); choose one with "
+          + "--upstream NAME")
     }
     do {
       return try terminal.progress("reading \(location.har)") {
@@ -69,13 +70,13 @@ enum CassetteDocumentCheck {
       var interaction: Int
       var method: String
       var url: String
-      /// `unknown`: not in the document; `contradiction`: not as it says.
+      /// `unknown`: not in the document; `contradiction`: differs from the document.
       var what: String
       var part: String
-      /// JSON pointers into the body and into the document.
+      /// JSON pointers into the body, and (`rule`) into the document.
       var place: String?
       var rule: String
-      /// Further elements of an array with the same.
+      /// How many further elements of an array have the same problem.
       var more: Int
       var text: String
     }
@@ -88,10 +89,10 @@ enum CassetteDocumentCheck {
     var cassette: String
     var document: String
     var checked: Int
-    /// Whether nothing was found.
+    /// Whether there are no findings.
     var same: Bool
     var findings: [Finding]
-    /// What of the document was met and not looked at.
+    /// Parts of the document that were skipped.
     var unsupported: [Unsupported]
     private var findingLines: [String] = []
 
@@ -124,11 +125,9 @@ enum CassetteDocumentCheck {
 
     var lines: [String] {
       let verdict =
-        same
-        ? "all as \(document) has it"
-        : "\(counted(Set(findings.map(\.interaction)).count, "interaction")) not as \(document) has it"
+        same ? "all match \(document)" : "\(Set(findings.map(\.interaction)).count) not matching \(document)"
       let head = "\(cassette): \(counted(checked, "interaction")), \(verdict)"
-      let rest = unsupported.map { "not looked at: \($0.rule): \($0.text)" }
+      let rest = unsupported.map { "not checked: \($0.rule): \($0.text)" }
       return [head] + findingLines + rest
     }
   }

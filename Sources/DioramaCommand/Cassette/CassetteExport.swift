@@ -1,8 +1,10 @@
+import CassetteConversion
 import Cassettes
 import EnvironmentService
 import Foundation
+import HTTPMessages
 
-/// `diorama cassette export`: writes a cassette for other tools.
+/// `diorama cassette export`: converts a cassette for other tools.
 enum CassetteExport {
   static func run(_ arguments: [String], terminal: Terminal) throws -> Int32 {
     let options = try Options(arguments, table: table, command: command)
@@ -15,10 +17,10 @@ enum CassetteExport {
       throw UsageError("export writes one cassette at a time", command: command)
     }
     guard let target = options.value("--to"), !target.isEmpty else {
-      throw UsageError("say with --to where it is to be written", command: command)
+      throw UsageError("--to is missing; give the file or folder to write", command: command)
     }
     guard let format = options.value("--as") else {
-      throw UsageError("say --as har or --as wiremock", command: command)
+      throw UsageError("--as is missing; give har or wiremock", command: command)
     }
 
     let stored = try terminal.progress("reading \(location.har)") { () throws(EnvironmentError) in
@@ -40,7 +42,7 @@ enum CassetteExport {
     let own = URL(fileURLWithPath: location.har).resolvingSymlinksInPath()
     for (path, _) in product.files where URL(fileURLWithPath: path).resolvingSymlinksInPath() == own {
       throw UsageError(
-        "\(path) is the cassette itself, which has more than other tools read; name another file with --to",
+        "\(path) is the cassette itself; choose another file with --to",
         command: command)
     }
     try WholeFiles.write(product.files, isReplacing: options.has("--force"))
@@ -54,7 +56,7 @@ enum CassetteExport {
     return 0
   }
 
-  /// All interactions with their bodies in memory.
+  /// All interactions with their bodies loaded.
   private static func interactions(
     _ stored: StoredCassette, _ location: CassetteLocation
   ) throws(EnvironmentError) -> [Interaction] {
@@ -70,7 +72,7 @@ enum CassetteExport {
 
   private struct Result: Encodable {
     struct Missing: Encodable {
-      /// Indices as `diorama cassette show` has them; empty where it is about the whole.
+      /// Indices as in `diorama cassette show`; empty if it concerns the whole cassette.
       var interactions: [Int]
       var what: String
     }
@@ -89,19 +91,81 @@ enum CassetteExport {
   static let command = "cassette export"
 
   private static let table: [Options.Option] = [
-    .init("--to", "FILE|FOLDER", "what to write: the HAR, or WireMock's root folder (or one FILE.json of mappings)"),
-    .init("--as", "FORMAT", "har: one HAR 1.2 file, bodies and all; wiremock: stub mappings"),
-    .init("--force", nil, "replace files that are there"),
-    .init("--json", nil, "what became of it, as JSON"),
+    .init("--to", "FILE|FOLDER", "the HAR file, or WireMock's root folder (or a file FILE.json of mappings)"),
+    .init("--as", "FORMAT", "har: one HAR 1.2 file with all bodies; wiremock: stub mappings"),
+    .init("--force", nil, "replace existing files"),
+    .init("--json", nil, "print the result as JSON"),
   ]
 
   private static let help = """
     usage: diorama cassette export PATH --to FILE|FOLDER --as har|wiremock [options]
 
-    Writes a cassette for other tools. WireMock reads FOLDER/mappings/NAME.json when it is started with --root-dir FOLDER;
-    of several backends each gets a root folder of its own, FOLDER/<backend>. What cannot be carried over is listed on
-    standard error, line by line.
+    Converts a cassette for other tools. WireMock reads FOLDER/mappings/NAME.json if
+    started with --root-dir FOLDER; several upstreams get a root folder each,
+    FOLDER/<upstream>. What can't be converted is listed on standard error.
 
     \(Options.describe(table))
     """
+}
+
+extension CassetteExport {
+  /// The files of an export before they are written, and what they lack.
+  struct Product {
+    var files: [(path: String, bytes: [UInt8])] = []
+    var losses: [Loss] = []
+
+    /// A single HAR.
+    init(har interactions: [Interaction], of stored: StoredCassette, to file: String) {
+      let (bytes, losses) = HARExport.write(interactions)
+      files = [(file, bytes)]
+      self.losses = HARExport.losses(of: stored.cassette.header, strings: stored.stringCount) + losses
+    }
+
+    /// One file of mappings for each upstream, since WireMock doesn't distinguish upstreams at its one address.
+    init(
+      wireMock interactions: [Interaction], of stored: StoredCassette, _ location: CassetteLocation, to target: String
+    ) throws(UsageError) {
+      let upstreams = Cassette.upstreams(of: interactions, besides: stored.cassette.header.upstreams)
+      let assignment = UpstreamAssignment(upstreams)
+      var groups = upstreams.map { _ in [(index: Int, interaction: Interaction)]() }
+      losses = WireMockExport.losses(of: stored.cassette.header, strings: stored.stringCount)
+      for (index, interaction) in interactions.enumerated() {
+        if let upstream = assignment.upstream(of: interaction) {
+          groups[upstream].append((index, interaction))
+        } else {
+          losses.append(Loss(places: [index], text: "left out, since its URL belongs to no upstream"))
+        }
+      }
+      let used = upstreams.indices.filter { !groups[$0].isEmpty }
+      let isFile = target.hasSuffix(".json")
+      guard used.count <= 1 || !isFile else {
+        throw UsageError(
+          "the cassette has \(used.count) upstreams, and WireMock needs mappings for each; give --to a folder, not "
+            + target, command: CassetteExport.command)
+      }
+      for upstream in used {
+        let root = used.count > 1 ? "\(target)/\(Self.fileName(upstreams[upstream].name))" : target
+        let (bytes, losses) = WireMockExport.write(groups[upstream], origin: upstreams[upstream].origin)
+        files.append((isFile ? target : "\(root)/mappings/\(location.name).json", bytes))
+        self.losses += losses
+      }
+    }
+
+    /// Replaces characters that some file systems don't allow.
+    private static func fileName(_ name: String) -> String {
+      let allowed = "-_.".unicodeScalars
+      let safe = name.unicodeScalars.map { scalar -> Character in
+        let isLetterOrDigit = scalar.isASCII && (scalar.properties.isAlphabetic || scalar.properties.numericType != nil)
+        return isLetterOrDigit || allowed.contains(scalar) ? Character(scalar) : "_"
+      }
+      return safe.first == "." ? "_" + String(safe.dropFirst()) : String(safe)
+    }
+  }
+}
+
+extension StoredCassette {
+  /// The number of values in the string store.
+  fileprivate var stringCount: Int {
+    strings.entries.values.reduce(0) { $0 + $1.count { $0 != nil } }
+  }
 }

@@ -1,3 +1,4 @@
+import CassetteConversion
 import Cassettes
 import ControlAPI
 import EnvironmentConfiguration
@@ -6,7 +7,7 @@ import Foundation
 import HTTPMessages
 import LaunchContract
 
-/// `diorama cassette import`: makes a cassette of what other tools have recorded.
+/// `diorama cassette import`: converts recordings of other tools to a cassette.
 enum CassetteImport {
   static func run(_ arguments: [String], terminal: Terminal) throws -> Int32 {
     let options = try Options(arguments, table: table, command: command)
@@ -15,9 +16,9 @@ enum CassetteImport {
       return 0
     }
     let files = options.operands + (options.rest ?? [])
-    guard !files.isEmpty else { throw UsageError("name a file to import", command: command) }
+    guard !files.isEmpty else { throw UsageError("no file to import; give its path", command: command) }
     guard let target = options.value("--to"), !target.isEmpty else {
-      throw UsageError("say with --to PATH what the cassette is to be called", command: command)
+      throw UsageError("--to is missing; give the path of the cassette", command: command)
     }
     let format = try format(options)
     let recordedAt = try recordedAt(options)
@@ -41,7 +42,7 @@ enum CassetteImport {
       }
     }
     for upstream in unused {
-      terminal.line("no interaction belongs to --upstream \(upstream.name)=\(upstream.origin)")
+      terminal.line("no interaction matches --upstream \(upstream.name)=\(upstream.origin)")
     }
     let result = Result(cassette, location: location, sources: sources, redacted: redacted)
     try options.has("--json") ? Output.write(json: result) : Output.write(lines: result.lines)
@@ -56,9 +57,9 @@ enum CassetteImport {
       let lost = sources.lazy.compactMap { source in source.losses.first.map { (source.path, $0) } }.first
       let why = lost.map { "; of \($0.0), \($0.1.line(("entry", "entries")))" } ?? ""
       throw EnvironmentError(
-        .broken, "there is nothing to replay in \(sources.map(\.path).joined(separator: ", "))\(why); name other files")
+        .broken, "no interactions in \(sources.map(\.path).joined(separator: ", "))\(why); choose other files")
     }
-    // Names of a cassette of ours stand, unless others are given.
+    // Keeps upstream names of Diorama's own cassettes, unless others are given.
     let own = sources.flatMap(\.foreign.header.upstreams).filter { upstream in
       !named.contains { $0.name == upstream.name || $0.origin == upstream.origin }
     }
@@ -73,7 +74,7 @@ enum CassetteImport {
     return (cassette, named.filter { !used.contains($0.name) })
   }
 
-  /// Without what no recording would keep, and how many values that were.
+  /// Redacts the cassette as a recording would. Also returns the number of redacted values.
   private static func redacted(
     _ cassette: Cassette, for location: CassetteLocation, _ options: Options
   ) throws -> (Cassette, Int) {
@@ -102,7 +103,7 @@ enum CassetteImport {
     guard let text = options.value("--recorded-at") else { return nil }
     guard RFC3339.parse(text) != nil else {
       throw UsageError(
-        "--recorded-at takes an RFC 3339 instant such as 2018-10-08T09:00:00Z, not '\(text)'", command: command)
+        "--recorded-at takes an RFC 3339 time such as 2018-10-08T09:00:00Z, not '\(text)'", command: command)
     }
     return text
   }
@@ -123,23 +124,133 @@ enum CassetteImport {
   private static let command = "cassette import"
 
   private static let table: [Options.Option] = [
-    .init("--to", "PATH", "the cassette to write, without ending"),
-    .init("--from", "FORMAT", "har, vinyl, dvr, vcr or vcrpy; guessed by the content if not given"),
-    .init("--upstream", "NAME=URL", "what a backend is to be called, repeatable; else it has its host's name"),
-    .init("--recorded-at", "INSTANT", "RFC 3339: the date at which replay holds the clock; else as the files say"),
-    .init("--redact", "FILE", "redaction rules, beside those in PATH.redact.json and in redact.json; repeatable"),
-    .init("--as-is", nil, "keep what is secret by default or by those rules, as it stands in the files"),
-    .init("--force", nil, "replace a cassette that is there"),
-    .init("--json", nil, "what became of it, as JSON"),
+    .init("--to", "PATH", "the cassette to write, without its extension"),
+    .init("--from", "FORMAT", "har, vinyl, dvr, vcr or vcrpy (default: detected)"),
+    .init("--upstream", "NAME=URL", "name an upstream (default: its host); repeatable"),
+    .init("--recorded-at", "INSTANT", "the recording date, RFC 3339 (default: from the files)"),
+    .init("--redact", "FILE", "redaction rules, in addition to PATH.redact.json and redact.json; repeatable"),
+    .init("--as-is", nil, "don't redact anything"),
+    .init("--force", nil, "replace an existing cassette"),
+    .init("--json", nil, "print the result as JSON"),
   ]
 
   private static let help = """
     usage: diorama cassette import FILE … --to PATH [options]
 
-    Makes a cassette of what other tools have recorded: HAR (browsers, mitmproxy, Playwright), Vinyl, DVR, VCR, vcrpy.
-    Several files become one cassette, in their order. What a recording would redact is redacted. What cannot be carried
-    over is listed on standard error, line by line. Ends with 65 when a file is broken, and writes nothing then.
+    Converts recordings of other tools to a cassette: HAR (browsers, mitmproxy,
+    Playwright), Vinyl, DVR, VCR, vcrpy. Several files become one cassette, in their
+    order. Secrets are redacted as in a recording. What can't be converted is listed
+    on standard error.
+
+    Exit status: 65 a file is broken; nothing is written then.
 
     \(Options.describe(table))
     """
+}
+
+extension CassetteImport {
+  /// A file of another tool, with the bodies that it keeps in separate files.
+  struct Source {
+    let path: String
+    var foreign: ForeignCassette
+    /// When the file was last modified: the recording date if the file contains none.
+    let modified: Date
+    /// What can't be converted.
+    var losses: [Loss]
+
+    /// - Throws: ``EnvironmentError`` that names the broken place.
+    init(_ path: String, format: ImportFormat?) throws(EnvironmentError) {
+      self.path = path
+      let bytes = try WholeFiles.read(path, acceptsPipes: true)
+      do throws(CassetteError) {
+        foreign = try ForeignCassette.read(bytes, name: path, as: format)
+      } catch {
+        throw EnvironmentError(.broken, "\(error)")
+      }
+      modified = (try? FileManager.default.attributesOfItem(atPath: path))?[.modificationDate] as? Date ?? Date()
+      losses = foreign.losses
+      let strings = CassetteLocation(path).strings
+      if foreign.header.recording != nil, FileManager.default.fileExists(atPath: strings) {
+        losses.append(Loss(places: [], text: "its string store \(strings) is left out"))
+      }
+      var taken = 0
+      for index in foreign.interactions.indices {
+        foreign.interactions[index].request.body = try collected(foreign.interactions[index].request.body, &taken)
+        foreign.interactions[index].response.body = try collected(foreign.interactions[index].response.body, &taken)
+      }
+    }
+
+    /// Loads a body. All bodies of a file together have the same size limit as the file.
+    private mutating func collected(_ body: RecordedBody, _ taken: inout Int) throws(EnvironmentError) -> RecordedBody {
+      guard case .file(let name, _) = body else { return body }
+      let location = CassetteLocation(path)
+      guard FileManager.default.fileExists(atPath: "\(location.folder)/\(name)") else {
+        losses.append(Loss(places: [], text: "the body in \(name) is missing; replayed as an empty body"))
+        return .empty
+      }
+      let file = try location.openBody(name)
+      taken += file.size
+      guard taken <= WholeFiles.limit else {
+        throw EnvironmentError(
+          .broken, "the bodies of \(path) total more than \(WholeFiles.limit >> 20) MiB; import fewer interactions")
+      }
+      do throws(InputFileError) {
+        return .bytes([UInt8](try file.read(atMost: file.size)))
+      } catch {
+        throw EnvironmentError(.inputOutput, "cannot read \(location.folder)/\(name): \(error); fix or remove it")
+      }
+    }
+  }
+
+  /// The result of an import.
+  struct Result: Encodable {
+    struct File: Encodable {
+      var file: String
+      var format: String
+      var interactions: Int
+    }
+
+    struct Missing: Encodable {
+      var file: String
+      /// Numbers of entries, from 1; empty if it concerns the whole file.
+      var entries: [Int]
+      var what: String
+    }
+
+    var cassette: String
+    var recordedAt: String?
+    var interactions: Int
+    var upstreams: [String: String]
+    var files: [File]
+    /// How many values were redacted.
+    var redacted: Int
+    var notCarriedOver: [Missing]
+
+    init(_ cassette: Cassette, location: CassetteLocation, sources: [Source], redacted: Int) {
+      self.redacted = redacted
+      self.cassette = location.har
+      recordedAt = cassette.header.recordedAt
+      interactions = cassette.interactions.count
+      upstreams = Dictionary(cassette.header.upstreams.map { ($0.name, $0.origin.description) }) { first, _ in first }
+      files = sources.map {
+        File(file: $0.path, format: $0.foreign.format.rawValue, interactions: $0.foreign.interactions.count)
+      }
+      notCarriedOver = sources.flatMap { source in
+        source.losses.map { Missing(file: source.path, entries: $0.places, what: $0.text) }
+      }
+    }
+
+    var lines: [String] {
+      var lines = [
+        "\(cassette): \(counted(interactions, "interaction"))" + (recordedAt.map { ", recorded \($0)" } ?? "")
+      ]
+      for file in files {
+        let title = ImportFormat(rawValue: file.format)?.title ?? file.format
+        lines.append("  \(file.file): \(title), \(counted(file.interactions, "interaction"))")
+      }
+      if redacted > 0 { lines.append("  \(counted(redacted, "value")) redacted; keep them with --as-is") }
+      for (name, origin) in upstreams.sorted(by: { $0.key < $1.key }) { lines.append("  upstream \(name) = \(origin)") }
+      return lines
+    }
+  }
 }

@@ -1,9 +1,10 @@
+import CassetteChecks
 import Cassettes
 import EnvironmentService
 import Foundation
 import HTTPMessages
 
-/// `diorama cassette check --live`: whether the backends still answer as recorded.
+/// `diorama cassette check --live`: compares cassettes with their upstreams.
 enum CassetteLiveCheck {
   static func run(_ options: Options, command: String, terminal: Terminal) throws -> Int32 {
     let access = try AccessOptions(options, command: command, withHeaders: false).access
@@ -17,7 +18,7 @@ enum CassetteLiveCheck {
     for location in try CassetteCommand.locations(options, command: command) {
       do {
         let stored = try CassetteReader.read(location)
-        let found = try terminal.progress("asking the backends of \(location.har)") {
+        let found = try terminal.progress("repeating the requests of \(location.har)") {
           try blocking { () async -> Swift.Result<LiveCheck.Result, any Error> in
             do { return .success(try await check.run(stored, location)) } catch { return .failure(error) }
           }.get()
@@ -40,7 +41,7 @@ enum CassetteLiveCheck {
     return status
   }
 
-  /// What could not be told outweighs what changed; of two errors the first counts.
+  /// Combines exit statuses: an error outweighs a change, and the first of two errors counts.
   static func worse(_ status: Int32, _ other: Int32) -> Int32 { status <= DriftStatus.changed ? other : status }
 
   private static func upstreams(_ options: Options, command: String) throws(UsageError) -> [CassetteHeader.Upstream] {
@@ -59,7 +60,7 @@ enum CassetteLiveCheck {
     return upstreams
   }
 
-  /// `--header UPSTREAM/NAME=env:VAR`: as credentials, never on the command line itself.
+  /// Parses `--header UPSTREAM/NAME=env:VAR`. Secrets are never on the command line itself.
   private static func replacements(_ options: Options, command: String) throws -> [LiveQuestions.Replacement] {
     try options.all("--header").map { text in
       let header = try HeaderOption(text, command: command, allowsPlain: false)
@@ -74,7 +75,7 @@ enum CassetteLiveCheck {
       var method: String
       var url: String
       var changes: ChangeListing
-      /// What may come from another state of the backend, and the interaction that brought that about.
+      /// Changes that another state of the upstream may explain, and the interaction that changed it.
       var doubtful: [ChangeListing.Item]?
       var after: Int?
       var hint: String?
@@ -87,9 +88,9 @@ enum CassetteLiveCheck {
 
     var cassette: String
     var recordedAt: String?
-    /// Requests that were answered; each stands for all its recordings.
+    /// How many distinct requests were repeated.
     var repeated: Int
-    /// Whether nothing changed in shape, and every backend answered.
+    /// Whether the shape is unchanged and all upstreams responded.
     var same: Bool
     var interactions: [Entry]
     var notRepeated: [Left]

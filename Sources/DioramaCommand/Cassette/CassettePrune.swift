@@ -3,7 +3,7 @@ import EnvironmentService
 import Foundation
 import LaunchContract
 
-/// `diorama cassette prune`: takes interactions out of a cassette that no test has used.
+/// `diorama cassette prune`: removes interactions that no test has used.
 enum CassettePrune {
   static func run(_ arguments: [String], terminal: Terminal) throws -> Int32 {
     let options = try Options(arguments, table: table, command: command)
@@ -18,7 +18,7 @@ enum CassettePrune {
     let files = options.all("--report")
     guard !files.isEmpty else {
       throw UsageError(
-        "say with --report what the tests have used: the report of each test that replays it, as of diorama run --report",
+        "--report is missing; give the report of each test that replays the cassette, from: diorama run --report",
         command: command)
     }
     let usages = try files.map { file in
@@ -48,7 +48,7 @@ enum CassettePrune {
     } catch {
       throw EnvironmentError(
         .broken,
-        "\(file) is no report; give the file that diorama run --report has written, or that of env report --json")
+        "\(file) is not a report; give a file written by diorama run --report or diorama env report --json")
     }
   }
 
@@ -56,13 +56,13 @@ enum CassettePrune {
     struct Removed: Encodable {
       var method: String
       var url: String
-      /// As `diorama cassette show` counts.
+      /// The index, as in `diorama cassette show`.
       var index: Int
     }
 
     var cassette: String
     var removed: [Removed]
-    /// Those that are left.
+    /// The number of remaining interactions.
     var interactions: Int
     /// False after `--dry-run`.
     var isDone = true
@@ -77,17 +77,20 @@ enum CassettePrune {
   static let command = "cassette prune"
 
   private static let table: [Options.Option] = [
-    .init("--report", "FILE", "a report of a replay, repeatable: of each test that uses the cassette"),
-    .init("--dry-run", nil, "only say what would be removed"),
-    .init("--json", nil, "what became of it, as JSON"),
+    .init("--report", "FILE", "the report of a test that replays the cassette; repeatable"),
+    .init("--dry-run", nil, "only print what would be removed"),
+    .init("--json", nil, "print the result as JSON"),
   ]
 
   private static let help = """
     usage: diorama cassette prune PATH --report FILE … [options]
 
-    Removes the interactions that are unused in every report, and the bodies that only they had. Give the reports of all tests that
-    replay the cassette: what a test that is not among them needs would be gone. Reports of another recording, and of a test that
-    failed, are refused (65), and nothing is changed.
+    Removes interactions that are unused in every report, with their bodies. Give
+    the reports of all tests that replay the cassette; otherwise, interactions that
+    the other tests need are removed.
+
+    Exit status: 65 a report is of another recording or of a failed test; nothing is
+    changed then.
 
     \(Options.describe(table))
     """

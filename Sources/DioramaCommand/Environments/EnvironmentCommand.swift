@@ -1,11 +1,13 @@
+import ControlAPI
+import DaemonClient
 import EnvironmentService
 import Foundation
 
-/// `diorama env`: environments that live in the daemon, for any program on the machine.
+/// `diorama env`: environments in the daemon, for any program on the machine.
 enum EnvironmentCommand {
   static func run(_ arguments: [String], terminal: Terminal) throws -> Int32 {
     guard let name = arguments.first else {
-      throw UsageError("env needs a verb: " + verbs.joined(separator: ", "), command: "env")
+      throw UsageError("missing subcommand; choose from " + verbs.joined(separator: ", "), command: "env")
     }
     let rest = Array(arguments.dropFirst())
     switch name {
@@ -19,16 +21,16 @@ enum EnvironmentCommand {
       try Output.write(raw: help)
       return 0
     default:
-      throw UsageError("env has no verb '\(name)'" + suggestion(for: name, among: verbs), command: "env")
+      throw UsageError("unknown subcommand 'env \(name)'" + suggestion(for: name, among: verbs), command: "env")
     }
   }
 
-  /// The environment that a verb is for: a word, or the one that this process lives in.
+  /// The environment to use: an argument, or `DIORAMA_ENVIRONMENT`.
   static func id(_ options: Options, command: String) throws(UsageError) -> String {
     let words = options.operands + (options.rest ?? [])
-    guard words.count <= 1 else { throw UsageError("'\(words[1])' is one word too many", command: command) }
+    guard words.count <= 1 else { throw UsageError("unexpected argument '\(words[1])'", command: command) }
     if let id = words.first ?? ProcessInfo.processInfo.environment["DIORAMA_ENVIRONMENT"], !id.isEmpty { return id }
-    throw UsageError("name an environment by its id; DIORAMA_ENVIRONMENT is not set either", command: command)
+    throw UsageError("no environment; give its id, or set DIORAMA_ENVIRONMENT", command: command)
   }
 
   private static let verbs = ["list", "show", "create", "update", "report", "delete"]
@@ -36,14 +38,165 @@ enum EnvironmentCommand {
   private static let help = """
     usage: diorama env list|show|create|update|report|delete
 
-      list    the environments that live in the daemon
-      show    one of them: its cassette, endpoints and ports
-      create  make one; with --shell: print what a shell takes by eval
-      update  change toggles, values, mode or clock while its apps run, or move the clock
-      report  what has happened in it so far
-      delete  end it and print its report
+      create  create an environment; with --shell, print exports for a shell
+      list    list the environments in the daemon
+      show    show an environment's cassette, endpoints and ports
+      update  change toggles, values, mode or clock, or move the clock
+      report  print an environment's report so far
+      delete  end an environment and print its report
 
-    An environment is named by its id; where that is left out, by DIORAMA_ENVIRONMENT, which create --shell sets.
+    The environment is given by its id (default: DIORAMA_ENVIRONMENT, which
+    create --shell sets).
+
+    """
+}
+
+/// `diorama env show`: prints an environment.
+enum EnvironmentShow {
+  static func run(_ arguments: [String]) throws -> Int32 {
+    let options = try Options(arguments, table: table, command: "env show")
+    if options.has("--help") {
+      try Output.write(raw: help)
+      return 0
+    }
+    let id = try EnvironmentCommand.id(options, command: "env show")
+    let environment = try DaemonAccess(options).ask { client throws(DaemonClientError) in
+      try await client.environment(id)
+    }
+    if options.has("--json") {
+      try Output.write(json: environment)
+    } else {
+      try Output.write(lines: lines(environment))
+    }
+    return 0
+  }
+
+  private static func lines(_ environment: ProvisionedEnvironment) -> [String] {
+    let ends = environment.endsAt ?? "with its owner"
+    var lines = [
+      "\(environment.id): \(environment.name), \(environment.state)",
+      "  mode      \(environment.mode)",
+      "  cassette  \(environment.cassette ?? "none")",
+      "  control   http://127.0.0.1:\(environment.port)/__diorama",
+      "  owner     " + (environment.owner.map { "process \($0.pid)" } ?? "none"),
+      "  created   \(environment.createdAt), ends \(ends)",
+    ]
+    for (name, url) in environment.endpoints.sorted(by: { $0.key < $1.key }) {
+      lines.append("  endpoint  \(name) = \(url)")
+    }
+    for (name, port) in environment.ports.sorted(by: { $0.key < $1.key }) {
+      lines.append("  port      \(name) = \(port)")
+    }
+    for note in environment.notes { lines.append("  note      \(note)") }
+    return lines
+  }
+
+  private static let table: [Options.Option] = [
+    .init("--json", nil, "print JSON, including the contract and its token"), DaemonAccess.option,
+  ]
+
+  private static let help = """
+    usage: diorama env show [--json] [ID]
+
+    Prints an environment's cassette, endpoints, ports, owner and end.
+
+    \(Options.describe(table))
+    """
+}
+
+/// `diorama env list`: lists the environments in the daemon.
+enum EnvironmentTable {
+  static func run(_ arguments: [String]) throws -> Int32 {
+    let options = try Options(arguments, table: table, command: "env list")
+    if options.has("--help") {
+      try Output.write(raw: help)
+      return 0
+    }
+    try options.refuseWords(command: "env list")
+    let environments = try DaemonAccess(options).ask { client throws(DaemonClientError) in
+      try await client.environments()
+    }
+    if options.has("--json") {
+      try Output.write(json: EnvironmentList(environments: environments))
+    } else {
+      let rows = environments.map { environment in
+        [
+          environment.id, environment.name, environment.state, environment.mode, String(environment.port),
+          environment.owner.map { "process \($0.pid)" } ?? "none", environment.createdAt,
+          environment.endsAt ?? "with its owner",
+        ]
+      }
+      let header = ["id", "name", "state", "mode", "port", "owner", "created", "ends"]
+      try Output.write(Table(header: header, rows: rows, rightAligned: [4]), orIfEmpty: "no environments")
+    }
+    return 0
+  }
+
+  private static let table: [Options.Option] = [.init("--json", nil, "print JSON"), DaemonAccess.option]
+
+  private static let help = """
+    usage: diorama env list [--json]
+
+    Lists the environments in the daemon.
+
+    \(Options.describe(table))
+    """
+}
+
+/// `diorama env report` and `diorama env delete`.
+enum EnvironmentReport {
+  static func show(_ arguments: [String]) throws -> Int32 {
+    try run(arguments, command: "env report", help: showHelp) { client, id throws(DaemonClientError) in
+      try await client.report(id, as: Report.self)
+    }
+  }
+
+  static func end(_ arguments: [String]) throws -> Int32 {
+    try run(arguments, command: "env delete", help: endHelp) { client, id throws(DaemonClientError) in
+      try await client.end(id, as: Report.self)
+    }
+  }
+
+  private static func run(
+    _ arguments: [String], command: String, help: String,
+    _ ask: @escaping @Sendable (DaemonClient, String) async throws(DaemonClientError) -> Report
+  ) throws -> Int32 {
+    let options = try Options(arguments, table: table, command: command)
+    if options.has("--help") {
+      try Output.write(raw: help)
+      return 0
+    }
+    let id = try EnvironmentCommand.id(options, command: command)
+    let report = try DaemonAccess(options).ask { client throws(DaemonClientError) in try await ask(client, id) }
+    if options.has("--json") {
+      try Output.write(json: report)
+    } else {
+      try Output.write(ReportText(report, wholeIn: "--json"))
+    }
+    return report.ok ? 0 : 3
+  }
+
+  private static let table: [Options.Option] = [.init("--json", nil, "print the report as JSON"), DaemonAccess.option]
+
+  private static let showHelp = """
+    usage: diorama env report [--json] [ID]
+
+    Prints an environment's report so far.
+
+    \(Options.describe(table))
+    Exit status: 3 the environment failed (an unmatched request, a missing string).
+
+    """
+
+  private static let endHelp = """
+    usage: diorama env delete [--json] [ID]
+
+    Ends an environment: closes its ports, saves its recording and prints its
+    report.
+
+    \(Options.describe(table))
+    Exit status: 3 the environment failed (an unmatched request, a missing string);
+    66 no such environment.
 
     """
 }

@@ -1,3 +1,4 @@
+import CassetteChecks
 import ControlAPI
 import DaemonClient
 import EnvironmentConfiguration
@@ -5,7 +6,7 @@ import EnvironmentService
 import Foundation
 import LaunchContract
 
-/// `diorama env update`: changes an environment while its apps run, or moves its clock.
+/// `diorama env update`: changes a running environment, or moves its clock.
 enum EnvironmentUpdate {
   private static let command = "env update"
 
@@ -20,9 +21,9 @@ enum EnvironmentUpdate {
     let move = try move(options)
     let access = DaemonAccess(options)
     switch (patch, move) {
-    case (nil, nil): throw UsageError("say what to change, such as --toggle NAME=VALUE", command: command)
+    case (nil, nil): throw UsageError("nothing to change; give an option such as --toggle NAME=VALUE", command: command)
     case (.some, .some):
-      throw UsageError("a clock is moved by itself; change the rest in a call of its own", command: command)
+      throw UsageError("--advance and --set cannot be combined with other changes; use two calls", command: command)
     case (let patch?, nil):
       let revision = try access.ask { client throws(DaemonClientError) in try await client.change(id, patch) }
       if options.has("--json") { try Output.write(json: revision) }
@@ -37,7 +38,7 @@ enum EnvironmentUpdate {
     return 0
   }
 
-  /// Nil where nothing of it is to change.
+  /// The requested change, if any.
   private static func patch(_ options: Options) throws -> EnvironmentPatch? {
     let settings = ConfigurationOptions(options, command: command, variables: [:])
     var patch = EnvironmentPatch()
@@ -53,7 +54,7 @@ enum EnvironmentUpdate {
     return patch
   }
 
-  /// Nil where the clock is not to be moved.
+  /// The requested clock movement, if any.
   private static func move(_ options: Options) throws -> ClockMoveRequest? {
     var move = ClockMoveRequest()
     move.advance = try options.seconds("--advance", upTo: 1e11, command: command)
@@ -63,7 +64,7 @@ enum EnvironmentUpdate {
     }
     guard move.advance != nil || move.set != nil else {
       if options.has("--sleepers") {
-        throw UsageError("--sleepers goes with --advance or --set", command: command)
+        throw UsageError("--sleepers requires --advance or --set", command: command)
       }
       return nil
     }
@@ -72,7 +73,7 @@ enum EnvironmentUpdate {
     }
     if let text = options.value("--sleepers") {
       guard let count = Int(text), count >= 0 else {
-        throw UsageError("--sleepers takes a whole number from 0, not '\(text)'", command: command)
+        throw UsageError("--sleepers takes a number from 0, not '\(text)'", command: command)
       }
       move.sleepers = count
     }
@@ -81,24 +82,25 @@ enum EnvironmentUpdate {
   }
 
   private static let table: [Options.Option] = [
-    .init("--toggle", "NAME=VALUE", "another value for a switch; null takes it away"),
-    .init("--value", "KEY=VALUE", "another value of the app's own, likewise"),
+    .init("--toggle", "NAME=VALUE", "set a toggle; null removes it"),
+    .init("--value", "KEY=VALUE", "set a value of the app; null removes it"),
     .init("--mode", "M", "extend or replay"),
-    .init("--clock", "KIND", "another kind of clock, which goes on from where it is"),
-    .init("--start", "INSTANT", "what the clock shows at once"),
-    .init("--time-zone", "ID", "another time zone"),
-    .init("--locale", "ID", "another locale"),
-    .init("--advance", "SECONDS", "move the clock on, and wake whoever slept no longer than that"),
-    .init("--set", "INSTANT", "move the clock to an instant"),
-    .init("--sleepers", "N", "first wait until so many are asleep"),
-    .init("--timeout", "SECONDS", "how long the apps may take (default 30)"),
-    .init("--json", nil, "print the answer as JSON"), DaemonAccess.option,
+    .init("--clock", "KIND", "change the kind of clock, which keeps its time"),
+    .init("--start", "INSTANT", "change the clock's time at once"),
+    .init("--time-zone", "ID", "change the time zone"),
+    .init("--locale", "ID", "change the locale"),
+    .init("--advance", "SECONDS", "advance the clock, waking sleepers that are due"),
+    .init("--set", "INSTANT", "move the clock to a time"),
+    .init("--sleepers", "N", "with --advance or --set: first wait for N sleepers"),
+    .init("--timeout", "SECONDS", "how long apps may take (default: 30)"),
+    .init("--json", nil, "print the result as JSON"), DaemonAccess.option,
   ]
 
   private static let help = """
     usage: diorama env update [ID] [option …]
 
-    Changes an environment while its apps run, or moves its clock; returns once every app has applied it.
+    Changes a running environment, or moves its clock. Returns once every app has
+    applied the change.
 
     \(Options.describe(table))
       diorama env update --toggle new-calendar=true

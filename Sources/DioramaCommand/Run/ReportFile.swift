@@ -1,18 +1,18 @@
 import EnvironmentService
 import Foundation
 
-/// The file that `--report` names. Whether it can be written is tried before the command runs: that it cannot is told
-/// at once, not after an hour of tests.
+/// The file for `--report`. It is opened before the command runs, so that an error is reported at once, not after an
+/// hour of tests.
 struct ReportFile {
   private let path: String
 
   init(_ path: String) throws(EnvironmentError) {
     self.path = path
-    // Whoever reads a pipe would take the trial for the whole report.
+    // Opening and closing a pipe would look like an empty report to its reader.
     guard !Self.isPipe(path) else { return }
     let isNew = access(path, F_OK) != 0
     close(try Self.open(path))
-    // An empty file would only look like a report.
+    // An empty file would look like a report.
     if isNew { unlink(path) }
   }
 
@@ -26,12 +26,12 @@ struct ReportFile {
         let file = FileHandle(fileDescriptor: try Self.open(path, O_TRUNC), closeOnDealloc: true)
         return try file.write(contentsOf: data)
       }
-      // Without waiting for a reader: there may never be one.
+      // Doesn't wait for a reader, since there may never be one.
       let descriptor = Foundation.open(path, O_WRONLY | O_NONBLOCK | O_CLOEXEC)
       guard descriptor >= 0 else {
         guard errno == ENXIO else { throw Self.failure(path, String(cString: strerror(errno))) }
         throw EnvironmentError(
-          .cannotWrite, "cannot write the report \(path): nobody reads this pipe; start what reads it before this")
+          .cannotWrite, "cannot write the report \(path): the pipe has no reader; start its reader first")
       }
       _ = fcntl(descriptor, F_SETFL, 0)
       try FileHandle(fileDescriptor: descriptor, closeOnDealloc: true).write(contentsOf: data)
@@ -57,6 +57,6 @@ struct ReportFile {
 
   private static func failure(_ path: String, _ reason: String) -> EnvironmentError {
     EnvironmentError(
-      .cannotWrite, "cannot write the report \(path): \(reason); give --report a path in a folder that you may write")
+      .cannotWrite, "cannot write the report \(path): \(reason); choose another file with --report")
   }
 }

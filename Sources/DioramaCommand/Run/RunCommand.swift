@@ -6,6 +6,12 @@ import HTTPMessages
 import LaunchContract
 import PortLeases
 
+#if canImport(Darwin)
+  import Darwin
+#else
+  import Glibc
+#endif
+
 /// `diorama run`: provisions an environment in this process and runs a command inside it.
 enum RunCommand {
   static func run(_ arguments: [String], terminal: Terminal) throws -> Int32 {
@@ -22,9 +28,9 @@ enum RunCommand {
     var supervisor = Supervisor()
     let folder = try TemporaryFolder.make()
     defer { try? FileManager.default.removeItem(atPath: folder) }
-    // Before there is anything in the folder; an error that ends us here ends it too.
+    // Created first, so that the guard also removes the folder if this process is killed.
     let guardian = try Guard(removing: folder)
-    // Kept to the end: a port is ours as long as its value lives.
+    // Retained to the end, since a port is reserved as long as its value exists.
     let ports = try reserve(options.ports) { () throws(PortUnavailable) in try PortReservation() }
     let sockets = try reserve(options.listen) { () throws(PortUnavailable) in try ListeningSocket() }
     for (name, reservation) in ports { options.specification.ports[name] = reservation.port }
@@ -51,9 +57,9 @@ enum RunCommand {
       outcome = Supervisor.Outcome(status: error.status, isTimedOut: false)
     }
     if outcome.isTimedOut, let timeout = options.timeout {
-      environment.fail("the command was ended after \(timeout) s")
+      environment.fail("the command was stopped after \(timeout) s; raise --timeout")
     }
-    var (report, sealed) = terminal.progress("sealing the recording") {
+    var (report, sealed) = terminal.progress("saving the recording") {
       blocking {
         await service.stop()
         return await environment.end(keepingEmptyRecording: outcome.status == 0)
@@ -73,7 +79,7 @@ enum RunCommand {
     return status
   }
 
-  /// The command's own status, unless it succeeded in a world that did not hold.
+  /// The command's exit status, unless the command succeeded but the environment failed.
   private static func exitStatus(
     _ outcome: Supervisor.Outcome, report: Report, sealed: Result<CassetteSealer.Outcome?, EnvironmentError>,
     environment: Environment
@@ -98,7 +104,7 @@ enum RunCommand {
     var arguments = command
     var files: [Spawn.FileAction] = []
     if !sockets.isEmpty {
-      // sd_listen_fds(3): from 3 on, for the process whose id is LISTEN_PID, which only it can know beforehand.
+      // sd_listen_fds(3): descriptors start at 3, and only the shell knows the value for LISTEN_PID before exec.
       variables["LISTEN_FDS"] = String(sockets.count)
       variables["LISTEN_FDNAMES"] = options.listen.joined(separator: ":")
       arguments = ["/bin/sh", "-c", "LISTEN_PID=$$ exec \"$@\"", "diorama"].map { Array($0.utf8) } + arguments
@@ -124,7 +130,7 @@ enum RunCommand {
   }
 }
 
-/// Waits on this thread for something asynchronous. Only for the main thread of a command, which has nothing else to do.
+/// Blocks this thread until asynchronous work is complete. Use it only on a command's main thread.
 func blocking<Value: Sendable>(_ work: @escaping @Sendable () async -> Value) -> Value {
   let semaphore = DispatchSemaphore(value: 0)
   let result = Guarded<Value?>(nil)
@@ -136,5 +142,142 @@ func blocking<Value: Sendable>(_ work: @escaping @Sendable () async -> Value) ->
   while true {
     semaphore.wait()
     if let value = result.withLock({ $0 }) { return value }
+  }
+}
+
+/// Runs the command in the foreground as a shell does: forwards signals, hands over the terminal, stops and continues,
+/// and applies the time limit.
+///
+/// The command has its own process group. Keyboard signals reach the group that owns the terminal
+/// (``CommandTerminal``), the command's or ours; signals that reach us are forwarded. Either way, the command gets each
+/// signal once.
+struct Supervisor {
+  /// The end of the command.
+  struct Outcome {
+    /// The exit status; 128 plus the signal if a signal killed the command.
+    var status: Int32
+    /// Whether the time limit was exceeded.
+    var isTimedOut: Bool
+  }
+
+  /// Seconds from SIGTERM to SIGKILL after the time limit.
+  private static let grace = 5.0
+  private static let forwarded = [SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGTSTP]
+
+  private var watched = sigset_t()
+  /// The inherited signal mask, which the command gets.
+  private var original = sigset_t()
+  /// Whether SIGPIPE was ignored, as the command should inherit it.
+  private let pipeWasIgnored: Bool
+
+  /// Blocks the signals that ``run(_:timeout:watching:)`` handles. Call it before any thread is created, so that all
+  /// threads inherit the mask.
+  init() {
+    sigemptyset(&watched)
+    for signal in Self.forwarded + [SIGCHLD, SIGALRM] { sigaddset(&watched, signal) }
+    pthread_sigmask(SIG_BLOCK, &watched, &original)
+    // The reader of our output may exit first; the recording must still be saved.
+    var action = sigaction()
+    sigaction(SIGPIPE, nil, &action)
+    #if canImport(Darwin)
+      let handler = action.__sigaction_u.__sa_handler
+    #else
+      let handler = action.__sigaction_handler.sa_handler
+    #endif
+    pipeWasIgnored = unsafeBitCast(handler, to: Int.self) == unsafeBitCast(SIG_IGN, to: Int.self)
+    signal(SIGPIPE, SIG_IGN)
+    // Some systems discard ignored signals even if they are blocked.
+    signal(SIGCHLD) { _ in }
+  }
+
+  /// Runs the command to its end.
+  ///
+  /// - Parameters:
+  ///   - spawn: the command.
+  ///   - timeout: the time limit in seconds. The command gets SIGTERM, and 5 s later SIGKILL.
+  ///   - watching: the guard to inform of the process group.
+  /// - Returns: how the command ended.
+  /// - Throws: ``NotStarted`` if the program doesn't exist or can't be run.
+  mutating func run(_ spawn: Spawn, timeout: Double?, watching: Guard) throws(NotStarted) -> Outcome {
+    var spawn = spawn
+    spawn.ownGroup = true
+    spawn.blockedSignals = original
+    spawn.defaultSignals = pipeWasIgnored ? [] : [SIGPIPE]
+    var terminal = CommandTerminal()
+    spawn.terminal = terminal.atStart
+    let pid: pid_t
+    do throws(NotStarted) {
+      pid = try spawn.start()
+    } catch {
+      if spawn.terminal != nil { terminal.keep() }
+      throw error
+    }
+    terminal.handOver(to: pid)
+    watching.watch(group: pid)
+    if let timeout { Self.alarm(in: timeout) }
+    var isTimedOut = false
+    while true {
+      var signal: Int32 = 0
+      guard sigwait(&watched, &signal) == 0 else { continue }
+      switch signal {
+      case SIGCHLD, SIGTSTP:
+        // Checks the state before forwarding SIGTSTP: a command stopped for lack of the terminal is continued, which
+        // would discard a pending stop signal.
+        if let status = Self.change(of: pid, &terminal) {
+          Self.alarm(in: 0)
+          return Outcome(status: status.shellStatus, isTimedOut: isTimedOut)
+        }
+        if signal == SIGTSTP { kill(-pid, signal) }
+      case SIGALRM:
+        kill(-pid, isTimedOut ? SIGKILL : SIGTERM)
+        // A stopped process can't handle SIGTERM.
+        kill(-pid, SIGCONT)
+        isTimedOut = true
+        Self.alarm(in: Self.grace)
+      default:
+        kill(-pid, signal)
+      }
+    }
+  }
+
+  /// Handles a state change of the command.
+  ///
+  /// - Returns: its exit status; nil if it hasn't ended.
+  private static func change(of pid: pid_t, _ terminal: inout CommandTerminal) -> WaitStatus? {
+    var raw: Int32 = 0
+    guard waitpid(pid, &raw, WNOHANG | WUNTRACED) == pid else { return nil }
+    let status = WaitStatus(raw)
+    guard let cause = status.stopSignal else {
+      terminal.takeBack(from: pid)
+      return status
+    }
+    stop(with: pid, by: cause, &terminal)
+    return nil
+  }
+
+  /// Stops this process with the command, and continues both; if the command only needs the terminal, hands it over.
+  private static func stop(with pid: pid_t, by cause: Int32, _ terminal: inout CommandTerminal) {
+    if cause == SIGTTIN || cause == SIGTTOU, terminal.ask(by: pid) {
+      kill(-pid, SIGCONT)
+      return
+    }
+    terminal.takeBack(from: pid)
+    kill(getpid(), SIGSTOP)
+    terminal.handOver(to: pid)
+    kill(-pid, SIGCONT)
+  }
+
+  private static func alarm(in seconds: Double) {
+    // Zero would disable the timer.
+    let seconds = seconds == 0 ? 0 : max(seconds, 1e-6)
+    var timer = itimerval()
+    timer.it_value.tv_sec = Int(seconds)
+    #if canImport(Darwin)
+      timer.it_value.tv_usec = Int32((seconds - seconds.rounded(.down)) * 1e6)
+      setitimer(ITIMER_REAL, &timer, nil)
+    #else
+      timer.it_value.tv_usec = Int((seconds - seconds.rounded(.down)) * 1e6)
+      setitimer(__itimer_which_t(ITIMER_REAL.rawValue), &timer, nil)
+    #endif
   }
 }

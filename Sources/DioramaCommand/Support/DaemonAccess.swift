@@ -1,13 +1,13 @@
+import CassetteChecks
 import DaemonClient
 import EnvironmentService
 import Foundation
 import HTTPMessages
 
-/// How a command comes by a daemon.
+/// A command's connection to the daemon.
 struct DaemonAccess {
-  /// For a command's own table.
   static let option = Options.Option(
-    "--state", "DIR", "the daemon's state folder (default: DIORAMA_HOME, else the user's own)")
+    "--state", "DIR", "the daemon's state folder (default: see diorama serve)")
 
   private let home: DaemonHome
 
@@ -16,11 +16,11 @@ struct DaemonAccess {
       options.value("--state").map(DaemonHome.init) ?? .standard(variables: ProcessInfo.processInfo.environment)
   }
 
-  /// Calls a daemon, and waits for what it answers.
+  /// Calls the daemon and waits for the answer.
   ///
   /// - Parameters:
-  ///   - starting: whether a daemon is started where none runs.
-  ///   - work: what to ask it.
+  ///   - starting: whether to start a daemon if none is running.
+  ///   - work: the call.
   /// - Returns: the answer.
   /// - Throws: `DaemonClientError`.
   func ask<Answer: Sendable>(
@@ -40,7 +40,7 @@ struct DaemonAccess {
     return try result.get()
   }
 
-  /// This command itself.
+  /// The path of this executable.
   private static var ownPath: String { Bundle.main.executablePath ?? CommandLine.arguments[0] }
 }
 
@@ -59,3 +59,67 @@ extension DaemonClientError {
     return kind.rawValue
   }
 }
+
+/// The process that called this command: the default owner of ports and environments.
+///
+/// For `$(…)`, a shell forks a copy of itself. Usually the copy executes the command, whose parent is then the shell.
+/// In a pipeline, after `cd`, or in a function, the copy stays the command's parent and exits right after it, so it
+/// must not become the owner. Such a copy is recognized by two signs: it hasn't called execve(2), so its memory layout
+/// equals its parent's, and it writes into a pipe that its parent reads. A subshell `( … )` doesn't write into such a
+/// pipe, and counts as a caller.
+enum CallingProcess {
+  /// Maximum depth of nested substitutions.
+  private static let mostCopies = 16
+
+  static var pid: Int32 {
+    var pid = getppid()
+    #if os(Linux)
+      for _ in 0..<mostCopies {
+        guard let parent = ProcessImage(pid).flatMap({ $0.isSubstitution ? $0.parent : nil }) else { break }
+        pid = parent
+      }
+    #endif
+    return pid
+  }
+}
+
+#if os(Linux)
+  /// A process as described by proc(5).
+  private struct ProcessImage {
+    let parent: Int32
+    private let pid: Int32
+    /// The executable, and the addresses of the stack and the arguments, which execve(2) randomizes.
+    private let marks: [String]
+
+    /// Nil if the process doesn't exist, or belongs to another user.
+    init?(_ pid: Int32) {
+      self.pid = pid
+      guard let data = FileManager.default.contents(atPath: "/proc/\(pid)/stat"),
+        let program = Self.target(of: "/proc/\(pid)/exe")
+      else { return nil }
+      // Fields after the name, which may contain anything. The first of them is field 3.
+      let fields = String(decoding: data, as: UTF8.self).split(separator: ")").last?.split(separator: " ") ?? []
+      guard fields.count > 45, let parent = Int32(fields[1]), fields[25] != "0" else { return nil }
+      self.parent = parent
+      marks = [program, String(fields[25]), String(fields[45])]
+    }
+
+    /// Whether the process is the copy of a shell for `$(…)`.
+    var isSubstitution: Bool {
+      guard parent > 1, let shell = ProcessImage(parent), shell.marks == marks,
+        let output = Self.target(of: "/proc/\(pid)/fd/1"), output.hasPrefix("pipe:")
+      else { return false }
+      return shell.holds(output)
+    }
+
+    private func holds(_ target: String) -> Bool {
+      let folder = "/proc/\(pid)/fd"
+      let names = (try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []
+      return names.contains { Self.target(of: "\(folder)/\($0)") == target }
+    }
+
+    private static func target(of link: String) -> String? {
+      try? FileManager.default.destinationOfSymbolicLink(atPath: link)
+    }
+  }
+#endif

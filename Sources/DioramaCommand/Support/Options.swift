@@ -1,11 +1,13 @@
+import ControlAPI
 import EnvironmentConfiguration
+import Foundation
 import LaunchContract
 
-/// What the caller typed cannot be understood (exit status 64).
+/// Invalid command-line arguments (exit status 64).
 struct UsageError: Error {
-  /// One line: what and where.
+  /// One line: what is wrong, and where.
   let message: String
-  /// The command whose help would show more.
+  /// The command whose `--help` the error refers to.
   let command: String?
 
   init(_ message: String, command: String? = nil) {
@@ -14,7 +16,7 @@ struct UsageError: Error {
   }
 }
 
-/// The closest word, as an addition to an error; empty when none is close.
+/// The closest word as an addition to an error message, or an empty string if none is close.
 func suggestion(for word: String, among words: [String]) -> String {
   guard let nearest = EditDistance.nearest(to: word, among: words).first,
     EditDistance.between(word, nearest) <= max(2, word.count / 3)
@@ -22,16 +24,15 @@ func suggestion(for word: String, among words: [String]) -> String {
   return "; did you mean \(nearest)?"
 }
 
-/// A command line, read by a table of options. It stands in for swift-argument-parser, which cannot be had where this
-/// is built, and stays small so that it can give way to it.
+/// Parsed command-line arguments. A small stand-in for swift-argument-parser.
 struct Options {
-  /// One option: its name, what it takes, and a line for the help.
+  /// An option with its placeholder and help text.
   struct Option {
     let name: String
-    /// What stands for the value in the help; nil for a switch.
+    /// The placeholder for the value in the help; nil for a flag.
     let value: String?
     let help: String
-    /// The part of a long help in which it stands.
+    /// The section of a grouped help text.
     var group = CommandOption.Group.output
 
     init(_ name: String, _ value: String? = nil, _ help: String, in group: CommandOption.Group = .output) {
@@ -41,22 +42,22 @@ struct Options {
       self.group = group
     }
 
-    /// The option of a setting.
+    /// An option for a setting.
     init(_ option: CommandOption, help: String) {
       self.init(option.name, option.metavariable, help, in: option.group)
     }
   }
 
-  /// Values by option, in the order given; a switch has one empty value.
+  /// Values by option, in the order given. A flag has one empty value.
   private(set) var values: [String: [String]] = [:]
-  /// Words that belong to no option.
+  /// Arguments that belong to no option.
   private(set) var operands: [String] = []
-  /// What stands after `--`; nil when there is none.
+  /// The arguments after `--`; nil without `--`.
   private(set) var rest: [String]?
 
-  /// Reads a command line.
+  /// Parses arguments.
   ///
-  /// An option takes the next argument, whatever that begins with; `--name=value` is understood too.
+  /// An option takes the next argument, even if that begins with `-`. `--name=value` works, too.
   init(_ arguments: [String], table: [Option], command: String) throws(UsageError) {
     var index = 0
     while index < arguments.count {
@@ -78,7 +79,7 @@ struct Options {
       }
       guard let option = table.first(where: { $0.name == name }) else {
         throw UsageError(
-          "there is no option \(name)" + suggestion(for: name, among: table.map(\.name)), command: command)
+          "unknown option \(name)" + suggestion(for: name, among: table.map(\.name)), command: command)
       }
       if option.value == nil {
         guard inline == nil else { throw UsageError("\(name) takes no value", command: command) }
@@ -98,13 +99,13 @@ struct Options {
   /// Whether an option was given.
   func has(_ name: String) -> Bool { values[name] != nil }
 
-  /// The value of an option that is given once; the last counts.
+  /// The value of an option; if it was given repeatedly, the last one.
   func value(_ name: String) -> String? { values[name]?.last }
 
-  /// All values of an option that may be repeated.
+  /// All values of a repeatable option.
   func all(_ name: String) -> [String] { values[name] ?? [] }
 
-  /// The lines of a help text about the options, at most 80 columns wide.
+  /// The options' part of a help text, in 80 columns.
   static func describe(_ table: [Option]) -> String {
     let lefts = table.map { $0.name + ($0.value.map { " \($0)" } ?? "") }
     let width = min(lefts.map(\.count).max() ?? 0, 22)
@@ -118,7 +119,7 @@ struct Options {
     }.joined()
   }
 
-  /// The same in groups, each under its title.
+  /// The options' part of a help text, in groups with titles.
   static func describeGroups(_ table: [Option]) -> String {
     CommandOption.Group.allCases.compactMap { group in
       let options = table.filter { $0.group == group }
@@ -126,7 +127,7 @@ struct Options {
     }.joined(separator: "\n")
   }
 
-  /// Lines of a text, broken at spaces; a line that is a row of a list continues under its second column.
+  /// Breaks a line between words. A line with columns of aligned text continues in its second column.
   private static func wrapped(_ text: String, to width: Int) -> [String] {
     guard text.count > width else { return [text] }
     let column = text.firstRange(of: "  ").map { range in
@@ -148,7 +149,7 @@ struct Options {
 }
 
 extension Options {
-  /// The names that a repeatable option gives to ports.
+  /// The port names given by a repeatable option.
   func names(_ option: String, command: String) throws(UsageError) -> [String] {
     let names = all(option)
     for (index, name) in names.enumerated() {
@@ -160,7 +161,7 @@ extension Options {
     return names
   }
 
-  /// A number of seconds, which may have a fraction.
+  /// The value of an option in seconds, with an optional fraction.
   func seconds(_ option: String, upTo most: Double, command: String) throws(UsageError) -> Double? {
     guard let text = value(option) else { return nil }
     guard let seconds = Double(text), seconds > 0, seconds <= most else {
@@ -176,4 +177,43 @@ func pair(_ text: String, option: String, command: String) throws(UsageError) ->
     throw UsageError("\(option) takes NAME=VALUE, not '\(text)'", command: command)
   }
   return (String(text[..<equals]), String(text[text.index(after: equals)...]))
+}
+
+/// The owner of ports or an environment: `--owner PID`, `--ttl SECONDS`, or by default the calling process.
+struct OwnerOptions {
+  static let table: [Options.Option] = [
+    .init(
+      "--owner", "PID",
+      "the process whose end ends it (default: the calling process, for $(…) the shell; with a wrapper such as timeout, use --owner $$)"
+    ),
+    .init("--ttl", "SECONDS", "end it after this time, instead of with an owner"),
+  ]
+
+  var owner: Owner?
+  var seconds: Double?
+
+  init(_ options: Options, command: String) throws(UsageError) {
+    seconds = try options.seconds("--ttl", upTo: 1e9, command: command)
+    guard let text = options.value("--owner") else {
+      owner = seconds == nil ? Owner(pid: CallingProcess.pid) : nil
+      return
+    }
+    guard let pid = Int32(text), pid > 0 else {
+      throw UsageError("--owner takes a process id, not '\(text)'", command: command)
+    }
+    owner = Owner(pid: pid)
+  }
+}
+
+/// Command-line arguments as bytes, since file names need not be UTF-8.
+enum RawWords {
+  /// The last arguments of this process.
+  static func lastArguments(_ count: Int) -> [[UInt8]] {
+    let all = (0..<Int(CommandLine.argc)).compactMap { CommandLine.unsafeArgv[$0].map(bytes) }
+    return all.suffix(count)
+  }
+
+  private static func bytes(_ text: UnsafeMutablePointer<CChar>) -> [UInt8] {
+    Array(UnsafeBufferPointer(start: text, count: strlen(text)).map(UInt8.init(bitPattern:)))
+  }
 }

@@ -2,30 +2,36 @@ import EnvironmentService
 import Foundation
 import LaunchContract
 
-/// Standard output, where a command's answer goes: whether it arrived is known before the command ends.
+#if canImport(Darwin)
+  import Darwin
+#else
+  import Glibc
+#endif
+
+/// Standard output for a command's results. Write errors are reported before the command exits.
 ///
-/// Whatever is in a line or in JSON, it steers no terminal and adds no line: control characters are written escaped.
+/// Control characters in lines and JSON are escaped, so data can't control a terminal or add lines.
 enum Output {
-  /// Writes lines for people.
+  /// Writes lines of text.
   ///
-  /// - Throws: an `EnvironmentError` where nobody takes them.
+  /// - Throws: `EnvironmentError` if they can't be written.
   static func write(lines: [String]) throws(EnvironmentError) {
     try write(raw: lines.map { $0.escapedForTerminal + "\n" }.joined())
   }
 
-  /// Prints a line for people, as `print` does: who reads no more than the beginning ends the command.
+  /// Prints a line as `print` does: if the reader closes a pipe early, the command ends.
   static func print(_ line: String) { Swift.print(line.escapedForTerminal) }
 
-  /// Writes a report, in colour on a terminal.
+  /// Writes a report, in color on a terminal.
   static func write(_ report: ReportText) throws(EnvironmentError) {
     try write(raw: Terminal(1).lines(of: report).joined(separator: "\n  ") + "\n")
   }
 
-  /// Writes all of a text as it is: help, or what a shell is to read.
+  /// Writes text unescaped: help, or input for a shell.
   ///
-  /// - Throws: an `EnvironmentError` where nobody takes it.
+  /// - Throws: `EnvironmentError` if it can't be written.
   static func write(raw text: String) throws(EnvironmentError) {
-    // Whoever read it may be gone: that is an error to tell, not a reason to be killed before what was got is given back.
+    // The reader of a pipe may be gone. Reports an error instead of dying of SIGPIPE, so that callers can clean up.
     signal(SIGPIPE, SIG_IGN)
     var rest = Array(text.utf8)[...]
     while !rest.isEmpty {
@@ -35,12 +41,12 @@ enum Output {
       } else if errno != EINTR {
         throw EnvironmentError(
           .inputOutput,
-          "cannot write to standard output: \(String(cString: strerror(errno))); send it where it can be written")
+          "cannot write to standard output: \(String(cString: strerror(errno))); redirect it to a writable file")
       }
     }
   }
 
-  /// Writes a value as JSON for other programs.
+  /// Writes a value as JSON.
   static func write(json value: some Encodable) throws {
     try write(raw: json(value) + "\n")
   }
@@ -54,8 +60,26 @@ enum Output {
     return String(decoding: try encoder.encode(value), as: UTF8.self).escapedJSONForTerminal
   }
 
-  /// Writes a table; nothing but a word where it has no rows.
-  static func write(_ table: Table, orWhereEmpty empty: String) throws(EnvironmentError) {
+  /// Writes a table, or a message if it has no rows.
+  static func write(_ table: Table, orIfEmpty empty: String) throws(EnvironmentError) {
     try write(lines: table.rows.isEmpty ? [empty] : table.lines)
+  }
+}
+
+/// Descriptors 0 to 2, which the caller may have closed (`2>&-`).
+enum StandardDescriptors {
+  /// Opens closed descriptors. Call it before opening anything else.
+  ///
+  /// Otherwise, the next file or socket would get such a number, and messages for standard error would be written into
+  /// it. The descriptors are opened without write access and with close-on-exec, so that writes fail and the command
+  /// still finds them closed.
+  static func open() {
+    for descriptor in Int32(0)...2 where fcntl(descriptor, F_GETFD) < 0 {
+      #if canImport(Darwin)
+        _ = Darwin.open("/dev/null", (descriptor == 0 ? O_RDWR : O_RDONLY) | O_CLOEXEC)
+      #else
+        _ = Glibc.open("/dev/null", (descriptor == 0 ? O_RDWR : O_RDONLY) | O_CLOEXEC)
+      #endif
+    }
   }
 }

@@ -2,11 +2,11 @@ import ChildProcesses
 import Foundation
 import LaunchContract
 
-/// Where the program is that a test names.
+/// The lookup of programs that tests name.
 enum Executable {
-  /// The folder of the test's own products: where the package's executables are built, too.
+  /// The folder with the test's products, which also contains the package's executables.
   static var products: String {
-    // On Apple's platforms tests are a bundle beside the products, and the main bundle is the tool that loads it.
+    // On Apple platforms a test is a bundle beside the products, and the main bundle is the tool that loads it.
     let bundle = Bundle.allBundles.first {
       $0.bundleURL.pathExtension == "xctest" && $0.bundleURL != Bundle.main.bundleURL
     }
@@ -17,11 +17,11 @@ enum Executable {
   /// The path of a program.
   ///
   /// - Parameters:
-  ///   - name: a path is taken as it is; a name is looked for among the products, then in PATH.
+  ///   - name: a path, which is used unchanged, or a name, which is looked up among the products, then in PATH.
   ///   - products: the folder of the products.
   ///   - path: the variable PATH.
-  /// - Returns: a path, or a name that PATH has.
-  /// - Throws: when there is no such program.
+  /// - Returns: a path, or a name found in PATH.
+  /// - Throws: ``DioramaTestingError`` if the program does not exist.
   static func find(
     _ name: String, products: String = products, path: String?
   ) throws(DioramaTestingError) -> String {
@@ -36,9 +36,9 @@ enum Executable {
       let nearest = EditDistance.nearest(to: name, among: programs).map { "'\($0)'" }.joined(separator: ", ")
       throw DioramaTestingError(
         .notStarted,
-        "there is no program '\(name)' in \(products) or PATH"
-          + (nearest.isEmpty ? "" : "; the nearest that are built are \(nearest)")
-          + "; add its target to the test target's dependencies, so that it is built")
+        "no program '\(name)' in \(products) or PATH"
+          + (nearest.isEmpty ? "" : "; did you mean \(nearest)?")
+          + " Add its target to the test target's dependencies, so that it is built")
     }
   }
 

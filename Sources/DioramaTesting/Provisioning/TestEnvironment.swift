@@ -4,11 +4,10 @@ public import Foundation
 import HTTPMessages
 import LaunchContract
 
-/// One isolated environment for one test: a cassette of recorded HTTP, a date, a seed, toggles, credentials, endpoints.
+/// An isolated environment for one test: a cassette of recorded HTTP, a clock, a seed, toggles, credentials, endpoints.
 ///
-/// In Swift Testing a trait provisions it; in XCTest `setUp` does. Either way it ends with the test, and its report fails
-/// the test when the environment did not hold: a request that was not recorded, a missing random value, a recording that
-/// could not be written.
+/// In Swift Testing a trait provisions it; in XCTest `setUp` does. It ends with the test. Its report fails the test if
+/// something went wrong: a request that was not recorded, a missing random value, a recording that could not be written.
 ///
 /// ```swift
 /// @Test(.environment(.replay, upstreams: ["api": "https://dev.api1.com"], toggles: ["skip-onboarding": true]))
@@ -26,9 +25,9 @@ import LaunchContract
 /// ```
 ///
 /// The cassette is `Cassettes/<suite>/<test>.har` beside the test's file, and `Cassettes/<suite>/<test>/<case>.har` for a
-/// case of a parameterised test; a test outside any suite has its file's name for one. (SwiftPM wants to be told that they
-/// are no sources: `exclude: ["Cassettes"]` in the test target.) `DIORAMA_MODE=record swift test` records them again
-/// whatever the code says, and so does every other mode's name.
+/// case of a parameterized test. A test without a suite uses the name of its file. (Exclude the folder from the test
+/// target: `exclude: ["Cassettes"]`.) `DIORAMA_MODE=record swift test` re-records the cassettes; the variable overrides the
+/// mode in the code.
 public final class TestEnvironment: Sendable {
   private struct State {
     var applications: [TestApplication] = []
@@ -41,9 +40,9 @@ public final class TestEnvironment: Sendable {
   let reporter: Reporter
   private let state = Guarded(State())
 
-  /// The environment that the running code is inside of, in Swift Testing.
+  /// The environment of the running code, in Swift Testing.
   @TaskLocal static var scoped: TestEnvironment?
-  /// The one of the test case that runs, in XCTest, which runs one at a time and shares no task with `setUp`.
+  /// The environment of the running test case in XCTest, which runs one at a time and shares no task with `setUp`.
   static let ofTestCase = Guarded<TestEnvironment?>(nil)
 
   private init(_ backend: any EnvironmentBackend, for identity: TestIdentity, reporter: Reporter) {
@@ -52,7 +51,7 @@ public final class TestEnvironment: Sendable {
     self.reporter = reporter
   }
 
-  /// Provisions it, here or in a daemon.
+  /// Provisions an environment, in this process or in a daemon.
   static func make(
     _ configuration: Configuration, for identity: TestIdentity, reporter: Reporter
   ) async throws(DioramaTestingError) -> TestEnvironment {
@@ -80,55 +79,55 @@ public final class TestEnvironment: Sendable {
 
   deinit {
     guard !state.withLock({ $0.hasEnded }) else { return }
-    reporter.fail("the environment was never ended; call 'await environment.end()' when the test is through with it")
+    reporter.fail("the environment was never ended; call 'await environment.end()' at the end of the test")
     Task.detached { [backend] in try? await backend.end(keepingEmptyRecording: true) }
   }
 
-  /// The environment of the running test: of the trait `.environment` in Swift Testing, or what
-  /// `provision(for:)` made for the running test case in XCTest.
+  /// The environment of the running test: made by the trait `.environment` in Swift Testing, or by `provision(for:)` in
+  /// XCTest.
   ///
-  /// - Throws: ``DioramaTestingError`` where there is none, also in a detached task, which belongs to no test.
+  /// - Throws: ``DioramaTestingError`` without an environment, and in a detached task, which belongs to no test.
   public static var current: TestEnvironment {
     get throws(DioramaTestingError) {
       if let environment = scoped ?? ofTestCase.withLock({ $0 }) { return environment }
       throw DioramaTestingError(
         .usage,
-        "there is no environment here; give the test the trait .environment(…), call TestEnvironment.provision(for: self) "
+        "no current environment; give the test the trait .environment(…), call TestEnvironment.provision(for: self) "
           + "in setUp, or launch the application with in: .outside")
     }
   }
 
-  /// Runs something with this environment as ``current``: for one that the test has provisioned itself.
+  /// Runs code with this environment as ``current``, if the test has provisioned it.
   ///
   /// ```swift
   /// try await environment.asCurrent { try await TestApplication(executable: "clinic").launch() }
   /// ```
   ///
-  /// - Parameter body: what to run.
-  /// - Returns: what it returns.
+  /// - Parameter body: the code to run.
+  /// - Returns: its result.
   public func asCurrent<Value>(_ body: () async throws -> Value) async rethrows -> Value {
     try await Self.$scoped.withValue(self) { try await body() }
   }
 
-  // MARK: What it is
+  // MARK: Properties
 
-  /// The name that stands in reports: `Booking/books a slot`.
+  /// The name in reports: `Booking/books a slot`.
   public var name: String { identity.name }
 
-  /// The mode in force; never ``Mode/once``, which is `record` or `replay` by now.
+  /// The current mode; ``Mode/once`` is resolved to `record` or `replay`.
   public var mode: Mode { Mode(rawValue: backend.mode.rawValue) ?? .once }
 
   /// The cassette's HAR file; nil in `proxy` and `mock`.
   public var cassette: URL? { backend.cassette.map { URL(fileURLWithPath: $0) } }
 
-  /// What random values are derived from.
+  /// The seed of random values.
   public var seed: String { backend.seed }
 
-  /// The local URL at which the app reaches an upstream.
+  /// The local URL of an upstream.
   ///
-  /// - Parameter upstream: its name.
-  /// - Returns: such as `http://127.0.0.1:20013`.
-  /// - Throws: ``DioramaTestingError`` when no such upstream is declared.
+  /// - Parameter upstream: the upstream's name.
+  /// - Returns: a URL such as `http://127.0.0.1:20013`.
+  /// - Throws: ``DioramaTestingError`` if the upstream is not declared.
   public func endpoint(_ upstream: String) throws(DioramaTestingError) -> URL {
     let endpoints = backend.endpoints
     guard let url = endpoints[upstream].flatMap(URL.init(string:)) else {
@@ -137,11 +136,11 @@ public final class TestEnvironment: Sendable {
     return url
   }
 
-  /// A port of 127.0.0.1 that nobody else gets while the environment lives.
+  /// A port on 127.0.0.1 that is reserved while the environment lives.
   ///
-  /// - Parameter name: as given to `ports:`.
+  /// - Parameter name: a name given to `ports:`.
   /// - Returns: the port.
-  /// - Throws: ``DioramaTestingError`` when no port has this name.
+  /// - Throws: ``DioramaTestingError`` if the port is not declared.
   public func port(_ name: String) throws(DioramaTestingError) -> Int {
     let ports = backend.ports
     guard let port = ports[name] else { throw unknown("port", name, ports.keys.sorted(), "ports:") }
@@ -154,48 +153,50 @@ public final class TestEnvironment: Sendable {
     let nearest = EditDistance.nearest(to: name, among: names).map { "'\($0)'" }.joined(separator: ", ")
     return DioramaTestingError(
       .usage,
-      "there is no \(what) '\(name)'" + (nearest.isEmpty ? "" : "; there is \(nearest)")
-        + "; declare it with \(argument)")
+      "unknown \(what) '\(name)'" + (nearest.isEmpty ? "" : "; did you mean \(nearest)?")
+        + " Declare it with \(argument)")
   }
 
-  /// Variables for a program that the test starts by other means than ``TestApplication``: the launch contract
-  /// (`DIORAMA_CONTRACT`) and, for programs without the library, endpoints and ports. They are good until the environment
+  /// Environment variables for a program that is started without ``TestApplication``: the launch contract
+  /// (`DIORAMA_CONTRACT`) and, for programs without the library, endpoints and ports. They are valid until the environment
   /// ends.
   ///
   /// ```swift
   /// container.environment.merge(try environment.launchEnvironment()) { $1 }
   /// ```
   ///
-  /// - Returns: values by name.
-  /// - Throws: ``DioramaTestingError`` when the contract cannot be written, or the environment has ended.
-  public func launchEnvironment() throws(DioramaTestingError) -> [String: String] { try handover().variables }
+  /// - Returns: the variables.
+  /// - Throws: ``DioramaTestingError`` if the contract cannot be written, or the environment has ended.
+  public func launchEnvironment() throws(DioramaTestingError) -> [String: String] { try launchParameters().variables }
 
-  // MARK: Its life
+  // MARK: Lifecycle
 
-  /// Makes the contract ready to be handed to a program.
+  /// The variables and arguments for launching a program.
   ///
-  /// - Parameter folder: where a contract goes that does not fit into a variable; nil for one that goes with the
-  ///   environment.
-  /// - Returns: what the program is to get.
-  /// - Throws: when the contract cannot be written.
-  func handover(in folder: String? = nil) throws(DioramaTestingError) -> Handover {
+  /// - Parameter folder: the folder for a contract that does not fit into a variable; nil for a folder that is removed
+  ///   with the environment.
+  /// - Returns: variables and arguments.
+  /// - Throws: ``DioramaTestingError`` if the contract cannot be written.
+  func launchParameters(in folder: String? = nil) throws(DioramaTestingError) -> LaunchParameters {
     try checkIsAlive()
     do {
-      return try backend.handover { () throws(EnvironmentError) in if let folder { folder } else { try ownFolder() } }
+      return try backend.launchParameters { () throws(EnvironmentError) in
+        if let folder { folder } else { try ownFolder() }
+      }
     } catch {
       throw DioramaTestingError(.environment, "\(error)")
     }
   }
 
-  /// The same, with all that anybody has changed so far.
-  func freshHandover(in folder: String) async throws(DioramaTestingError) -> Handover {
+  /// The same, including changes by other processes.
+  func refreshedLaunchParameters(in folder: String) async throws(DioramaTestingError) -> LaunchParameters {
     try checkIsAlive()
     do throws(EnvironmentError) {
       try await backend.refresh()
     } catch {
       throw DioramaTestingError(.environment, error.message)
     }
-    return try handover(in: folder)
+    return try launchParameters(in: folder)
   }
 
   private func checkIsAlive() throws(DioramaTestingError) {
@@ -212,28 +213,30 @@ public final class TestEnvironment: Sendable {
     }
   }
 
-  /// What was launched in it.
+  /// The applications launched in the environment.
   var applications: [TestApplication] { state.withLock { $0.applications } }
 
-  /// An application was launched, and is to end with this environment.
+  /// Adds an application that ends with the environment.
   func adopt(_ application: TestApplication) {
     state.withLock { state in
       if !state.applications.contains(where: { $0 === application }) { state.applications.append(application) }
     }
   }
 
-  /// Ends the environment: its applications are terminated, its ports close, the recording is sealed, and the report fails
-  /// the test if the environment did not hold.
+  /// Ends the environment: terminates its applications, closes its ports, saves the recording, and fails the test if the
+  /// report contains errors.
   ///
-  /// The trait and `provision(for:)` do it by themselves; whoever provisioned by `provision(case:)` calls it at the end of
-  /// the test. A second call does nothing.
+  /// The trait and `provision(for:)` call it. After `provision(case:)`, call it at the end of the test. A second call does
+  /// nothing.
   public func end() async {
     guard let outcome = await finish(hasFailed: false) else { return }
     reporter.report(outcome)
   }
 
-  /// - Parameter hasFailed: whether the test failed already.
-  /// - Returns: nil when it had ended before.
+  /// Ends the environment.
+  ///
+  /// - Parameter hasFailed: whether the test has already failed.
+  /// - Returns: the outcome; nil if it had ended before.
   func finish(hasFailed: Bool) async -> TestOutcome? {
     let claimed = state.withLock { state -> State? in
       guard !state.hasEnded else { return nil }

@@ -1,39 +1,42 @@
 import EnvironmentService
 import Foundation
+import LaunchContract
+import Testing
+import XCTest
 
-/// What an environment comes to for its test.
+/// The result of an environment for its test.
 struct TestOutcome {
-  /// Something to keep with a failed test.
+  /// A file to attach to a failed test.
   struct Attachment {
     var name: String
     var bytes: [UInt8]
   }
 
-  /// Why the test fails; nil when the environment held.
+  /// The reason why the test fails, if any.
   var failure: String?
-  /// A line for the person who runs the tests, where something was recorded.
+  /// A line for the user if something was recorded.
   var note: String?
-  /// What the applications wrote last, for a test that failed by itself; empty where that stands in the failure.
+  /// The last output of the applications if the test failed for another reason.
   var tails = ""
-  /// The applications' output and the report; empty when all is well.
+  /// The applications' output and the report, for a failed test.
   var attachments: [Attachment] = []
 
   /// - Parameters:
-  ///   - report: what the environment came to, or why nobody knows.
-  ///   - applications: what was launched in it.
-  ///   - name: the environment's.
-  ///   - hasFailed: whether the test failed already.
+  ///   - report: the environment's report, or the error that prevented it.
+  ///   - applications: the applications launched in the environment.
+  ///   - name: the environment's name.
+  ///   - hasFailed: whether the test has already failed.
   init(
     _ report: Result<Report, EnvironmentError>, _ applications: [TestApplication], name: String, hasFailed: Bool
   ) {
     let crashed = applications.filter { $0.state.isCrash && $0.process?.isExpected == false }
     let apps = applications.map { "\n\($0.name): \($0.state.text)\($0.process?.tail() ?? "")" }.joined()
     switch report {
-    case .failure(let error): failure = "the environment of \(name) has no report: \(error.message)" + apps
+    case .failure(let error): failure = "no report of the environment of \(name): \(error.message)" + apps
     case .success(let report) where !report.ok:
       failure = ReportText(report).lines().joined(separator: "\n  ") + apps
     case .success where !crashed.isEmpty:
-      failure = crashed.map { "\($0.name) did not end by itself: \($0.state.text)\($0.process?.tail() ?? "")" }
+      failure = crashed.map { "\($0.name) ended unexpectedly: \($0.state.text)\($0.process?.tail() ?? "")" }
         .joined(separator: "\n")
     case .success(let report) where report.requests.recorded + report.strings.recorded > 0:
       note = "\(name): \(ReportText(report).lines().first ?? "")"
@@ -59,5 +62,51 @@ struct TestOutcome {
     if let report = try? report.get(), let data = try? encoder.encode(report) {
       attachments.append(.init(name: "report.json", bytes: Array(data)))
     }
+  }
+}
+
+/// Reports a failed environment at the test's line, to the test library that runs the test.
+///
+/// Each library silently ignores failures reported to the other.
+enum Reporter: Sendable {
+  case swiftTesting(SourceLocation)
+  case xctest(file: StaticString, line: UInt)
+
+  func fail(_ text: String) {
+    switch self {
+    case .swiftTesting(let location): Issue.record(Comment(rawValue: text), sourceLocation: location)
+    case .xctest(let file, let line): XCTFail(text, file: file, line: line)
+    }
+  }
+
+  func report(_ outcome: TestOutcome, attachingTo testCase: XCTestCase? = nil) {
+    if let note = outcome.note { Self.say(note.escapedForTerminal) }
+    for attachment in outcome.attachments { attach(attachment, to: testCase) }
+    if let failure = outcome.failure {
+      fail(failure)
+    } else if !outcome.tails.isEmpty {
+      // The test failed for another reason, which the output of its applications may explain.
+      Self.say("a test failed\(outcome.tails)")
+    }
+  }
+
+  private func attach(_ attachment: TestOutcome.Attachment, to testCase: XCTestCase?) {
+    switch self {
+    case .swiftTesting(let location):
+      Attachment.record(attachment.bytes, named: attachment.name, sourceLocation: location)
+    case .xctest:
+      #if !os(Linux)
+        let kept = XCTAttachment(data: Data(attachment.bytes), uniformTypeIdentifier: "public.plain-text")
+        kept.name = attachment.name
+        testCase?.add(kept)
+      #endif
+    }
+  }
+
+  /// Writes a line to standard error, apart from the tests' output.
+  static func say(_ text: String) {
+    let bytes = Array("diorama: \(text)\n".utf8)
+    // In one call, so that lines of parallel tests do not mix. A closed standard error is not an error here.
+    _ = bytes.withUnsafeBytes { write(2, $0.baseAddress, $0.count) }
   }
 }

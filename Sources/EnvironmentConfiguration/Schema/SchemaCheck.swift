@@ -1,24 +1,26 @@
 package import LaunchContract
 
 extension Schema {
-  /// What is wrong with a value, and where in it: the first thing only, in one line.
+  /// Returns the first problem of a value, with its location, in one line.
   ///
-  /// Texts of the value are not shown, since they may be secrets.
+  /// The message doesn't quote strings of the value, since they may be secrets.
   ///
   /// - Parameters:
-  ///   - value: what was sent.
-  ///   - place: the member that it stands in, such as `clock.rate`; empty for the whole.
-  /// - Returns: nil where the value fits.
+  ///   - value: the value that was sent.
+  ///   - place: the path of the value, such as `clock.rate`; empty for the whole body.
+  /// - Returns: nil if the value is valid.
   package func problem(with value: JSON, at place: String = "") -> String? {
     switch self {
     case .anything: return nil
     case .boolean: return value.bool == nil ? mismatch(value, at: place) : nil
     case .integer(let range):
       guard let number = value.int else { return mismatch(value, at: place) }
-      return range ~= number ? nil : Self.at(place, "\(number) is not from \(range.lowerBound) to \(range.upperBound)")
+      return range ~= number
+        ? nil : Self.at(place, "\(number) is not between \(range.lowerBound) and \(range.upperBound)")
     case .number(let range):
       guard let number = value.double else { return mismatch(value, at: place) }
-      return range ~= number ? nil : Self.at(place, "\(number) is not from \(range.lowerBound) to \(range.upperBound)")
+      return range ~= number
+        ? nil : Self.at(place, "\(number) is not between \(range.lowerBound) and \(range.upperBound)")
     case .text(let rule):
       guard let text = value.string else { return mismatch(value, at: place) }
       return rule.problem(with: text).map { Self.at(place, $0) }
@@ -26,7 +28,7 @@ extension Schema {
       guard let elements = value.array else { return mismatch(value, at: place) }
       guard count ~= elements.count else {
         return Self.at(
-          place, "it has \(elements.count) elements; \(count.lowerBound) to \(count.upperBound) are allowed")
+          place, "\(elements.count) elements are not between \(count.lowerBound) and \(count.upperBound)")
       }
       return first(elements.enumerated()) { element.problem(with: $0.element, at: "\(place)[\($0.offset)]") }
     case .map(let rule): return problem(with: value, rule, at: place)
@@ -42,12 +44,12 @@ extension Schema {
   private func problem(with value: JSON, _ rule: MapRule, at place: String) -> String? {
     guard let members = value.object else { return mismatch(value, at: place) }
     guard members.count <= rule.most else {
-      return Self.at(place, "it has \(members.count) members, and \(rule.most) are the most")
+      return Self.at(place, "\(members.count) members are too many; the maximum is \(rule.most)")
     }
     return repeated(members, at: place)
       ?? first(members) { member in
         let inner = Self.inner(place, member.key)
-        return rule.names.problem(with: member.key).map { Self.at(inner, "the name cannot be used: \($0)") }
+        return rule.names.problem(with: member.key).map { Self.at(inner, "invalid name: \($0)") }
           ?? rule.values.problem(with: member.value, at: inner)
       }
   }
@@ -56,7 +58,7 @@ extension Schema {
     guard let members = value.object else { return mismatch(value, at: place) }
     if let problem = repeated(members, at: place) { return problem }
     for member in members where !rule.members.contains(where: { $0.name == member.key }) {
-      return Self.at(Self.inner(place, member.key), "there is no such member; \(rule.advice(on: member.key))")
+      return Self.at(Self.inner(place, member.key), "unknown member; \(rule.advice(on: member.key))")
     }
     for member in rule.members {
       guard let value = value[member.name] else {
@@ -67,16 +69,18 @@ extension Schema {
     }
     guard !rule.exactlyOne.isEmpty else { return nil }
     let given = rule.exactlyOne.filter { value[$0] != nil }
-    let names = rule.exactlyOne.joined(separator: " and ")
+    let names = rule.exactlyOne.dropLast().joined(separator: ", ") + " and " + (rule.exactlyOne.last ?? "")
     return given.count == 1
-      ? nil : Self.at(place, "exactly one of \(names) belongs here, not \(given.isEmpty ? "none" : "both")")
+      ? nil
+      : Self.at(
+        place, "give exactly one of \(names)\(given.count == 2 && rule.exactlyOne.count == 2 ? ", not both" : "")")
   }
 
-  /// Readers differ in which of two members of one name they take; so there are none.
+  /// Refuses repeated members, since parsers differ in which one they use.
   private func repeated(_ members: [JSON.Member], at place: String) -> String? {
     var seen = Set<String>()
     return first(members) {
-      seen.insert($0.key).inserted ? nil : Self.at(Self.inner(place, $0.key), "the member is there twice")
+      seen.insert($0.key).inserted ? nil : Self.at(Self.inner(place, $0.key), "the member is given twice")
     }
   }
 
@@ -88,25 +92,25 @@ extension Schema {
   }
 
   private func mismatch(_ value: JSON, at place: String) -> String {
-    Self.at(place, "it is \(value.kind), not \(kind)")
+    Self.at(place, "expected \(kind), not \(value.kind)")
   }
 
   private static func at(_ place: String, _ problem: String) -> String {
     place.isEmpty ? problem : "\(place): \(problem)"
   }
 
-  /// A name in a message is cut, and stays on its line.
+  /// Appends a name to a path, shortened and on one line.
   private static func inner(_ place: String, _ name: String) -> String {
     let cut = String(name.unicodeScalars.prefix(80).map { $0.value < 0x20 ? " " : Character($0) })
     return place.isEmpty ? cut : "\(place).\(cut)"
   }
 
-  /// As in a sentence: `it is a string, not a number`.
+  /// For messages such as `expected a number, not a string`.
   private var kind: String {
     switch self {
     case .anything: "anything"
     case .boolean: "true or false"
-    case .integer: "a whole number of 64 bits"
+    case .integer: "a 64-bit integer"
     case .number: "a number"
     case .text: "a string"
     case .array: "an array"
@@ -126,7 +130,7 @@ extension ObjectRule {
 }
 
 extension JSON {
-  /// As in a sentence.
+  /// For messages.
   fileprivate var kind: String {
     switch self {
     case .null: "null"
@@ -140,9 +144,9 @@ extension JSON {
 }
 
 extension EditDistance {
-  /// The word that was probably meant; nil where none is near.
+  /// Returns the word that was probably meant; nil if none is close.
   package static func likely(_ name: String, among words: [String]) -> String? {
-    // Comparing takes the product of both lengths, and a long name is not a typing error.
+    // A long name is not a typo, and the cost of comparing grows with the product of both lengths.
     guard name.utf8.count <= 80 else { return nil }
     return nearest(to: name, among: words).first { between(name, $0) <= max(2, name.count / 3) }
   }

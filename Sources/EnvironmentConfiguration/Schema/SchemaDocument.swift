@@ -1,7 +1,7 @@
 package import LaunchContract
 
 extension Schema {
-  /// The schema as it stands in the OpenAPI document.
+  /// The schema in the OpenAPI document.
   package var document: ContractValue { .object(members) }
 
   private var members: [String: ContractValue] {
@@ -71,7 +71,7 @@ extension TextRule {
     return members
   }
 
-  /// What ``problem(with:)`` does, as a regular expression of ECMA-262; nil where another word says it.
+  /// The check of ``problem(with:)`` as an ECMA-262 regular expression; nil if another keyword expresses it.
   package var pattern: String? {
     switch form {
     case .any, .word, .instant: nil
@@ -81,5 +81,18 @@ extension TextRule {
     case .origin: "^[Hh][Tt][Tt][Pp][Ss]?://[!-~]+$"
     case .identifier: "^[A-Za-z0-9._-]*$"
     }
+  }
+}
+
+// Literals keep a handwritten document readable.
+extension ContractValue: ExpressibleByStringLiteral, ExpressibleByBooleanLiteral, ExpressibleByIntegerLiteral,
+  ExpressibleByArrayLiteral, ExpressibleByDictionaryLiteral
+{
+  package init(stringLiteral value: String) { self = .string(value) }
+  package init(booleanLiteral value: Bool) { self = .bool(value) }
+  package init(integerLiteral value: Int) { self = .int(value) }
+  package init(arrayLiteral elements: ContractValue...) { self = .array(elements) }
+  package init(dictionaryLiteral elements: (String, ContractValue)...) {
+    self = .object(Dictionary(elements) { _, last in last })
   }
 }

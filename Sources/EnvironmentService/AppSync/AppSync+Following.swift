@@ -1,3 +1,4 @@
+import CassetteChecks
 import Diorama
 import Foundation
 import LaunchContract

@@ -1,3 +1,4 @@
+import Transforms
 import HTTPMessages
 
 extension Environment {

@@ -1,3 +1,5 @@
+import Transforms
+package import CassetteChecks
 package import Cassettes
 package import EnvironmentConfiguration
 import HTTPClient
@@ -112,7 +114,7 @@ package struct LiveCheck: Sendable {
         service: replacement.backend, account: replacement.name,
         secret: Array(HeaderRedaction.secret(in: replacement.value, of: replacement.name.lowercased()).utf8))
     }
-    return Redactor(specification.accessSecrets(rules) + sent, token: "", rules: rules)
+    return Redactor((specification.accessSecrets(rules) + sent).map(\.named), token: "", rules: rules)
   }
 
   /// Where each backend is, and where it was.

@@ -1,5 +1,5 @@
-import EnvironmentConfiguration
 import Cassettes
+import EnvironmentConfiguration
 import Foundation
 import HTTPMessages
 package import LaunchContract

@@ -1,3 +1,4 @@
+package import Transforms
 import Cassettes
 import Diorama
 import EnvironmentConfiguration
@@ -45,6 +46,8 @@ package final class Environment: Sendable {
   /// Takes what is secret out of all that is kept.
   let redactor: Redactor
   let state: Guarded<State>
+  /// Large bodies of the cassette, as the app gets them.
+  let keptBodies = KeptBodies()
   /// Which upstream has set which cookie.
   let cookieOwners: Guarded<CookieOwners>
   let exchanges = DispatchGroup()

@@ -2,6 +2,7 @@ package import Cassettes
 package import EnvironmentConfiguration
 package import Foundation
 package import LaunchContract
+import Transforms
 
 /// A configuration with all that it refers to resolved: origins, secrets, rules, ports.
 package struct EnvironmentSpecification: Sendable, Codable {
@@ -134,6 +135,11 @@ extension EnvironmentSpecification.Credential: Codable {
   }
 }
 
+extension EnvironmentSpecification.Credential {
+  /// As a redactor takes it.
+  var named: (name: String, secret: [UInt8]) { ("\(service)/\(account)", secret) }
+}
+
 extension EnvironmentSpecification {
   /// What the app's credential store is to hold, as the contract has it; nil for nothing.
   package var contractCredentials: LaunchContract.Credentials? {
@@ -157,7 +163,7 @@ extension EnvironmentSpecification {
     if let cassette { rules = rules.adding(try RedactionFiles.beside(cassette)) }
     let compiled = try rules.compiled(from: redactionAdvice)
     return Redactor(
-      credentials + accessSecrets(compiled), token: token, rules: compiled,
+      (credentials + accessSecrets(compiled)).map(\.named), token: token, rules: compiled,
       decodedLimit: decodedLimit ?? Redactor.usualDecodedLimit)
   }
 

@@ -1,3 +1,4 @@
+import Transforms
 package import Cassettes
 import EnvironmentConfiguration
 import Foundation

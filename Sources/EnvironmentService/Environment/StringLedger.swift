@@ -1,3 +1,4 @@
+import CassetteChecks
 import Cassettes
 import Diorama
 import LaunchContract

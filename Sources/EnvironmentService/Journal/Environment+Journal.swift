@@ -1,3 +1,4 @@
+import Transforms
 package import ControlAPI
 import HTTPMessages
 import LaunchContract

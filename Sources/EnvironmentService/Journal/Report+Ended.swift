@@ -1,3 +1,4 @@
+import CassetteChecks
 import Foundation
 import LaunchContract
 

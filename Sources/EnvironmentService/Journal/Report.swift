@@ -1,3 +1,5 @@
+import Transforms
+import CassetteChecks
 package import LaunchContract
 
 /// What the journal adds up to at the end of an environment. Its JSON is described in INTERFACE.md, "Report".
@@ -129,4 +131,25 @@ package struct Report: Codable, Sendable {
   package var advice: String?
   /// Whether the environment held: nothing unmatched in `replay` and `mock`, no string missing, nothing failed to be written.
   package var ok: Bool
+}
+
+extension Report.Unmatched {
+  func redacted(_ redactor: Redactor) -> Self {
+    Self(
+      method: redactor.redact(method), url: redactor.redactURL(url),
+      nearest: nearest.map {
+        .init(
+          index: $0.index, method: $0.method, url: redactor.redactURL($0.url),
+          differences: $0.differences.map(redactor.redact), rules: $0.rules?.map(redactor.redact))
+      }, refusal: refusal.map(redactor.redact))
+  }
+
+  /// About what it takes in memory.
+  var size: Int {
+    nearest.reduce(100 + method.utf8.count + url.utf8.count + (refusal?.utf8.count ?? 0)) { size, nearest in
+      (nearest.differences + (nearest.rules ?? [])).reduce(size + 100 + nearest.url.utf8.count) {
+        $0 + 16 + $1.utf8.count
+      }
+    }
+  }
 }

@@ -1,3 +1,4 @@
+import Transforms
 import Cassettes
 import Foundation
 import HTTPMessages

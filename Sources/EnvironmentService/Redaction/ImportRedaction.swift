@@ -1,3 +1,4 @@
+import Transforms
 package import Cassettes
 package import EnvironmentConfiguration
 import HTTPMessages

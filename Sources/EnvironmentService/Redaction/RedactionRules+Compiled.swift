@@ -1,27 +1,7 @@
+package import Transforms
 import Cassettes
 package import EnvironmentConfiguration
 import LaunchContract
-
-/// Rules, ready to be used.
-package struct CompiledRules: Sendable {
-  /// Header fields whose whole value goes, in lower case.
-  var headers: Set<String> = []
-  /// Defaults that stay, in lower case.
-  var keptHeaders: Set<String> = []
-  /// Credentials that are no secrets.
-  var keptCredentials: Set<String> = []
-  var query: Set<String> = []
-  var form: Set<String> = []
-  var json: [JSONPath] = []
-  /// The patterns, and query items in texts.
-  var patterns: PatternScanner
-
-  /// No rules.
-  package static let none = CompiledRules(patterns: .none)
-
-  /// Whether what counts when requests are matched is changed by a rule.
-  var changesRequests: Bool { !query.isEmpty || !form.isEmpty || !json.isEmpty || !patterns.isEmpty }
-}
 
 extension RedactionRules {
   /// - Parameter source: where the rules stand, for the error: a member, a file.

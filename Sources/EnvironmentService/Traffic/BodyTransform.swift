@@ -1,3 +1,4 @@
+import Transforms
 import Cassettes
 
 /// What happens to a body on its way to the app: decoded, rewritten, its dates moved, coded again; or none of it.

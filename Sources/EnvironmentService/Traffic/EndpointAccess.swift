@@ -1,6 +1,12 @@
 import HTTPMessages
 import HTTPServer
 
+#if canImport(Darwin)
+  import Darwin
+#else
+  import Glibc
+#endif
+
 /// Which requests an endpoint serves, by what a browser says of the page that they come from.
 ///
 /// Endpoints listen on a loopback address and ask for no token, so any page in the user's browser can send requests to
@@ -32,15 +38,23 @@ package struct EndpointAccess: Sendable {
     guard !hasStakes || (request.header("Sec-Fetch-Site") == nil && request.header("Upgrade") == nil),
       let host = request.header("Host")
     else { return false }
-    let name = host.prefix { $0 != UInt8(ascii: ":") }
-    guard name.elementsEqual("127.0.0.1".utf8) || name.elementsEqual("localhost".utf8) else { return false }
-    return name.count == host.count || Self.number(host[(name.count + 1)...]) == Int(port)
+    return Self.isEndpoint(host, "127.0.0.1", port) || Self.isEndpoint(host, "localhost", port)
   }
 
-  private static func number(_ digits: Slice<UnsafeRawBufferPointer>) -> Int? {
-    digits.reduce(0 as Int?) { number, byte in
-      number.flatMap { 0x30...0x39 ~= byte && $0 < 100_000 ? $0 * 10 + Int(byte - 0x30) : nil }
+  /// Whether a host is `name` or `name:port`.
+  private static func isEndpoint(_ host: UnsafeRawBufferPointer, _ name: StaticString, _ port: UInt16) -> Bool {
+    let length = name.utf8CodeUnitCount
+    guard host.count >= length, let start = host.baseAddress, memcmp(start, name.utf8Start, length) == 0 else {
+      return false
     }
+    guard host.count > length else { return true }
+    guard host[length] == UInt8(ascii: ":"), host.count <= length + 6 else { return false }
+    var number = 0
+    for index in length + 1..<host.count {
+      guard 0x30...0x39 ~= host[index] else { return false }
+      number = number * 10 + Int(host[index] - 0x30)
+    }
+    return number == Int(port)
   }
 
   /// - Parameters:

@@ -1,3 +1,4 @@
+import Transforms
 import Cassettes
 import Foundation
 import HTTPClient
@@ -122,8 +123,9 @@ struct Exchange: Sendable {
       if played == nil { played = await environment.turn(of: keys, or: keysAsSent) }
       if let index = played {
         let isCoded = replay.isCoded(index, accepted: request.headers["Accept-Encoding"])
+        let kept = try await environment.kept(index, form: form, isCoded: isCoded)
         var answer =
-          try environment.webSocket(index, for: request, form: form)
+          try kept ?? environment.webSocket(index, for: request, form: form)
           ?? environment.streamed(index, form: form, isCoded: isCoded)
           ?? replay.response(index, addresses: addresses, form: form, isCoded: isCoded)
         environment.learnCookies(

@@ -1,3 +1,4 @@
+import Transforms
 import HTTPMessages
 
 /// What all plain passages to one upstream have in common, found out once.

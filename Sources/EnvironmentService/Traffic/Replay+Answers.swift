@@ -1,3 +1,4 @@
+import Transforms
 import Cassettes
 import HTTPMessages
 import HTTPServer
@@ -151,6 +152,13 @@ extension Replay {
     return response.isChunked ? .chunked : .length
   }
 
+  /// What a body goes through on its way to the app.
+  func transform(of index: Int, addresses: AddressMap, form: AddressMap.Form, isCoded: Bool) throws -> BodyTransform {
+    BodyTransform(
+      decoder: nil, rewriter: rewriter(of: index, addresses: addresses, form: form), shifter: bodyShifter(of: index),
+      encoder: isCoded ? try codings(of: index)?.encoder() : nil)
+  }
+
   /// A response whose body lies in a file, streamed from there.
   func stream(_ index: Int, addresses: AddressMap, form: AddressMap.Form, isCoded: Bool) throws -> Response {
     let interaction = interactions[index]
@@ -159,9 +167,7 @@ extension Replay {
     }
     let headers = headers(of: index, addresses: addresses, form: form, isCoded: isCoded)
     let file = try CassetteReader.file(name, length: length, in: location)
-    var transform = BodyTransform(
-      decoder: nil, rewriter: rewriter(of: index, addresses: addresses, form: form),
-      shifter: bodyShifter(of: index), encoder: isCoded ? try codings(of: index)?.encoder() : nil)
+    var transform = try transform(of: index, addresses: addresses, form: form, isCoded: isCoded)
     let isChunked = interaction.response.isChunked
     var response = Response(status: interaction.response.status, reason: interaction.response.reason, headers: headers)
     guard !transform.isIdentity || isChunked else {

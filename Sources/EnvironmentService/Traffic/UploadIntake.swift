@@ -1,3 +1,4 @@
+import Transforms
 import HTTPMessages
 
 /// Takes in a request's body as far as it has to be known before the request can be answered or sent: endpoints' addresses in

@@ -1,3 +1,4 @@
+import Transforms
 import HTTPMessages
 
 /// Makes upstreams' addresses in a WebSocket's texts the endpoints', and back, as for requests and answers.

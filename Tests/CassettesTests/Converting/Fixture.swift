@@ -1,3 +1,4 @@
+@testable import CassetteConversion
 import Foundation
 
 @testable import Cassettes

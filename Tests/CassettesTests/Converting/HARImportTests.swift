@@ -1,3 +1,4 @@
+@testable import CassetteConversion
 import HTTPMessages
 import Testing
 
@@ -19,12 +20,12 @@ struct HARImportTests {
         "log.pages is left out (1)", "entry 1: _initiator is left out", "entry 1: _priority is left out",
         "entry 1: _resourceType is left out", "entry 1: connection is left out", "entry 1: pageref is left out",
         "entry 1: serverIPAddress is left out", "entry 1: response._transferSize is left out",
-        "entry 1: of timings only their sum is kept",
-        "entries 1, 3: HTTP version http/2.0: it is replayed over HTTP/1.1",
-        "entry 1: the pseudo headers of HTTP/2 and 3 are left out",
-        "entry 1: the URL's fragment is left out, since it is never sent",
+        "entry 1: only the sum of timings is kept",
+        "entries 1, 3: HTTP version http/2.0 is replayed as HTTP/1.1",
+        "entry 1: HTTP/2 and HTTP/3 pseudo headers are left out",
+        "entry 1: the URL's fragment is left out: it is never sent",
         "entry 2: a WebSocket: the entry is left out",
-        "entry 3: the response's body was not saved: it is replayed with none",
+        "entry 3: the response body was not saved: the replayed body is empty",
       ])
   }
 
@@ -39,7 +40,7 @@ struct HARImportTests {
       foreign.lines == [
         "log.browser is left out", "entry 1: _securityState is left out", "entry 1: serverIPAddress is left out",
         "entry 1: connection is left out",
-        "entry 1: the request's form was rebuilt from its fields: its bytes may have been others",
+        "entry 1: the request's form was rebuilt from its fields: its bytes may differ",
       ])
   }
 
@@ -52,7 +53,7 @@ struct HARImportTests {
     #expect(foreign.interactions[3].request.body.text == "{\"item\": \"t\u{E9}\", \"price\": 0.00, \"tags\": []}")
     #expect(
       foreign.lines == [
-        "entries 1-4: serverIPAddress is left out", "entries 1-4: of timings only their sum is kept",
+        "entries 1-4: serverIPAddress is left out", "entries 1-4: only the sum of timings is kept",
       ])
   }
 
@@ -67,7 +68,7 @@ struct HARImportTests {
     #expect(
       foreign.lines == [
         "entry 1: user and password in the URL are left out",
-        "entry 2: the URL 'http:///none' has no host that can be asked: the entry is left out",
+        "entry 2: the URL 'http:///none' has no valid host: the entry is left out",
         "entry 3: its URL begins with data:: the entry is left out",
       ])
   }

@@ -1,3 +1,4 @@
+@testable import CassetteConversion
 import HTTPMessages
 import Testing
 

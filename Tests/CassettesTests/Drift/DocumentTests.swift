@@ -1,3 +1,5 @@
+@testable import CassetteConversion
+@testable import CassetteChecks
 import HTTPMessages
 import Testing
 

@@ -1,3 +1,4 @@
+@testable import CassetteChecks
 import HTTPMessages
 import LaunchContract
 

@@ -1,3 +1,4 @@
+@testable import CassetteChecks
 import LaunchContract
 import Testing
 

@@ -1,3 +1,4 @@
+@testable import CassetteChecks
 import Testing
 
 @testable import Cassettes

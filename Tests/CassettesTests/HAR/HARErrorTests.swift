@@ -14,11 +14,11 @@ struct HARErrorTests {
     }
   }
 
-  private let mend = "; mend or remove that entry, or record the cassette anew"
-  private let restore = "; restore the file, or record it anew"
+  private let fix = "; fix or remove that entry, or re-record the cassette"
+  private let restore = "; restore the file or re-record it"
 
   @Test(
-    "names the entry and the member",
+    "names the entry and the member that is invalid",
     arguments: [
       ("1", "it is not an object"),
       ("{}", "request is missing"),
@@ -40,7 +40,7 @@ struct HARErrorTests {
       ),
       (
         #"{"request": {"method": "GET", "url": "http://h/"}, "response": {"status": 200, "content": {"text": "x", "encoding": "gzip"}}}"#,
-        "response.content.encoding is 'gzip', neither base64 nor absent"
+        "response.content.encoding is 'gzip'; only base64 is supported"
       ),
       (
         #"{"request": {"method": "GET", "url": "http://h/"}, "response": {"status": 200, "content": {"text": "x", "_isBinary": true}}}"#,
@@ -52,16 +52,16 @@ struct HARErrorTests {
       ),
       (
         #"{"request": {"method": "GET", "url": "http://h/", "postData": {"_file": 1}}, "response": {"status": 200}}"#,
-        "request.postData._file is not a file's name"
+        "request.postData._file is not a file name"
       ),
     ])
   func entries(_ entry: String, _ problem: String) {
     let good = #"{"request": {"method": "GET", "url": "http://h/"}, "response": {"status": 200}}"#
-    #expect(message("{\"log\": {\"entries\": [\(good), \(entry)]}}") == "a.har: entry 2: \(problem)\(mend)")
+    #expect(message("{\"log\": {\"entries\": [\(good), \(entry)]}}") == "a.har: entry 2: \(problem)\(fix)")
   }
 
   @Test(
-    "names the place where the text breaks",
+    "reports the line and column of malformed JSON",
     arguments: [
       ("{\"log\": {\"entries\": [", "line 1, column 22: expected a value, found the end of the text"),
       ("{\"log\": {\n  \"entries\": [\n    1", "entry 1: it is not an object"),
@@ -76,7 +76,7 @@ struct HARErrorTests {
     #expect(message(text).hasPrefix("a.har: \(problem)"))
   }
 
-  @Test("never reads the beginning of a file as a whole one")
+  @Test("rejects every truncated file")
   func prefixes() {
     let file = HAR.write(
       Cassette(header: .sample, interactions: [.sample(requestBody: .bytes([0]), body: .bytes([0x61, 0x0A]))]))
@@ -86,7 +86,7 @@ struct HARErrorTests {
     }
   }
 
-  @Test("refuses or reads any damaged file, and never traps", arguments: 0..<150 as Range<UInt64>)
+  @Test("reads or rejects any damaged file without crashing", arguments: 0..<150 as Range<UInt64>)
   func damaged(_ seed: UInt64) {
     var random = SeededGenerator(seed)
     let ours = HAR.write(Cassette(header: .sample, interactions: [random.interaction()]))
@@ -109,7 +109,7 @@ struct HARErrorTests {
   }
 
   @Test(
-    "takes numbers that are too large for what they count",
+    "accepts numbers that are out of range",
     arguments: ["9223372036854775807", "-9223372036854775808", "1e999", "-1e999"])
   func hugeNumbers(_ number: String) throws {
     let text = """
@@ -121,20 +121,20 @@ struct HARErrorTests {
     #expect(HARRules.breaches(of: try JSON.parse(HAR.write(cassette))) == [])
   }
 
-  @Test("refuses a newer format")
+  @Test("rejects a newer format")
   func newerFormat() {
     #expect(
       message(#"{"log": {"_diorama": {"format": 2}, "entries": []}}"#)
-        == "a.har: it has format 2, and this diorama knows formats up to 1; update diorama")
+        == "a.har: its format is 2, but this version of diorama supports at most 1; update diorama")
     #expect(
       message(#"{"log": {"_diorama": {"format": "x"}, "entries": []}}"#)
-        == "a.har: _diorama.format is not a number from 1\(restore)")
+        == "a.har: _diorama.format is not a positive integer\(restore)")
     #expect(throws: CassetteError.self) {
       try Array(#"{"_diorama": {"format": 2}}"#.utf8).withUnsafeBytes { try HAR.header(line: $0) }
     }
   }
 
-  @Test("refuses an upstream without an origin")
+  @Test("rejects an upstream without an origin")
   func badUpstream() {
     #expect(
       message(#"{"log": {"_diorama": {"format": 1, "upstreams": {"api": "ftp://x"}}, "entries": []}}"#)
@@ -142,7 +142,7 @@ struct HARErrorTests {
   }
 
   @Test(
-    "says what else a file looks like",
+    "names the format of a file that is not a HAR",
     arguments: [
       ("", "the file is empty"), (" \n", "the file is empty"),
       ("hello", "it is not a HAR, which is"), ("---\nversion: 1", "it looks like YAML"),
@@ -158,7 +158,10 @@ struct HARErrorTests {
       (#"{"data": {"pairs": []}, "meta": {}}"#, "it looks like a Hoverfly simulation"),
       (#"{"mappings": []}"#, "it looks like WireMock mappings"),
       (#"{"info": {}, "item": []}"#, "it looks like a Postman collection"),
-      (#"{"format": 1, "algorithm": "uuid5-v1", "seed": ""}"#, "it looks like a string store; name the .har file"),
+      (
+        #"{"format": 1, "algorithm": "uuid5-v1", "seed": ""}"#,
+        "it looks like a string store; pass the .har file next to it"
+      ),
       (#"{"log": []}"#, "log is not an object"), (#"{"log": {}}"#, "log.entries is missing"),
       (#"{"log": {"entries": {}}}"#, "log.entries is not an array"),
     ])
@@ -169,7 +172,7 @@ struct HARErrorTests {
   }
 
   @Test(
-    "refuses lines that are no interaction",
+    "rejects lines that are not an interaction",
     arguments: ["", "{}", "[]", #"{"request": {"method": "GET", "url": "wss://h/"}, "response": {"status": 101}}"#])
   func lines(_ line: String) {
     #expect(throws: CassetteError.self) {

@@ -9,7 +9,7 @@ struct HARReadingTests {
     try HAR.read(Array(text.utf8), name: "a.har")
   }
 
-  /// A HAR of another tool with one entry, of which a test names some members.
+  /// Another tool's HAR with one entry, with some members set by the test.
   private func entry(
     url: String = "https://api.example.com/", method: String = "GET", request: String = "", status: String = "200",
     response: String = "", entry: String = "", creator: String = "x"
@@ -21,7 +21,7 @@ struct HARReadingTests {
       """)
   }
 
-  @Test("reads an entry with hardly anything in it")
+  @Test("reads an entry with only the required members")
   func minimal() throws {
     let cassette = try entry()
     let interaction = try #require(cassette.interactions.first)
@@ -32,7 +32,7 @@ struct HARReadingTests {
     #expect(cassette.incomplete == [])
   }
 
-  @Test("forgives a byte order mark, fractional integers, nulls and strange dates")
+  @Test("accepts a byte order mark, fractional integers, nulls and unusual dates")
   func lenient() throws {
     let cassette = try read(
       "\u{FEFF}"
@@ -52,7 +52,7 @@ struct HARReadingTests {
     #expect(cassette.header.recordedAt == "2018-10-08T08:00:00Z")
   }
 
-  @Test("drops the pseudo headers of HTTP/2 and what cannot be a header")
+  @Test("drops HTTP/2 pseudo headers and invalid header names")
   func pseudoHeaders() throws {
     let cassette = try entry(
       request: #", "headers": [{"name": ":authority", "value": "x"}, {"name": "accept", "value": "*/*"}]"#,
@@ -65,7 +65,7 @@ struct HARReadingTests {
   }
 
   @Test(
-    "leaves out what cannot be replayed, and says why",
+    "skips entries that cannot be replayed, with the reason",
     arguments: [
       ("wss://api.example.com/", "101", "entry 1: a WebSocket"),
       ("ws://api.example.com/", "200", "entry 1: a WebSocket"),
@@ -75,7 +75,7 @@ struct HARReadingTests {
       ("https://api.example.com/", "0", "entry 1: status 0: the request failed or was blocked"),
       ("https://api.example.com/", "-1", "entry 1: status -1: the request failed or was blocked"),
       ("https://api.example.com/", "101", "entry 1: status 101: the connection left HTTP"),
-      ("https://api.example.com/", "103", "entry 1: status 103 is not a final response's"),
+      ("https://api.example.com/", "103", "entry 1: status 103 is not a final response"),
     ])
   func skipped(_ url: String, _ status: String, _ reason: String) throws {
     let cassette = try entry(url: url, status: status)
@@ -83,13 +83,13 @@ struct HARReadingTests {
     #expect(cassette.skipped == [reason])
   }
 
-  @Test("leaves out a WebSocket that a browser records under https")
+  @Test("skips a WebSocket that a browser recorded with an https URL")
   func webSocket() throws {
     #expect(try entry(entry: #", "_resourceType": "websocket""#).skipped == ["entry 1: a WebSocket"])
     #expect(try entry(entry: #", "_webSocketMessages": []"#).skipped == ["entry 1: a WebSocket"])
   }
 
-  @Test("says which body was not saved")
+  @Test("lists the entries whose body was not saved")
   func incomplete() throws {
     let content = #", "content": {"size": 5}"#
     #expect(try entry(response: content).incomplete == ["entry 1: GET https://api.example.com/"])
@@ -99,7 +99,7 @@ struct HARReadingTests {
   }
 
   @Test(
-    "reads a response's body however it is coded",
+    "reads a response body in any encoding",
     arguments: [
       (#""text": "Z\u00fcrich""#, Array("Z\u{FC}rich".utf8)),
       (#""text": "AP8=", "encoding": "base64""#, [0x00, 0xFF]),
@@ -125,7 +125,7 @@ struct HARReadingTests {
     #expect(cassette.interactions[0].response.body == .bytes(bytes))
   }
 
-  @Test("undoes how mitmproxy decodes what has no charset")
+  @Test("restores the bytes of bodies that mitmproxy decoded without a charset")
   func mitmproxy() throws {
     let body = try entry(
       request: #", "bodySize": 3, "postData": {"mimeType": "image/png", "text": "\u0000\u0001\u00ff"}"#,
@@ -136,7 +136,7 @@ struct HARReadingTests {
   }
 
   @Test(
-    "reads a request's body however it was saved",
+    "reads a request body in any encoding",
     arguments: [
       (#""mimeType": "text/plain", "text": "a=1""#, "a=1"),
       (#""mimeType": "x", "text": "YT0x", "_diorama": {"encoding": "base64"}"#, "a=1"),
@@ -162,7 +162,7 @@ struct HARReadingTests {
     #expect(cassette.interactions[0].request.body == .bytes(Array(body.utf8)))
   }
 
-  @Test("names side files as they lie beside the HAR")
+  @Test("keeps the names of body files relative to the HAR")
   func sideFiles() throws {
     let cassette = try entry(
       request: #", "bodySize": 7, "postData": {"mimeType": "x", "_file": "p.bin"}"#,
@@ -172,14 +172,14 @@ struct HARReadingTests {
   }
 
   @Test(
-    "refuses a side file outside the HAR's folder",
+    "rejects a body file outside the HAR's folder",
     arguments: ["/etc/passwd", "../x", "a/../../x", "..", "a/..", "./x", "", "a//b", "..\\\\x", "C:\\\\x", "a\\u0000b"])
   func escapingSideFiles(_ file: String) {
     #expect(throws: CassetteError.self) { try entry(response: ", \"content\": {\"size\": 1, \"_file\": \"\(file)\"}") }
     #expect(throws: CassetteError.self) { try entry(request: ", \"postData\": {\"_file\": \"\(file)\"}") }
   }
 
-  @Test("sorts another tool's entries by instant, not by text, and dates the recording by the earliest")
+  @Test("sorts another tool's entries by instant and uses the earliest as the recording date")
   func order() throws {
     let entries = [
       ("a", "2018-10-08T10:30:00+02:00"), ("b", "2018-10-08T08:00:00.5Z"), ("c", "2018-10-08T08:00:00.25Z"),
@@ -198,7 +198,7 @@ struct HARReadingTests {
     #expect(ours.header.recordedAt == "2018-01-01T00:00:00Z")
   }
 
-  @Test("keeps entries as they stand where one has no time")
+  @Test("keeps the order of entries if one has no time")
   func unordered() throws {
     let cassette = try read(
       """
@@ -211,7 +211,7 @@ struct HARReadingTests {
     #expect(cassette.header.recordedAt == "2018-10-07T10:00:00Z")
   }
 
-  @Test("reads our own file after a tool has sorted its members")
+  @Test("reads a Diorama cassette whose members were reordered")
   func sortedMembers() throws {
     let cassette = try read(
       """

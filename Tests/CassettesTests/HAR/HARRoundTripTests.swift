@@ -5,7 +5,7 @@ import Testing
 
 @Suite("HAR round trip")
 struct HARRoundTripTests {
-  @Test("reads back all that it wrote, whatever it is", arguments: 0..<200 as Range<UInt64>)
+  @Test("reads back any cassette that it wrote", arguments: 0..<200 as Range<UInt64>)
   func everything(_ seed: UInt64) throws {
     var random = SeededGenerator(seed)
     let interactions = (0..<random.upTo(5)).map { _ in random.interaction() }
@@ -37,7 +37,7 @@ struct HARRoundTripTests {
     #expect(try line.withUnsafeBytes { try HAR.header(line: $0) } == header)
   }
 
-  @Test("never takes the beginning of a line for an interaction")
+  @Test("rejects every truncated line")
   func cutLines() throws {
     let line = HAR.line(.sample(requestBody: .bytes([0, 1]), body: .bytes(Array("\u{E9}\"\\".utf8)))).dropLast()
     for count in 0..<line.count {
@@ -47,7 +47,7 @@ struct HARRoundTripTests {
     }
   }
 
-  @Test("keeps headers in order, with their case and repeats")
+  @Test("preserves the order, case and repeats of headers")
   func headers() throws {
     let headers = Headers([
       .init("set-cookie", "b=2"), .init("X-A", ""), .init("Set-Cookie", "a=1"), .init("Set-Cookie", "a=1"),
@@ -59,7 +59,7 @@ struct HARRoundTripTests {
     #expect(read.response.headers == headers)
   }
 
-  @Test("keeps a text's bytes whatever charset its type names")
+  @Test("preserves the bytes of text regardless of its charset")
   func charset() throws {
     let interaction = Interaction.sample(
       headers: ["Content-Type": "text/html; charset=iso-8859-1"], body: .bytes(Array("Z\u{FC}rich".utf8)))

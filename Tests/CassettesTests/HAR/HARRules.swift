@@ -1,9 +1,9 @@
 import LaunchContract
 @testable import Cassettes
 
-/// What HAR 1.2 asks of a file, member by member: <http://www.softwareishard.com/blog/har-12-spec/>.
+/// The rules of HAR 1.2, member by member: <http://www.softwareishard.com/blog/har-12-spec/>.
 ///
-/// Returns one line for each breach; none for a valid file.
+/// Returns one line for each violation.
 struct HARRules {
   private(set) var breaches: [String] = []
 

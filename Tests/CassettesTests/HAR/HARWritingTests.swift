@@ -10,7 +10,7 @@ struct HARWritingTests {
     try JSON.parse(HAR.write(Cassette(header: header, interactions: interactions)))
   }
 
-  @Test("writes a file to the letter")
+  @Test("writes the exact bytes of a file")
   func golden() {
     let interaction = Interaction.sample(
       method: "POST", url: "https://dev.api1.com/slots?day=8%20Oct&day=+9&all",
@@ -155,7 +155,7 @@ struct HARWritingTests {
     #expect(String(decoding: file, as: UTF8.self) == expected)
   }
 
-  @Test("writes the pieces so that together they are the file", arguments: 0...3)
+  @Test("writes pieces that add up to the whole file", arguments: 0...3)
   func pieces(_ count: Int) throws {
     let interactions = (0..<count).map { Interaction.sample(url: "https://dev.api1.com/\($0)") }
     var pieces = HAR.prologue(.sample)
@@ -168,7 +168,7 @@ struct HARWritingTests {
     #expect(try JSON.parse(pieces)["log"]?["entries"]?.array?.count == count)
   }
 
-  @Test("keeps to HAR 1.2, whatever it writes", arguments: 0..<100 as Range<UInt64>)
+  @Test("writes valid HAR 1.2 for any cassette", arguments: 0..<100 as Range<UInt64>)
   func valid(_ seed: UInt64) throws {
     var random = SeededGenerator(seed)
     let interactions = (0..<4).map { _ in random.interaction() }
@@ -176,7 +176,7 @@ struct HARWritingTests {
     #expect(HARRules.breaches(of: try written(interactions, CassetteHeader())) == [])
   }
 
-  @Test("has a checker that finds breaches")
+  @Test("detects violations of HAR 1.2")
   func checker() throws {
     let breaches = HARRules.breaches(
       of: try JSON.parse(Array(#"{"log": {"version": "1.3", "creator": {"name": 1}, "entries": [{"time": 1}]}}"#.utf8)))
@@ -187,7 +187,7 @@ struct HARWritingTests {
   }
 
   @Test(
-    "keeps text readable and codes the rest in Base64",
+    "stores text as is and other bytes in Base64",
     arguments: [
       (Array("{\"a\": 0.00}\r\n\t\u{C}".utf8), nil), (Array("\u{FEFF}\u{2028}\u{1F642}".utf8), nil),
       ([0x61, 0x00], "base64"), ([0xFF, 0xFE], "base64"), ([0x61, 0x1B], "base64"), ([0x7F], "base64"),
@@ -204,7 +204,7 @@ struct HARWritingTests {
     #expect(content?["size"]?.int == bytes.count)
   }
 
-  @Test("leaves out the text of an empty body")
+  @Test("omits the text of an empty body")
   func empty() throws {
     let entry = try written([.sample()])["log"]?["entries"]?.array?[0]
     #expect(entry?["request"]?["postData"] == nil)
@@ -214,7 +214,7 @@ struct HARWritingTests {
   }
 
   @Test(
-    "writes times that JSON can hold",
+    "writes times that JSON can represent",
     arguments: [(0, "0"), (12, "12"), (0.125, "0.125"), (-1, "0"), (.nan, "0"), (.infinity, "0")] as [(Double, String)])
   func times(_ milliseconds: Double, _ text: String) throws {
     let entry = try written([.sample(milliseconds: milliseconds)])["log"]?["entries"]?.array?[0]
@@ -222,7 +222,7 @@ struct HARWritingTests {
     #expect(entry?["timings"]?["wait"] == .number(text))
   }
 
-  @Test("writes one interaction a line into the partial file")
+  @Test("writes one interaction per line into the partial file")
   func lines() throws {
     let line = HAR.line(.sample(body: .bytes(Array("a\nb\u{2028}".utf8))))
     #expect(line.filter { $0 == 0x0A }.count == 1)

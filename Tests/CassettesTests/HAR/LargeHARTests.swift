@@ -3,11 +3,11 @@ import Testing
 @testable import Cassettes
 @testable import LaunchContract
 
-@Suite("A HAR that several processors read")
+@Suite("Parallel HAR reading")
 struct LargeHARTests {
   private static let count = 2_000
 
-  /// An entry on a line that begins as all do; `more` stands in it.
+  /// An entry on its own line that contains `more`.
   private static func entry(_ index: Int, more: String = "") -> String {
     let url = "http://a.test/\(index)"
     let body = String(repeating: "x", count: 200)
@@ -24,7 +24,7 @@ struct LargeHARTests {
     Array("{\n  \"log\": {\n    \"entries\": [\n\(entries.joined(separator: ",\n"))\n    ]\n  }\n}\n".utf8)
   }
 
-  /// Before the first entry.
+  /// The file up to the first entry.
   private static func reader(_ bytes: UnsafeRawBufferPointer) throws -> JSONReader {
     var reader = JSONReader(bytes)
     for _ in 0..<2 {
@@ -35,7 +35,7 @@ struct LargeHARTests {
     return reader
   }
 
-  /// What several find; nil where it has to be read in order.
+  /// The result of a parallel read; nil if the file has to be read in order.
   private static func read(_ bytes: [UInt8], processors: Int) throws -> HAR.EntryRun? {
     try bytes.withUnsafeBytes { bytes in
       let runs = HAR.EntryRuns(try reader(bytes), processors: processors) { reader in
@@ -47,7 +47,7 @@ struct LargeHARTests {
 
   private static func urls(_ run: HAR.EntryRun?) -> [String]? { run?.interactions.map(\.request.url) }
 
-  @Test("has all its entries, in order and by their numbers", arguments: 2...4)
+  @Test("reads all entries in order with their numbers", arguments: 2...4)
   func whole(processors: Int) throws {
     var entries = (0..<Self.count).map { Self.entry($0) }
     entries[1_700] = entries[1_700].replacing("http://a.test", with: "data://a.test")
@@ -64,9 +64,9 @@ struct LargeHARTests {
     #expect(cassette.incomplete == ["entry 1801: GET http://a.test/1800"])
   }
 
-  @Test("is read by one where lines only look like the beginnings of entries")
+  @Test("falls back to one run if lines only look like entries")
   func misleading() throws {
-    // In each a row of objects stands as far out as the entries do.
+    // Each has an array of objects with the same indentation as the entries.
     let rows = "\n" + #"  "_rows": ["# + String(repeating: "\n      {},", count: 9) + "\n      {}],"
     let entries = (0..<Self.count).map { Self.entry($0, more: rows) }
     let bytes = Self.har(entries)
@@ -74,7 +74,7 @@ struct LargeHARTests {
     #expect(cassette.interactions.map(\.request.url) == (0..<Self.count).map { "http://a.test/\($0)" })
   }
 
-  @Test("is read by one where it is small, or has no lines")
+  @Test("uses one run if the file is small or has no line breaks")
   func onlyOne() throws {
     #expect(try Self.read(Self.har([Self.entry(0)]), processors: 4) == nil)
     let line = Self.har((0..<Self.count).map { Self.entry($0) }).filter { $0 != 0x0A }
@@ -82,7 +82,7 @@ struct LargeHARTests {
     #expect(try HAR.read(line, name: "c.har").interactions.count == Self.count)
   }
 
-  @Test("is broken in the words, and at the place, of a small one", arguments: [0, 10, 990, 1_000, 1_010, 1_999])
+  @Test("reports the same error as for a small file", arguments: [0, 10, 990, 1_000, 1_010, 1_999])
   func broken(index: Int) throws {
     var entries = (0..<Self.count).map { Self.entry($0) }
     entries[index] = entries[index].replacing(#""url""#, with: #""uri""#)
@@ -90,13 +90,13 @@ struct LargeHARTests {
     #expect(expected?.entry == index + 1)
     #expect(expected?.problem == "request.url is missing")
     entries[index] = entries[index].replacing(#""status": 200"#, with: #""status": 2x0"#)
-    // The first thing that is wrong is told, also where another processor has found a later one.
+    // Reports the first error even if another run found a later one.
     if index < 1_999 { entries[1_999] = "}" }
     let broken = #expect(throws: CassetteError.self) { try HAR.read(Self.har(entries), name: "c.har") }
     #expect(broken?.line == 4 + 5 * index + 3)
   }
 
-  @Test("ends where its array ends")
+  @Test("stops at the end of the array")
   func end() throws {
     var bytes = Self.har((0..<Self.count).map { Self.entry($0) })
     bytes += Array("x".utf8)

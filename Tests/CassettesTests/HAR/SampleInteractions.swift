@@ -3,7 +3,7 @@ import HTTPMessages
 @testable import Cassettes
 
 extension Interaction {
-  /// An interaction of which only matters what a test names.
+  /// An interaction with defaults for everything that a test does not set.
   static func sample(
     method: String = "GET", url: String = "https://dev.api1.com/", requestHeaders: Headers = [:],
     requestBody: RecordedBody = .empty, status: Int = 200, reason: String = "OK", headers: Headers = [:],
@@ -40,7 +40,7 @@ extension SeededGenerator {
     }
   }
 
-  /// Header values as HTTP allows them: visible characters with single spaces between.
+  /// Valid header values: visible characters separated by single spaces.
   mutating func headers() -> Headers {
     Headers(
       (0..<upTo(6)).map { _ in
@@ -64,7 +64,7 @@ extension SeededGenerator {
 }
 
 extension Interaction {
-  /// All of it as text, so that two can be compared and their difference read.
+  /// The whole value as text, for readable comparisons.
   var everything: String {
     """
     \(upstream ?? "-") \(startedAt) \(milliseconds) \(request.method) \(request.url) \(request.headers.fields) \

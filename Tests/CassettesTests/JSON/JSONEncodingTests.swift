@@ -19,7 +19,7 @@ struct JSONEncodingTests {
     #expect(text(value, .compact) == #"{"b":0.00,"a":[null,true,{},[]],"b":"x\"y"}"#)
   }
 
-  @Test("writes each member on a line of its own, indented by two spaces")
+  @Test("writes each member on its own line, indented by two spaces")
   func pretty() {
     #expect(
       text(value, .pretty) == """
@@ -36,7 +36,7 @@ struct JSONEncodingTests {
         """)
   }
 
-  @Test("escapes only what has to be")
+  @Test("escapes only characters that must be escaped")
   func escapes() {
     let all = String(String.UnicodeScalarView((0..<0x20).compactMap { Unicode.Scalar($0) }))
     #expect(
@@ -47,7 +47,7 @@ struct JSONEncodingTests {
       text(.string("\"\\/\u{7F}\u{E9}\u{2028}\u{1F642}"), .compact) == "\"\\\"\\\\/\u{7F}\u{E9}\u{2028}\u{1F642}\"")
   }
 
-  @Test("reads back what it wrote, whatever it is", arguments: 0..<200 as Range<UInt64>)
+  @Test("round-trips any value", arguments: 0..<200 as Range<UInt64>)
   func roundTrip(_ seed: UInt64) throws {
     var random = SeededGenerator(seed)
     let value = random.json(depth: 5)

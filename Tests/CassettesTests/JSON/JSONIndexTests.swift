@@ -2,9 +2,9 @@ import Testing
 
 @testable import LaunchContract
 
-@Suite("The outline of a JSON value")
+@Suite("JSON indexes")
 struct JSONIndexTests {
-  /// What somebody makes of a text that holds one value.
+  /// The result of parsing a text with one value.
   private static func read(
     _ text: [UInt8], _ make: (inout JSONReader) throws(JSONError) -> JSON
   ) -> Result<JSON, JSONError> {
@@ -30,7 +30,7 @@ struct JSONIndexTests {
     read(text) { reader throws(JSONError) in try reader.value() }
   }
 
-  /// All of a value, by what it says of itself.
+  /// The whole value, rebuilt through its accessors.
   private static func tree(_ value: JSONIndex.Value) -> JSON {
     let part = value.parts[value.index]
     if let text = value.string {
@@ -63,7 +63,7 @@ struct JSONIndexTests {
   }
 
   @Test(
-    "has all of it",
+    "contains the whole value",
     arguments: [
       #"{"x":[1,{"a":2}],"a":1,"b":[{"x":null,"c":"x"},[{"x":{"x":{}}}]],"x":"\u00e9"}"#, "[]", "{}", "[[[]],{}]",
       #""a\"b\\c\/\b\f\n\r\tz\u0041\u20aC\ud83D\ude00\ud83d\u0041\udE00é€😀""#, "true", "[false,null]", "-0",
@@ -75,7 +75,7 @@ struct JSONIndexTests {
     #expect(try Self.outlined(bytes).get() == Self.parsed(bytes).get())
   }
 
-  @Test("finds the first member of a name, however that is written")
+  @Test("finds the first member with a name, in any escaped form")
   func members() throws {
     let text = Array(#"[{"b":{"name":0},"n\u0061me":1,"name":2,"nam":3},{"names":4},"name",[{"name":5}]]"#.utf8)
     try text.withUnsafeBytes { bytes in
@@ -90,7 +90,7 @@ struct JSONIndexTests {
   }
 
   @Test(
-    "is refused in the words, and at the place, of the value",
+    "rejects invalid JSON with the same error as the value parser",
     arguments: [
       #"{"x":}"#, #"{"x":[1,2"#, #"{"x":{"a":1,}}"#, #"{"x":[1 2]}"#, #"{"x":"a"#, #"{"x":"\q"}"#, #"{"x":"\u12g4"}"#,
       #"{"x":01}"#, #"{"x":1.}"#, #"{"x":tru}"#, #"{"x":[],"y"}"#, #"{"x":1}}"#, "{\"x\":\"a\u{1}\"}", #"{"x":[}]}"#,
@@ -106,7 +106,7 @@ struct JSONIndexTests {
     #expect(same == error)
   }
 
-  @Test("says of any bytes what the value says")
+  @Test("agrees with the value parser on any bytes")
   func random() {
     var generator = SeededGenerator(5)
     let pieces =
@@ -126,7 +126,7 @@ struct JSONIndexTests {
     }
   }
 
-  @Test("takes for text what the standard library takes for UTF-8")
+  @Test("accepts the same UTF-8 as the standard library")
   func valid() {
     var generator = SeededGenerator(8)
     let pieces: [[UInt8]] = [
@@ -136,7 +136,7 @@ struct JSONIndexTests {
     for _ in 0..<3_000 {
       var bytes: [UInt8] = []
       for _ in 0..<Int.random(in: 0...6, using: &generator) {
-        // Most are whole characters, else hardly any text would be valid.
+        // Mostly whole characters; otherwise hardly any text would be valid.
         let isWhole = Int.random(in: 0...9, using: &generator) > 0
         bytes += pieces[Int.random(in: 0..<(isWhole ? 5 : pieces.count), using: &generator)]
       }

@@ -13,7 +13,7 @@ struct JSONParsingTests {
   }
 
   @Test(
-    "keeps a number as it is written",
+    "keeps a number as written",
     arguments: [
       "0", "-0", "1", "-1", "10", "0.00", "1.50", "-0.0", "1e5", "1E+5", "1e-5", "1.25e400",
       "123456789012345678901234567890", "0e0", "9007199254740993",
@@ -24,7 +24,7 @@ struct JSONParsingTests {
   }
 
   @Test(
-    "refuses a number that RFC 8259 does not know",
+    "rejects a number that RFC 8259 does not allow",
     arguments: [
       "-", "+1", "01", "-01", "1.", ".5", "1e", "1e+", "0x10", "NaN", "Infinity", "-Infinity", "1,5", "1_000", "--1",
       "1.2.3", "1e5.5", "00",
@@ -55,7 +55,7 @@ struct JSONParsingTests {
   }
 
   @Test(
-    "puts U+FFFD in place of half a surrogate pair",
+    "replaces a lone surrogate with U+FFFD",
     arguments: [
       (#""\ud800""#, "\u{FFFD}"),
       (#""\udc00x""#, "\u{FFFD}x"),
@@ -68,7 +68,7 @@ struct JSONParsingTests {
     #expect(try parse(text) == .string(expected))
   }
 
-  @Test("finds the end of a string wherever it stands in a word of eight bytes")
+  @Test("finds the end of a string at any alignment")
   func runLengths() throws {
     for count in 0..<40 {
       let text = String(repeating: "\u{E9}", count: count / 2) + String(repeating: "a", count: count % 2)
@@ -77,7 +77,7 @@ struct JSONParsingTests {
     }
   }
 
-  @Test("keeps members in order, and duplicates")
+  @Test("keeps the order of members, and duplicates")
   func members() throws {
     let value = try parse(#"{"b": 1, "a": [true, false, null, {}, []], "b": 2}"#)
     #expect(
@@ -91,13 +91,13 @@ struct JSONParsingTests {
     #expect(value["c"] == nil)
   }
 
-  @Test("tells texts apart that Swift's own equality does not")
+  @Test("distinguishes strings that Swift considers equal")
   func scalars() throws {
     #expect(try parse("\"\u{E9}\"") != parse("\"e\u{301}\""))
     #expect(try parse("{\"\u{E9}\": 1}")["e\u{301}"] == nil)
   }
 
-  @Test("reads whole numbers however they are written, and nothing else, as integers")
+  @Test("reads whole numbers in any notation, and only those, as integers")
   func integers() throws {
     #expect(try parse("12").int == 12)
     #expect(try parse("12.0").int == 12)
@@ -118,7 +118,7 @@ struct JSONParsingTests {
     #expect(throws: JSONError.self) { try parse("\u{A0}1") }
   }
 
-  @Test("allows 512 levels and refuses the next")
+  @Test("allows 512 levels and rejects the next")
   func depth() throws {
     let deepest = String(repeating: "[", count: 512) + String(repeating: "]", count: 512)
     #expect(try parse(deepest).array?.count == 1)
@@ -131,7 +131,7 @@ struct JSONParsingTests {
     }
   }
 
-  @Test("needs no large stack for the deepest that it allows")
+  @Test("parses the deepest allowed value on a small stack")
   func smallStack() {
     let texts = [("[", "]"), ("{\"a\":", "}")].map { opening, closing in
       String(repeating: opening, count: 512) + "1" + String(repeating: closing, count: 512)
@@ -145,7 +145,7 @@ struct JSONParsingTests {
       }
       done.signal()
     }
-    // What secondary threads have on Apple platforms; less than anywhere on Linux.
+    // The stack size of secondary threads on Apple platforms, which is smaller than on Linux.
     thread.stackSize = 512 * 1024
     thread.start()
     done.wait()
@@ -153,7 +153,7 @@ struct JSONParsingTests {
   }
 
   @Test(
-    "says what is wrong and where",
+    "reports the problem and its position",
     arguments: [
       ("", 0, "line 1, column 1: expected a value, found the end of the text"),
       ("  \n ", 4, "line 2, column 2: expected a value, found the end of the text"),
@@ -188,7 +188,7 @@ struct JSONParsingTests {
   }
 
   @Test(
-    "refuses what is not UTF-8, with its place",
+    "rejects invalid UTF-8 with its position",
     arguments: [
       ([0x22, 0x61, 0xFF, 0x22], 2), ([0x22, 0xC3, 0x22], 1), ([0x22, 0xC0, 0xAF, 0x22], 1),
       ([0x22, 0xE0, 0x80, 0x80, 0x22], 1), ([0x22, 0xED, 0xA0, 0x80, 0x22], 1),
@@ -203,7 +203,7 @@ struct JSONParsingTests {
     }
   }
 
-  @Test("never reads past any prefix of a text, and refuses each but the whole")
+  @Test("rejects every prefix of a text without reading past its end")
   func prefixes() throws {
     let text = Array(#"{"a\u00e9": [1.5e3, "x\ud83d\ude42", true, null], "bcdefghijkl": {"c": "é"}}"#.utf8)
     for count in 0..<text.count {

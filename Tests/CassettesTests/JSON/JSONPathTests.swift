@@ -9,7 +9,7 @@ struct JSONPathTests {
     #"{"user": {"name": "a", "ssn": 1, "x y": 2}, "items": [{"pin": 3, "ssn": 4}, {"pin": 5}], "*": 6}"#
 
   @Test(
-    "find the places that they mean",
+    "finds the selected values",
     arguments: [
       ("$", ["$"]), ("$.user.name", ["$.user.name"]), ("$['user']['x y']", ["$.user.x y"]),
       ("$[\"user\"].ssn", ["$.user.ssn"]), ("$.items[1].pin", ["$.items.1.pin"]),
@@ -50,7 +50,7 @@ struct JSONPathTests {
     return found
   }
 
-  @Test("do not know an index from the end of what has not come to its end")
+  @Test("does not match an index from the end while the length is unknown")
   func open() throws {
     let last = try JSONPath("$[-1]")
     #expect(last.countsFromEnd)
@@ -66,7 +66,7 @@ struct JSONPathTests {
   }
 
   @Test(
-    "name what is left out",
+    "removes the selected values",
     arguments: [
       ("$.a", #"{"a":1,"b":2}"#, #"{"b":2}"#),
       ("$.a.b", #"{"a":{"b":1,"c":2},"b":3}"#, #"{"a":{"c":2},"b":3}"#),
@@ -87,7 +87,7 @@ struct JSONPathTests {
     #expect(try removed([path], from: json) == rest)
   }
 
-  @Test("work together, and count places as they were before")
+  @Test("removes with several paths, using the original indices")
   func together() throws {
     #expect(
       try removed(["$[0]", "$[1].a", "$..z"], from: #"[1,{"a":1,"b":2},{"z":1}]"#)
@@ -95,31 +95,83 @@ struct JSONPathTests {
   }
 
   @Test(
-    "say what is wrong with what is none",
+    "rejects invalid paths with an explanation",
     arguments: [
-      ("", "it begins with $"), ("user", "it begins with $"),
-      ("$user", "where a dot or a bracket belongs"),
+      ("", "it must begin with $"), ("user", "it must begin with $"),
+      ("$user", "where a dot or a bracket is expected"),
       ("$.", "a name is missing"), ("$..", "a name is missing"), ("$...a", "a name is missing"),
-      ("$[", "in brackets stands"), ("$.a[", "in brackets stands"), ("$[0", "not closed"),
-      ("$[0:2]", "in brackets stands"), ("$[?@.a]", "in brackets stands"),
-      ("$[01x]", "in brackets stands"),
-      ("$[-9223372036854775808]", "in brackets stands"), ("$['a", "closing quote"),
+      ("$[", "brackets must contain"), ("$.a[", "brackets must contain"), ("$[0", "not closed"),
+      ("$[0:2]", "brackets must contain"), ("$[?@.a]", "brackets must contain"),
+      ("$[01x]", "brackets must contain"),
+      ("$[-9223372036854775808]", "brackets must contain"), ("$['a", "closing quote"),
       ("$['a'", "not closed"),
       ("$['a','b']", "not closed"), ("$.a b", "white space"), ("$.a*", "'*'"), ("$.a]", "']'"),
-      (#"$['\n']"#, "only the quote and the backslash"),
+      (#"$['\n']"#, "only the quote and the backslash can be escaped"),
       ("$" + String(repeating: ".a", count: 64), "more than 63 steps"),
     ])
   func broken(path: String, problem: String) {
     let error = #expect(throws: ContractError.self) { try JSONPath(path) }
     #expect(error?.problem.contains(problem) == true, "\(error?.problem ?? "")")
-    #expect(error?.problem.hasSuffix("as in $.orders[*].sentAt") == true)
+    #expect(error?.problem.hasSuffix("example: $.orders[*].sentAt") == true)
   }
 
-  @Test("go as deep as JSON does")
+  @Test("supports the maximum depth of JSON")
   func deep() throws {
     let depth = JSON.maximumDepth - 1
     let json =
       String(repeating: #"{"a":"#, count: depth) + "1" + String(repeating: "}", count: depth)
     #expect(try removed(["$..b", "$..a..c"], from: json) == json)
+  }
+}
+
+@Suite("JSON walking")
+struct JSONWalkerTests {
+  /// Each selected value with the index of its path, as `1 "text"`.
+  private static func values(_ pieces: [ArraySlice<UInt8>], _ paths: [JSONPath], isInLines: Bool) -> [String] {
+    var walker = JSONWalker(paths, isInLines: isInLines)
+    var found: [String] = []
+    var value: [UInt8] = []
+    func end() {
+      if let match = walker.match { found.append("\(match) \(String(decoding: value, as: UTF8.self))") }
+    }
+    for piece in pieces {
+      Array(piece).withUnsafeBufferPointer { piece in
+        var index = 0
+        while index < piece.count {
+          let (step, stop) = walker.step(piece, from: index)
+          if step == .begins { value = [] }
+          if step != .between { value += piece[index..<stop] }
+          if step == .ends || step == .over { end() }
+          index = stop
+        }
+      }
+    }
+    if walker.isInWord { end() }
+    return found
+  }
+
+  @Test(
+    "reports the first path that selects a value or its container, for any chunking",
+    arguments: [
+      (#"{"a": 1, "b": "x\"y", "c": null}"#, ["$.b", "$.*"], ["1 1", #"0 "x\"y""#, "1 null"]),
+      (#"{"a": {"b": [1, {"c": "2"}]}, "b": 3}"#, ["$..b", "$.a"], ["1 1", #"1 "2""#, "0 3"]),
+      (#"{"\u0061": {"é": -1.5e3}}"#, ["$.a['é']"], ["0 -1.5e3"]), ("[[1,2],[3,4]]", ["$[1][0]"], ["0 3"]),
+      (#"{"a":1}{"a":2} 3"#, ["$.a", "$"], ["1 1", "1 2", "1 3"]), ("12", ["$"], ["0 12"]),
+      (#"]} {"b" 1, "a": 2}"#, ["$.a"], ["0 2"]), (#"{"a":"cut"#, ["$.a"], []), ("", ["$"], []),
+    ])
+  func matches(text: String, paths: [String], expected: [String]) throws {
+    let paths = try paths.map { try JSONPath($0) }
+    let bytes = Array(text.utf8)
+    for cut in 0...bytes.count {
+      #expect(Self.values([bytes[..<cut], bytes[cut...]], paths, isInLines: false) == expected, "cut at \(cut)")
+    }
+  }
+
+  @Test("restarts at each line if lines are documents")
+  func lines() throws {
+    let text = "{\"a\": [\"b\n{\"a\": 1}\n{\"a\": {\n{\"a\": 2}"
+    let paths = [try JSONPath("$.a")]
+    #expect(Self.values([Array(text.utf8)[...]], paths, isInLines: true) == ["0 \"b\n", "0 1", "0 2"])
+    #expect(Self.values([Array(text.utf8)[...]], paths, isInLines: false) != ["0 \"b\n", "0 1", "0 2"])
   }
 }

@@ -25,7 +25,7 @@ struct SeededGenerator: RandomNumberGenerator {
     choices[upTo(choices.count - 1)]
   }
 
-  /// Text from all corners of Unicode, control characters too.
+  /// Text from all of Unicode, including control characters.
   mutating func text(upTo length: Int) -> String {
     var scalars = String.UnicodeScalarView()
     for _ in 0..<upTo(length) {

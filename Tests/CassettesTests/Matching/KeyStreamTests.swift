@@ -3,7 +3,7 @@ import Testing
 
 @testable import Cassettes
 
-@Suite("A body that comes piece by piece")
+@Suite("Streamed match keys")
 struct KeyStreamTests {
   private static let form = "application/x-www-form-urlencoded"
   private static let multipart = "multipart/form-data; boundary=x"
@@ -40,7 +40,7 @@ struct KeyStreamTests {
   }
 
   @Test(
-    "has the keys of the whole, wherever it is cut",
+    "gives the same keys as the whole body, for any chunking",
     arguments: [
       nil, #"{"rules": [{"path": "/other", "compare": {"query": false}}]}"#,
       #"{"rules": [{"compare": {"body": "bytes", "headers": ["X-Tenant"]}}]}"#,
@@ -58,7 +58,7 @@ struct KeyStreamTests {
     }
   }
 
-  @Test("is held only where it has to be read to be compared")
+  @Test("holds the body only if it has to be parsed")
   func held() throws {
     let expected: [(String?, String?, String, Bool)] = [
       (nil, "application/octet-stream", "a", false), (nil, "text/plain", " a", false), (nil, nil, " {", true),
@@ -72,7 +72,7 @@ struct KeyStreamTests {
     }
   }
 
-  @Test("is compared as bytes above the limit, and by value up to it")
+  @Test("compares as bytes above the limit, and by value up to it")
   func limit() throws {
     let maker = try Self.maker(#"{"rules": [{"ignore": {"json": ["$.t"]}}]}"#)
     let (one, same, other) = (#"{"a":1,"b":2}"#, #"{"b":2,"a":1}"#, #"{"a":1,"b":2,"t":3}"#)
@@ -88,7 +88,7 @@ struct KeyStreamTests {
     #expect(try key(one, 10).key != key(other, 10).key)
   }
 
-  @Test("keeps a recorded body that lies in a file out of memory, and finds it")
+  @Test("matches a recorded body in a file without holding it in memory")
   func file() throws {
     var interaction = Interaction.recorded("POST", "https://a.test/x", upstream: "api", type: "image/png")
     interaction.request.body = .file(name: "c.bodies/1.png", length: 6)

@@ -3,13 +3,13 @@ import Testing
 
 @testable import Cassettes
 
-@Suite("What counts as the same request")
+@Suite("Match keys")
 struct MatchKeyTests {
   private static let json = "application/json"
   private static let form = "application/x-www-form-urlencoded"
 
   @Test(
-    "targets that are the same",
+    "equal targets have the same key",
     arguments: [
       ("/%7Euser/%41%2d%2E%5f", "/~user/A-._"), ("/a%2fb%c3%a9", "/a%2Fb%C3%A9"), ("/x?", "/x"), ("", "/"),
       ("?a=1", "/?a=1"),
@@ -21,7 +21,7 @@ struct MatchKeyTests {
   }
 
   @Test(
-    "targets that are not the same",
+    "different targets have different keys",
     arguments: [
       ("/a", "/b"), ("/a", "/A"), ("/a", "/a/"), ("/a//b", "/a/b"), ("/a/./b", "/a/b"), ("/a/../b", "/b"),
       ("/a%2Fb", "/a/b"),
@@ -45,7 +45,7 @@ struct MatchKeyTests {
   }
 
   @Test(
-    "bodies that are the same",
+    "equal bodies have the same key",
     arguments: [
       (json, #"{"a":1,"b":[true,null]}"#, json, "{ \"b\" : [ true , null ],\n\t\"a\" : 1.0 }"),
       (json, #"{"a":1,"b":{"c":1,"d":2}}"#, json, #"{"b":{"d":2,"c":1},"a":1}"#),
@@ -67,7 +67,7 @@ struct MatchKeyTests {
   }
 
   @Test(
-    "bodies that are not the same",
+    "different bodies have different keys",
     arguments: [
       (json, #"{"a":1}"#, json, #"{"a":2}"#), (json, #"{"a":1}"#, json, #"{"A":1}"#),
       (json, #"{"a":1}"#, json, #"{"a":1,"b":null}"#),
@@ -88,14 +88,14 @@ struct MatchKeyTests {
     #expect(Asked(type: oneType, body: one).key != Asked(type: otherType, body: other).key)
   }
 
-  @Test("JSON that is too deep is compared as bytes")
+  @Test("JSON that is nested too deeply is compared as bytes")
   func deep() {
     let deep = String(repeating: "[", count: 20_000) + String(repeating: "]", count: 20_000)
     #expect(Asked(type: Self.json, body: deep).key == Asked(type: Self.json, body: deep).key)
     #expect(Asked(type: Self.json, body: deep).key != Asked(type: Self.json, body: deep + " ").key)
   }
 
-  @Test("twenty thousand different requests have as many keys")
+  @Test("twenty thousand different requests have different keys")
   func noCollision() {
     var generator = SeededGenerator(1)
     var descriptions: Set<String> = []
@@ -123,7 +123,7 @@ struct MatchKeyTests {
     #expect(lows.count == 20_000)
   }
 
-  @Test("a JSON value in another spelling has the same key, a changed one has another")
+  @Test("a JSON value in another notation has the same key, and a changed one does not")
   func randomJSON() {
     var generator = SeededGenerator(2)
     for _ in 0..<2_000 {
@@ -140,18 +140,84 @@ struct MatchKeyTests {
     }
   }
 
-  /// The same value with members in another order and numbers in another spelling.
+  /// The same value with members in another order and numbers in another notation.
   private static func shuffled(_ value: JSON, _ generator: inout SeededGenerator) -> JSON {
     switch value {
     case .array(let elements): return .array(elements.map { shuffled($0, &generator) })
     case .object(let members):
       let names = members.map { Array($0.key.utf8) }
       var result = members.map { JSON.Member($0.key, shuffled($0.value, &generator)) }
-      // Members of one name have an order.
+      // The order of members with the same name counts.
       if Set(names).count == names.count { result.shuffle(using: &generator) }
       return .object(result)
     case .number(let text) where !text.contains("e"): return .number(text + (text.contains(".") ? "00" : ".0") + "E+00")
     default: return value
+    }
+  }
+}
+
+@Suite("Exact decimal values")
+struct ExactDecimalTests {
+  @Test(
+    "normalizes each value to one notation",
+    arguments: [
+      ("0", "0"), ("-0.00", "0"), ("0e5", "0"), ("1", "1e0"), ("1.0", "1e0"), ("10e-1", "1e0"), ("100", "1e2"),
+      ("0.010", "1e-2"),
+      ("-12.50", "-125e-1"), ("1e-7", "1e-7"), ("1E+400", "1e400"), ("1.5e00000000000000000003", "15e2"),
+      ("1e123456789012345678", "1e+123456789012345678e0"), ("2e-123456789012345678", "2e-123456789012345678e0"),
+    ])
+  func spelling(_ text: String, _ expected: String) {
+    #expect(String(decoding: ExactDecimal(text).bytes, as: UTF8.self) == expected)
+  }
+
+  @Test("is the same after shifting both the point and the exponent")
+  func random() {
+    var generator = SeededGenerator(4)
+    for _ in 0..<2_000 {
+      let digits = String(generator.next())
+      let point = 1 + generator.upTo(digits.count - 2)
+      let exponent = generator.upTo(600) - 300
+      let moved = "\(digits.prefix(point)).\(digits.dropFirst(point))e\(exponent + digits.count - point)"
+      #expect(ExactDecimal("\(digits)e\(exponent)") == ExactDecimal(moved))
+      #expect(ExactDecimal("\(digits)e\(exponent)") != ExactDecimal("\(digits)e\(exponent + 1)"))
+    }
+  }
+}
+
+@Suite("SipHash")
+struct SipHashTests {
+  // From the paper's reference implementation: key 00 01 … 0f, input 00 01 …, 128 bits of output.
+  @Test(
+    "produces the published test vectors",
+    arguments: [(0, "a3817f04ba25a8e66df67214c7550293"), (1, "da87c1d86b99af44347659119b22fc45")])
+  func published(_ count: Int, _ expected: String) {
+    var hash = SipHash(key0: 0x0706_0504_0302_0100, key1: 0x0F0E_0D0C_0B0A_0908)
+    for byte in 0..<count { hash.append(UInt8(byte)) }
+    let (first, second) = hash.finish()
+    let bytes = [first, second].flatMap { word in (0..<8).map { UInt8(truncatingIfNeeded: word >> ($0 * 8)) } }
+    let hex = bytes.map { String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }.joined()
+    #expect(hex == expected)
+  }
+
+  @Test("does not depend on how the input is split")
+  func cuts() {
+    var generator = SeededGenerator(9)
+    for _ in 0..<500 {
+      let bytes = (0..<generator.upTo(60)).map { _ in UInt8(truncatingIfNeeded: generator.next()) }
+      var whole = SipHash()
+      bytes.withUnsafeBytes { whole.append($0) }
+      var pieces = SipHash()
+      var rest = bytes[...]
+      while !rest.isEmpty {
+        let piece = rest.prefix(1 + generator.upTo(20))
+        rest = rest.dropFirst(piece.count)
+        if piece.count == 1 {
+          pieces.append(piece[piece.startIndex])
+        } else {
+          piece.withUnsafeBytes { pieces.append($0) }
+        }
+      }
+      #expect(whole.finish() == pieces.finish())
     }
   }
 }

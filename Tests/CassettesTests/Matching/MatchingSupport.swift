@@ -2,7 +2,7 @@ import HTTPMessages
 
 @testable import Cassettes
 
-/// A request as the tests write it.
+/// A request in the tests' notation.
 struct Asked {
   var method = "GET"
   var upstream = 0
@@ -10,7 +10,6 @@ struct Asked {
   var type: String?
   var body = ""
 
-  /// Its key.
   var key: MatchKey {
     var method = method
     var target = target
@@ -32,7 +31,7 @@ struct Asked {
 }
 
 extension Interaction {
-  /// A recorded request with some response.
+  /// A recorded request with any response.
   static func recorded(
     _ method: String = "GET", _ url: String, upstream: String? = nil, type: String? = nil, body: String = ""
   ) -> Interaction {
@@ -45,13 +44,13 @@ extension Interaction {
   }
 }
 
-/// Bodies in these tests stand in the cassette itself.
+/// Reads a body that is stored in the cassette itself, as in all these tests.
 func inlineBody(_ body: RecordedBody) throws -> [UInt8] {
   guard case .bytes(let bytes) = body else { throw NoSuchBody() }
   return bytes
 }
 
-/// As ``inlineBody(_:)``, for an index.
+/// Like ``inlineBody(_:)``, for an index.
 func noFiles(_ interaction: Int, _ key: inout KeyStream) throws { throw NoSuchBody() }
 
 struct NoSuchBody: Error, CustomStringConvertible {

@@ -3,9 +3,9 @@ import Testing
 
 @testable import Cassettes
 
-@Suite("The order in which a cassette plays")
+@Suite("Playback orders")
 struct PlaybackOrderTests {
-  /// A request at a millisecond, taking some.
+  /// A request that starts at a millisecond and takes some.
   private func at(_ start: Int, _ length: Double, _ method: String, _ path: String) -> Interaction {
     var interaction = Interaction.recorded(method, "https://a.test\(path)", upstream: "api")
     let fraction = String(start * 1000 + 1_000_001).dropFirst()
@@ -27,7 +27,7 @@ struct PlaybackOrderTests {
 
   // MARK: strict
 
-  @Test("strict: only the next interaction of all is played, and each once")
+  @Test("strict: plays only the next interaction, each once")
   func strict() throws {
     var playback = try playback(
       [at(0, 1, "GET", "/a"), at(2, 1, "GET", "/b"), at(4, 1, "GET", "/a")], .strict)
@@ -44,7 +44,7 @@ struct PlaybackOrderTests {
     #expect(playback.unused.isEmpty)
   }
 
-  @Test("strict: what overlapped in the recording comes in any order")
+  @Test("strict: overlapping interactions come in any order")
   func overlaps() throws {
     let interactions = [at(0, 10, "GET", "/a"), at(2, 10, "GET", "/b"), at(11, 1, "GET", "/c"), at(20, 1, "GET", "/d")]
     var playback = try playback(interactions, .strict)
@@ -61,7 +61,7 @@ struct PlaybackOrderTests {
   }
 
   @Test(
-    "strict: times in milliseconds or seconds do not tell overlaps that are shorter",
+    "strict: interactions with equal coarse times stay in order",
     arguments: ["2018-10-08T09:00:00.001Z", "2018-10-08T09:00:00Z", "2018-10-08T09:00:00+00:00", "", "yesterday"])
   func coarse(time: String) throws {
     var interactions = [at(0, 0.9, "GET", "/a"), at(0, 0.9, "GET", "/b")]
@@ -72,7 +72,7 @@ struct PlaybackOrderTests {
     #expect(playback.next(for: key("GET", "/b")) == 1)
   }
 
-  @Test("strict: interactions of no declared upstream are waited for by nobody")
+  @Test("strict: interactions of undeclared upstreams are not waited for")
   func unassigned() throws {
     var playback = try playback(
       [.recorded("GET", "https://elsewhere.test/"), at(5, 1, "GET", "/a")], .strict)
@@ -89,7 +89,7 @@ struct PlaybackOrderTests {
     ]
   }
 
-  @Test("state: a GET is answered as before the POST until the POST has been made, however often")
+  @Test("state: a GET gets the response from before the POST until the POST has been made")
   func state() throws {
     var playback = try playback(shop, .state)
     let get = key("GET", "/cart")
@@ -98,12 +98,12 @@ struct PlaybackOrderTests {
     #expect((0..<2).map { _ in playback.next(for: get) } == [2, 2])
     #expect(playback.next(for: key("DELETE", "/cart")) == 3)
     #expect((0..<2).map { _ in playback.next(for: get) } == [4, 4])
-    // Where repeats alone count, INTERFACE.md's default:
+    // The default order, in which only repeats count:
     var plain = try self.playback(shop, .request)
     #expect((0..<4).map { _ in plain.next(for: get) } == [0, 2, 4, 4])
   }
 
-  @Test("state: answers of a state that has passed are not given any more, also when they were never asked for")
+  @Test("state: responses of a past state are no longer played, even if never requested")
   func passed() throws {
     var interactions = shop
     interactions.insert(at(1, 0.5, "GET", "/cart"), at: 1)
@@ -115,7 +115,7 @@ struct PlaybackOrderTests {
     #expect(playback.unused == [1, 4, 5])
   }
 
-  @Test("state: repeats within one state play in recorded order, then the last again; uniquely, once")
+  @Test("state: repeats within a state play in order, then the last one again, or once with unique playback")
   func repeats() throws {
     let interactions = [at(0, 1, "GET", "/x"), at(2, 1, "GET", "/x"), at(4, 1, "PUT", "/y"), at(6, 1, "GET", "/x")]
     var playback = try playback(interactions, .state)
@@ -124,7 +124,7 @@ struct PlaybackOrderTests {
     #expect((0..<3).map { _ in unique.next(for: key("GET", "/x")) } == [0, 1, nil])
   }
 
-  @Test("state: what is recorded only after a change is a miss before it, and the change is named")
+  @Test("state: a request recorded only after a change is a miss before it, which names the change")
   func early() throws {
     var playback = try playback([at(0, 1, "POST", "/orders"), at(2, 1, "GET", "/orders/1")], .state)
     #expect(playback.next(for: key("GET", "/orders/1")) == nil)
@@ -134,7 +134,7 @@ struct PlaybackOrderTests {
     #expect(playback.next(for: key("GET", "/orders/1")) == 1)
   }
 
-  @Test("state: changes that overlapped in the recording come in any order, others are early until it is their turn")
+  @Test("state: overlapping changes come in any order, others wait for their turn")
   func concurrentChanges() throws {
     let interactions = [
       at(0, 10, "POST", "/a"), at(2, 10, "POST", "/b"), at(20, 1, "POST", "/c"), at(30, 1, "GET", "/d"),
@@ -151,9 +151,9 @@ struct PlaybackOrderTests {
     }
   }
 
-  @Test("state: equal changes of several tasks are played each, in recorded order, and none again before its turn")
+  @Test("state: equal changes each play in recorded order, and do not repeat before their turn")
   func equalChanges() throws {
-    // The second /a overlapped with the first one, and began after /b had ended; the third came when all that was over.
+    // The second /a overlapped with the first one and began after /b ended; the third began after all others ended.
     let interactions = [
       at(0, 10, "POST", "/a"), at(1, 1, "POST", "/b"), at(4, 10, "POST", "/a"), at(20, 1, "POST", "/c"),
       at(30, 1, "POST", "/a"),
@@ -167,7 +167,7 @@ struct PlaybackOrderTests {
     #expect(playback.unused.isEmpty)
   }
 
-  @Test("state: a rule says what does not change it, and what does")
+  @Test("state: a rule sets which requests change the state")
   func changesState() throws {
     let interactions = [
       at(0, 1, "GET", "/x"), at(2, 1, "POST", "/search"), at(4, 1, "GET", "/x"), at(6, 1, "GET", "/next"),
@@ -177,14 +177,14 @@ struct PlaybackOrderTests {
       #"{"rules": [{"path": "/search", "changesState": false}, {"path": "/next", "changesState": true}]}"#
     var playback = try playback(interactions, .state, rules: rules)
     #expect((0..<3).map { _ in playback.next(for: key("GET", "/x")) } == [0, 2, 2])
-    // A rule that leaves nothing out changes no key of others, but those that it fits are found by it only.
+    // A rule that ignores nothing changes only the keys of requests that it applies to.
     #expect(playback.next(for: try Sent("GET", "/next").keys(rules).key) == 3)
     #expect(playback.next(for: key("GET", "/x")) == 4)
   }
 
   // MARK: free
 
-  @Test("free: of recordings that rules make equal the one that is equal without them comes first")
+  @Test("free: of recordings that are equal by rules, the exactly equal one plays first")
   func free() throws {
     let rules = #"{"rules": [{"ignore": {"query": ["n"]}}]}"#
     let interactions = (0..<3).map { at($0, 1, "GET", "/a?n=\($0)") }
@@ -201,7 +201,7 @@ struct PlaybackOrderTests {
     #expect(playback.unused.isEmpty)
   }
 
-  @Test("free: without rules repeats are as always")
+  @Test("free: without rules, repeats play in recorded order")
   func freePlain() throws {
     var playback = try playback([at(0, 1, "GET", "/a"), at(1, 1, "GET", "/a")], .free)
     #expect((0..<3).map { _ in playback.next(for: key("GET", "/a")) } == [0, 1, 1])
@@ -211,7 +211,7 @@ struct PlaybackOrderTests {
 
   // MARK: all
 
-  @Test("what somebody else can play only stays the next one", arguments: PlaybackOrder.allCases)
+  @Test("an interaction that the caller cannot play remains the next one", arguments: PlaybackOrder.allCases)
   func unplayable(order: PlaybackOrder) throws {
     var playback = try playback([at(0, 1, "GET", "/a")], order)
     #expect(playback.next(for: key("GET", "/a")) { _ in false } == nil)
@@ -219,7 +219,7 @@ struct PlaybackOrderTests {
     #expect(playback.next(for: key("GET", "/a")) == 0)
   }
 
-  @Test("it goes on where it had come to", arguments: PlaybackOrder.allCases)
+  @Test("playback resumes at saved positions", arguments: PlaybackOrder.allCases)
   func resumes(order: PlaybackOrder) throws {
     let interactions = shop + (0..<20).map { at(10 + 2 * $0, 1, "GET", "/\($0)") }
     var playback = try playback(interactions, order)

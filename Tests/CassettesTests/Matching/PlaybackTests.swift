@@ -3,7 +3,7 @@ import Testing
 
 @testable import Cassettes
 
-@Suite("Playing a cassette")
+@Suite("Playback")
 struct PlaybackTests {
   private func index(_ interactions: [Interaction], _ upstreams: [String: String] = ["api": "https://a.test"]) throws
     -> CassetteIndex
@@ -22,13 +22,13 @@ struct PlaybackTests {
   ]
   private let token = Asked(target: "/token").key
 
-  @Test("repeats play in recorded order, then the last again")
+  @Test("repeats play in recorded order, then the last one again")
   func repeats() throws {
     var playback = Playback(index: try index(interactions), uniquely: false)
     #expect((0..<5).map { _ in playback.next(for: token) } == [0, 2, 4, 4, 4])
   }
 
-  @Test("uniquely, each plays once, then the request is a miss")
+  @Test("with unique playback, each repeat plays once, then the request is a miss")
   func uniquely() throws {
     var playback = Playback(index: try index(interactions), uniquely: true)
     #expect((0..<5).map { _ in playback.next(for: token) } == [0, 2, 4, nil, nil])
@@ -36,7 +36,7 @@ struct PlaybackTests {
     #expect(playback.next(for: Asked(target: "/other").key) == 1)
   }
 
-  @Test("what is not recorded is a miss")
+  @Test("a request that is not recorded is a miss")
   func miss() throws {
     var playback = Playback(index: try index(interactions), uniquely: false)
     let key = Asked(target: "/none").key
@@ -44,14 +44,14 @@ struct PlaybackTests {
     #expect(!playback.contains(key))
   }
 
-  @Test("a recorded request is found by another spelling of it")
+  @Test("a recorded request matches an equivalent notation")
   func spelling() throws {
     var playback = Playback(index: try index(interactions), uniquely: false)
     let asked = Asked(method: "POST", target: "/x?a=2&b=1", type: "application/json", body: #"{ "a": 1.0 }"#)
     #expect(playback.next(for: asked.key) == 3)
   }
 
-  @Test("what was never played is told, in recorded order")
+  @Test("unused interactions are listed in recorded order")
   func unused() throws {
     var playback = Playback(index: try index(interactions), uniquely: false)
     #expect(playback.unused == [0, 1, 2, 3, 4])
@@ -62,7 +62,7 @@ struct PlaybackTests {
     #expect(playback.unused == [1, 3])
   }
 
-  @Test("an interaction belongs to an upstream by name, else by origin")
+  @Test("an interaction belongs to an upstream by name, otherwise by origin")
   func assignment() throws {
     let interactions: [Interaction] = [
       .recorded("GET", "http://127.0.0.1:5123/x", upstream: "api"), .recorded("GET", "https://B.test:443/x?y"),
@@ -79,14 +79,14 @@ struct PlaybackTests {
     #expect(playback.unused == [3, 4, 6])
   }
 
-  @Test("a body that cannot be read is an error of the index")
+  @Test("the index throws if a body cannot be read")
   func unreadable() {
     var interaction = interactions[0]
     interaction.request.body = .file(name: "gone", length: 3)
     #expect(throws: NoSuchBody.self) { try index([interaction]) }
   }
 
-  @Test("a random cassette plays each request's repeats in order", arguments: [true, false])
+  @Test("a random cassette plays the repeats of each request in order", arguments: [true, false])
   func random(_ uniquely: Bool) throws {
     var generator = SeededGenerator(6)
     let targets = (0..<2_000).map { _ in "/\(generator.upTo(300))" }

@@ -18,13 +18,13 @@ struct NearMissTests {
       body: Array(asked.body.utf8), in: interactions, names: { $0.upstream }, limit: limit, body: inlineBody)
   }
 
-  /// What the nearest of one interaction says.
+  /// The description of the near miss for one interaction.
   private func says(_ asked: Asked, _ interaction: Interaction) -> [String] {
     misses(asked, in: [interaction]).first?.differences.map(\.description) ?? []
   }
 
   @Test(
-    "one changed query item is named, and nothing else",
+    "reports only the changed query item",
     arguments: [
       ("/x?page=1&q=a", "/x?q=a&page=2", "query item `page`: recorded `1`, got `2`"),
       ("/x?page=1&q=a", "/x?q=a", "query item `page`: recorded `1`, missing in the request"),
@@ -39,7 +39,7 @@ struct NearMissTests {
   }
 
   @Test(
-    "one change in a body is named, and nothing else",
+    "reports only the change in a body",
     arguments: [
       (
         "text/plain", "recorded text: a", "recorded text: b",
@@ -67,7 +67,7 @@ struct NearMissTests {
       (json, #"{"a":{"b":1}}"#, #"{"a":[1]}"#, #"body $.a: recorded {"b":1}, got [1]"#),
       (json, "1", "2", "body $: recorded 1, got 2"),
       (json, #"{"a":1,"a":2}"#, #"{"a":1,"a":3}"#, "body $.a: recorded 2, got 3"),
-      (json, #"{"a":1}"#, "{broken", #"body: recorded the JSON `{"a":1}`, got `{broken`, which is not read as JSON"#),
+      (json, #"{"a":1}"#, "{broken", #"body: recorded JSON `{"a":1}`, got `{broken`, which is not valid JSON"#),
       (form, "a=1&b=2", "b=3&a=1", "form item `b`: recorded `2`, got `3`"),
     ])
   func body(_ type: String, _ recorded: String, _ actual: String, _ expected: String) {
@@ -75,7 +75,7 @@ struct NearMissTests {
     #expect(says(Asked(method: "POST", target: "/x", type: type, body: actual), interaction) == [expected])
   }
 
-  @Test("a body that has another length and differs before says both")
+  @Test("reports both the length and the first difference of a body")
   func bytesAndLength() {
     let interaction = Interaction.recorded(
       "POST", "https://a.test/x", upstream: "api", type: "image/png", body: "a\0cd")
@@ -86,7 +86,7 @@ struct NearMissTests {
   }
 
   @Test(
-    "method, upstream and path are named",
+    "reports method, upstream and path",
     arguments: [
       ("POST", "api", "/users/1/x", ["method: recorded GET, got POST"]),
       ("GET", "auth", "/users/1/x", ["upstream: recorded `api`, got `auth`"]),
@@ -100,12 +100,12 @@ struct NearMissTests {
     #expect(found.first?.differences.map(\.description) == expected)
   }
 
-  @Test("nothing is named that has nothing in common", arguments: ["/a", "/", "/orders/7"])
+  @Test("does not report unrelated recordings", arguments: ["/a", "/", "/orders/7"])
   func nothing(_ target: String) {
     #expect(misses(Asked(target: target), in: [.recorded("GET", "https://a.test/users", upstream: "api")]).isEmpty)
   }
 
-  @Test("a recorded request that is used up says so, in any spelling of it")
+  @Test("reports that all recordings of a request have been played")
   func exhausted() {
     let interactions: [Interaction] = [
       .recorded("POST", "https://a.test/%7Ex?b=1&a=2", upstream: "api", type: Self.json, body: #"{"a":1,"b":2}"#),
@@ -118,7 +118,7 @@ struct NearMissTests {
     #expect(found.last?.differences.map(\.description) == ["body $.b: recorded 3, got 2"])
   }
 
-  @Test("the same path with the fewest differences comes first, then another method, then a similar path")
+  @Test("orders by same path and fewest differences, then other methods, then similar paths")
   func order() {
     let interactions: [Interaction] = [
       .recorded("GET", "https://a.test/users/12?x=1", upstream: "api"),
@@ -133,20 +133,22 @@ struct NearMissTests {
     #expect(misses(Asked(target: "/users/11?x=1"), in: interactions, limit: 1).map(\.index) == [3])
   }
 
-  @Test("repeats that differ in the same way are named once")
+  @Test("reports repeats that differ in the same way once")
   func repeats() {
     let interactions = (0..<5).map { _ in Interaction.recorded("GET", "https://a.test/token", upstream: "api") }
     #expect(misses(Asked(target: "/tokens"), in: interactions).map(\.index) == [0])
   }
 
-  @Test("a recorded body that cannot be read is the difference")
+  @Test("reports a recorded body that cannot be read")
   func unreadable() {
     var interaction = Interaction.recorded("GET", "https://a.test/x", upstream: "api")
     interaction.request.body = .file(name: "gone", length: 3)
-    #expect(says(Asked(target: "/x"), interaction) == ["body: recorded what cannot be read (no such file), got a body"])
+    #expect(
+      says(Asked(target: "/x"), interaction) == ["body: recorded a body that cannot be read (no such file), got a body"]
+    )
   }
 
-  @Test("long values are shortened, in one line")
+  @Test("shortens long values to one line")
   func long() throws {
     let interaction = Interaction.recorded(
       "GET", "https://a.test/x?q=\(String(repeating: "a", count: 5000))", upstream: "api")
@@ -158,7 +160,7 @@ struct NearMissTests {
     #expect(difference.description.contains(String(repeating: "a", count: 79) + "…"))
   }
 
-  @Test("JSON as deep as it may be is matched and compared")
+  @Test("compares JSON of the maximum depth")
   func deep() {
     func nested(_ inner: String) -> String {
       String(repeating: #"{"a":["#, count: 250) + inner + String(repeating: "]}", count: 250)
@@ -174,7 +176,7 @@ struct NearMissTests {
     #expect(one.key != Asked(type: Self.json, body: nested("2")).key)
   }
 
-  @Test("members in another order do not hide the nearest among many")
+  @Test("finds the nearest recording among many with reordered members")
   func membersInAnyOrder() {
     var generator = SeededGenerator(8)
     var bodies: [[JSON.Member]] = []
@@ -197,12 +199,12 @@ struct NearMissTests {
     }
   }
 
-  @Test("a random change is found as the one difference")
+  @Test("reports a random change as the only difference")
   func random() {
     var generator = SeededGenerator(3)
     for _ in 0..<300 {
       let count = 1 + generator.upTo(200)
-      // No text: of that the location would be another.
+      // Not text, which would have a different location.
       let bytes = [0] + (0..<count).map { _ in UInt8(truncatingIfNeeded: generator.next()) }
       var interaction = Interaction.recorded("PUT", "https://a.test/blob", upstream: "api", type: "image/png")
       interaction.request.body = .bytes(bytes)
@@ -217,7 +219,7 @@ struct NearMissTests {
     }
   }
 
-  @Test("there is a near miss or a match for every value, and it agrees with the key")
+  @Test("near misses agree with match keys for any value")
   func agreesWithKey() {
     var generator = SeededGenerator(12)
     for _ in 0..<1_000 {
@@ -230,5 +232,34 @@ struct NearMissTests {
       let found = misses(asked, in: [interaction])
       #expect((found.first?.differences.first?.kind == .exhausted) == isSame)
     }
+  }
+}
+
+@Suite("Near misses of large bodies")
+struct LargeNearMissTests {
+  private func says(_ large: LargeBody, to target: String = "/x") -> [String] {
+    var recorded = Interaction.recorded("POST", "https://a.test/x", upstream: "api", type: "image/png")
+    recorded.request.body = .file(name: "c.bodies/1.png", length: 100)
+    return nearMisses(
+      method: "POST", target: target, upstreamName: "api", headers: ["Content-Type": "image/png"], body: [1, 2],
+      in: [recorded], names: { $0.upstream }, large: large, body: inlineBody
+    ).first?.differences.map(\.description) ?? []
+  }
+
+  @Test("reports different lengths or contents, and other differences")
+  func differences() {
+    #expect(says(LargeBody(length: 101) { _ in false }) == ["body length: recorded 100 bytes, got 101 bytes"])
+    #expect(
+      says(LargeBody(length: 100) { _ in false })
+        == ["body: recorded 100 bytes, got different content of the same length"])
+    #expect(says(LargeBody(length: 100) { $0 == 0 }, to: "/x?a=1") == ["query item `a`: not recorded, got `1`"])
+    #expect(
+      says(LargeBody(length: 100) { _ in true }) == [
+        "the request is recorded, but every recording of it has been played"
+      ])
+    #expect(
+      says(LargeBody(length: 100) { _ in throw NoSuchBody() }) == [
+        "body: recorded a body that cannot be read (no such file), got a body"
+      ])
   }
 }

@@ -22,7 +22,7 @@ struct RuleNearMissTests {
     try nearest(sent, [interaction], json).first?.differences.map(\.description) ?? []
   }
 
-  @Test("what is left out is no difference, and the rule is named")
+  @Test("ignored parts are not reported, and the rule is named")
   func leftOut() throws {
     let recorded = Interaction.recorded(
       "POST", "https://a.test/x?_=1&p=1", upstream: "api", type: Self.json, body: #"{"t":1,"v":1}"#)
@@ -38,7 +38,7 @@ struct RuleNearMissTests {
     #expect(try nearest(sent, [recorded]).first?.rules == [])
   }
 
-  @Test("headers that count are told by name")
+  @Test("compared headers are reported by name")
   func headers() throws {
     let recorded = Interaction.recorded("GET", "https://a.test/x", upstream: "api")
     let rule = #"{"rules": [{"compare": {"headers": ["Accept", "X"]}}]}"#
@@ -48,14 +48,14 @@ struct RuleNearMissTests {
       ])
   }
 
-  @Test("a path that does not count does not hide the nearest, nor does a method")
+  @Test("a path or method that does not count does not hide the nearest recording")
   func elsewhere() throws {
     let recorded = Interaction.recorded("PUT", "https://a.test/somewhere/else?p=1", upstream: "api")
     let rule = #"{"rules": [{"compare": {"path": false, "method": false}}]}"#
     #expect(try says(Sent("GET", "/x?p=2"), recorded, rule) == ["query item `p`: recorded `1`, got `2`"])
   }
 
-  @Test("a request that only other rules fit says so")
+  @Test("reports a request to which only other rules apply")
   func otherRules() throws {
     let recorded = Interaction.recorded("GET", "https://a.test/a/1", upstream: "api")
     let rule = #"{"rules": [{"compare": {"path": false}}, {"path": "/a/*", "ignore": {"query": ["q"]}}]}"#
@@ -94,11 +94,11 @@ struct RuleNearMissTests {
       try says(sent, recorded("<o><i n='2'>b</i><d/></o>"), rule) == ["body /o: recorded <d>, got <c>"])
     #expect(
       try says(Sent("POST", "/x", type: "text/xml", "<o>"), recorded("<o>a</o>"), rule) == [
-        "body: recorded the XML `<o>`, got `<o>`, which is not read as XML"
+        "body: recorded XML `<o>`, got `<o>`, which is not valid XML"
       ])
   }
 
-  @Test("in strict order the interaction that is expected comes first")
+  @Test("in strict order, the expected interaction comes first")
   func expected() throws {
     let interactions = [
       Interaction.recorded("GET", "https://a.test/first", upstream: "api"),
@@ -106,7 +106,7 @@ struct RuleNearMissTests {
     ]
     let misses = try nearest(Sent("GET", "/second"), interactions, expected: 0) { $0 == 1 ? 0 : nil }
     #expect(misses.map(\.index) == [0, 1])
-    // Not in what another request differs from it.
+    // Without the differences from an unrelated request.
     #expect(misses.first?.differences.map(\.description) == ["expected next, in strict order"])
     #expect(
       misses.last?.differences.map(\.description) == [

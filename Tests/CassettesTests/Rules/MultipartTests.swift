@@ -5,7 +5,7 @@ import Testing
 
 @Suite("Multipart bodies")
 struct MultipartTests {
-  /// A body with a boundary of its own.
+  /// A body with the given boundary.
   private func sent(_ boundary: String, _ parts: [String], type: String? = nil, end: String = "\r\n") -> Sent {
     let body = parts.map { "--\(boundary)\(end)\($0)\(end)" }.joined() + "--\(boundary)--\(end)"
     return Sent("POST", type: type ?? "multipart/form-data; boundary=\(boundary)", body)
@@ -15,7 +15,7 @@ struct MultipartTests {
   private let file =
     "Content-Disposition: form-data; name=\"f\"; filename=\"a \\\"b\\\".png\"\r\nContent-Type: image/png\r\n\r\n\u{1}\u{2}"
 
-  @Test("are the same whatever their boundary, by default")
+  @Test("are equal regardless of the boundary, by default")
   func boundary() throws {
     #expect(try areSame(sent("AaB03x", [text, file]), sent("----WebKit7MA4", [text, file])))
     let quoted = sent("q r", [text, file], type: "Multipart/Form-Data; charset=utf-8; BOUNDARY=\"q r\"")
@@ -25,7 +25,7 @@ struct MultipartTests {
     #expect(try areSame(sent("x", [name]), sent("y", [text])))
   }
 
-  @Test("differ by name, file name, content type, content, order and number of their parts")
+  @Test("differ by the name, file name, content type, content, order and number of parts")
   func differs() throws {
     let one = sent("x", [text, file])
     for (from, to) in [("name=\"f\"", "name=\"g\""), ("a \\", "c \\"), ("image/png", "image/gif"), ("\u{2}", "\u{3}")] {
@@ -36,7 +36,7 @@ struct MultipartTests {
     #expect(try !areSame(sent("x", []), sent("y", ["\r\n"])))
   }
 
-  @Test("have parts that are compared by what they are, also in one another")
+  @Test("have parts compared by their kind, including nested ones")
   func inside() throws {
     let json = "Content-Disposition: form-data; name=\"j\"\r\nContent-Type: application/json\r\n\r\n"
     #expect(try areSame(sent("x", [json + "{\"a\":1,\"b\":2}"]), sent("y", [json + "{\"b\":2, \"a\":1.0}"])))
@@ -46,7 +46,7 @@ struct MultipartTests {
     #expect(try areSame(sent("x", [inner("in1")]), sent("y", [inner("in2")])))
   }
 
-  @Test("that are broken, or without a boundary, are compared byte by byte")
+  @Test("are compared byte by byte if malformed or without a boundary")
   func broken() throws {
     let open = Sent("POST", type: "multipart/form-data; boundary=x", "--x\r\n\r\nhello")
     #expect(try areSame(open, open))
@@ -58,7 +58,7 @@ struct MultipartTests {
     }
   }
 
-  @Test("in one another for ever come to an end")
+  @Test("may be nested to any depth")
   func deep() throws {
     var part = "Content-Type: text/plain\r\n\r\nx"
     for level in 0..<50 {
@@ -68,7 +68,7 @@ struct MultipartTests {
     #expect(try areSame(sent, sent))
   }
 
-  @Test("lose the parts that a rule leaves out by name, and their JSON what a path names")
+  @Test("omit the parts and JSON values that a rule ignores")
   func rules() throws {
     func json(_ time: Int) -> String {
       "Content-Disposition: form-data; name=\"j\"\r\nContent-Type: application/json\r\n\r\n{\"t\": \(time)}"
@@ -80,7 +80,7 @@ struct MultipartTests {
     #expect(try !areSame(sent("x", [csrf(1)]), sent("y", [csrf(2)])))
   }
 
-  @Test("without a word about it in their type are compared as such where a rule says so")
+  @Test("are compared by parts if a rule says so, regardless of the type")
   func asked() throws {
     let rule = #"{"rules": [{"compare": {"body": "multipart"}}]}"#
     #expect(try areSame(sent("x", [text], type: "text/plain"), sent("y", [text], type: ""), rule))

@@ -1,15 +1,17 @@
+import Foundation
 import HTTPMessages
+import LaunchContract
 import Testing
 
 @testable import Cassettes
 
-@Suite("What counts by rules")
+@Suite("Match keys with rules")
 struct RuleKeyTests {
   private static let json = "application/json"
   private static let form = "application/x-www-form-urlencoded"
 
   @Test(
-    "each part counts, or does not",
+    "a rule sets whether each part counts",
     arguments: [
       (#"{"compare": {"method": false}}"#, Sent("GET", "/a"), Sent("PUT", "/a")),
       (#"{"compare": {"path": false}}"#, Sent("GET", "/a?x=1"), Sent("GET", "/b?x=1")),
@@ -51,7 +53,7 @@ struct RuleKeyTests {
   }
 
   @Test(
-    "what a rule does not leave out goes on counting",
+    "parts that a rule does not ignore still count",
     arguments: [
       (#"{"compare": {"method": false}}"#, Sent("GET", "/a"), Sent("PUT", "/b")),
       (#"{"compare": {"path": false}}"#, Sent("GET", "/a?x=1"), Sent("GET", "/b?x=2")),
@@ -72,7 +74,7 @@ struct RuleKeyTests {
     #expect(try !areSame(one, other, #"{"rules": [\#(rule)]}"#))
   }
 
-  @Test("named headers count whatever their case, all values in order")
+  @Test("compared headers ignore case and count all values in order")
   func headers() throws {
     let rule = #"{"rules": [{"compare": {"headers": ["ACCEPT"]}}]}"#
     #expect(try areSame(Sent(headers: ["Accept": "a", "X": "1"]), Sent(headers: ["accept": "a", "X": "2"]), rule))
@@ -80,7 +82,7 @@ struct RuleKeyTests {
     #expect(try !areSame(two, Sent(headers: ["Accept": "b", "accept": "a"]), rule))
   }
 
-  @Test("a rule is for some requests only, and what several say adds up; the later one counts where they differ")
+  @Test("rules apply to some requests, add up, and later ones override earlier ones")
   func scope() throws {
     let some = #"""
       {"rules": [
@@ -104,7 +106,7 @@ struct RuleKeyTests {
     #expect(try !areSame(Sent("GET", "/exact?x=1"), Sent("GET", "/exact?x=2"), takenBack))
   }
 
-  @Test("requests under different rules are different, though neither's path counts")
+  @Test("requests to which different rules apply differ, even if their paths do not count")
   func otherRules() throws {
     let json =
       #"{"rules": [{"path": "/a/*", "compare": {"path": false}}, {"path": "/b/*", "compare": {"path": false}}]}"#
@@ -112,11 +114,53 @@ struct RuleKeyTests {
     #expect(try !areSame(Sent("GET", "/a/1"), Sent("GET", "/b/1"), json))
   }
 
-  @Test("where no rule fits, the key is that without rules")
+  @Test("the key is the one without rules if none applies")
   func plain() throws {
     let sent = Sent("POST", "/x?a=1", type: Self.json, "{}")
     let ruled = try sent.keys(#"{"rules": [{"path": "/y", "compare": {"query": false}}]}"#)
     #expect(try ruled.key == sent.keys(nil).key)
     #expect(ruled.plain == ruled.key)
   }
+}
+
+/// Rules in the format of a file.
+func rules(_ json: String) throws -> MatchingRules {
+  try MatchingRules.read(Array(json.utf8), name: "r.json")
+}
+
+/// A request to one of two upstreams, `api` (https://a.test) and `b` (http://a.test:81).
+struct Sent {
+  var method = "GET"
+  var upstream = 0
+  var target = "/"
+  var headers: Headers = [:]
+  var body = ""
+
+  init(
+    _ method: String = "GET", upstream: Int = 0, _ target: String = "/", type: String? = nil, headers: Headers = [:],
+    _ body: String = ""
+  ) {
+    self.method = method
+    self.upstream = upstream
+    self.target = target
+    self.headers = headers
+    if let type { self.headers.append("Content-Type", type) }
+    self.body = body
+  }
+
+  static let upstreams = [
+    CassetteHeader.Upstream(name: "api", origin: Origin(scheme: "https", host: "a.test", port: 443)),
+    CassetteHeader.Upstream(name: "b", origin: Origin(scheme: "http", host: "a.test", port: 81)),
+  ]
+
+  func keys(_ json: String?) throws -> RequestKeys {
+    let book = try json.map { try RuleBook(try rules($0), upstreams: Self.upstreams, source: "r.json") }
+    return try MatchKeyMaker(book).keys(
+      method: method, upstream: upstream, target: target, headers: headers, body: Array(body.utf8))
+  }
+}
+
+/// Whether two requests are equal by the given rules, or by default.
+func areSame(_ one: Sent, _ other: Sent, _ json: String? = nil) throws -> Bool {
+  try one.keys(json).key == other.keys(json).key
 }

@@ -11,7 +11,7 @@ struct XMLTests {
   }
 
   @Test(
-    "are the same by structure",
+    "are equal by structure",
     arguments: [
       ("<a x='1' y=\"2\"/>", "<a  y='2'\n x='1' ></a >"),
       ("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<a>\n  <b>1</b>\n</a>\n", "<a><b>1</b></a>"),
@@ -27,7 +27,7 @@ struct XMLTests {
   }
 
   @Test(
-    "differ by elements, text, attributes, name spaces and order",
+    "differ by elements, text, attributes, namespaces and order",
     arguments: [
       ("<a/>", "<b/>"), ("<a>1</a>", "<a>2</a>"), ("<a x='1'/>", "<a x='2'/>"), ("<a x='1'/>", "<a y='1'/>"),
       ("<a xmlns='u'/>", "<a xmlns='v'/>"), ("<a xmlns='u'/>", "<a/>"), ("<a><b/><c/></a>", "<a><c/><b/></a>"),
@@ -39,7 +39,7 @@ struct XMLTests {
   }
 
   @Test(
-    "that are not well formed, or have a document type, are none",
+    "do not count as XML if malformed or with a document type",
     arguments: [
       "", "x", "<", "<a", "<a>", "</a>", "<a></b>", "<a/><b/>", "<a/>x", "x<a/>", "<a x=1/>", "<a x='1' x='2'/>",
       "<p:a/>", "<a>&nbsp;</a>", "<a>&#xFFFFFFFF;</a>", "<a>&", "<a x='<'/>",
@@ -52,14 +52,14 @@ struct XMLTests {
     #expect(try areSame(text, text))
   }
 
-  @Test("lose what a pattern matches of texts and attributes")
+  @Test("omit the text and attribute values that a pattern matches")
   func patterns() throws {
     let rule = #"{"rules": [{"compare": {"body": "xml"}, "ignore": {"pattern": ["\\d+"]}}]}"#
     #expect(try areSame("<a t='12'>x3</a>", "<a t='4'>x567</a>", rule))
     #expect(try !areSame("<a1/>", "<a2/>", rule))
   }
 
-  @Test("may be as deep as they like")
+  @Test("may be nested to any depth")
   func deep() throws {
     let text = String(repeating: "<a>", count: 20_000) + String(repeating: "</a>", count: 20_000)
     #expect(try areSame(text, text + "\n"))

@@ -1,3 +1,4 @@
+@testable import Transforms
 import Foundation
 import HTTPMessages
 import Testing

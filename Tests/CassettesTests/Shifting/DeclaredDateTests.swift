@@ -1,3 +1,4 @@
+@testable import Transforms
 import Foundation
 import HTTPMessages
 import LaunchContract
@@ -148,7 +149,7 @@ struct DeclaredDateTests {
     arguments: [
       ("expires", "'expires' is no place"), ("cookie:a", "there is no place 'cookie'"),
       ("$.a[-1]", "counts from an end"),
-      ("$.a[", "is no JSON path"),
+      ("$.a[", "is not a valid JSON path"),
     ])
   func refused(place: String, problem: String) {
     let error = #expect(throws: ContractError.self) {

@@ -2,10 +2,13 @@ import ControlAPI
 import DaemonClient
 import EnvironmentConfiguration
 import Foundation
+import HTTPMessages
+import HTTPServer
 import LaunchContract
+import TestSupport
 import Testing
 
-@Suite("A call to a daemon")
+@Suite("Daemon client calls")
 struct CallTests {
   private func client(
     _ answer: @escaping @Sendable (ScriptedDaemon.Call) -> (Int, String)
@@ -16,7 +19,7 @@ struct CallTests {
     return (try await DaemonClient.connect(to: folder.home), daemon, folder)
   }
 
-  @Test("goes to its path, with the token and its message")
+  @Test("sends each call to its path, with the token and the message")
   func calls() async throws {
     let (client, daemon, _) = try await client { call in
       switch call.line {
@@ -50,7 +53,7 @@ struct CallTests {
     await daemon.stop()
   }
 
-  @Test("goes through the daemon's socket, by the name of its port; through the port where the path is too long")
+  @Test("uses the daemon's socket, and the port if the socket's path is too long")
   func socket() async throws {
     let folder = try ScriptedHome()
     for (socket, isOverSocket) in [("s", true), (String(repeating: "s", count: 100), false)] {
@@ -67,32 +70,32 @@ struct CallTests {
     }
   }
 
-  @Test("that is refused is an error in the daemon's own words")
+  @Test("throws the daemon's message for a refused call")
   func refused() async throws {
     let (client, daemon, _) = try await client { call in
       (400, #"{"type":"about:blank","title":"Bad","status":400,"detail":"\#(call.line)","kind":"usage"}"#)
     }
     let error = await #expect(throws: DaemonClientError.self) { try await client.environment("../a?b c/é") }
     #expect(error?.kind == .refused(status: 400, problem: "usage"))
-    // And what a person types stays one segment of the path.
+    // An id from the command line stays one path segment.
     #expect(error?.message == "GET /v1/environments/%2E%2E%2Fa%3Fb%20c%2F%C3%A9")
     await daemon.stop()
   }
 
-  @Test("that is answered by something else says so")
+  @Test("reports an answer that is not a daemon's")
   func foreign() async throws {
     let (client, daemon, _) = try await client { call in
       call.line.hasPrefix("GET /v1/ports") ? (500, "<html>") : (200, #"{"environments":7}"#)
     }
     let error = await #expect(throws: DaemonClientError.self) { try await client.ports() }
     #expect(error?.kind == .notUnderstood)
-    #expect(error?.message.hasPrefix("GET /v1/ports was answered with status 500") == true)
+    #expect(error?.message.hasPrefix("GET /v1/ports returned status 500") == true)
     let other = await #expect(throws: DaemonClientError.self) { try await client.environments() }
     #expect(other?.message.contains("environments: it is a whole number, not an array") == true)
     await daemon.stop()
   }
 
-  @Test("with a number that JSON cannot say is not made")
+  @Test("rejects a number that JSON can't represent without sending it")
   func infinite() async throws {
     let (client, daemon, _) = try await client { _ in (200, "{}") }
     var move = ClockMoveRequest()
@@ -102,4 +105,95 @@ struct CallTests {
     #expect(daemon.calls.isEmpty)
     await daemon.stop()
   }
+}
+
+/// A test's state folder with a daemon's control file, removed when deallocated.
+final class ScriptedHome: Sendable {
+  let home: DaemonHome
+
+  init() throws {
+    home = DaemonHome(folder: FileManager.default.temporaryDirectory.path + "/diorama-home-" + UUID().uuidString)
+    try FileManager.default.createDirectory(
+      atPath: home.folder, withIntermediateDirectories: false, attributes: [.posixPermissions: 0o700])
+  }
+
+  deinit { try? FileManager.default.removeItem(atPath: home.folder) }
+
+  func write(_ control: ControlFile, mode: Int = 0o600) throws {
+    try write(String(decoding: try ContractJSON.encode(control), as: UTF8.self), mode: mode)
+  }
+
+  func write(_ text: String, mode: Int = 0o600) throws {
+    try Data(text.utf8).write(to: URL(filePath: home.controlFile))
+    try FileManager.default.setAttributes([.posixPermissions: mode], ofItemAtPath: home.controlFile)
+  }
+
+  /// A URL of 127.0.0.1 with nothing listening.
+  static func deadURL() throws -> String {
+    let (descriptor, port) = try ScriptedUpstream.listen(backlog: nil)
+    close(descriptor)
+    return "http://127.0.0.1:\(port)"
+  }
+}
+
+/// A daemon with scripted answers.
+final class ScriptedDaemon: Sendable {
+  /// A received call.
+  struct Call: Sendable, Equatable {
+    var line: String
+    var host: String
+    var isOverSocket: Bool
+    var token: String
+    var body: String
+  }
+
+  private struct Handler: RequestHandler {
+    let calls: Guarded<[Call]>
+    let greeted: @Sendable () -> Void
+    let answer: @Sendable (Call) -> Response
+
+    func respond(to request: Request) async throws -> Response {
+      let call = Call(
+        line: "\(request.method) \(request.target)", host: request.headers["Host"] ?? "",
+        isOverSocket: request.peer != nil, token: request.headers["Authorization"] ?? "",
+        body: String(decoding: try await request.body.collect(upTo: 1 << 20), as: UTF8.self))
+      if call.line == "GET /v1/health" {
+        greeted()
+        return Self.json(200, #"{"status":"ok","version":"1","pid":1}"#)
+      }
+      calls.withLock { $0.append(call) }
+      return answer(call)
+    }
+
+    static func json(_ status: Int, _ text: String) -> Response {
+      Response(status: status, headers: ["Content-Type": "application/json"], body: .bytes(Array(text.utf8)))
+    }
+  }
+
+  let control: ControlFile
+  private let server: HTTPServer
+  private let seen = Guarded<[Call]>([])
+
+  /// Accepts calls with any token. `answer` returns the status and text for each.
+  ///
+  /// - Throws: the server's error.
+  init(
+    token: String = "t-1", socket: String = "",
+    answer: @escaping @Sendable (Call) -> (Int, String) = { _ in (200, "{}") },
+    greeted: @escaping @Sendable () -> Void = {}
+  ) throws {
+    server = try HTTPServer()
+    let handler = Handler(calls: seen, greeted: greeted) { call in
+      let (status, text) = answer(call)
+      return Handler.json(status, text)
+    }
+    let port = try server.listen(handler: handler).port
+    if !socket.isEmpty { try server.listen(onUnixSocket: socket, handler: handler) }
+    control = ControlFile(
+      control: "http://127.0.0.1:\(port)", socket: socket, token: Secret(token), pid: getpid())
+  }
+
+  var calls: [Call] { seen.withLock { $0 } }
+
+  func stop() async { await server.stop(grace: .zero) }
 }

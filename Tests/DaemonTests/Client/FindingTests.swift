@@ -1,13 +1,14 @@
 import ControlAPI
-@testable import DaemonClient
 import Foundation
 import LaunchContract
 import TestSupport
 import Testing
 
-@Suite("A daemon is found")
+@testable import DaemonClient
+
+@Suite("Finding a daemon")
 struct FindingTests {
-  @Test("in DIORAMA_HOME, else in the session's folder, else in the user's")
+  @Test("looks in DIORAMA_HOME, then in XDG_RUNTIME_DIR, then in the home folder")
   func folders() {
     func resolve(_ variables: [String: String]) -> String {
       StateFolderPath.resolve(variables: variables, home: "/home/ann", current: "/project")
@@ -21,7 +22,7 @@ struct FindingTests {
     #expect(resolve([:]) == "/home/ann/.local/state/diorama")
   }
 
-  @Test("not, where none was started: the error says how to start one")
+  @Test("explains how to start a daemon if none is running")
   func nobody() async throws {
     let home = try ScriptedHome().home
     let error = await #expect(throws: DaemonClientError.self) { try await DaemonClient.connect(to: home) }
@@ -30,7 +31,7 @@ struct FindingTests {
       error?.message == "no daemon runs for \(home.folder); start one with: diorama serve --state \(home.folder)")
   }
 
-  @Test("dead, where its process is gone")
+  @Test("reports a daemon whose process is gone")
   func dead() async throws {
     let folder = try ScriptedHome()
     let child = try Child(["true"].map { Array($0.utf8) }, environment: ["PATH": "/usr/bin:/bin"])
@@ -39,14 +40,14 @@ struct FindingTests {
       ControlFile(control: try ScriptedHome.deadURL(), socket: "", token: Secret("t"), pid: child.pid))
     let error = await #expect(throws: DaemonClientError.self) { try await DaemonClient.connect(to: folder.home) }
     #expect(error?.kind == .dead)
-    #expect(error?.message.contains("(process \(child.pid)) is gone") == true)
+    #expect(error?.message.contains("(process \(child.pid)) exited unexpectedly") == true)
     #expect(error?.message.contains("diorama serve --state \(folder.home.folder)") == true)
   }
 
-  @Test("suspended, where its process is stopped, and the wait for it ends at once")
+  @Test("reports a suspended daemon at once")
   func suspended() async throws {
     let folder = try ScriptedHome()
-    // Takes connections and answers none.
+    // Accepts connections and never answers.
     let (descriptor, port) = try ScriptedUpstream.listen(backlog: 8)
     defer { close(descriptor) }
     let child = try Child(["sleep", "1000"].map { Array($0.utf8) }, environment: ["PATH": "/usr/bin:/bin"])
@@ -56,26 +57,26 @@ struct FindingTests {
     let start = ContinuousClock.now
     let error = await #expect(throws: DaemonClientError.self) { try await DaemonClient.connect(to: folder.home) }
     #expect(error?.kind == .suspended)
-    #expect(error?.message.hasSuffix("is suspended; let it go on with: kill -CONT \(child.pid)") == true)
+    #expect(error?.message.hasSuffix("is suspended; resume it with: kill -CONT \(child.pid)") == true)
     #expect(ContinuousClock.now - start < DaemonClient.patience)
   }
 
-  @Test("only by a file that nobody else may have written")
+  @Test("refuses a control file that other users can write")
   func untrusted() async throws {
     let folder = try ScriptedHome()
     let daemon = try ScriptedDaemon()
     try folder.write(daemon.control, mode: 0o622)
     let error = await #expect(throws: DaemonClientError.self) { try await DaemonClient.connect(to: folder.home) }
     #expect(error?.kind == .unusable)
-    #expect(error?.message.contains("is not yours alone to write") == true)
+    #expect(error?.message.contains("is writable by others") == true)
     try folder.write("{", mode: 0o600)
     let broken = await #expect(throws: DaemonClientError.self) { try await DaemonClient.connect(to: folder.home) }
     #expect(broken?.kind == .unusable)
-    #expect(broken?.message.contains("cannot be understood") == true)
+    #expect(broken?.message.contains("cannot parse") == true)
     await daemon.stop()
   }
 
-  @Test("at a socket where it is started by the first who comes")
+  @Test("follows a socket-activated daemon")
   func activated() async throws {
     let folder = try ScriptedHome()
     let behind = try ScriptedDaemon { _ in (200, #"{"ports":[]}"#) }
@@ -87,7 +88,7 @@ struct FindingTests {
     await behind.stop()
   }
 
-  @Test("again, where it was started anew meanwhile")
+  @Test("finds a restarted daemon")
   func renewed() async throws {
     let folder = try ScriptedHome()
     let first = try ScriptedDaemon { _ in (200, #"{"ports":[]}"#) }
@@ -106,7 +107,7 @@ struct FindingTests {
   }
 
   @Test(
-    "in the state that /proc tells",
+    "reads the process state from /proc",
     arguments: [
       ("7 (sleep) S 1 7", ProcessState.running), ("7 (a) T (b) T 1", .stopped), ("7 (x) t 1", .stopped),
       ("7 (x) Z 1", .gone), ("", .gone),

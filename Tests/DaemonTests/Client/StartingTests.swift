@@ -1,11 +1,13 @@
+import ChildProcesses
 import ControlAPI
-@testable import DaemonClient
 import Foundation
 import LaunchContract
 import TestSupport
 import Testing
 
-@Suite("A daemon on demand")
+@testable import DaemonClient
+
+@Suite("Starting a daemon on demand")
 struct StartingTests {
   private let folder: ScriptedHome
 
@@ -13,8 +15,8 @@ struct StartingTests {
     folder = try ScriptedHome()
   }
 
-  /// A stand-in for the command, with these lines behind its first. It is written by another process: while a file of
-  /// ours is open for writing in a child that another test is just starting, it could not be run (ETXTBSY).
+  /// A shell script in place of the command. Another process writes it, since a child that a concurrent test is forking
+  /// could hold our descriptor, which would make exec fail (ETXTBSY).
   private func program(_ lines: String) async throws -> String {
     let path = folder.home.folder + "/diorama"
     let words = ["sh", "-c", #"printf %s "$1" >"$2"; chmod +x "$2""#, "sh", "#!/bin/sh\n\(lines)\n", path]
@@ -24,12 +26,12 @@ struct StartingTests {
     return path
   }
 
-  @Test("is started once, however many ask for it at the same time")
+  @Test("starts one daemon for concurrent callers")
   func once() async throws {
     let daemon = try ScriptedDaemon { _ in (200, #"{"ports":[]}"#) }
     let control = String(decoding: try ContractJSON.encode(daemon.control), as: UTF8.self)
     let ready = #"{"control":"c","socket":"","tokenFile":"t","pid":1}"#
-    // Slow enough that all have asked before it is ready.
+    // Slow enough that all callers ask before it is ready.
     let program = try await program(
       """
       echo "$*" >>"$4/starts"
@@ -47,7 +49,7 @@ struct StartingTests {
     await daemon.stop()
   }
 
-  @Test("is nobody's child, and holds no folder")
+  @Test("detaches the daemon from its parent and folder")
   func detached() async throws {
     let program = try await program(#"{ pwd; cut -d " " -f 4 "/proc/$$/stat"; } >"$4/seen""#)
     await #expect(throws: DaemonClientError.self) {
@@ -58,14 +60,14 @@ struct StartingTests {
     #expect(seen.last != "\(getpid())")
   }
 
-  @Test("gets nothing that concerns the process alone that asks for it")
+  @Test("doesn't pass on variables of the caller's environment and sockets")
   func variables() {
     let variables = ["PATH=/bin", "DIORAMA_CONTRACT={}", "LISTEN_FDS=1", "https_proxy=p"].map { Array($0.utf8) }
     #expect(
       DaemonLaunch.variables(variables).map { String(decoding: $0, as: UTF8.self) } == ["PATH=/bin", "https_proxy=p"])
   }
 
-  @Test("that does not start is an error with its last words")
+  @Test("reports the last line of a daemon that fails to start")
   func failing() async throws {
     let program = try await program("echo first >&2; echo 'diorama: no port is left' >&2; exit 1")
     let error = await #expect(throws: DaemonClientError.self) {
@@ -79,12 +81,61 @@ struct StartingTests {
     #expect(missing?.message.contains("cannot run '/nowhere/diorama'") == true)
   }
 
-  @Test("gets a folder that is its user's alone")
+  @Test("creates a private state folder")
   func makesFolder() async throws {
     let program = try await program("exit 1")
     let home = DaemonHome(folder: folder.home.folder + "/a/b")
     await #expect(throws: DaemonClientError.self) { try await DaemonStarter(home: home, program: program).connect() }
     let mode = try FileManager.default.attributesOfItem(atPath: home.folder)[.posixPermissions] as? Int
     #expect(mode == 0o700)
+  }
+}
+
+@Suite("Start lock", .timeLimit(.minutes(2)))
+struct StartLockTests {
+  private let folder: ScriptedHome
+
+  init() throws {
+    folder = try ScriptedHome()
+  }
+
+  @Test("passes to the next caller when released")
+  func next() async throws {
+    let home = folder.home
+    var first: StartLock? = try StartLock(home, patience: .seconds(60))
+    let second = Task { try await onThread { try StartLock(home, patience: .seconds(60)) } }
+    _ = first
+    first = nil
+    withExtendedLifetime(try await second.value) {}
+  }
+
+  @Test("times out, and a caller that timed out doesn't acquire it later")
+  func impatient() async throws {
+    let home = folder.home
+    var first: StartLock? = try StartLock(home, patience: .seconds(60))
+    let error = await #expect(throws: DaemonClientError.self) {
+      _ = try await onThread { try StartLock(home, patience: .milliseconds(10)) }
+    }
+    #expect(error?.message.contains("another program has been starting the daemon") == true)
+    _ = first
+    first = nil
+    withExtendedLifetime(try await onThread { try StartLock(home, patience: .seconds(60)) }) {}
+  }
+}
+
+@Suite("Waiting for another process", .timeLimit(.minutes(2)))
+struct ProcessEndTests {
+  @Test("waits for the end of a process")
+  func ends() async throws {
+    let child = try await onThread {
+      try Child([Array("/bin/sleep".utf8), Array("1000".utf8)], environment: [:])
+    }
+    let end = ProcessEnd(of: child.pid)
+    #expect(try await onThread { !end.wait(for: .milliseconds(1)) })
+    child.send(SIGKILL)
+    #expect(try await onThread { end.wait(for: .seconds(60)) })
+    _ = try await onThread { child.waitForEnd() }
+    // Also for a process that has been reaped.
+    #expect(try await onThread { ProcessEnd(of: child.pid).wait(for: .seconds(60)) })
   }
 }

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Daemon
 
-@Suite("The policy")
+@Suite("Access policy")
 struct AccessPolicyTests {
   private let policy = AccessPolicy(.loopback(port: 4000), token: Secret("secret"))
   private let socket = AccessPolicy(.unixSocket(owner: 1000), token: Secret("secret"))
@@ -14,14 +14,14 @@ struct AccessPolicyTests {
   }
 
   @Test(
-    "knows the daemon by its loopback names and its port",
+    "accepts the daemon's loopback names with its port",
     arguments: ["127.0.0.1:4000", "localhost:4000", "LOCALHOST:4000", "[::1]:4000"])
   func host(name: String) {
     #expect(policy.refusal(of: request(["Host": name])) == nil)
   }
 
   @Test(
-    "refuses any other name, under which a web page has rebound its own",
+    "refuses any other host name, against DNS rebinding",
     arguments: [
       "", "evil.example", "evil.example:4000", "127.0.0.1", "127.0.0.1:4001", "localhost", "127.0.0.2:4000",
       "localhost.evil.example:4000", "127.0.0.1:4000.evil.example", "user@127.0.0.1:4000", "2130706433:4000",
@@ -30,19 +30,19 @@ struct AccessPolicyTests {
     #expect(policy.refusal(of: request(["Host": name]))?.status == 403)
   }
 
-  @Test("refuses a request without a Host, and one with two")
+  @Test("refuses a missing and a repeated Host header")
   func hosts() {
     #expect(policy.refusal(of: request([:]))?.status == 403)
     #expect(policy.refusal(of: request(["Host": "127.0.0.1:4000", "host": "evil.example"]))?.status == 403)
   }
 
-  @Test("leaves the port out of the name where it is 80")
+  @Test("accepts a host name without a port if the port is 80")
   func portOfHTTP() {
     #expect(AccessPolicy(.loopback(port: 80), token: Secret("t")).refusal(of: request(["Host": "localhost"])) == nil)
   }
 
   @Test(
-    "refuses a page of another origin",
+    "refuses web pages of other origins",
     arguments: [
       "https://evil.example", "null", "http://127.0.0.1:4001", "https://127.0.0.1:4000", "", "http://localhost",
     ])
@@ -51,12 +51,12 @@ struct AccessPolicyTests {
     #expect(socket.refusal(of: request(["Origin": text], uid: 1000))?.status == 403)
   }
 
-  @Test("takes a page of its own origin", arguments: ["http://127.0.0.1:4000", "http://localhost:4000"])
+  @Test("accepts web pages of its own origin", arguments: ["http://127.0.0.1:4000", "http://localhost:4000"])
   func sameOrigin(text: String) {
     #expect(policy.refusal(of: request(["Host": "localhost:4000", "Origin": text])) == nil)
   }
 
-  @Test("refuses what a browser says comes from another site, although it names no origin")
+  @Test("refuses cross-site requests without an Origin header")
   func sites() {
     for site in ["cross-site", "same-site", "Cross-Site"] {
       #expect(policy.refusal(of: request(["Host": "localhost:4000", "Sec-Fetch-Site": site]))?.status == 403)
@@ -66,7 +66,7 @@ struct AccessPolicyTests {
     }
   }
 
-  @Test("asks for the token over TCP, and says how to send it")
+  @Test("requires the token over TCP, and explains how to send it")
   func token() throws {
     let missing = try #require(policy.lackOfToken(in: request([:])))
     #expect(missing.status == 401)
@@ -76,7 +76,7 @@ struct AccessPolicyTests {
   }
 
   @Test(
-    "refuses a token that is not the very one",
+    "refuses any other token",
     arguments: [
       "Bearer secre", "Bearer secret1", "Bearer Secret", "Bearer", "Basic secret", "secret", "Bearer  secret", "",
     ])
@@ -85,13 +85,13 @@ struct AccessPolicyTests {
     #expect(socket.lackOfToken(in: request(["Authorization": value]))?.status == 401)
   }
 
-  @Test("refuses two tokens, of which one is right")
+  @Test("refuses two tokens, even if one is valid")
   func twoTokens() {
     let two: Headers = ["Authorization": "Bearer secret", "authorization": "Bearer other"]
     #expect(policy.lackOfToken(in: request(two))?.status == 401)
   }
 
-  @Test("lets its own user and root in by the Unix socket without a token, and nobody else")
+  @Test("on the Unix socket, accepts only its own user and root, without a token")
   func peers() {
     #expect(socket.refusal(of: request([:], uid: 1000)) == nil)
     #expect(socket.refusal(of: request([:], uid: 0)) == nil)
@@ -100,7 +100,7 @@ struct AccessPolicyTests {
     #expect(socket.lackOfToken(in: request([:], uid: 1000)) == nil)
   }
 
-  @Test("compares tokens in full, wherever they differ")
+  @Test("compares tokens completely")
   func comparison() {
     let token = Array("0123456789abcdef".utf8)
     #expect(ConstantTime.areEqual(token, token))

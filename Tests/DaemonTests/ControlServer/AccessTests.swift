@@ -1,20 +1,20 @@
-import LaunchContract
 import HTTPMessages
+import LaunchContract
 import TestSupport
 import Testing
 
 @testable import Daemon
 
-@Suite("Access to the control API", .timeLimit(.minutes(5)))
+@Suite("Control API access", .timeLimit(.minutes(5)))
 struct AccessTests {
   private static let everything = RouteTable.all.map { route in
     (route.method, route.path.text.replacing("{id}", with: "e1").replacing("{port}", with: "20005"), route.isOpen)
   }
 
-  @Test("needs the token for each operation but two")
+  @Test("requires the token for all operations except two")
   func token() async throws {
     #expect(Self.everything.filter(\.2).map(\.1) == ["/v1/health", "/openapi.json"])
-    try await withSurface { served in
+    try await withControlServer { served in
       for (method, target, isOpen) in Self.everything {
         let answer = try await served.send(served.request(method, target, authorization: .some(nil)))
         #expect(answer.status == (isOpen ? 200 : 401), "\(method) \(target)")
@@ -24,9 +24,9 @@ struct AccessTests {
     }
   }
 
-  @Test("refuses a wrong Host for each operation, with the token too")
+  @Test("refuses a wrong Host header for all operations, even with the token")
   func host() async throws {
-    try await withSurface { served in
+    try await withControlServer { served in
       for (method, target, _) in Self.everything {
         let answer = try await served.send(served.request(method, target, host: "evil.example:\(served.port)"))
         #expect(answer.status == 403, "\(method) \(target)")
@@ -35,16 +35,16 @@ struct AccessTests {
     }
   }
 
-  @Test("refuses a web page for each operation, and asks no browser to try")
+  @Test("refuses web pages for all operations, and allows no origin")
   func page() async throws {
-    try await withSurface { served in
+    try await withControlServer { served in
       for (method, target, _) in Self.everything {
         let answer = try await served.send(
           served.request(method, target, headers: ["Origin: https://evil.example"]))
         #expect(answer.status == 403, "\(method) \(target)")
         #expect(answer.headers["Access-Control-Allow-Origin"] == nil)
       }
-      // The question that a browser asks before a request that a page may not simply send.
+      // The preflight request of a browser.
       let preflight = try await served.send(
         served.request(
           "OPTIONS", "/v1/ports", authorization: .some(nil),
@@ -54,9 +54,9 @@ struct AccessTests {
     }
   }
 
-  @Test("tells who has no token nothing about which paths there are")
+  @Test("doesn't reveal which paths exist without the token")
   func unknownPath() async throws {
-    try await withSurface { served in
+    try await withControlServer { served in
       for target in ["/", "/v1/ports/1", "/v1/environments/e1", "/nothing", "/%ff", "/v1/health/"] {
         let answer = try await served.send(served.request("GET", target, authorization: "Bearer wrong"))
         #expect(answer.status == 401, "\(target)")
@@ -64,9 +64,9 @@ struct AccessTests {
     }
   }
 
-  @Test("keeps the token out of its answers")
+  @Test("never includes the token in answers")
   func silence() async throws {
-    try await withSurface { served in
+    try await withControlServer { served in
       for request in [
         served.request("GET", "/v1/environments"), served.request("GET", "/nothing"), served.request("GET", "/metrics"),
         served.request("POST", "/v1/ports", body: #"{"x": "\#(RunningControlServer.token)"}"#),

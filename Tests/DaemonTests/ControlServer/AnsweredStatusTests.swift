@@ -9,10 +9,10 @@ import Testing
 
 @testable import Daemon
 
-/// Holds the statuses of the served document against what a real host answers, in both directions.
-@Suite("The documented statuses", .timeLimit(.minutes(2)))
+/// Compares the documented statuses with a real manager's answers, in both directions.
+@Suite("Documented statuses", .timeLimit(.minutes(2)))
 struct AnsweredStatusTests {
-  // MARK: What can happen is documented
+  // MARK: Every status that can occur is documented
 
   private static let stores: [DaemonError] =
     [.inUse(pid: nil), .newer(version: 9), .corrupt, .full, .notPermitted, .closed, .other].map {
@@ -25,7 +25,7 @@ struct AnsweredStatusTests {
     kinds.map { DaemonError(PortError($0, "a test")) }
   }
 
-  /// What each operation's part of the host can fail with.
+  /// The errors that each operation can throw.
   private static let causes: [String: [DaemonError]] = [
     "provisionEnvironment": EnvironmentError.Kind.allCases.map { DaemonError(EnvironmentError($0, "a test")) }
       + ports(PortError.Kind.allCases.filter { $0 != .notLeased }) + stores + [DaemonError(ContractError("a test"))],
@@ -34,7 +34,7 @@ struct AnsweredStatusTests {
     "releasePort": ports([.notLeased, .notRecorded]),
   ]
 
-  @Test("have among them whatever an environment, the pool and the store can say")
+  @Test("include all errors of environments, the port pool and the store")
   func causes() throws {
     for (operation, errors) in Self.causes {
       let documented = try #require(RouteTable.statuses[operation])
@@ -42,7 +42,7 @@ struct AnsweredStatusTests {
     }
   }
 
-  @Test("are what an answer is held against: another one is told to whoever reads the log")
+  @Test("report an undocumented status in the log")
   func guarded() async throws {
     let operations = FakeOperations(failure: DaemonError(418, "A test", "a test"))
     let told = Guarded<[String]>([])
@@ -59,12 +59,12 @@ struct AnsweredStatusTests {
     #expect(try await ask("/nowhere") == 404)
     #expect(told.withLock { $0 } == [])
     #expect(try await ask("/v1/environments/e1") == 418)
-    #expect(told.withLock { $0 } == ["showEnvironment has answered 418, of which /openapi.json does not know"])
+    #expect(told.withLock { $0 } == ["showEnvironment answered 418, which /openapi.json does not list"])
   }
 
-  // MARK: What is documented can happen
+  // MARK: Every documented status can occur
 
-  /// A host that is asked by its server, without a socket.
+  /// A manager behind a control server, called without a socket.
   private final class Asked: Sendable {
     let store = RefusingStore()
     let test: TestManager
@@ -87,7 +87,7 @@ struct AnsweredStatusTests {
         document: try JSON.parse(Array(ContractJSON.encode(OpenAPI.document(version: "1", bodyLimit: 1 << 20)))))
     }
 
-    /// - Returns: the status, and the answer as JSON.
+    /// - Returns: the status and the JSON body.
     @discardableResult
     func call(
       _ method: String, _ target: String, _ body: String? = nil, headers: Headers = [:]
@@ -113,14 +113,14 @@ struct AnsweredStatusTests {
     }
   }
 
-  /// What every route can answer whatever it does.
+  /// The statuses that every such route has.
   private static func general(_ route: Route) -> Set<Int> {
     var plain = route
     plain.problems = [:]
     return plain.statuses
   }
 
-  /// The statuses of its own that each operation was brought to answer.
+  /// The operation-specific statuses that each operation was made to answer.
   private static func provoked() async throws -> [String: Set<Int>] {
     let asked = try Asked()
     var found: [String: Set<Int>] = [:]
@@ -132,7 +132,7 @@ struct AnsweredStatusTests {
     let live = try await asked.provision()
     let root = "/v1/environments"
 
-    for id in ["nobody", ended] {
+    for id in ["unknown", ended] {
       note("showEnvironment", try await asked.call("GET", "\(root)/\(id)"))
       note("patchEnvironment", try await asked.call("PATCH", "\(root)/\(id)", "{}"))
       note("moveClock", try await asked.call("POST", "\(root)/\(id)/clock", #"{"advance": 1}"#))
@@ -141,7 +141,7 @@ struct AnsweredStatusTests {
       note("readReport", try await asked.call("GET", "\(root)/\(id)/report"))
       note("endEnvironment", try await asked.call("DELETE", "\(root)/\(id)"))
     }
-    // As long as somebody follows a journal, nobody else may wait.
+    // The only allowed waiting call is in use.
     do {
       let follower = try asked.test.manager.followJournal(live)
       note(
@@ -164,7 +164,7 @@ struct AnsweredStatusTests {
       "patchEnvironment",
       try await asked.call("PATCH", "\(root)/\(live)", #"{"toggles": {"a": 1}, "timeoutSeconds": 0}"#))
 
-    let cassette = asked.test.folder.path + "/tape"
+    let cassette = asked.test.folder.path + "/cassette"
     let recording = #"{"mode": "record", "cassette": "\#(cassette)", "upstreams": {"a": "https://a.example"}}"#
     note("provisionEnvironment", try await asked.call("POST", root, #"{"mode": "replay", "cassette": "/nowhere/a"}"#))
     _ = try await asked.provision(recording)
@@ -195,7 +195,7 @@ struct AnsweredStatusTests {
     return found
   }
 
-  /// An app that follows, and never applies anything.
+  /// An app that follows the environment and never applies a change.
   private static func follow(_ id: String, _ asked: Asked) async throws {
     let token = try #require(asked.test.manager.environment(id).contract?.document?.control).token.revealed
     let port = try #require(UInt16(exactly: try asked.test.manager.environment(id).port))
@@ -207,7 +207,7 @@ struct AnsweredStatusTests {
     #expect(answer.status == 200)
   }
 
-  @Test("are each one that a host does answer")
+  @Test("all occur")
   func provoked() async throws {
     let found = try await Self.provoked()
     for route in RouteTable.all {

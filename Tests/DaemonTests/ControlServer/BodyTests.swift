@@ -5,22 +5,22 @@ import Testing
 
 @testable import Daemon
 
-@Suite("A body sent to the control API", .timeLimit(.minutes(5)))
+@Suite("Control API request bodies", .timeLimit(.minutes(5)))
 struct BodyTests {
   @Test(
-    "has to be JSON by its type, which no form of a web page is",
+    "must have a JSON content type, which a web form can't have",
     arguments: [
       nil, "text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=a", "application/jsonp",
       "application/merge-patch+json", "application/json; charset=latin1", "",
     ])
   func type(type: String?) async throws {
-    let answer = try await withSurface { try await $0.call("POST", "/v1/ports", body: "{}", type: type) }
+    let answer = try await withControlServer { try await $0.call("POST", "/v1/ports", body: "{}", type: type) }
     #expect(answer.status == 415 && answer.detail.contains("application/json"), "\(answer.head)")
   }
 
-  @Test("may name its character set, and be a merge patch where one is asked for")
+  @Test("may have a charset parameter, or be a merge patch for PATCH")
   func types() async throws {
-    try await withSurface { served in
+    try await withControlServer { served in
       for type in [
         "application/json", "Application/JSON", "application/json; charset=UTF-8",
         "application/json ;charset=\"utf-8\"",
@@ -33,9 +33,9 @@ struct BodyTests {
     }
   }
 
-  @Test("is refused when it has more bytes than the limit, however they come")
+  @Test("are refused beyond the limit, with and without a Content-Length")
   func length() async throws {
-    try await withSurface { served in
+    try await withControlServer { served in
       let limit = served.server.bodyLimit
       let fits = "{" + String(repeating: " ", count: limit - 2) + "}"
       #expect(try await served.call("POST", "/v1/ports", body: fits).status == 201)
@@ -50,23 +50,25 @@ struct BodyTests {
   }
 
   @Test(
-    "is refused with one clear word on what is wrong",
+    "are refused with the first problem",
     arguments: [
-      ("", "it is empty; send {}"),
+      ("", "the body is empty; send {}"),
       ("{", "not JSON: line 1, column 2: expected a member's name in quotes, found the end of the text"),
-      (#"{"count": 1, "colour": 2}"#, "colour: there is no such member; the members are count, names, owner, ttlSeconds, hold"),
-      (#"{"count": "1"}"#, "count: it is a string, not a whole number of 64 bits"),
-      (#"{"count": 1e99}"#, "count: it is a number, not a whole number of 64 bits"),
-      (#"{"owner": {"pid": 7, "startTime": 1}}"#, "owner.startTime: there is no such member; the members are pid"),
+      (
+        #"{"count": 1, "colour": 2}"#, "colour: unknown member; the members are count, names, owner, ttlSeconds, hold"
+      ),
+      (#"{"count": "1"}"#, "count: expected a 64-bit integer, not a string"),
+      (#"{"count": 1e99}"#, "count: expected a 64-bit integer, not a number"),
+      (#"{"owner": {"pid": 7, "startTime": 1}}"#, "owner.startTime: unknown member; the members are pid"),
     ])
   func details(body: String, detail: String) async throws {
-    let answer = try await withSurface { try await $0.call("POST", "/v1/ports", body: body) }
+    let answer = try await withControlServer { try await $0.call("POST", "/v1/ports", body: body) }
     #expect(answer.status == 400 && answer.detail == detail, "\(answer.text)")
   }
 
-  @Test("may lie deep in itself without harm, and is refused where an app could not read it")
+  @Test("are refused if they are nested too deeply")
   func depth() async throws {
-    try await withSurface { served in
+    try await withControlServer { served in
       for depth in [100, 600, 200_000] {
         let value = String(repeating: "[", count: depth) + String(repeating: "]", count: depth)
         let answer = try await served.call("POST", "/v1/environments", body: #"{"toggles": {"a": \#(value)}}"#)
@@ -75,9 +77,9 @@ struct BodyTests {
     }
   }
 
-  @Test("that is never sent to its end does no harm to others")
+  @Test("that never end don't block other clients")
   func slow() async throws {
-    try await withSurface { served in
+    try await withControlServer { served in
       let port = served.port
       let slow = try await onThread { try RawClient(port: port) }
       let head = served.request(

@@ -6,7 +6,7 @@ import Testing
 
 @testable import Daemon
 
-@Suite("The served OpenAPI document", .timeLimit(.minutes(5)))
+@Suite("OpenAPI document", .timeLimit(.minutes(5)))
 struct DocumentTests {
   private struct Sample: Sendable {
     var method: String
@@ -47,11 +47,11 @@ struct DocumentTests {
     .init(method: "DELETE", template: "/v1/environments/{id}", status: 410),
   ]
 
-  @Test("tells the truth of each answer")
+  @Test("describes every answer")
   func truth() async throws {
     let operations = FakeOperations()
     operations.state.withLock { $0.entries = (1...3).map(FakeOperations.entry) }
-    try await withSurface(operations) { served in
+    try await withControlServer(operations) { served in
       let check = DocumentCheck(document: try await served.call("GET", "/openapi.json").json)
       for sample in Self.samples {
         let target =
@@ -68,9 +68,9 @@ struct DocumentTests {
     }
   }
 
-  @Test("tells the truth of a refusal, wherever it comes")
+  @Test("describes every refusal")
   func refusals() async throws {
-    try await withSurface { served in
+    try await withControlServer { served in
       let check = DocumentCheck(document: try await served.call("GET", "/openapi.json").json)
       for route in RouteTable.all {
         let target = route.path.text.replacing("{id}", with: "e1").replacing("{port}", with: "20005")
@@ -90,10 +90,10 @@ struct DocumentTests {
   }
 
   @Test(
-    "tells the truth of what the server says before anybody here is asked", arguments: RouteTable.all.map(\.operation))
+    "describes the errors of the HTTP server", arguments: RouteTable.all.map(\.operation))
   func server(operation: String) async throws {
     let route = try #require(RouteTable.all.first { $0.operation == operation })
-    try await withSurface { served in
+    try await withControlServer { served in
       let check = DocumentCheck(document: try await served.call("GET", "/openapi.json").json)
       let target = route.path.text.replacing("{id}", with: "e1").replacing("{port}", with: "20005")
       let long = String(repeating: "x", count: 33_000)
@@ -118,7 +118,7 @@ struct DocumentTests {
     }
   }
 
-  @Test("has each operation once, and names no schema that is not there")
+  @Test("has unique operation ids, and refers only to existing schemas")
   func operations() throws {
     #expect(Set(RouteTable.all.map(\.operation)).count == RouteTable.all.count)
     let document = try JSON.parse(Array(ContractJSON.encode(OpenAPI.document(version: "1", bodyLimit: 1))))
@@ -132,5 +132,102 @@ struct DocumentTests {
     #expect(!names.isEmpty && names.allSatisfy { Schemas.all[$0] != nil })
     #expect(Set(Schemas.all.keys).subtracting(names) == [])
     #expect(document["openapi"]?.string == "3.1.0")
+  }
+}
+
+/// Validates answers against the OpenAPI document.
+///
+/// Implemented independently of the daemon's schemas. An unknown keyword counts as a problem.
+struct DocumentCheck: Sendable {
+  private static let words: Set<String> = [
+    "type", "minimum", "maximum", "minLength", "maxLength", "pattern", "format", "contentEncoding",
+    "enum", "items", "minItems", "maxItems", "properties", "required", "additionalProperties", "propertyNames",
+    "maxProperties", "oneOf", "anyOf", "$ref", "description",
+  ]
+
+  let document: JSON
+
+  /// Returns what is wrong with an answer according to the document.
+  func problems(
+    method: String, template: String, status: Int, type: String?, body: JSON
+  ) -> [String] {
+    guard let response = document["paths"]?[template]?[method.lowercased()]?["responses"]?["\(status)"] else {
+      return ["\(method) \(template): \(status) is not documented"]
+    }
+    guard let content = response["content"] else {
+      return type == nil ? [] : ["\(method) \(template): \(status) has a body"]
+    }
+    guard let type, let schema = content[type]?["schema"] else {
+      return ["\(method) \(template): \(status) has type \(type ?? "none")"]
+    }
+    guard type.hasSuffix("json") else { return [] }
+    return problems(schema, body, "\(method) \(template) \(status)")
+  }
+
+  func problems(_ schema: JSON, _ value: JSON, _ place: String) -> [String] {
+    if let name = schema["$ref"]?.string {
+      guard let target = document["components"]?["schemas"]?[String(name.split(separator: "/").last ?? "")] else {
+        return ["\(place): \(name) doesn't exist"]
+      }
+      return problems(target, value, place)
+    }
+    var found: [String] = []
+    func check(_ holds: Bool, _ text: String) { if !holds { found.append("\(place): \(text)") } }
+    for word in schema.object?.map(\.key) ?? [] { check(Self.words.contains(word), "unknown keyword \(word)") }
+    if let type = schema["type"]?.string { check(isA(type, value), "not of type \(type)") }
+    if let words = schema["enum"]?.array { check(words.contains(value), "not in enum") }
+    if let number = value.double {
+      if let low = schema["minimum"]?.double { check(number >= low, "\(number) < \(low)") }
+      if let high = schema["maximum"]?.double { check(number <= high, "\(number) > \(high)") }
+    }
+    if let text = value.string {
+      if let least = schema["minLength"]?.int { check(text.unicodeScalars.count >= least, "too short") }
+      if let most = schema["maxLength"]?.int { check(text.unicodeScalars.count <= most, "too long") }
+      if schema["format"]?.string == "date-time" { check(RFC3339.parse(text) != nil, "not a date-time") }
+      if let pattern = schema["pattern"]?.string { check(matches(pattern, text), "doesn't match \(pattern)") }
+    }
+    for (index, element) in (value.array ?? []).enumerated() {
+      if let items = schema["items"] { found += problems(items, element, "\(place).\(index)") }
+    }
+    if let members = value.object { found += objectProblems(schema, value, members, place) }
+    if let ways = schema["anyOf"]?.array {
+      check(ways.contains { problems($0, value, place).isEmpty }, "matches no alternative")
+    }
+    return found
+  }
+
+  private func objectProblems(_ schema: JSON, _ value: JSON, _ members: [JSON.Member], _ place: String) -> [String] {
+    var found: [String] = []
+    for name in schema["required"]?.array ?? [] where value[name.string ?? ""] == nil {
+      found.append("\(place): \(name.string ?? "") is missing")
+    }
+    for member in members {
+      let inner = "\(place).\(member.key)"
+      if let property = schema["properties"]?[member.key] {
+        found += problems(property, member.value, inner)
+      } else if schema["additionalProperties"]?.bool == false {
+        found.append("\(inner): not documented")
+      } else if let others = schema["additionalProperties"] {
+        found += problems(others, member.value, inner)
+      }
+    }
+    return found
+  }
+
+  private func isA(_ type: String, _ value: JSON) -> Bool {
+    switch type {
+    case "object": value.object != nil
+    case "array": value.array != nil
+    case "string": value.string != nil
+    case "integer": value.int != nil
+    case "number": value.double != nil
+    case "boolean": value.bool != nil
+    case "null": value == .null
+    default: false
+    }
+  }
+
+  private func matches(_ pattern: String, _ text: String) -> Bool {
+    (try? Regex(pattern).matchingSemantics(.unicodeScalar).firstMatch(in: text)) != nil
   }
 }

@@ -1,15 +1,15 @@
-import LaunchContract
 import HTTPMessages
+import LaunchContract
 import TestSupport
 import Testing
 
 @testable import Daemon
 
-@Suite("The journal as events", .timeLimit(.minutes(5)))
+@Suite("Journal event stream", .timeLimit(.minutes(5)))
 struct JournalEventTests {
   private static let accept = "Accept: text/event-stream"
 
-  /// Reads until the text holds, or the stream ends.
+  /// Reads until the text appears or the stream ends.
   private func read(_ client: RawClient, until text: String) async throws -> String {
     try await onThread {
       var all: [UInt8] = []
@@ -34,11 +34,11 @@ struct JournalEventTests {
     }
   }
 
-  @Test("come as they happen, with their numbers, and end with the environment")
+  @Test("sends entries with their numbers as they occur, and ends with the environment")
   func stream() async throws {
     let operations = FakeOperations()
     operations.state.withLock { $0.entries = [FakeOperations.entry(1), FakeOperations.entry(2)] }
-    try await withSurface(operations) { served in
+    try await withControlServer(operations) { served in
       let client = try await open(served, "/v1/environments/e1/journal?after=1")
       let first = try await read(client, until: "id: 2")
       #expect(first.contains("Content-Type: text/event-stream"))
@@ -55,29 +55,29 @@ struct JournalEventTests {
     }
   }
 
-  @Test("go on after the last that a client has seen")
+  @Test("resumes after Last-Event-ID")
   func resume() async throws {
     let operations = FakeOperations()
     operations.state.withLock { $0.entries = (1...5).map(FakeOperations.entry) }
-    try await withSurface(operations) { served in
+    try await withControlServer(operations) { served in
       let client = try await open(served, "/v1/environments/e1/journal?after=0", ["Last-Event-ID: 3"])
       let text = try await read(client, until: "id: 5")
       #expect(text.contains("id: 4") && !text.contains("id: 3\n"))
     }
   }
 
-  @Test("say in silence that they are still there")
+  @Test("sends comments while nothing happens")
   func keepAlive() async throws {
-    try await withSurface(keepAlive: .milliseconds(10)) { served in
+    try await withControlServer(keepAlive: .milliseconds(10)) { served in
       let client = try await open(served, "/v1/environments/e1/journal")
       let text = try await read(client, until: ": nothing new")
       #expect(text.contains("retry: 1000"))
     }
   }
 
-  @Test("wait no longer once the client has left")
+  @Test("ends when the client disconnects")
   func departure() async throws {
-    try await withSurface { served in
+    try await withControlServer { served in
       let client = try await open(served, "/v1/environments/e1/journal")
       _ = try await read(client, until: "retry")
       #expect(served.server.streams.count == 1)
@@ -86,9 +86,9 @@ struct JournalEventTests {
     }
   }
 
-  @Test("end with the daemon, so that the client comes again")
+  @Test("ends without an end event when the daemon stops")
   func closing() async throws {
-    try await withSurface { served in
+    try await withControlServer { served in
       let client = try await open(served, "/v1/environments/e1/journal")
       _ = try await read(client, until: "retry")
       served.server.close()
@@ -97,25 +97,42 @@ struct JournalEventTests {
     }
   }
 
-  @Test("are not there for an environment that is not")
+  @Test("returns 404 for an unknown environment")
   func unknown() async throws {
-    let answer = try await withSurface {
+    let answer = try await withControlServer {
       try await $0.call("GET", "/v1/environments/e2/journal", headers: [Self.accept])
     }
     #expect(answer.status == 404 && !answer.detail.isEmpty)
   }
 
-  @Test("are one line each, whatever an entry says")
+  @Test("encodes an entry in one data line")
   func lines() {
     let event = ServerSentEvent(id: 7, name: "entry", data: #"{"a":"b"}"#)
     #expect(String(decoding: event.bytes, as: UTF8.self) == "id: 7\nevent: entry\ndata: {\"a\":\"b\"}\n\n")
   }
 
-  @Test("come only to who asks for them")
+  @Test("is sent only to clients that accept it")
   func accept() {
     #expect(ServerSentEvent.isAskedFor(["Accept": "text/event-stream"]))
     #expect(ServerSentEvent.isAskedFor(["Accept": "application/json;q=0.5, Text/Event-Stream;q=1"]))
     #expect(!ServerSentEvent.isAskedFor(["Accept": "*/*"]))
     #expect(!ServerSentEvent.isAskedFor([:]))
+  }
+}
+
+@Suite("Journal pages", .timeLimit(.minutes(5)))
+struct JournalPageTests {
+  @Test("contain the entries after a number, up to the limit, and report whether more follow")
+  func pages() async throws {
+    let operations = FakeOperations()
+    operations.state.withLock { $0.entries = (1...150).map(FakeOperations.entry) }
+    try await withControlServer(operations) { served in
+      let first = try await served.call("GET", "/v1/environments/e1/journal").json
+      #expect(first["entries"]?.array?.count == 100 && first["last"]?.int == 100 && first["more"]?.bool == true)
+      let next = try await served.call("GET", "/v1/environments/e1/journal?after=100&limit=1000").json
+      #expect(next["entries"]?.array?.count == 50 && next["last"]?.int == 150 && next["more"]?.bool == false)
+      let none = try await served.call("GET", "/v1/environments/e1/journal?after=150&limit=1").json
+      #expect(none["entries"]?.array?.isEmpty == true && none["last"]?.int == 150)
+    }
   }
 }

@@ -5,18 +5,18 @@ import Testing
 
 @testable import Daemon
 
-@Suite("A schema")
+@Suite("JSON schemas")
 struct SchemaTests {
   private static let modes = "once, replay, record, extend, proxy, mock"
   private static let names = (EnvironmentConfiguration.members.map(\.name) + ["owner", "ttlSeconds"])
     .joined(separator: ", ")
 
   @Test(
-    "says of what does not fit which member it is, and what is wrong with it",
+    "report the path and the problem of an invalid value",
     arguments: [
-      (#"[]"#, "it is an array, not an object"),
-      (#"{"togles": {}}"#, "togles: there is no such member; did you mean 'toggles'? The members are \(Self.names)"),
-      (#"{"mode": "live"}"#, "mode: 'live' is not valid; choose from once, replay, record, extend, proxy, mock"),
+      (#"[]"#, "expected an object, not an array"),
+      (#"{"togles": {}}"#, "togles: unknown member; did you mean 'toggles'? The members are \(Self.names)"),
+      (#"{"mode": "live"}"#, "mode: 'live' is not valid; choose from \(Self.modes)"),
       (#"{"mode": "recrd"}"#, "mode: 'recrd' is not valid; did you mean 'record'? Choose from \(Self.modes)"),
       (
         #"{"matching": {"order": "any"}}"#,
@@ -24,41 +24,41 @@ struct SchemaTests {
       ),
       (
         #"{"matching": {"rules": [{"ignore": {"jsn": []}}]}}"#,
-        "matching.rules[0].ignore.jsn: there is no such member; did you mean 'json'? "
+        "matching.rules[0].ignore.jsn: unknown member; did you mean 'json'? "
           + "The members are headers, query, json, form, pattern"
       ),
-      (#"{"seed": null}"#, "seed: it is null, not a string"),
-      (#"{"seed": "a", "seed": "b"}"#, "seed: the member is there twice"),
+      (#"{"seed": null}"#, "seed: expected a string, not null"),
+      (#"{"seed": "a", "seed": "b"}"#, "seed: the member is given twice"),
       (#"{"owner": {}}"#, "owner: 'pid' is missing"),
-      (#"{"owner": {"pid": 1.5}}"#, "owner.pid: it is a number, not a whole number of 64 bits"),
-      (#"{"owner": {"pid": 0}}"#, "owner.pid: 0 is not from 1 to 4194304"),
-      (#"{"clock": {"rate": 0}}"#, "clock.rate: 0.0 is not from 1e-06 to 1000000.0"),
-      (#"{"clock": {"start": "now"}}"#, "clock.start: 'now' is not an instant such as 2018-10-08T09:00:00Z"),
-      (#"{"ttlSeconds": 0}"#, "ttlSeconds: 0.0 is not from 0.1 to 2592000.0"),
-      (#"{"ports": ["a", ""]}"#, "ports[1]: it is empty"),
+      (#"{"owner": {"pid": 1.5}}"#, "owner.pid: expected a 64-bit integer, not a number"),
+      (#"{"owner": {"pid": 0}}"#, "owner.pid: 0 is not between 1 and 4194304"),
+      (#"{"clock": {"rate": 0}}"#, "clock.rate: 0.0 is not between 1e-06 and 1000000.0"),
+      (#"{"clock": {"start": "now"}}"#, "clock.start: 'now' is not a time such as 2018-10-08T09:00:00Z"),
+      (#"{"ttlSeconds": 0}"#, "ttlSeconds: 0.0 is not between 0.1 and 2592000.0"),
+      (#"{"ports": ["a", ""]}"#, "ports[1]: must not be empty"),
       (
-        #"{"cassette": "a/b"}"#, "cassette: it is not an absolute path without '..', such as /home/me/Cassettes/booking"
+        #"{"cassette": "a/b"}"#, "cassette: not an absolute path without '..', such as /home/me/Cassettes/booking"
       ),
       (
         #"{"cassette": "/a/../b"}"#,
-        "cassette: it is not an absolute path without '..', such as /home/me/Cassettes/booking"
+        "cassette: not an absolute path without '..', such as /home/me/Cassettes/booking"
       ),
       (
         #"{"cassette": "/a/../\u0301b"}"#,
-        "cassette: it is not an absolute path without '..', such as /home/me/Cassettes/booking"
+        "cassette: not an absolute path without '..', such as /home/me/Cassettes/booking"
       ),
       (
         #"{"upstreams": {"a\nb": "http://c"}}"#,
-        "upstreams.a b: the name cannot be used: it is not a text without control characters"
+        "upstreams.a b: invalid name: not a string without control characters"
       ),
-      (#"{"upstreams": {"a": "ftp://some"}}"#, "upstreams.a: it is not an origin such as https://api.example.com"),
+      (#"{"upstreams": {"a": "ftp://some"}}"#, "upstreams.a: not an origin such as https://api.example.com"),
       (
         #"{"credentials": [{"service": "s", "account": "a"}]}"#,
-        "credentials[0]: exactly one of secret and text belongs here, not none"
+        "credentials[0]: give exactly one of secret and text"
       ),
       (
         #"{"credentials": [{"service": "s", "account": "a", "secret": "hunter2"}]}"#,
-        "credentials[0].secret: it is not base64 with its padding"
+        "credentials[0].secret: not base64 with padding"
       ),
     ])
   func problem(json: String, problem: String) throws {
@@ -67,7 +67,7 @@ struct SchemaTests {
   }
 
   @Test(
-    "takes what fits",
+    "accept valid values",
     arguments: [
       #"{}"#, #"{"toggles": {"a": null, "b": [{"c": 1e300}]}, "clock": {"start": "2018-10-08T10:00:00.25+01:00"}}"#,
       #"{"redaction": {"headers": ["X-S"], "json": ["$..pin"], "keep": {"credentials": ["s/a"]}}}"#,
@@ -82,7 +82,7 @@ struct SchemaTests {
   }
 
   @Test(
-    "says in its pattern what it does",
+    "have patterns equivalent to their checks",
     arguments: [
       TextRule.Form.line, .base64, .absolutePath, .origin, .identifier,
     ])
@@ -103,14 +103,14 @@ struct SchemaTests {
   }
 
   @Test(
-    "takes no number for a whole one that 64 bits cannot hold",
+    "reject integers over 64 bits",
     arguments: ["-9223372036854775809", "9223372036854775808"])
   func wholeNumbers(number: String) throws {
     let value = try JSON.parse(Array(number.utf8))
-    #expect(Schema.integer(Int.min...Int.max).problem(with: value) == "it is a number, not a whole number of 64 bits")
+    #expect(Schema.integer(Int.min...Int.max).problem(with: value) == "expected a 64-bit integer, not a number")
   }
 
-  @Test("shows no text of a value, which may be a secret")
+  @Test("don't quote strings, which may be secrets")
   func noSecrets() throws {
     let value = try JSON.parse(
       Array(#"{"credentials": [{"service": "s", "account": "a", "secret": "hunter2!", "text": 7}]}"#.utf8))

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Daemon
 
-@Suite("The state folder", .timeLimit(.minutes(2)))
+@Suite("State folder", .timeLimit(.minutes(2)))
 struct StateFolderTests {
   private let scratch: ScratchFolder
 
@@ -18,7 +18,7 @@ struct StateFolderTests {
     }
   }
 
-  @Test("is made for its owner only, with the folders above it")
+  @Test("is created for its owner only, with its parents")
   func made() throws {
     let path = scratch.path + "/a/b/state"
     let folder = try StateFolder(path)
@@ -26,7 +26,7 @@ struct StateFolderTests {
     #expect(scratch.mode(of: folder.path(of: "lock")) == 0o600)
   }
 
-  @Test("has one daemon at a time, and names it to the second")
+  @Test("is locked by one daemon, and names it to a second")
   func inUse() throws {
     let folder = try StateFolder(scratch.state)
     let error = error(scratch.state)
@@ -35,7 +35,7 @@ struct StateFolderTests {
     withExtendedLifetime(folder) {}
   }
 
-  @Test("is known to be gone when it was removed, also when another daemon has made it anew")
+  @Test("detects its removal, even if another daemon has created it again")
   func removed() throws {
     let first = try StateFolder(scratch.state)
     #expect(first.isThere)
@@ -46,7 +46,7 @@ struct StateFolderTests {
     #expect(!first.isThere)
   }
 
-  @Test("can be had again once the daemon has left it, or was killed")
+  @Test("can be locked again after a stop or a kill")
   func free() async throws {
     #expect(error(scratch.state) == nil)
     #expect(error(scratch.state) == nil)
@@ -57,7 +57,7 @@ struct StateFolderTests {
     #expect(error(scratch.state) == nil)
   }
 
-  @Test("that is open to others is closed to them while it is empty, and refused once it is not")
+  @Test("becomes private if it is empty, and is refused if it is accessible to others and not empty")
   func open() throws {
     mkdir(scratch.state, 0o700)
     chmod(scratch.state, 0o755)
@@ -69,7 +69,7 @@ struct StateFolderTests {
     #expect(scratch.mode(of: scratch.state) == 0o750)
   }
 
-  @Test("that belongs to somebody else is refused, root or not")
+  @Test("is refused if it belongs to another user, even for root")
   func foreign() throws {
     if geteuid() == 0 {
       mkdir(scratch.state, 0o700)
@@ -80,7 +80,7 @@ struct StateFolderTests {
     #expect(error(path)?.description.contains("belongs to user") == true)
   }
 
-  @Test("that cannot be made is an error that names it")
+  @Test("is named in the error if it can't be created")
   func impossible() throws {
     _ = FileManager.default.createFile(atPath: scratch.path + "/file", contents: Data())
     let path = scratch.path + "/file/state"
@@ -88,4 +88,37 @@ struct StateFolderTests {
     #expect(error(scratch.path + "/file") != nil)
     #expect(error("") != nil)
   }
+}
+
+/// A temporary folder, removed when deallocated.
+final class ScratchFolder: Sendable {
+  let path: String
+
+  init() throws {
+    path = NSTemporaryDirectory() + "diorama-\(UUID().uuidString)"
+    try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: false)
+    chmod(path, 0o700)
+  }
+
+  deinit { try? FileManager.default.removeItem(atPath: path) }
+
+  /// The path for a state folder.
+  var state: String { path + "/state" }
+  var database: String { state + "/state.sqlite" }
+
+  /// The contents of all files in the state folder by name.
+  func files() throws -> [String: Data] {
+    let names = try FileManager.default.contentsOfDirectory(atPath: state)
+    return try Dictionary(
+      uniqueKeysWithValues: names.map { ($0, try Data(contentsOf: URL(fileURLWithPath: "\(state)/\($0)"))) })
+  }
+
+  func mode(of path: String) -> Int {
+    var status = stat()
+    return lstat(path, &status) == 0 ? Int(status.st_mode & 0o777) : -1
+  }
+}
+
+extension Data {
+  init(_ text: String) { self.init(text.utf8) }
 }

@@ -1,9 +1,10 @@
 import Daemon
 import Foundation
+import HTTPMessages
 import Testing
 
-/// What every ``DaemonStore`` keeps to, whatever it stores in.
-@Suite("Every store", .timeLimit(.minutes(2)))
+/// The requirements for every ``DaemonStore``.
+@Suite("Daemon stores", .timeLimit(.minutes(2)))
 struct StoreConformanceTests {
   enum Kind: CaseIterable {
     case sqlite
@@ -26,7 +27,7 @@ struct StoreConformanceTests {
     numbers.map { StoredJournalEntry(environment: id, number: $0, document: Data("\(id) \($0)")) }
   }
 
-  @Test("has nothing at first", arguments: Kind.allCases)
+  @Test("are empty at first", arguments: Kind.allCases)
   func empty(kind: Kind) throws {
     try withStore(kind) { store in
       #expect(try store.load() == StoredState())
@@ -37,7 +38,7 @@ struct StoreConformanceTests {
     }
   }
 
-  @Test("has environments in the order of their first saving, each as it was saved last", arguments: Kind.allCases)
+  @Test("return environments in the order of their first save, as last saved", arguments: Kind.allCases)
   func environments(kind: Kind) throws {
     try withStore(kind) { store in
       for id in ["c", "a", "b"] { try store.save(environment: id, document: Data("first")) }
@@ -49,7 +50,7 @@ struct StoreConformanceTests {
     }
   }
 
-  @Test("keeps documents of any bytes and any length", arguments: Kind.allCases)
+  @Test("keep documents of any content and length", arguments: Kind.allCases)
   func documents(kind: Kind) throws {
     try withStore(kind) { store in
       let document = Data((0..<300_000).map { UInt8(truncatingIfNeeded: $0) })
@@ -58,7 +59,7 @@ struct StoreConformanceTests {
     }
   }
 
-  @Test("keeps what requests have changed until the whole is stored again", arguments: Kind.allCases)
+  @Test("keep traffic until the environment is saved again", arguments: Kind.allCases)
   func traffic(kind: Kind) throws {
     try withStore(kind) { store in
       for id in ["a", "b"] { try store.save(environment: id, document: Data(id)) }
@@ -73,7 +74,7 @@ struct StoreConformanceTests {
     }
   }
 
-  @Test("removes an environment with its journal, and nothing of others", arguments: Kind.allCases)
+  @Test("remove an environment with its journal only", arguments: Kind.allCases)
   func removal(kind: Kind) throws {
     try withStore(kind) { store in
       for id in ["a", "b"] {
@@ -88,7 +89,7 @@ struct StoreConformanceTests {
     }
   }
 
-  @Test("has leases by port, each as it was saved last, until they are removed", arguments: Kind.allCases)
+  @Test("return leases by port, as last saved", arguments: Kind.allCases)
   func leases(kind: Kind) throws {
     try withStore(kind) { store in
       try store.save(leases: [(65_535, Data("x")), (20_000, Data("y")), (20_001, Data("z"))])
@@ -98,7 +99,7 @@ struct StoreConformanceTests {
     }
   }
 
-  @Test("gives a journal in order, after a number, up to a limit", arguments: Kind.allCases)
+  @Test("return journal entries in order, after a number, up to a limit", arguments: Kind.allCases)
   func journal(kind: Kind) throws {
     try withStore(kind) { store in
       try store.save(environment: "a", document: Data())
@@ -112,7 +113,7 @@ struct StoreConformanceTests {
     }
   }
 
-  @Test("takes an entry's number twice: the later one counts", arguments: Kind.allCases)
+  @Test("replace an entry with the same number", arguments: Kind.allCases)
   func repeatedNumber(kind: Kind) throws {
     try withStore(kind) { store in
       try store.append(journal: entries(1...2, of: "a"))
@@ -121,7 +122,7 @@ struct StoreConformanceTests {
     }
   }
 
-  @Test("refuses everything once it is closed, and can be closed twice", arguments: Kind.allCases)
+  @Test("refuse calls after closing, and can be closed twice", arguments: Kind.allCases)
   func closing(kind: Kind) throws {
     try withStore(kind) { store in
       store.close()
@@ -140,7 +141,7 @@ struct StoreConformanceTests {
     }
   }
 
-  @Test("takes changes from many threads at once", arguments: Kind.allCases)
+  @Test("accept changes from many threads", arguments: Kind.allCases)
   func threads(kind: Kind) throws {
     try withStore(kind) { store in
       DispatchQueue.concurrentPerform(iterations: 8) { thread in
@@ -156,7 +157,7 @@ struct StoreConformanceTests {
     }
   }
 
-  @Test("lets go of the oldest entries of a journal", arguments: Kind.allCases)
+  @Test("trim the oldest entries of a journal", arguments: Kind.allCases)
   func trimming(kind: Kind) throws {
     try withStore(kind) { store in
       for id in ["a", "b"] {
@@ -164,10 +165,106 @@ struct StoreConformanceTests {
         try store.append(journal: entries(1...5, of: id))
       }
       try store.trim(journal: "a", through: 3)
-      try store.trim(journal: "nobody", through: 3)
+      try store.trim(journal: "unknown", through: 3)
       #expect(try store.journal(of: "a", after: 0, limit: 10).map(\.number) == [4, 5])
       #expect(try store.journal(of: "b", after: 0, limit: 10).count == 5)
       #expect(try store.load().environments.map(\.lastEntry) == [5, 5])
     }
   }
+}
+
+/// An in-memory store for tests.
+final class InMemoryStore: DaemonStore {
+  private struct State {
+    var isClosed = false
+    var environments: [(id: String, document: Data)] = []
+    var traffic: [String: Data] = [:]
+    var leases: [UInt16: Data] = [:]
+    var journal: [String: [Int: Data]] = [:]
+
+    mutating func open() throws(StoreError) {
+      if isClosed { throw StoreError("the store is closed", kind: .closed) }
+    }
+  }
+
+  private let state = Guarded(State())
+
+  func load() throws(StoreError) -> StoredState {
+    try state.withLock { state throws(StoreError) in
+      try state.open()
+      return StoredState(
+        environments: state.environments.map { id, document in
+          StoredEnvironment(
+            id: id, document: document, traffic: state.traffic[id], lastEntry: state.journal[id]?.keys.max() ?? 0)
+        }, leases: state.leases.sorted { $0.key < $1.key }.map(\.value))
+    }
+  }
+
+  func save(environment id: String, document: Data) throws(StoreError) {
+    try state.withLock { state throws(StoreError) in
+      try state.open()
+      state.traffic[id] = nil
+      if let index = state.environments.firstIndex(where: { $0.id == id }) {
+        state.environments[index].document = document
+      } else {
+        state.environments.append((id, document))
+      }
+    }
+  }
+
+  func save(traffic document: Data, of environment: String) throws(StoreError) {
+    try state.withLock { state throws(StoreError) in
+      try state.open()
+      state.traffic[environment] = document
+    }
+  }
+
+  func remove(environment id: String) throws(StoreError) {
+    try state.withLock { state throws(StoreError) in
+      try state.open()
+      state.traffic[id] = nil
+      state.environments.removeAll { $0.id == id }
+      state.journal[id] = nil
+    }
+  }
+
+  func save(leases: [(port: UInt16, document: Data)]) throws(StoreError) {
+    try state.withLock { state throws(StoreError) in
+      try state.open()
+      for (port, document) in leases { state.leases[port] = document }
+    }
+  }
+
+  func remove(leases ports: [UInt16]) throws(StoreError) {
+    try state.withLock { state throws(StoreError) in
+      try state.open()
+      for port in ports { state.leases[port] = nil }
+    }
+  }
+
+  func append(journal entries: [StoredJournalEntry]) throws(StoreError) {
+    try state.withLock { state throws(StoreError) in
+      try state.open()
+      for entry in entries { state.journal[entry.environment, default: [:]][entry.number] = entry.document }
+    }
+  }
+
+  func trim(journal environment: String, through number: Int) throws(StoreError) {
+    try state.withLock { state throws(StoreError) in
+      try state.open()
+      state.journal[environment]?.keys.filter { $0 <= number }.forEach { state.journal[environment]?[$0] = nil }
+    }
+  }
+
+  func journal(of environment: String, after number: Int, limit: Int) throws(StoreError) -> [StoredJournalEntry] {
+    try state.withLock { state throws(StoreError) in
+      try state.open()
+      let entries = state.journal[environment, default: [:]].filter { $0.key > number }.sorted { $0.key < $1.key }
+      return entries.prefix(max(0, limit)).map { number, document in
+        StoredJournalEntry(environment: environment, number: number, document: document)
+      }
+    }
+  }
+
+  func close() { state.withLock { $0.isClosed = true } }
 }

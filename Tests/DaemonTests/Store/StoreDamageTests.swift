@@ -3,7 +3,7 @@ import Testing
 
 @testable import Daemon
 
-@Suite("A damaged store", .timeLimit(.minutes(2)))
+@Suite("Damaged store", .timeLimit(.minutes(2)))
 struct StoreDamageTests {
   enum Damage: CaseIterable {
     case emptied, removed, overwritten, logEmptied, logRemoved, logHalved, logOverwritten, tailOverwritten
@@ -11,7 +11,7 @@ struct StoreDamageTests {
 
   private static let environments = 60
 
-  /// A state folder as a kill leaves it: some of it is in the database, and some only in its log.
+  /// A state folder after a kill: some data is in the database, some only in its log.
   private func killed() async throws -> ScratchFolder {
     let folder = try ScratchFolder()
     await #expect(processExitsWith: .signal(SIGKILL)) { [state = folder.state as String] in
@@ -49,7 +49,7 @@ struct StoreDamageTests {
     }
   }
 
-  @Test("is refused by one line that says how to go on, and stays as it is", arguments: Damage.allCases)
+  @Test("is refused without changes, and the error explains how to continue", arguments: Damage.allCases)
   func refused(damage: Damage) async throws {
     let folder = try await killed()
     try apply(damage, to: folder)
@@ -59,7 +59,7 @@ struct StoreDamageTests {
     #expect(error?.description.contains("mv '\(folder.state)' '\(folder.state).damaged'") == true)
     #expect(error?.description.contains("\n") == false)
     var after = try folder.files()
-    // SQLite makes an empty log where it has none.
+    // SQLite creates an empty log if there is none.
     for name in ["lock", "state.sqlite-wal"] where before[name]?.isEmpty ?? true || name == "lock" {
       before[name] = nil
       after[name] = nil
@@ -67,7 +67,7 @@ struct StoreDamageTests {
     #expect(after == before)
   }
 
-  @Test("never has less than was acknowledged, wherever its log is cut off or overwritten")
+  @Test("is never opened with less than was acknowledged, wherever the log is damaged")
   func anywhere() async throws {
     let folder = try await killed()
     let whole = try folder.files()
@@ -96,7 +96,7 @@ struct StoreDamageTests {
     }
   }
 
-  @Test("is opened with what is left once its count is removed")
+  @Test("is opened with the remaining data once its count is removed")
   func consent() async throws {
     let folder = try await killed()
     try apply(.logRemoved, to: folder)
@@ -110,7 +110,7 @@ struct StoreDamageTests {
     #expect(try open(folder).load().environments.count == 32)
   }
 
-  @Test("is refused where it is empty and there are contracts, also by a folder from before commits were counted")
+  @Test("is refused if it is empty but contracts exist, even without a count")
   func contracts() throws {
     let folder = try ScratchFolder()
     let state = try StateFolder(folder.state)
@@ -121,7 +121,7 @@ struct StoreDamageTests {
     #expect(FileManager.default.fileExists(atPath: "\(folder.state)/contracts/one.json"))
   }
 
-  @Test("is not one that was written before commits were counted, nor one whose count is behind or cut off")
+  @Test("is not assumed for a database without a count, or whose count is behind or truncated")
   func noDamage() async throws {
     let folder = try ScratchFolder()
     let state = try StateFolder(folder.state)
@@ -147,7 +147,7 @@ struct StoreDamageTests {
     }
   }
 
-  @Test("whose index has entries that its table lacks is refused")
+  @Test("is refused if an index has entries that its table lacks")
   func torn() throws {
     let folder = try ScratchFolder()
     var store: SQLiteStore? = try open(folder)

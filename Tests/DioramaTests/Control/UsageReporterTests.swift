@@ -4,7 +4,7 @@ import Testing
 
 @testable import Diorama
 
-@Suite("Reporting what an app reads")
+@Suite("Usage reports")
 struct UsageReporterTests {
   private let warnings = Collected<String>()
 
@@ -21,7 +21,7 @@ struct UsageReporterTests {
     return try server.requests.map { try JSONDecoder().decode(UsageReport.self, from: $0.body) }
   }
 
-  /// Everything that the reports say together.
+  /// The union of all reports.
   private func total(_ server: ControlServer) throws -> [String: OrdinalRanges] {
     try reports(server).reduce(into: [:]) { total, report in
       total.merge(report.strings) { first, second in
@@ -32,7 +32,7 @@ struct UsageReporterTests {
     }
   }
 
-  @Test("sends the first reading at once, lets the app go on, and sends the rest together")
+  @Test("sends the first reading at once without blocking the app, and later readings together")
   func coalesced() throws {
     let arrived = DispatchSemaphore(value: 0)
     let answered = DispatchSemaphore(value: 0)
@@ -43,7 +43,7 @@ struct UsageReporterTests {
     }) { server in
       let reporter = try reporter(server.control)
       reporter.didRead(key: "email", ordinal: 0)
-      // Nobody has asked for it to be sent, and nobody has been answered yet.
+      // The report was sent without a flush, and the response has not been sent yet.
       #expect(arrived.wait(timeout: .now() + 60) == .success)
       for ordinal in 1..<1_000 {
         reporter.didRead(key: "email", ordinal: ordinal)
@@ -62,7 +62,7 @@ struct UsageReporterTests {
     #expect(warnings.values == [])
   }
 
-  @Test("sends without being asked what is read while a message is on its way")
+  @Test("sends readings made while a message is being sent, without a flush")
   func background() throws {
     let arrived = DispatchSemaphore(value: 0)
     try withControlServer({ _ in
@@ -78,7 +78,7 @@ struct UsageReporterTests {
     }
   }
 
-  @Test("tells of a toggle once, with the value of its first reading")
+  @Test("reports a toggle once, with the value of its first reading")
   func toggles() throws {
     try withControlServer { server in
       let reporter = try reporter(server.control)
@@ -90,7 +90,7 @@ struct UsageReporterTests {
     }
   }
 
-  @Test("loses nothing of what sixteen threads read")
+  @Test("reports all readings of sixteen threads")
   func threads() throws {
     try withControlServer { server in
       let reporter = try reporter(server.control)
@@ -107,7 +107,7 @@ struct UsageReporterTests {
     }
   }
 
-  @Test("makes several messages of very many keys, each small enough for the environment")
+  @Test("splits very many keys into messages that the environment accepts")
   func many() throws {
     try withControlServer { server in
       let reporter = try reporter(server.control)
@@ -119,7 +119,7 @@ struct UsageReporterTests {
     }
   }
 
-  @Test("warns once when the environment is gone, and costs the app nothing else")
+  @Test("warns once when the environment is gone, and does not fail")
   func gone() throws {
     let server = try ControlServer { _ in nil }
     server.stop()
@@ -129,15 +129,15 @@ struct UsageReporterTests {
       reporter.flush()
     }
     #expect(warnings.values.count == 1)
-    #expect(warnings.values.first?.contains("could not be reported") == true)
+    #expect(warnings.values.first?.contains("could not report") == true)
   }
 
-  @Test("says nothing while an environment that was there may come back, and tells it then")
+  @Test("does not warn while the environment may come back, and reports then")
   func away() throws {
     let turns = Collected<Int>()
     try withControlServer({ _ in
       turns.add(0)
-      // Known after the first; then nobody answers for a while.
+      // The first report makes the environment known; then it does not respond for a while.
       return turns.values.count == 1 || turns.values.count > 3
         ? .init(bytes: ControlServer.Answer.noContent.bytes, closes: true) : nil
     }) { server in
@@ -153,7 +153,7 @@ struct UsageReporterTests {
     #expect(warnings.values == [])
   }
 
-  @Test("tells later what could not be told at first")
+  @Test("repeats a failed report later")
   func later() throws {
     let refusals = Collected<Int>()
     try withControlServer({ _ in
@@ -172,7 +172,7 @@ struct UsageReporterTests {
     #expect(warnings.values.count == 1)
   }
 
-  @Test("sends at the process's exit what has not been sent yet")
+  @Test("sends pending readings at the process's exit")
   func exits() async throws {
     let server = try ControlServer(ControlServer.recording)
     defer { server.stop() }

@@ -3,7 +3,7 @@ import Foundation
 import LaunchContract
 import Testing
 
-@Suite("Credentials under a contract, and without one")
+@Suite("Credential store of an app")
 struct ContractCredentialTests {
   private func launch(_ credentials: String) throws -> AppControls {
     let contract = #"{"version":1,"credentials":\#(credentials)}"#
@@ -17,7 +17,7 @@ struct ContractCredentialTests {
     return InMemoryCredentialStore()
   }
 
-  @Test("the store holds what the test has put in, and only that")
+  @Test("a contract's store holds only the contract's items")
   func filled() throws {
     let controls = try launch(
       #"{"store":"memory","items":[{"service":"clinic","account":"auth-token","secret":"dDBrZW4="},"#
@@ -28,7 +28,7 @@ struct ContractCredentialTests {
     #expect(controls.credentials is InMemoryCredentialStore)
   }
 
-  @Test("a contract that says nothing of credentials gives an empty store, never the machine's own")
+  @Test("a contract without credentials gives an empty in-memory store")
   func empty() throws {
     for credentials in ["{}", "null", #"{"items":[]}"#] {
       #expect(try launch(credentials).credentials.keys() == [])
@@ -39,7 +39,7 @@ struct ContractCredentialTests {
     #expect(bare.credentials is InMemoryCredentialStore)
   }
 
-  @Test("the store is in the trouble that the test has ordered")
+  @Test("the store simulates the contract's faults")
   func faults() throws {
     let locked = try launch(#"{"faults":[{"fault":"locked"}]}"#).credentials
     #expect(throws: CredentialError(.locked, for: nil)) { try locked.keys() }
@@ -53,14 +53,14 @@ struct ContractCredentialTests {
   }
 
   @Test(
-    "a broken member is refused, by its place, and without the secret",
+    "an invalid member is rejected with its JSON path and without the secret",
     arguments: [
       (#"{"store":"keychain"}"#, "credentials.store"),
       (#"{"items":[{"service":"s","account":"a","secret":"geheim!"}]}"#, "credentials.items.0.secret: not base64"),
       (#"{"items":[{"service":"s","account":"a\u0000","secret":""}]}"#, "credentials.items.0"),
       (
         #"{"items":[{"service":"s","account":"a","secret":""},{"service":"s","account":"a","secret":"geheim=="}]}"#,
-        #"credentials.items.1: account "a" of service "s" is there twice"#
+        #"credentials.items.1: account "a" of service "s" occurs twice"#
       ),
       (#"{"faults":[{"fault":"broken"}]}"#, "credentials.faults.0.fault: 'broken' is not one of locked"),
       (#"{"faults":[{"fault":"failWrite"}]}"#, "credentials.faults.0.nth"),
@@ -74,7 +74,7 @@ struct ContractCredentialTests {
     #expect(error?.description.contains("geheim") == false)
   }
 
-  @Test("the contract comes back as it was written, groups and faults with it")
+  @Test("a contract's groups and faults survive encoding and decoding")
   func roundTrip() throws {
     let contract = LaunchContract(
       environment: .init(id: "", name: ""), mode: "", clock: .init(kind: .system), seed: "",
@@ -86,7 +86,7 @@ struct ContractCredentialTests {
     #expect(!String(reflecting: contract).contains("AP8="))
   }
 
-  @Test("without a contract the app has the store that it has brought")
+  @Test("without a contract, the app uses its own store")
   func live() throws {
     let own = InMemoryCredentialStore()
     let controls = try AppControls.launch(arguments: [], environment: [:], credentials: own, warn: { _ in })
@@ -95,7 +95,7 @@ struct ContractCredentialTests {
   }
 
   #if !canImport(Security)
-    @Test("without a contract and a store every call says what to bring")
+    @Test("without a contract and a store, each call explains how to pass one")
     func absent() throws {
       let store = try AppControls.launch(arguments: [], environment: [:], warn: { _ in }).credentials
       let key = CredentialKey(service: "clinic", account: "auth-token")
@@ -107,7 +107,7 @@ struct ContractCredentialTests {
         let error = #expect(throws: CredentialError.self) { try call() }
         #expect(error?.kind == .unavailable)
         #expect(
-          error?.description == "no credential store here: pass one to AppControls.launch(credentials:), "
+          error?.description == "no credential store on this platform: pass one to AppControls.launch(credentials:), "
             + "such as SecretServiceCredentialStore of the product DioramaSecretService")
       }
     }

@@ -1,9 +1,9 @@
 import Diorama
 import Testing
 
-@Suite("The errors of credential stores")
+@Suite("Credential errors")
 struct CredentialErrorTests {
-  @Test("have the keychain's numbers")
+  @Test("have the keychain's status codes")
   func numbers() {
     let expected: [CredentialError.Kind: Int32] = [
       .notFound: -25_300, .duplicate: -25_299, .locked: -25_308, .missingEntitlement: -34_018, .cancelled: -128,
@@ -17,14 +17,14 @@ struct CredentialErrorTests {
     #expect(CredentialError(.locked, "no", status: -67_000).status == -25_308)
   }
 
-  @Test("name the key on one line, whatever is in it", arguments: CredentialError.Kind.allCases)
+  @Test("describe any key on one line", arguments: CredentialError.Kind.allCases)
   func words(_ kind: CredentialError.Kind) {
     let error = CredentialError(kind, for: CredentialKey(service: "a\nb", account: "c\r\n\"d", group: "g"))
     #expect(error.description.contains(#"account "c\r\n\"d" of service "a\nb" in group "g""#))
     #expect(error.description.split(whereSeparator: \.isNewline).count == 1)
   }
 
-  @Test("come from keys that no store can hold")
+  @Test("report invalid keys")
   func keys() {
     for key in [
       CredentialKey(service: "a\0", account: ""), CredentialKey(service: "", account: "\0"),
@@ -36,7 +36,7 @@ struct CredentialErrorTests {
     #expect(throws: Never.self) { try CredentialKey(service: "", account: "").validate() }
   }
 
-  @Test("keys are the same byte by byte, and in the order of their bytes")
+  @Test("keys are compared and sorted by their bytes")
   func identity() {
     let (composed, decomposed) = ("\u{E9}", "e\u{301}")
     #expect(composed == decomposed)

@@ -1,9 +1,8 @@
+import CredentialConcurrency
 import Foundation
 import Testing
 
-@testable import DioramaTesting
-
-@Suite("The search for an order of simultaneous calls")
+@Suite("Linearizability checks")
 struct LinearizabilityCheckerTests {
   private static let (one, two) = (Data("1".utf8), Data("2".utf8))
 
@@ -13,7 +12,7 @@ struct LinearizabilityCheckerTests {
     .init(begin: begin, end: end, effect: effect, found: found, value: value)
   }
 
-  @Test("finds one where each call sees what the earlier ones have left")
+  @Test("accepts sequential calls that each see the effects of the earlier ones")
   func inTurn() {
     let steps = [
       step(1, 2, .read, found: false), step(3, 4, .add(Self.one), found: true),
@@ -25,7 +24,7 @@ struct LinearizabilityCheckerTests {
     #expect(LinearizabilityChecker.contradiction(in: steps) == nil)
   }
 
-  @Test("finds one that is not the order of the beginnings, nor of the ends")
+  @Test("accepts an order that follows neither the begins nor the ends")
   func overlapping() {
     // The deletion begins first and ends last, but comes between the two additions.
     let steps = [
@@ -34,13 +33,13 @@ struct LinearizabilityCheckerTests {
     #expect(LinearizabilityChecker.contradiction(in: steps) == nil)
   }
 
-  @Test("finds none where two additions succeed in a row")
+  @Test("rejects two successful adds in a row")
   func lostExclusion() {
     let steps = [step(1, 3, .add(Self.one)), step(2, 4, .add(Self.two))]
     #expect(LinearizabilityChecker.contradiction(in: steps)?.step == 1)
   }
 
-  @Test("finds none where a read is stale, or sees what nobody wrote")
+  @Test("rejects a stale read and a read of a value that was never written")
   func stale() {
     let stale = [step(1, 2, .set(Self.one)), step(3, 4, .set(Self.two)), step(5, 6, .read, value: Self.one)]
     #expect(LinearizabilityChecker.contradiction(in: stale)?.step == 2)
@@ -48,7 +47,7 @@ struct LinearizabilityCheckerTests {
     #expect(LinearizabilityChecker.contradiction(in: invented)?.step == 1)
   }
 
-  @Test("finds none where two reads see two writes in different orders")
+  @Test("rejects reads that see two writes in different orders")
   func disagreeing() {
     let steps = [
       step(1, 20, .set(Self.one)), step(2, 21, .set(Self.two)), step(3, 4, .read, value: Self.one),
@@ -57,9 +56,9 @@ struct LinearizabilityCheckerTests {
     #expect(LinearizabilityChecker.contradiction(in: steps)?.step == 4)
   }
 
-  @Test("finds none where an update brings back what was deleted")
+  @Test("rejects an update that restores a deleted credential")
   func revived() {
-    // A look, a deletion by another thread, then the deed.
+    // The update checks for the key, another thread deletes it, then the update writes.
     let steps = [
       step(1, 2, .add(Self.one)), step(3, 8, .update(Self.two)), step(4, 5, .delete),
       step(9, 10, .read, value: Self.two),
@@ -67,7 +66,7 @@ struct LinearizabilityCheckerTests {
     #expect(LinearizabilityChecker.contradiction(in: steps)?.step == 3)
   }
 
-  @Test("finds none where a list lacks what was there all the time")
+  @Test("rejects a list that lacks an existing key")
   func list() {
     let steps = [step(1, 2, .add(Self.one)), step(3, 4, .list, found: false)]
     #expect(LinearizabilityChecker.contradiction(in: steps)?.step == 1)

@@ -13,7 +13,7 @@ struct ContractStringsTests {
 
   private let email = StringParameters.string(length: 12, alphabet: RandomStrings.lettersAndDigits)
 
-  @Test("are derived from the seed, the key and its uses")
+  @Test("are derived from the seed, the key and the ordinal")
   func derived() throws {
     let strings = try strings(.init(policy: .derive))
     #expect(try strings.string("email", length: 12) == "z0r1lpyugt7o")
@@ -22,7 +22,7 @@ struct ContractStringsTests {
     #expect(try strings.string("email", length: 12) == "1hjqdinv568o")
   }
 
-  @Test("are derived where the contract has a seed and no more, and live where it has none")
+  @Test("are derived if the contract only has a seed, and really random without a seed")
   func withoutPolicy() throws {
     #expect(try strings(nil).string("email", length: 12) == "z0r1lpyugt7o")
     let live = try strings(nil, seed: "")
@@ -32,7 +32,7 @@ struct ContractStringsTests {
           key: "email", ordinal: 0, length: 12, alphabet: RandomStrings.lettersAndDigits))
   }
 
-  @Test("count their uses right under sixteen threads")
+  @Test("count the uses of a key correctly in sixteen threads")
   func threads() throws {
     let strings = try strings(.init(policy: .derive))
     let derivation = StringDerivation(seed: "recording-2018")
@@ -52,7 +52,7 @@ struct ContractStringsTests {
         == derivation.string(key: "own 3", ordinal: 100, length: 3, alphabet: RandomStrings.lettersAndDigits))
   }
 
-  @Test("are reported, in a recording, before the app has them")
+  @Test("are reported before the app gets them while recording")
   func recorded() throws {
     try withControlServer { server in
       let strings = try strings(.init(policy: .report), control: server.control)
@@ -73,7 +73,7 @@ struct ContractStringsTests {
     }
   }
 
-  @Test("are what the environment answers, which may have one recorded already")
+  @Test("are those that the environment returns, which may be recorded already")
   func answered() throws {
     try withControlServer({ _ in .json(200, #"{"value":"recordedonce","ordinal":0}"#) }) { server in
       let strings = try strings(.init(policy: .report), control: server.control)
@@ -82,7 +82,7 @@ struct ContractStringsTests {
     }
   }
 
-  @Test("are not given to the app when the environment cannot keep them")
+  @Test("fail if the environment cannot store them")
   func notRecorded() throws {
     let full = ControlServer.Answer.json(
       507, #"{"title":"No","detail":"the disk is full"}"#, type: "application/problem+json")
@@ -94,13 +94,13 @@ struct ContractStringsTests {
     }
   }
 
-  @Test("need somebody to report to")
-  func nobody() {
+  @Test("need an environment to report to")
+  func withoutConnection() {
     let error = #expect(throws: DioramaError.self) { try strings(.init(policy: .report)) }
     #expect(error?.kind == .contract)
   }
 
-  @Test("are read in replay, never made, and the reading is reported without making the app wait")
+  @Test("are read in replay, and reported without blocking the app")
   func replayed() throws {
     let entries = ["email": [StringEntry(value: "fromrecording"[...12], parameters: email), nil]]
     let answered = DispatchSemaphore(value: 0)
@@ -117,7 +117,7 @@ struct ContractStringsTests {
     }
   }
 
-  @Test("report what is missing in replay before they fail")
+  @Test("report a missing value in replay before they fail")
   func missing() throws {
     try withControlServer { server in
       let strings = try strings(.init(policy: .replay, entries: [:]), control: server.control)
@@ -127,7 +127,7 @@ struct ContractStringsTests {
     }
   }
 
-  @Test("say in replay what is recorded instead")
+  @Test("name the recorded alternatives in replay")
   func missingWords() throws {
     let one = StringEntry(value: "z0r1lpyugt7o", parameters: email)
     let entries = ["email": [one], "e-mail": [one], "symptom": [one], "emails": [one, nil]]
@@ -149,7 +149,7 @@ struct ContractStringsTests {
     #expect(second.contains("--mode record"))
   }
 
-  @Test("are read from a string store's file, which may be missing or of a later format")
+  @Test("are read from a string store's file; a missing file or a later format is an error")
   func file() throws {
     let path = FileManager.default.temporaryDirectory.appending(path: "\(UUID().uuidString).strings.json").path
     defer { try? FileManager.default.removeItem(atPath: path) }
@@ -165,7 +165,7 @@ struct ContractStringsTests {
     #expect(error?.description.contains("format 2") == true && error?.description.contains(path) == true)
   }
 
-  @Test("refuse a key before they count it or tell anybody")
+  @Test("reject a key before they count or report it")
   func rules() throws {
     try withControlServer { server in
       let strings = try strings(.init(policy: .report), control: server.control)
@@ -180,4 +180,20 @@ struct ContractStringsTests {
 
 extension String {
   fileprivate subscript(_ range: PartialRangeThrough<Int>) -> String { String(prefix(range.upperBound)) }
+}
+
+/// The controls of a contract with random values. A warning fails the test.
+func fixture(
+  _ strings: LaunchContract.Strings?, seed: String = "recording-2018", control: LaunchContract.Control? = nil
+) throws -> AppControls {
+  var contract = LaunchContract(
+    environment: .init(id: "", name: ""), mode: "test", clock: .init(kind: .system), seed: seed)
+  contract.strings = strings
+  contract.control = control
+  return try AppControls(contract) { Issue.record("warned: \($0)") }
+}
+
+/// The controls of a replay.
+func replay(_ entries: [String: [StringEntry?]], control: LaunchContract.Control? = nil) throws -> AppControls {
+  try fixture(.init(policy: .replay, entries: entries), control: control)
 }

@@ -3,16 +3,16 @@ import Foundation
 import LaunchContract
 import Testing
 
-@Suite("Random values under sixteen threads and a hundred keys")
+@Suite("Random values with sixteen threads and a hundred keys")
 struct InterleavingTests {
   private static let threads = 16
   private static let keys = (0..<100).map { "key \($0)" }
-  /// How often one thread draws from one key in one round.
+  /// The draws of a thread from a key in a round.
   private static let draws = 2
-  /// `DIORAMA_ROUNDS`, for a long run.
+  /// `DIORAMA_ROUNDS` makes a longer run.
   private static let rounds = ProcessInfo.processInfo.environment["DIORAMA_ROUNDS"].flatMap { Int($0) } ?? 5
 
-  /// A value of the kind that a key is for.
+  /// A value of the key's kind.
   private static func draw(_ key: Int, _ strings: RandomStrings) throws -> String {
     switch key % 5 {
     case 0: return try strings.string(keys[key], length: 12)
@@ -35,7 +35,7 @@ struct InterleavingTests {
     }
   }
 
-  /// What each key gives, by ordinal.
+  /// The values of each key, by ordinal.
   private static func expected() throws -> [[String]] {
     let derivation = StringDerivation(seed: "recording-2018")
     return try keys.indices.map { key in
@@ -43,7 +43,7 @@ struct InterleavingTests {
     }
   }
 
-  @Test("are the same by key and ordinal in any interleaving", arguments: ["derive", "replay"])
+  @Test("are the same for each key and ordinal in any interleaving", arguments: ["derive", "replay"])
   func same(policy: String) throws {
     let expected = try Self.expected()
     let ordinals = expected.map { values in
@@ -57,7 +57,7 @@ struct InterleavingTests {
       policy: policy == "derive" ? .derive : .replay, entries: policy == "derive" ? nil : entries)
     for _ in 0..<Self.rounds {
       let strings = try fixture(contract).strings
-      // What each thread got, key by key, in its order.
+      // The values of each thread, by key and in order.
       let drawn = Collected<[[String]]>()
       DispatchQueue.concurrentPerform(iterations: Self.threads) { _ in
         var values = [[String]](repeating: [], count: Self.keys.count)

@@ -9,7 +9,7 @@ struct ListTests {
     case gold, silver, bronze
   }
 
-  /// Something without a text of its own.
+  /// A type without a text.
   private struct Slot: Equatable {
     var hour: Int
   }
@@ -24,7 +24,7 @@ struct ListTests {
     }
   }
 
-  @Test("are recorded with the list's texts, and as what the app got")
+  @Test("are recorded with the texts of the list")
   func texts() throws {
     var got: [String] = []
     let uses = try recorded {
@@ -39,7 +39,7 @@ struct ListTests {
     #expect(order.map { Plan.allCases[$0].rawValue }.joined(separator: ",") == got[3])
   }
 
-  @Test("are recorded by place and count where the elements have no text, or are very many")
+  @Test("are recorded as index and count if the elements have no text or are very many")
   func places() throws {
     var got: [Slot] = []
     let uses = try recorded {
@@ -52,7 +52,7 @@ struct ListTests {
     #expect(uses[0].value == slots.firstIndex(of: got[0]).map(String.init))
   }
 
-  @Test("follow from the integer of the same key and use, and from the row of its bytes")
+  @Test("are derived from the integer and the bytes of the same key and ordinal")
   func derived() throws {
     let strings = try fixture(.init(policy: .derive)).strings
     let derivation = StringDerivation(seed: "recording-2018")
@@ -78,7 +78,7 @@ struct ListTests {
     #expect(try strings.shuffle("none", of: [String]()) == [])
   }
 
-  @Test("are missing in replay from another list")
+  @Test("are missing in replay for a different list")
   func otherList() throws {
     let entry = StringEntry(value: "gold", parameters: .choice(plans))
     for list in [["gold", "silver"], ["silver", "gold", "bronze"], ["gold", "silver", "bronze", "tin", "lead"]] {
@@ -89,7 +89,7 @@ struct ListTests {
     }
   }
 
-  @Test("of a store that was changed by hand are an error", arguments: ["0,1", "0,1,1", "0,1,3", "a", ""])
+  @Test("fail if the store was edited by hand", arguments: ["0,1", "0,1,1", "0,1,3", "a", ""])
   func changed(_ order: String) throws {
     let strings = try replay([
       "plan": [.init(value: "tin", parameters: .choice(plans)), .init(value: "3", parameters: .choice(.count(3)))],
@@ -100,7 +100,8 @@ struct ListTests {
     #expect(throws: DioramaError.self) { try strings.shuffle("order", of: Plan.allCases) }
   }
 
-  @Test("are refused of an empty list and of too many, live as well, and are no use of the key then")
+  @Test(
+    "reject an empty list and a list that is too long, also without a contract, and do not count as a use of the key")
   func refused() throws {
     for strings in [RandomStrings.live, try fixture(.init(policy: .derive)).strings] {
       let error = #expect(throws: DioramaError.self) { try strings.choice("plan", from: [Plan]()) }
@@ -124,7 +125,7 @@ struct ListTests {
     #expect(orders.allSatisfy { $0.sorted() == deck })
   }
 
-  @Test("put each element at each place about as often")
+  @Test("place each element at each index about equally often")
   func isEven() throws {
     let derivation = StringDerivation(seed: "even")
     var counts: [[Int]: Int] = [:]

@@ -2,7 +2,7 @@
 import Foundation
 import Testing
 
-@Suite("The clock as any Clock", .timeLimit(.minutes(5)))
+@Suite("DioramaClock as a Clock", .timeLimit(.minutes(5)))
 struct ClockProtocolTests {
   private let clock = DioramaClock.manual(start: autumnMorning)
 
@@ -13,7 +13,7 @@ struct ClockProtocolTests {
     return start.duration(to: clock.now)
   }
 
-  @Test("gives its monotonic instant, and sleeps by it")
+  @Test("uses monotonic instants for now and for sleeps")
   func generic() async throws {
     let clock = clock
     let waited = try await clock.run { try await wait(clock, .seconds(30)) }
@@ -30,7 +30,7 @@ struct ClockProtocolTests {
     #expect(took == .seconds(900))
   }
 
-  @Test("has a wall time of its own beside it")
+  @Test("has a separate wall time")
   func now() throws {
     let today: Date = clock.now
     #expect(today == autumnMorning)
@@ -39,7 +39,7 @@ struct ClockProtocolTests {
     #expect(clock.instant.description == "5.0 seconds")
   }
 
-  @Test("has instants that no duration overflows")
+  @Test("has instants that do not overflow with any duration")
   func instants() {
     let instant = clock.instant
     let durations: [Duration] = [
@@ -54,7 +54,7 @@ struct ClockProtocolTests {
     }
   }
 
-  @Test("makes a clock of each kind, in no zone but the one asked for")
+  @Test("makes a clock of each kind, in the requested time zone only")
   func makings() throws {
     let zone = try #require(TimeZone(identifier: "Asia/Kathmandu"))
     let clocks: [DioramaClock] = [

@@ -15,7 +15,7 @@ struct LocalTimeTests {
   }
 
   @Test(
-    "are one instant, but for those that a clock shows twice or skips",
+    "are one instant unless they are repeated or skipped",
     arguments: [
       ("Europe/London", "2018-10-08 10:00", ["2018-10-08T09:00:00Z"]),
       ("Europe/London", "2018-03-25 00:59", ["2018-03-25T00:59:00Z"]),
@@ -59,11 +59,11 @@ struct LocalTimeTests {
     }
     let error = #expect(throws: DioramaError.self) { try local.date(in: zone) }
     #expect(
-      error?.description.contains("\(local) is \(instants[0] == "-" ? "skipped" : "shown twice") in \(name)") == true)
+      error?.description.contains("\(local) \(instants[0] == "-" ? "is skipped" : "occurs twice") in \(name)") == true)
   }
 
   @Test(
-    "agree with the calendar for years, hour by hour where the clocks change",
+    "agree with Calendar for years, in each hour around clock changes",
     arguments: ["Europe/London", "Australia/Lord_Howe", "Africa/Casablanca", "America/Sao_Paulo"])
   func calendar(_ name: String) throws {
     let zone = try zone(name)
@@ -71,7 +71,7 @@ struct LocalTimeTests {
     calendar.timeZone = zone
     let begin = try instant("2017-06-01T00:10:00Z")
     let end = begin + 2 * 365 * 86_400
-    // Elsewhere every 25 hours, which goes through all hours of the day.
+    // Otherwise every 25 hours, which covers all hours of the day.
     var dates = Array(stride(from: begin, to: end, by: 25 * 3_600))
     var change = begin
     while let next = zone.nextDaylightSavingTimeTransition(after: change), next < end {
@@ -94,7 +94,7 @@ struct LocalTimeTests {
     }
   }
 
-  @Test("that no clock shows are refused")
+  @Test("are rejected if they are invalid")
   func refused() throws {
     for (year, month, day, hour, minute, second) in [
       (2019, 2, 29, 0, 0, 0), (2018, 13, 1, 0, 0, 0), (2018, 0, 1, 0, 0, 0), (2018, 4, 31, 0, 0, 0),
@@ -110,7 +110,7 @@ struct LocalTimeTests {
   }
 
   @Test(
-    "are none of a date beyond the years 1583 to 9999",
+    "do not exist for dates outside the years 1583 to 9999",
     arguments: [.nan, .infinity, -.infinity, 1e300, -1e300, 9e15, 253_402_300_800, -12_212_553_601])
   func beyond(_ seconds: Double) throws {
     let date = Date(timeIntervalSince1970: seconds)
@@ -120,9 +120,72 @@ struct LocalTimeTests {
     #expect(try LocalTime(Date(timeIntervalSince1970: -12_212_553_600), in: .gmt).description == "1583-01-01T00:00:00")
   }
 
-  @Test("leave out the fraction of the second, before 2001 too")
+  @Test("drop the fraction of a second, also before 2001")
   func fraction() throws {
     #expect(try LocalTime(instant("1999-12-31T23:59:59.999Z"), in: .gmt).description == "1999-12-31T23:59:59")
     #expect(try LocalTime(instant("2018-10-08T09:00:00.9996Z"), in: .gmt).description == "2018-10-08T09:00:00")
+  }
+}
+
+@Suite("Moves across daylight saving changes")
+struct TravelTests {
+  private func clock(_ zone: String, _ start: String) throws -> DioramaClock {
+    .manual(
+      start: try #require(RFC3339.parse(start)), timeZone: try #require(TimeZone(identifier: zone)))
+  }
+
+  @Test(
+    "show the correct local time",
+    arguments: [
+      ("Europe/London", "2018-03-25T00:30:00Z", ["00:30", "01:00"], ["02:00", "02:30"]),
+      ("Europe/London", "2018-10-28T00:30:00Z", ["01:30"], ["01:00", "01:30", "02:00"]),
+      ("America/New_York", "2021-11-07T05:30:00Z", ["01:30"], ["01:00", "01:30", "02:00"]),
+      ("Australia/Lord_Howe", "2019-04-06T14:30:00Z", ["01:30"], ["01:30", "02:00", "02:30"]),
+      ("Australia/Lord_Howe", "2019-10-05T15:00:00Z", ["01:30"], ["02:30", "03:00", "03:30"]),
+    ])
+  func halfHours(_ zone: String, _ start: String, _ first: [String], _ then: [String]) throws {
+    let clock = try clock(zone, start)
+    let instant = clock.instant
+    #expect(time(clock) == first[0])
+    for (index, shown) in then.enumerated() {
+      try clock.advance(by: .seconds(1_800))
+      #expect(time(clock) == shown)
+      #expect(instant.duration(to: clock.instant) == .seconds(1_800 * (index + 1)))
+    }
+  }
+
+  private func time(_ clock: DioramaClock) -> String? {
+    let parts = clock.calendar.dateComponents([.hour, .minute], from: clock.now)
+    let ours = clock.localTime?.description.dropFirst(11).prefix(5)
+    let theirs = [parts.hour, parts.minute].map { ($0 ?? 0) < 10 ? "0\($0 ?? 0)" : "\($0 ?? 0)" }.joined(separator: ":")
+    #expect(ours.map(String.init) == theirs)
+    return theirs
+  }
+
+  @Test("skip the day that Samoa skipped")
+  func samoa() throws {
+    let clock = try clock("Pacific/Apia", "2011-12-30T09:59:00Z")
+    #expect(clock.localTime?.description == "2011-12-29T23:59:00")
+    try clock.advance(by: .seconds(60))
+    #expect(clock.localTime?.description == "2011-12-31T00:00:00")
+  }
+
+  @Test("reach a local time, by choice if it is repeated or skipped")
+  func moves() throws {
+    let clock = try clock("Europe/London", "2018-10-27T12:00:00Z")
+    let half = try LocalTime(year: 2018, month: 10, day: 28, hour: 1, minute: 30)
+    #expect(throws: DioramaError.self) { try clock.advance(to: half) }
+    #expect(clock.now == RFC3339.parse("2018-10-27T12:00:00Z"))
+    try clock.advance(to: half, choosing: .earlier)
+    #expect(clock.now == RFC3339.parse("2018-10-28T00:30:00Z"))
+    #expect(clock.uptime == .seconds(12.5 * 3_600))
+    try clock.advance(to: half, choosing: .later)
+    #expect(clock.now == RFC3339.parse("2018-10-28T01:30:00Z"))
+    #expect(throws: DioramaError.self) { try clock.advance(to: half, choosing: .earlier) }
+    try clock.set(to: half, choosing: .earlier)
+    #expect(clock.now == RFC3339.parse("2018-10-28T00:30:00Z"))
+    #expect(clock.uptime == .seconds(13.5 * 3_600))
+    try clock.set(to: LocalTime(year: 2019, month: 3, day: 31, hour: 1, minute: 30), choosing: .later)
+    #expect(clock.localTime?.description == "2019-03-31T02:30:00")
   }
 }

@@ -1,14 +1,13 @@
+@testable import Diorama
 import Foundation
 import LaunchContract
-import TestSupport
 import Testing
+import TestSupport
 
-@testable import Diorama
-
-/// What must hold in whatever order threads come, so often that they come in many.
+/// Guarantees that hold in any interleaving of threads, repeated to cover many of them.
 ///
-/// A step that is lost hangs its test, which the limit of time then ends.
-@Suite("Whatever threads do", .timeLimit(.minutes(30)))
+/// A lost step hangs its test until the time limit.
+@Suite("Timeline with several threads", .timeLimit(.minutes(30)))
 struct PromiseTests {
   private func manual() -> DioramaClock { .manual(start: autumnMorning) }
 
@@ -29,7 +28,7 @@ struct PromiseTests {
     }
   }
 
-  @Test("many who register at once while others advance are all woken")
+  @Test("all sleepers wake if many register while other threads advance")
   func crowd() async throws {
     for _ in 0..<rounds {
       let clock = manual()
@@ -45,7 +44,7 @@ struct PromiseTests {
     }
   }
 
-  @Test("equal deadlines are resumed in the order of registration, also when several threads advance")
+  @Test("sleepers with equal deadlines wake in the order of registration, also if several threads advance")
   func equal() async throws {
     for _ in 0..<rounds {
       let timeline = Timeline.scripted(.manual)
@@ -54,12 +53,12 @@ struct PromiseTests {
       async let one = Task.detached { try timeline.advance(by: .seconds(5)) }.value
       async let other = Task.detached { try timeline.advance(by: .seconds(5)) }.value
       #expect(try await one + other == 8)
-      // One of them may have left what it had to do to the other, but to nobody else.
+      // Each thread may leave its actions to the other one.
       #expect(names.values == (0..<8).map(String.init))
     }
   }
 
-  @Test("tasks with equal deadlines go on in the order of registration")
+  @Test("tasks with equal deadlines continue in the order of registration")
   func tasks() async throws {
     for _ in 0..<rounds {
       let clock = manual()
@@ -80,7 +79,7 @@ struct PromiseTests {
     }
   }
 
-  @Test("a sleep ends once: cancelled, or woken")
+  @Test("a sleep ends once, by cancellation or by waking")
   func cancellation() async throws {
     var woken = 0
     for round in 0..<rounds {
@@ -103,7 +102,7 @@ struct PromiseTests {
     #expect(woken <= rounds)
   }
 
-  @Test("a sleeper that sleeps again when it is woken is never lost")
+  @Test("a task that sleeps again after waking is never lost")
   func again() async throws {
     let clock = manual()
     let rounds = rounds
@@ -121,7 +120,7 @@ struct PromiseTests {
     #expect(clock.uptime == .seconds(10 * rounds))
   }
 
-  @Test("a sleep is ended by real time or by a hand, whichever comes, and once")
+  @Test("a sleep ends once, by real time or by a move")
   func real() async throws {
     for _ in 0..<rounds {
       let time = ScriptedTime()
@@ -135,7 +134,7 @@ struct PromiseTests {
     }
   }
 
-  @Test("the machine's timer wakes each of a crowd")
+  @Test("the machine's timer wakes each of many sleepers")
   func machine() async throws {
     for _ in 0..<rounds {
       let clock = DioramaClock.frozen(at: autumnMorning)
@@ -147,7 +146,7 @@ struct PromiseTests {
     }
   }
 
-  @Test("a change of the clock loses nobody")
+  @Test("a change of the clock loses no sleeper")
   func change() async throws {
     for _ in 0..<rounds {
       let timeline = Timeline.scripted(.system)
@@ -161,7 +160,7 @@ struct PromiseTests {
     }
   }
 
-  @Test("work under a deadline ends once, in time or too late")
+  @Test("work with a deadline ends once, in time or late")
   func deadline() async throws {
     for _ in 0..<rounds {
       let clock = manual()
@@ -170,7 +169,7 @@ struct PromiseTests {
           try await clock.sleep(until: DioramaClock.Instant(.seconds(5)))
         }
       }
-      // The deadline's, the work's own, or both: whichever is there is not gone before a hand moves.
+      // The sleepers of the deadline, the work, or both: none of them ends before the move.
       try await clock.waitForSleepers(1)
       let hand = Task.detached { _ = try clock.advance(by: .seconds(5)) }
       try clock.advance(by: .seconds(5))
@@ -180,7 +179,7 @@ struct PromiseTests {
     }
   }
 
-  @Test("a lost environment ends every sleep, begun before or after")
+  @Test("a lost environment ends every sleep, earlier or later")
   func failure() async throws {
     let lost = DioramaError(.control, "gone")
     for _ in 0..<rounds {
@@ -191,5 +190,51 @@ struct PromiseTests {
       await #expect(throws: lost) { try await sleeper.value }
       await #expect(throws: lost) { try await waiter.value }
     }
+  }
+}
+
+@Suite("Reading the clock while it moves", .timeLimit(.minutes(30)))
+struct ReadingTests {
+  @Test("returns one state or the other, never a mixture")
+  func published() async throws {
+    final class Box: Sendable {
+      let line = PublishedWallLine(WallLine(shown: 0, anchor: 0, rate: 0))
+    }
+    let box = Box()
+    let rounds = rounds * 10
+    let readers = (0..<2).map { _ in
+      Task.detached { () -> WallLine? in
+        var last = 0.0
+        while last < Double(rounds) {
+          guard let line = box.line.read() else { continue }
+          guard line.shown == Double(line.anchor), line.rate == line.shown, line.shown >= last else { return line }
+          last = line.shown
+        }
+        return nil
+      }
+    }
+    try await onThread {
+      for round in 1...rounds {
+        box.line.publish(WallLine(shown: Double(round), anchor: Int64(round), rate: Double(round)))
+      }
+    }
+    for reader in readers { #expect(await reader.value == nil) }
+  }
+
+  @Test("never goes back while the clock only advances")
+  func monotonic() async throws {
+    let clock = DioramaClock.ticking(from: autumnMorning)
+    let rounds = rounds
+    let reader = Task.detached { () -> String? in
+      var last = (clock.now, clock.instant)
+      while last.1.uptime < .seconds(rounds) {
+        let next = (clock.now, clock.instant)
+        guard next.0 >= last.0, next.1 >= last.1 else { return "\(last) then \(next)" }
+        last = next
+      }
+      return nil
+    }
+    for _ in 0..<rounds { try clock.advance(by: .seconds(1)) }
+    #expect(await reader.value == nil)
   }
 }

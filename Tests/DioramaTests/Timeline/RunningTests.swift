@@ -3,7 +3,7 @@ import Testing
 
 @testable import Diorama
 
-@Suite("Running a clock", .timeLimit(.minutes(5)))
+@Suite("Running a clock to the end", .timeLimit(.minutes(5)))
 struct RunningTests {
   private let clock = DioramaClock.manual(start: autumnMorning)
   private let names = Collected<String>()
@@ -12,7 +12,7 @@ struct RunningTests {
     names.add("\(name) \(clock.uptime.components.seconds)")
   }
 
-  @Test("goes from deadline to deadline until nobody is left")
+  @Test("moves from deadline to deadline until no sleeper is left")
   func empty() throws {
     let timeline = try #require(clock.timeline)
     let (clock, names) = (clock, names)
@@ -32,7 +32,7 @@ struct RunningTests {
     #expect(clock.sleeperCount == 2)
   }
 
-  @Test("takes along a sleeper that sleeps again where it is woken")
+  @Test("includes a sleeper that sleeps again when it wakes")
   func again() throws {
     let timeline = try #require(clock.timeline)
     @Sendable func sleep(_ left: Int) {
@@ -46,7 +46,7 @@ struct RunningTests {
     #expect(names.values == ["10", "20", "30", "40", "50"])
   }
 
-  @Test("runs work to its end: each sleeper finds the clock at its own deadline, in order")
+  @Test("runs work to its end, with the clock at the deadline of each sleeper in order")
   func work() async throws {
     let result = try await clock.run { [self] in
       try await withThrowingTaskGroup { group in
@@ -69,7 +69,7 @@ struct RunningTests {
     }
   }
 
-  @Test("hours of ticks pass in no time, under a deadline that is kept")
+  @Test("passes hours of ticks quickly, and respects a deadline")
   func hours() async throws {
     let clock = clock
     await #expect(throws: DioramaError.self) {
@@ -79,12 +79,12 @@ struct RunningTests {
         }
       }
     }
-    // The last falls together with the deadline, is woken after it, and is dealt with before the cancellation.
+    // The last tick coincides with the deadline, wakes after it, and is handled before the cancellation.
     #expect(names.values.count == 1_440)
     #expect(clock.uptime == .seconds(86_400))
   }
 
-  @Test("also moves for tasks that the work starts outside")
+  @Test("also moves for unstructured tasks that the work starts")
   func unstructured() async throws {
     let clock = clock
     let uptime = try await clock.run {
@@ -96,7 +96,7 @@ struct RunningTests {
     #expect(uptime == .seconds(1_000))
   }
 
-  @Test("ends with what the work throws, and leaves the clock there")
+  @Test("throws the error of the work, and leaves the clock there")
   func failure() async throws {
     let clock = clock
     await #expect(throws: CancellationError.self) {
@@ -110,7 +110,7 @@ struct RunningTests {
     #expect(clock.sleeperCount == 1)
   }
 
-  @Test("is refused by the machine's clock", arguments: [.live, DioramaClock(.scripted(.system))])
+  @Test("throws for a system clock", arguments: [.live, DioramaClock(.scripted(.system))])
   func system(_ clock: DioramaClock) async {
     let error = await #expect(throws: DioramaError.self) { try await clock.run { Issue.record("begun") } }
     #expect(error?.kind == .clock)

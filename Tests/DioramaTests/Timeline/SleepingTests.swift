@@ -1,14 +1,14 @@
-import Foundation
-import Testing
-
 @testable import Diorama
+import Foundation
+import LaunchContract
+import Testing
 
 @Suite("Sleepers", .timeLimit(.minutes(5)))
 struct SleepingTests {
   private let time = ScriptedTime()
   private let names = Collected<String>()
 
-  @Test("are woken in the order of their deadlines, and of their registration where these are equal")
+  @Test("wake in the order of their deadlines, then of their registration")
   func order() throws {
     let timeline = Timeline.scripted(.manual, time)
     timeline.note("c", .after(.seconds(20)), in: names)
@@ -23,7 +23,7 @@ struct SleepingTests {
     #expect(timeline.sleeperCount == 1)
   }
 
-  @Test("share a deadline that is a fraction, by whichever time they count")
+  @Test("share a fractional deadline, in monotonic time and in wall time")
   func fractions() throws {
     let timeline = Timeline(pace: .manual, start: autumnMorning + 0.123, real: time)
     timeline.note("a", .wall(timeline.now + 0.1), in: names)
@@ -34,7 +34,7 @@ struct SleepingTests {
   }
 
   @Test(
-    "are ended by real time, at the kind's own rate",
+    "are ended by real time, at the rate of the clock",
     arguments: [.frozen, .ticking, .scaled(10), .scaled(0.5)] as [Pace])
   func real(_ pace: Pace) {
     let timeline = Timeline.scripted(pace, time)
@@ -49,21 +49,22 @@ struct SleepingTests {
     #expect(names.values == ["b", "a"])
   }
 
-  @Test("are ended by a hand before real time, which then ends the others when it gets there", arguments: Pace.movable)
+  @Test("are ended by a move before real time, which later ends the others", arguments: Pace.movable)
   func hand(_ pace: Pace) throws {
     let timeline = Timeline.scripted(pace, time)
     timeline.note("a", .after(.seconds(900)), in: names)
     timeline.note("b", .after(.seconds(1_000)), in: names)
     #expect(try timeline.advance(by: .seconds(900)) == 1)
     #expect(names.values == ["a"])
-    // What is left is a hundred seconds of the timeline.
+    // A hundred seconds of the timeline are left.
     time.pass(.milliseconds(99_999) / max(pace.uptimeRate, 0.1))
     #expect(names.values == ["a"])
     time.pass(.milliseconds(1) / max(pace.uptimeRate, 0.1))
     #expect(names.values == (pace == .manual ? ["a"] : ["a", "b"]))
   }
 
-  @Test("until a date wait for wall time: where it stands, for a hand", arguments: Pace.movable + [.system])
+  @Test(
+    "until a date wait for wall time, and for a move if wall time stands still", arguments: Pace.movable + [.system])
   func dates(_ pace: Pace) throws {
     let timeline = Timeline.scripted(pace, time)
     let date = timeline.now + 60
@@ -75,7 +76,7 @@ struct SleepingTests {
     #expect(timeline.now >= date)
   }
 
-  @Test("until a date sleep longer when the clock is set back; the others do not")
+  @Test("until a date sleep longer after the clock is set back; others do not")
   func setBack() throws {
     let timeline = Timeline.scripted(.ticking, time)
     timeline.note("date", .wall(autumnMorning + 60), in: names)
@@ -87,7 +88,7 @@ struct SleepingTests {
     #expect(names.values == ["duration", "date"])
   }
 
-  @Test("with nothing to wait for are woken at once, after those whose deadline was before", arguments: Pace.movable)
+  @Test("with a past deadline wake at once, after those with earlier deadlines", arguments: Pace.movable)
   func past(_ pace: Pace) async throws {
     let clock = DioramaClock(.scripted(pace, time))
     try await clock.sleep(for: .zero)
@@ -100,7 +101,7 @@ struct SleepingTests {
     #expect(time.wakeUps == 0)
   }
 
-  @Test("sleep beyond all time without an overflow, and without a wake-up", arguments: Pace.movable)
+  @Test("sleep endlessly without an overflow and without a wake-up", arguments: Pace.movable)
   func forever(_ pace: Pace) throws {
     let timeline = Timeline.scripted(pace, time)
     try timeline.advance(by: .seconds(86_400))
@@ -118,7 +119,7 @@ struct SleepingTests {
     #expect(time.wakeUps == 0)
   }
 
-  @Test("find the clock at the end of the jump that wakes them, and sleep again from there")
+  @Test("see the clock at the end of the jump that wakes them, and sleep again from there")
   func again() async throws {
     let clock = DioramaClock.manual(start: autumnMorning)
     let task = Task {
@@ -137,7 +138,7 @@ struct SleepingTests {
     #expect(second == autumnMorning + 70)
   }
 
-  @Test("need one wake-up, however many they are, set again only for an earlier deadline")
+  @Test("share one wake-up, which is set again only for an earlier deadline")
   func oneWakeUp() {
     let timeline = Timeline.scripted(.ticking, time)
     for seconds in [30, 20, 40, 20] { timeline.note("\(seconds)", .after(.seconds(seconds)), in: names) }
@@ -145,5 +146,168 @@ struct SleepingTests {
     time.pass(.seconds(40))
     #expect(names.values == ["20", "20", "30", "40"])
     #expect(time.wakeUps == 0)
+  }
+}
+
+@Suite("Cancellation of sleeps", .timeLimit(.minutes(5)))
+struct CancellationTests {
+  @Test("ends a sleep with a CancellationError and removes it", arguments: Pace.movable)
+  func sleeping(_ pace: Pace) async throws {
+    let clock = DioramaClock(.scripted(pace))
+    let task = Task { try await clock.sleep(for: .seconds(3_600)) }
+    try await clock.waitForSleepers(1)
+    task.cancel()
+    await #expect(throws: CancellationError.self) { try await task.value }
+    #expect(clock.sleeperCount == 0)
+    #expect(try clock.advance(by: .seconds(3_600)) == 0)
+  }
+
+  @Test(
+    "ends a later sleep, even one with a past deadline",
+    arguments: [.live, .manual(start: autumnMorning)] as [DioramaClock])
+  func before(_ clock: DioramaClock) async throws {
+    for duration in [Duration.seconds(3_600), .zero, .seconds(-1), .seconds(Int64.max)] {
+      let task = Task {
+        withUnsafeCurrentTask { $0?.cancel() }
+        try await clock.sleep(for: duration)
+      }
+      await #expect(throws: CancellationError.self) { try await task.value }
+    }
+    #expect(clock.sleeperCount == 0)
+  }
+
+  @Test("of one sleep keeps the order of the others")
+  func others() throws {
+    let timeline = Timeline.scripted(.manual)
+    let names = Collected<String>()
+    let sleepers = (0..<100).map { timeline.note("\($0)", .after(.seconds($0 * 37 % 50 + 1)), in: names) }
+    for sleeper in sleepers where sleeper.registration.map({ $0 % 3 == 0 }) == true { timeline.cancel(sleeper) }
+    let cancelled = names.values
+    #expect(cancelled.count == 33)
+    try timeline.advance(by: .seconds(50))
+    let left = (0..<100).filter { ($0 + 1) % 3 != 0 }.sorted { ($0 * 37 % 50, $0) < ($1 * 37 % 50, $1) }
+    #expect(Array(names.values.dropFirst(33)) == left.map(String.init))
+  }
+
+  @Test("ends a wait for sleepers")
+  func waiting() async throws {
+    let clock = DioramaClock.manual(start: autumnMorning)
+    let task = Task { try await clock.waitForSleepers(1) }
+    task.cancel()
+    await #expect(throws: CancellationError.self) { try await task.value }
+  }
+}
+
+@Suite("Clock with a lost environment", .timeLimit(.minutes(5)))
+struct FailingTests {
+  private let time = ScriptedTime()
+  private let names = Collected<String>()
+  private let lost = DioramaError(.control, "the environment is gone")
+
+  @Test("ends the sleeps that only a move could end, in order, now and later")
+  func manual() async throws {
+    let timeline = Timeline.scripted(.manual, time)
+    timeline.note("b", .after(.seconds(20)), in: names)
+    timeline.note("a", .after(.seconds(10)), in: names)
+    timeline.fail(lost)
+    #expect(names.values == ["a: \(lost)", "b: \(lost)"])
+    let error = await #expect(throws: DioramaError.self) { try await DioramaClock(timeline).sleep(for: .seconds(1)) }
+    #expect(error == lost)
+    try await DioramaClock(timeline).sleep(for: .zero)
+  }
+
+  @Test("keeps sleeps that real time ends")
+  func frozen() {
+    let timeline = Timeline.scripted(.frozen, time)
+    timeline.note("duration", .after(.seconds(10)), in: names)
+    timeline.note("date", .wall(autumnMorning + 10), in: names)
+    timeline.fail(lost)
+    #expect(names.values == ["date: \(lost)"])
+    timeline.note("later", .after(.seconds(10)), in: names)
+    time.pass(.seconds(10))
+    #expect(names.values == ["date: \(lost)", "duration", "later"])
+  }
+
+  @Test("ends waits for sleepers")
+  func waiters() async throws {
+    let timeline = Timeline.scripted(.manual, time)
+    let task = Task { try await timeline.waitForSleepers(1) }
+    timeline.fail(lost)
+    await #expect(throws: DioramaError.self) { try await task.value }
+    await #expect(throws: DioramaError.self) { try await timeline.waitForSleepers(1) }
+    try await timeline.waitForSleepers(0)
+  }
+
+  @Test("ends work with a deadline and cancels it")
+  func deadline() async throws {
+    let timeline = Timeline.scripted(.manual, time)
+    let clock = DioramaClock(timeline)
+    let task = Task {
+      try await clock.withDeadline(in: .seconds(10)) { [names] in
+        do { try await Task.sleep(for: .seconds(3_600)) } catch { names.add("\(error)") }
+      }
+    }
+    try await clock.waitForSleepers(1)
+    timeline.fail(lost)
+    await #expect(throws: lost) { try await task.value }
+    #expect(names.values.allSatisfy { $0 == "CancellationError()" })
+  }
+}
+
+@Suite("Waiting for sleepers", .timeLimit(.minutes(5)))
+struct WaitingForSleepersTests {
+  private let timeline = Timeline.scripted(.manual)
+  private let names = Collected<String>()
+
+  @Test("ends at once if enough tasks sleep, otherwise with the last of them")
+  func count() {
+    _ = timeline.whenSleepers(0) { [names] in names.add("none") }
+    #expect(names.values == ["none"])
+    _ = timeline.whenSleepers(2) { [names] in names.add("two") }
+    timeline.note("a", .after(.seconds(1)), in: names)
+    #expect(names.values == ["none"])
+    timeline.note("b", .after(.seconds(1)), in: names)
+    #expect(names.values == ["none", "two"])
+    _ = timeline.whenSleepers(2) { [names] in names.add("two again") }
+    #expect(names.values == ["none", "two", "two again"])
+  }
+
+  @Test("does not count sleeps with a past deadline")
+  func past() async throws {
+    let wait = timeline.whenSleepers(1) { [names] in names.add("one") }
+    timeline.note("a", .after(.zero), in: names)
+    #expect(names.values == ["a"])
+    wait.cancel()
+    timeline.note("b", .after(.seconds(1)), in: names)
+    #expect(names.values == ["a"])
+  }
+
+  @Test("counts ticks and deadlines")
+  func everything() async throws {
+    let clock = DioramaClock(timeline)
+    let ticks = Task { for try await _ in try clock.ticks(every: .seconds(1)) {} }
+    let work = Task { try await clock.withDeadline(in: .seconds(9)) { try await clock.sleep(until: .distantFuture) } }
+    try await clock.waitForSleepers(3)
+    ticks.cancel()
+    work.cancel()
+    await #expect(throws: CancellationError.self) { try await ticks.value }
+    await #expect(throws: CancellationError.self) { try await work.value }
+    #expect(clock.sleeperCount == 0)
+  }
+
+  @Test("may move the clock in its callback; the woken sleepers follow the callback")
+  func reentrant() {
+    _ = timeline.whenSleepers(1) { [timeline, names] in
+      _ = try? timeline.advance(by: .seconds(1))
+      names.add("moved")
+    }
+    timeline.note("a", .after(.seconds(1)), in: names)
+    #expect(names.values == ["moved", "a"])
+  }
+
+  @Test("throws for a live clock, which does not count sleepers")
+  func live() async {
+    let error = await #expect(throws: DioramaError.self) { try await DioramaClock.live.waitForSleepers(1) }
+    #expect(error?.kind == .clock)
   }
 }

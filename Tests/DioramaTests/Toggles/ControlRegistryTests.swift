@@ -3,7 +3,7 @@ import Foundation
 import LaunchContract
 import Testing
 
-@Suite("What an app declares")
+@Suite("Control registry")
 struct ControlRegistryTests {
   private let registry: ControlRegistry = [
     .toggle(.skipOnboarding), .toggle(.theme), .value(.location),
@@ -16,7 +16,7 @@ struct ControlRegistryTests {
     ) { Issue.record("warned: \($0)") }
   }
 
-  @Test("is a table for people")
+  @Test("prints as a table")
   func table() {
     let lines = "\(registry)".split(separator: "\n").map { $0.split(separator: "  ", omittingEmptySubsequences: true) }
     let cells = lines.map { $0.map { $0.trimmingCharacters(in: .whitespaces) } }
@@ -34,7 +34,7 @@ struct ControlRegistryTests {
     #expect(columns == ["n", "s", "t", "l", "h"])
   }
 
-  @Test("lets a contract set what is declared")
+  @Test("accepts a contract with declared names")
   func declared() throws {
     let controls = try launch(
       #"{"version":1,"toggles":{"theme":"dark"},"values":{"location":{"latitude":1,"name":"x"}},"#
@@ -43,7 +43,7 @@ struct ControlRegistryTests {
     #expect(controls.values[.location].name == "x")
   }
 
-  @Test("refuses what is not, each with the nearest name")
+  @Test("rejects undeclared names, each with the nearest name")
   func undeclared() throws {
     let error = #expect(throws: DioramaError.self) {
       try launch(
@@ -57,7 +57,7 @@ struct ControlRegistryTests {
         + "defaults.hasSeenPush: this user default is not declared by the app; the nearest is hasSeenPushPrompt")
   }
 
-  @Test("leaves user defaults alone where none is declared, and everything where there is no registry")
+  @Test("does not check user defaults if none is declared, and nothing without a registry")
   func unchecked() throws {
     _ = try launch(#"{"version":1,"defaults":{"AppleLanguages":["en"]}}"#, [.toggle(.theme)])
     _ = try AppControls.launch(
@@ -66,7 +66,7 @@ struct ControlRegistryTests {
     #expect(throws: DioramaError.self) { try launch(#"{"version":1,"toggles":{"x":1}}"#, []) }
   }
 
-  @Test("refuses a name that is there twice")
+  @Test("rejects a duplicate name")
   func twice() {
     let error = #expect(throws: DioramaError.self) {
       try launch(#"{"version":1}"#, [.toggle(.theme), .toggle(.theme)])
@@ -74,13 +74,13 @@ struct ControlRegistryTests {
     #expect(error?.description.contains("the toggle theme is declared more than once") == true)
   }
 
-  @Test("costs nothing without a contract: nothing is checked")
+  @Test("checks nothing without a contract")
   func live() throws {
     let controls = try AppControls.launch(declaring: [.toggle(.theme), .toggle(.theme)])
     #expect(controls.toggles[.theme] == .light)
   }
 
-  @Test("warns of what an update sets that is not declared")
+  @Test("warns of undeclared names in an update")
   func update() {
     let fixture = TogglesFixture(known: ["theme"])
     for _ in 0..<2 { fixture.toggles.update(["thme": .string("dark")]) }

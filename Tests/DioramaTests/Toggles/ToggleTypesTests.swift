@@ -2,14 +2,14 @@ import Diorama
 import LaunchContract
 import Testing
 
-@Suite("The types of toggles")
+@Suite("Toggle types")
 struct ToggleTypesTests {
   private enum Level: Int, Sendable {
     case low = 1
     case high
   }
 
-  @Test("take choices by raw value, of strings and of whole numbers")
+  @Test("support enumerations with string and integer raw values")
   func choices() {
     let fixture = TogglesFixture(["theme": .string("dark"), "level": .int(2)])
     #expect(fixture.toggles[.theme] == .dark)
@@ -17,7 +17,7 @@ struct ToggleTypesTests {
     #expect(fixture.warnings.values.isEmpty)
   }
 
-  @Test("take values of the app's own type as JSON")
+  @Test("support values of the app's own type as JSON")
   func codable() {
     let fixture = TogglesFixture([
       "place": .object(["latitude": .double(48.9), "name": .string("Paris")]), "hosts": .array([.string("a")]),
@@ -31,7 +31,7 @@ struct ToggleTypesTests {
     #expect(TogglesFixture().toggles[.place] == .london)
   }
 
-  @Test("say what was expected, and keep the default")
+  @Test("report the expected type and use the default")
   func mismatch() {
     let fixture = TogglesFixture(["theme": .string("drak"), "place": .object(["name": .string("Paris")])])
     for _ in 0..<2 {
@@ -40,13 +40,13 @@ struct ToggleTypesTests {
     }
     #expect(
       fixture.warnings.values == [
-        "the toggle theme is drak, which is none of light, dark; the app goes on with its default",
-        #"the toggle place is {"name":"Paris"}, which is no Place: 'latitude' is missing; "#
-          + "the app goes on with its default",
+        "the toggle theme is drak, which is not one of light, dark; the app uses its default",
+        #"the toggle place is {"name":"Paris"}, which is not a valid Place: 'latitude' is missing; "#
+          + "the app uses its default",
       ])
   }
 
-  @Test("may differ under one name, each by its own declaration")
+  @Test("may differ for one name in several declarations")
   func oneName() {
     let fixture = TogglesFixture(["n": .int(1)])
     #expect(fixture.toggles[Toggle("n", default: 0)] == 1)
@@ -56,7 +56,7 @@ struct ToggleTypesTests {
     #expect(fixture.toggles[Toggle("m", default: 2)] == 2)
   }
 
-  @Test("keep every bit of a number", arguments: [0, 1, -1, Int.max, Int.min])
+  @Test("keep every bit of an integer", arguments: [0, 1, -1, Int.max, Int.min])
   func integers(_ number: Int) {
     let fixture = TogglesFixture(["n": .int(number)])
     let toggle = Toggle("n", default: 7)
@@ -64,7 +64,7 @@ struct ToggleTypesTests {
     #expect(fixture.toggles[toggle] == number)
   }
 
-  @Test("keep every bit of a fraction", arguments: [0.1, -0.0, 2.5e-308, 1.7976931348623157e308])
+  @Test("keep every bit of a floating-point number", arguments: [0.1, -0.0, 2.5e-308, 1.7976931348623157e308])
   func fractions(_ number: Double) {
     let fixture = TogglesFixture(["n": .double(number)])
     let toggle = Toggle("n", default: 0.5)
@@ -72,7 +72,7 @@ struct ToggleTypesTests {
     #expect(fixture.toggles[toggle].bitPattern == number.bitPattern)
   }
 
-  @Test("may read another toggle while they are decoded")
+  @Test("can read another toggle while they are decoded")
   func nested() {
     struct Curious: Codable, Sendable {
       @TaskLocal static var toggles: Toggles?

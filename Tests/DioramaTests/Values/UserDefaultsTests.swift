@@ -3,8 +3,8 @@ import LaunchContract
 import TestSupport
 import Testing
 
-/// What a process finds in `UserDefaults`, by way of its arguments, of its contract, and of both.
-@Suite("User defaults of a contract, in a process of its own", .timeLimit(.minutes(5)))
+/// The `UserDefaults` of a process, set by its arguments, by its contract, and by both.
+@Suite("User defaults of a contract, in a separate process", .timeLimit(.minutes(5)))
 struct UserDefaultsTests {
   enum Way: CaseIterable {
     case arguments, contract, both
@@ -40,7 +40,7 @@ struct UserDefaultsTests {
     return try JSONDecoder().decode([String: Found].self, from: Data(outcome.output))
   }
 
-  @Test("have their types, whichever way they come", arguments: Way.allCases)
+  @Test("keep their types in each way", arguments: Way.allCases)
   func types(_ way: Way) async throws {
     let found = try await find(
       [
@@ -66,7 +66,7 @@ struct UserDefaultsTests {
     #expect(found["like"]?.dictionary == ["$date"])
   }
 
-  @Test("have every string as it is", arguments: Way.allCases)
+  @Test("keep every string unchanged", arguments: Way.allCases)
   func strings(_ way: Way) async throws {
     let texts = [
       "", "plain", "two words", "-dash", "--", "{brace", "(1,2)", "[a]", "<true/>", "\"quoted\"", " spaces ", "\ttab",
@@ -81,7 +81,7 @@ struct UserDefaultsTests {
     }
   }
 
-  @Test("are carried by the contract where a pair cannot")
+  @Test("can be set by the contract if an argument cannot")
   func carried() async throws {
     let defaults: [String: ContractValue] = [
       "-dash": .int(1), "": .int(2), "bell": .string("-\u{7}"), "return": .string("{\r}"),

@@ -85,7 +85,7 @@ struct ProcessTests {
       _ = await environment.end()
       let outcome = try await onThread { app.finish() }
       #expect(outcome.status == 1)
-      #expect(outcome.lines == ["the environment has ended: nobody moves the app's clock any more"])
+      #expect(outcome.lines == ["the environment has ended: nothing moves the app's clock any more"])
     }
   }
 

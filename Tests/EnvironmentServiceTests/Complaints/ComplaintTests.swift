@@ -6,7 +6,7 @@ import Testing
 
 @testable import EnvironmentService
 
-/// What users of other recorders suffer from; the README says where each complaint is held against us.
+/// What users of other recorders complain about. The article `Fidelity.md` lists which tests cover which complaint.
 @Suite("What recorders are blamed for does not happen:")
 struct ComplaintTests {
   @Test("what was sent comes again as it was: 0.00, fields that repeat, bytes under a charset, a length that fits")

@@ -1,3 +1,4 @@
+@testable import Transforms
 import HTTPMessages
 import Testing
 

@@ -4,6 +4,7 @@ import LaunchContract
 import Testing
 
 @testable import EnvironmentService
+@testable import Transforms
 
 @Suite("Redaction rules")
 struct RedactionRulesTests {
@@ -23,13 +24,14 @@ struct RedactionRulesTests {
     arguments: [
       (
         #"{"header": ["a"]}"#,
-        "header: there is no such member; did you mean 'headers'? The members are headers, query, json, form"
+        "header: unknown member; did you mean 'headers'? The members are headers, query, json, form"
       ),
-      (#"{"keep": {"query": []}}"#, "keep.query: there is no such member; the members are headers, credentials"),
-      (#"{"json": "$.a"}"#, "json: it is a string, not an array"),
-      (#"{"json": [1]}"#, "json[0]: it is a number, not a string"),
-      (#"{"json": ["$.a"], "json": ["$.b"]}"#, "json: the member is there twice"),
-      ("{", "not JSON"), ("[]", "it is an array"), (#"{"headers": [""]}"#, "headers[0]: it is empty"),
+      (#"{"keep": {"query": []}}"#, "keep.query: unknown member; the members are headers, credentials"),
+      (#"{"json": "$.a"}"#, "json: expected an array, not a string"),
+      (#"{"json": [1]}"#, "json[0]: expected a string, not a number"),
+      (#"{"json": ["$.a"], "json": ["$.b"]}"#, "json: the member is given twice"),
+      ("{", "not JSON"), ("[]", "expected an object, not an array"),
+      (#"{"headers": [""]}"#, "headers[0]: must not be empty"),
     ])
   func unknown(text: String, problem: String) {
     let error = #expect(throws: ContractError.self) { try RedactionRules(decoding: Data(text.utf8)) }
@@ -44,7 +46,7 @@ struct RedactionRulesTests {
       (#"{"query": ["a", "to*"]}"#, "$.query[1]: 'to*': '*' stands for nothing here"),
       (#"{"keep": {"credentials": ["nosuch"]}}"#, "$.keep.credentials[0]: 'nosuch' is no credential"),
       (#"{"json": ["$.a[-1]"]}"#, "$.json[0]: '$.a[-1]' counts from an end"),
-      (#"{"json": ["$.a", "b"]}"#, "$.json[1]: 'b' is no JSON path"),
+      (#"{"json": ["$.a", "b"]}"#, "$.json[1]: 'b' is not a valid JSON path"),
       (#"{"patterns": ["("]}"#, "$.patterns[0]: '(' is no regular"),
       (#"{"patterns": ["a*"]}"#, "$.patterns[0]: it also finds nothing"),
       (#"{"keep": {"headers": ["Accept"]}}"#, "$.keep.headers[0]: 'Accept' is not redacted by default"),
@@ -71,7 +73,7 @@ struct RedactionRulesTests {
     #expect(try specification.redactor(token: "t").rules.headers == ["x-a", "x-b", "x-c"])
     try #"{"heads": []}"#.write(toFile: "\(folder)/redact.json", atomically: false, encoding: .utf8)
     let error = #expect(throws: EnvironmentError.self) { try specification.redactor(token: "t") }
-    #expect(error?.message.contains("\(folder)/redact.json: heads: there is no such member") == true)
+    #expect(error?.message.contains("\(folder)/redact.json: heads: unknown member") == true)
   }
 
   @Test("are part of a configuration")

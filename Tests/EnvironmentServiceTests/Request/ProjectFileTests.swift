@@ -44,7 +44,7 @@ struct ProjectFileTests {
     "is read strictly",
     arguments: [
       ("{", "/shop/diorama.json: not JSON"),
-      (#"{"cassette": "a"}"#, "/shop/diorama.json: cassette: there is no such member; did you mean 'cassettes'?"),
+      (#"{"cassette": "a"}"#, "/shop/diorama.json: cassette: unknown member; did you mean 'cassettes'?"),
       (#"{"matching": {"order": "strickt"}}"#, "matching.order: 'strickt' is not valid; did you mean 'strict'?"),
       (#"{"overrides": [{"seed": "s"}]}"#, "overrides[0]: 'cassettes' is missing"),
       (#"{"overrides": [{"cassettes": "*", "clock": {"timeZone": "x"}}]}"#, "overrides[0].clock.timeZone: 'x' is not"),

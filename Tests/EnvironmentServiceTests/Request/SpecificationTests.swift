@@ -61,30 +61,30 @@ struct SpecificationTests {
     "with a bad member is refused by its name",
     arguments: [
       (#"{"mode": "replya"}"#, "mode: 'replya' is not valid; did you mean 'replay'?"),
-      (#"{"caller": "x"}"#, "caller: "), (#"{"name": "a\u0000"}"#, "name: it is not a text without control characters"),
-      (#"{"cassette": "c/login"}"#, "cassette: it is not an absolute path"),
-      (#"{"cassette": "/c/../login"}"#, "cassette: it is not an absolute path without '..'"),
+      (#"{"caller": "x"}"#, "caller: "), (#"{"name": "a\u0000"}"#, "name: not a string without control characters"),
+      (#"{"cassette": "c/login"}"#, "cassette: not an absolute path"),
+      (#"{"cassette": "/c/../login"}"#, "cassette: not an absolute path without '..'"),
       (#"{"cassette": "/"}"#, "cassette: "),
       (#"{"cassette": "/c/"}"#, "cassette: '/c/' names a folder"), (#"{"cassette": "/c/.."}"#, "cassette: "),
-      (#"{"cassette": ""}"#, "cassette: it is empty"), (#"{"cassette": "/c/a\nb"}"#, "cassette: "),
+      (#"{"cassette": ""}"#, "cassette: must not be empty"), (#"{"cassette": "/c/a\nb"}"#, "cassette: "),
       (#"{"upstreams": {"api": "https://a.test/path"}}"#, "upstreams.api: "),
       (#"{"upstreams": {"api": "ftp://a.test"}}"#, "upstreams.api: "),
-      (#"{"upstreams": {"": "https://a.test"}}"#, "upstreams.: the name cannot be used: it is empty"),
+      (#"{"upstreams": {"": "https://a.test"}}"#, "upstreams.: invalid name: must not be empty"),
       (#"{"policies": {"expired": "warn"}}"#, "policies.expired: nothing expires without"),
       (#"{"clock": {"kind": "frozn"}}"#, "clock.kind: 'frozn' is not valid; did you mean 'frozen'?"),
       (#"{"clock": {"start": "yesterday"}}"#, "clock.start: "), (#"{"clock": {"rate": 0}}"#, "clock.rate: "),
       (#"{"clock": {"timeZone": "Europe/Lndon"}}"#, "clock.timeZone: "),
       (
         #"{"credentials": [{"service": "s", "account": "a"}]}"#,
-        "credentials[0]: exactly one of secret and text belongs here"
+        "credentials[0]: give exactly one of secret and text"
       ),
       (
         #"{"credentials": [{"service": "s", "account": "a", "text": "x", "secret": "eA=="}]}"#,
-        "credentials[0]: exactly one of secret and text belongs here"
+        "credentials[0]: give exactly one of secret and text"
       ),
       (
         #"{"credentials": [{"service": "s", "account": "a", "secret": "h@"}]}"#,
-        "credentials[0].secret: it is not base64"
+        "credentials[0].secret: not base64"
       ),
       (#"{"credentials": [{"service": "", "account": "a", "text": "x"}]}"#, "credentials[0].service: "),
       (
@@ -94,8 +94,8 @@ struct SpecificationTests {
       (#"{"credentialFaults": [{"fault": "lockd"}]}"#, "credentialFaults[0].fault: "),
       (#"{"credentialFaults": [{"fault": "failRead"}]}"#, "credentialFaults[0].nth: "),
       (#"{"ports": ["a b", "a_b"]}"#, "ports[1]: 'a b' and 'a_b' would share DIORAMA_PORT_A_B"),
-      (#"{"ports": [""]}"#, "ports[0]: it is empty"),
-      (#"{"toggles": {"": 1}}"#, "toggles.: the name cannot be used: it is empty"),
+      (#"{"ports": [""]}"#, "ports[0]: must not be empty"),
+      (#"{"toggles": {"": 1}}"#, "toggles.: invalid name: must not be empty"),
       (#"{"defaults": {"d": {"a": null}}}"#, ""),
     ])
   func bad(body: String, start: String) {

@@ -1,3 +1,4 @@
+@testable import Transforms
 import Testing
 
 @testable import EnvironmentService

@@ -21,12 +21,12 @@ struct ShiftRulesTests {
   @Test(
     "that are none, or cannot be used, are refused with their place",
     arguments: [
-      (#"{"epoch": []}"#, "epoch: there is no such member; the members are epochSeconds, epochMilliseconds, dates"),
-      (#"{"jwt": [{"secret": "a"}]}"#, "jwt[0].secret: there is no such member; the members are text, key, kid"),
+      (#"{"epoch": []}"#, "epoch: unknown member; the members are epochSeconds, epochMilliseconds, dates"),
+      (#"{"jwt": [{"secret": "a"}]}"#, "jwt[0].secret: unknown member; the members are text, key, kid"),
       (#"{"dates": ["day"]}"#, "$.dates[0]: 'day' is no place"),
       (#"{"keep": ["$.a["]}"#, "$.keep[0]: "),
-      (#"{"jwt": [{"kid": "a"}]}"#, "jwt[0]: exactly one of text and key belongs here, not none"),
-      (#"{"jwt": [{"text": ""}]}"#, "jwt[0].text: it is empty"),
+      (#"{"jwt": [{"kid": "a"}]}"#, "jwt[0]: give exactly one of text and key"),
+      (#"{"jwt": [{"text": ""}]}"#, "jwt[0].text: must not be empty"),
       (#"{"jwt": [{"key": "env:DIORAMA_NO_SUCH"}]}"#, "jwt[0].key: the variable DIORAMA_NO_SUCH is not set"),
       (#"{"jwt": [{"key": "file:nowhere"}]}"#, "jwt[0].key: cannot read"),
       (#"{"jwt": [{"key": "secret"}]}"#, "is neither env:VAR nor file:PATH"),

@@ -1,3 +1,4 @@
+@testable import Transforms
 import ControlAPI
 import HTTPMessages
 import TestSupport

@@ -1,3 +1,4 @@
+@testable import Transforms
 import Cassettes
 import HTTPMessages
 import TestSupport

@@ -1,6 +1,7 @@
+import Transforms
 import Cassettes
 
-/// Bodies and targets whose dates are moved.
+/// Dates in bodies and request targets.
 enum Dates {
   static func move(_ bytes: [UInt8]) throws {
     var places = DatePlaces()
@@ -17,8 +18,9 @@ enum Dates {
         var pieces: [UInt8] = []
         for byte in bytes { pieces += stream.push([byte]) }
         pieces += stream.finish()
-        precondition(pieces == whole, "a body is another one when it comes byte by byte")
-        precondition(!stream.keepsLength || whole.count == bytes.count, "a body is longer or shorter than was said")
+        precondition(pieces == whole, "the result differs for a body in single bytes")
+        precondition(
+          !stream.keepsLength || whole.count == bytes.count, "a body changes its length against keepsLength")
       }
       let target = String(decoding: bytes, as: UTF8.self)
       _ = shifter.reversed.target(shifter.target(target))

@@ -1,7 +1,8 @@
+import CassetteConversion
 import Cassettes
 import LaunchContract
 
-/// What lies in files: what can be read has to be written so that it can be read again.
+/// File formats. Whatever can be read must survive writing and reading.
 enum Files {
   static func har(_ bytes: [UInt8]) throws {
     try again(HAR.read(bytes, name: "fuzzed.har"))
@@ -26,7 +27,7 @@ enum Files {
     let written = store.write()
     unfailing("a string store") {
       let same = try StringStoreFile.read(written, name: "written.strings.json").write() == written
-      precondition(same, "a string store is another one after it was written")
+      precondition(same, "a string store changed when it was written")
     }
   }
 
@@ -36,14 +37,14 @@ enum Files {
 
   static func contract(_ bytes: [UInt8]) throws {
     let text = String(decoding: bytes, as: UTF8.self)
-    // A path would be opened.
+    // A path would open a file.
     guard !text.hasPrefix("file:") else { return }
     let contract = try LaunchContract.read(text, source: "fuzzed")
     let document = try contract.encodedDocument()
     unfailing("a contract") {
       let again = try LaunchContract.read(String(decoding: document, as: UTF8.self), source: "written")
       let same = try again.encodedDocument()
-      precondition(same == document, "a contract is another one after it was written")
+      precondition(same == document, "a contract changed when it was written")
     }
     _ = try contract.launchArguments()
     _ = try contract.userDefaults()
@@ -53,11 +54,11 @@ enum Files {
     let written = HAR.write(cassette)
     unfailing("a cassette") {
       let count = try HAR.read(written, name: "written.har").interactions.count
-      precondition(count == cassette.interactions.count, "a cassette has other interactions after it was written")
+      precondition(count == cassette.interactions.count, "the interactions of a cassette changed when it was written")
     }
   }
 
-  /// What we have written ourselves has to be good.
+  /// Our own output must be valid.
   private static func unfailing(_ what: String, _ read: () throws -> Void) {
     do { try read() } catch { preconditionFailure("\(what) that we have written cannot be read: \(error)") }
   }

@@ -1,18 +1,19 @@
+import CassetteConversion
 import Cassettes
 import LaunchContract
 
-/// The parsers that outsiders' bytes reach, each as one call for a fuzzer.
+/// The parsers of untrusted bytes, each as one call for a fuzzer.
 ///
-/// What a parser throws is an answer, and a good one. A trap, a hang, or what was read and written and cannot be read
-/// again, is a fault. To add a parser, add a case, what it calls, and a folder in `Tests/Fuzzing/Corpus`.
+/// Errors thrown by a parser are fine. A trap, a hang, or output that cannot be read again is a defect. To add a parser,
+/// add a case, its call, and a folder in `Tests/Fuzzing/Corpus`.
 package enum FuzzedParser: String, CaseIterable, Sendable {
-  /// Cassettes: HAR, ours or another tool's.
+  /// HAR cassettes, our own and those of other tools.
   case har
-  /// Cassettes of other tools, whichever the content looks like.
+  /// Cassettes of other tools, detected by content.
   case foreign
   /// YAML of VCR and vcrpy.
   case yaml
-  /// JSON of Vinyl and DVR, with its trailing commas.
+  /// JSON of Vinyl and DVR, with trailing commas.
   case tape
   /// String stores.
   case strings
@@ -20,26 +21,25 @@ package enum FuzzedParser: String, CaseIterable, Sendable {
   case rules
   /// Launch contracts.
   case contract
-  /// Bodies as they are compared: a line with the `Content-Type`, then the body.
+  /// Compared bodies: a line with the `Content-Type`, then the body.
   case body
-  /// Multipart bodies as they are compared: a line with the boundary, then the body.
+  /// Compared multipart bodies: a line with the boundary, then the body.
   case multipart
-  /// Requests that are not recorded: a line with the target, a line with the `Content-Type`, then the body.
+  /// Misses: a line with the target, a line with the `Content-Type`, then the body.
   case miss
-  /// Addresses in bodies: a byte for the form of endpoint, then the body.
+  /// URLs in bodies: a byte for the form of endpoint, then the body.
   case rewriting
   /// Compressed bodies: a line with the `Content-Encoding`, then the body.
   case coding
-  /// Bodies whose dates are moved.
+  /// Dates in bodies.
   case dates
-  /// Redaction rules, and bodies as they are recorded under them: a line with the rules, a line with the `Content-Type`,
-  /// then the body.
+  /// Redaction rules and redacted bodies: a line with the rules, a line with the `Content-Type`, then the body.
   case redaction
 
-  /// Parses.
+  /// Runs the parser.
   ///
   /// - Parameter bytes: anything.
-  /// - Throws: what the parser throws.
+  /// - Throws: the parser's errors.
   package func parse(_ bytes: [UInt8]) throws {
     switch self {
     case .har: try Files.har(bytes)

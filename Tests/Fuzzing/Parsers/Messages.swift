@@ -1,7 +1,7 @@
 import Cassettes
 import HTTPMessages
 
-/// What comes over the wire.
+/// Messages from the network.
 enum Messages {
   static func body(_ bytes: [UInt8]) {
     let (type, body) = line(bytes[...])
@@ -17,7 +17,7 @@ enum Messages {
     let (target, rest) = line(bytes[...])
     let (type, body) = line(rest)
     func text(_ bytes: ArraySlice<UInt8>) -> String { String(decoding: bytes, as: UTF8.self) }
-    // Recorded is much the same, only cut: what differs has to be said of any two bodies.
+    // Mostly like the recorded body, only cut. Whatever the two bodies are, their differences must be found.
     let recorded = Interaction(
       upstream: "api", startedAt: "", milliseconds: 0,
       request: RecordedRequest(
@@ -42,19 +42,19 @@ enum Messages {
     let (name, body) = line(bytes[...])
     guard let codings = ContentCodings(header: String(decoding: name, as: UTF8.self)) else { return }
     let whole = try codings.decode(Array(body), limit: 1 << 20)
-    // However it is cut, it is the same.
+    // The result must not depend on how the body is split.
     let decoder = try codings.decoder(limit: 1 << 20)
     var pieces: [UInt8] = []
     for byte in body { pieces += try decoder.push([byte]) }
     pieces += try decoder.finish()
-    precondition(pieces == whole, "a body is another one when it comes byte by byte")
+    precondition(pieces == whole, "the result differs for a body in single bytes")
   }
 
   private static func compare(_ body: ArraySlice<UInt8>, contentType: some Collection<UInt8>) {
     let method = Array("POST".utf8)
     let target = Array("/".utf8)
     let type = Array(contentType)
-    // On its own, so that a look past the end is found.
+    // In its own allocation, to detect reads past the end.
     let body = Array(body)
     method.withUnsafeBytes { method in
       target.withUnsafeBytes { target in
@@ -67,7 +67,7 @@ enum Messages {
     }
   }
 
-  /// The first line, without its end, and the rest.
+  /// The first line without its line end, and the rest.
   static func line(_ bytes: ArraySlice<UInt8>) -> (ArraySlice<UInt8>, ArraySlice<UInt8>) {
     let end = bytes.firstIndex(of: 0x0A) ?? bytes.endIndex
     return (bytes[..<end], bytes[end...].dropFirst())

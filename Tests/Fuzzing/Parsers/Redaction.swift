@@ -1,24 +1,24 @@
+import Transforms
 import ControlAPI
 import EnvironmentConfiguration
 import EnvironmentService
 import Foundation
 import HTTPMessages
 
-/// Redaction rules, and bodies out of which they take something, wherever those are cut.
+/// Redacts bodies by fuzzed rules, cut into pieces at every place.
 enum Redaction {
-  /// Longer ones are not cut at each place: that takes the square of their length.
+  /// Longer bodies are not split at every place, which takes quadratic time.
   private static let limit = 512
-  private static let credential = EnvironmentSpecification.Credential(
-    service: "clinic", account: "anna", secret: Array("s3cr\"t/7".utf8))
+  private static let credential = (name: "clinic/anna", secret: Array("s3cr\"t/7".utf8))
 
   /// - Parameter bytes: a line with the rules, a line with the `Content-Type`, then the body.
-  /// - Throws: what is wrong with the rules.
+  /// - Throws: an error for invalid rules.
   static func body(_ bytes: [UInt8]) throws {
     let (text, rest) = Messages.line(bytes[...])
     let (type, body) = Messages.line(rest)
     var rules = try RedactionRules(decoding: Data(text))
     _ = try rules.compiled(from: "fuzzed")
-    // One that takes for ever is given up by the clock: at another place each time.
+    // A pattern that takes too long is given up by the clock, each time at another place.
     if !rules.patterns.isEmpty { rules.patterns = ["sk_live_[A-Za-z0-9]+"] }
     let redactor = Redactor([credential], token: "t0k3n-of-this", rules: try rules.compiled(from: "fuzzed"))
     let headers: Headers = ["Content-Type": String(decoding: type, as: UTF8.self)]
@@ -27,12 +27,12 @@ enum Redaction {
     let fresh = redactor.body(headers, isDecoded: true)
     let whole = redact([Array(body)], fresh)
     if body.count <= 8 * limit {
-      precondition(redact(body.map { [$0] }, fresh) == whole, "a body is another one when it comes byte by byte")
+      precondition(redact(body.map { [$0] }, fresh) == whole, "the result differs for a body in single bytes")
     }
     guard body.count <= limit else { return }
     for cut in body.indices {
       let halves = redact([Array(body[..<cut]), Array(body[cut...])], fresh)
-      precondition(halves == whole, "a body is another one when it is cut at \(cut - body.startIndex)")
+      precondition(halves == whole, "the result differs for a body split at \(cut - body.startIndex)")
     }
   }
 

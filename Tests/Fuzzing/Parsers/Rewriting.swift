@@ -1,15 +1,16 @@
+import Transforms
 import EnvironmentService
 import HTTPMessages
 
-/// Addresses in bodies, on their way to the app and from it.
+/// URLs in bodies, rewritten for the app and for the upstream.
 enum Rewriting {
   private static let origins = [
     ("api", "https://api.example.com"), ("short", "https://example.com"), ("port", "https://api.example.com:8443"),
     ("plain", "http://files.test"), ("six", "http://[::1]:9000"), ("local", "http://127.0.0.1:5000"),
   ]
 
-  /// - Parameter bytes: the first tells the form of endpoint, the rest is the body.
-  /// - Throws: never, since all origins are good.
+  /// - Parameter bytes: a byte for the form of endpoint, then the body.
+  /// - Throws: never, because all origins are valid.
   static func body(_ bytes: [UInt8]) throws {
     let map = try AddressMap(
       upstreams: origins.enumerated().map { number, pair in
@@ -24,17 +25,17 @@ enum Rewriting {
     }
     var rewriter = fresh
     let whole = rewriter.push(body) + rewriter.finish()
-    // However it is cut, it is the same.
+    // The result must not depend on how the body is split.
     rewriter = fresh
     var pieces: [UInt8] = []
     for byte in body { pieces += rewriter.push([byte]) }
     pieces += rewriter.finish()
-    precondition(pieces == whole, "a body is another one when it comes byte by byte")
+    precondition(pieces == whole, "the result differs for a body in single bytes")
     let half = body.count / 2
     rewriter = fresh
     let halves = rewriter.push(Array(body[..<half])) + rewriter.push(Array(body[half...])) + rewriter.finish()
-    precondition(halves == whole, "a body is another one when it comes in two halves")
-    // The other way no result is promised for text that no upstream sent, only one at all.
+    precondition(halves == whole, "the result differs for a body in two halves")
+    // In the other direction, text that no upstream sent has no defined result, but it must not trap.
     _ = map.requestBody(body, contentType: "text/plain", form: form)
     _ = map.requestTarget(String(decoding: body, as: UTF8.self), form: form)
   }

@@ -1,9 +1,9 @@
 import EnvironmentConfiguration
 import LaunchContract
 
-/// The schemas that have a name: every message of the control API.
+/// The named schemas: all messages of the control API.
 enum Schemas {
-  /// By their names in the document, in which each refers to others.
+  /// All schemas, by their name in the OpenAPI document.
   static let all: [String: Schema] = [
     "Health": health, "Problem": problem,
     "ProvisioningRequest": provisioningRequest, "ClockSettings": EnvironmentConfiguration.clockSettings,
@@ -19,18 +19,18 @@ enum Schemas {
     "PortsRequest": portsRequest, "PortList": portList, "Lease": lease,
   ]
 
-  /// One of them; the names are all written in this target, and a test asks for each.
+  /// Returns a schema by name. All names are literals in this target, and a test checks each.
   static func named(_ name: String) -> Schema { all[name] ?? .anything }
 
-  /// What one request may ask for.
+  /// Limits of one request.
   enum Limits {
     /// Ports in one request.
     static let ports = 1000
     /// Thirty days, in seconds.
     static let timeToLive = 2_592_000.0
-    /// The longest wait that a daemon can be set to allow, in seconds.
+    /// The highest `waitSeconds` that can be configured.
     static let wait = 86_400.0
-    /// Linux gives no process a higher id.
+    /// Linux's highest process id.
     static let processID = 4_194_304
   }
 
@@ -42,9 +42,9 @@ enum Schemas {
   static let timeToLive = Schema.number(0.1...Limits.timeToLive)
   static let identifier = Schema.text(.identifier, 1...100)
 
-  /// The configuration, and how long the environment lives.
+  /// An environment's configuration and lifetime.
   static let provisioningRequest = Schema.record(
-    "The environment that a program asks for; every member may be left out.",
+    "An environment to provision. All members are optional.",
     EnvironmentConfiguration.members + [
       .optional("owner", .reference("Owner"), "The environment ends when this process does."),
       .optional(
@@ -53,11 +53,200 @@ enum Schemas {
   ).accepting(.api)
 
   private static let owner = Schema.record(
-    "A process, by its id; the daemon looks up when it started, because ids are reused.",
+    "A process, by its id. The daemon looks up its start time, since ids are reused.",
     [.required("pid", .integer(1...Limits.processID))])
 }
 
+extension Schemas {
+  static let portsRequest = Schema.record(
+    "The ports to lease.",
+    [
+      .optional(
+        "count", .integer(1...Limits.ports), "How many ports (default: the number of names, or 1)."),
+      .optional(
+        "names", .array(of: .line(1...200), atMost: Limits.ports),
+        "A name for each port; if count is given, too, their number must equal it."),
+      .optional("owner", .reference("Owner"), "When this process ends, the ports are released."),
+      .optional(
+        "ttlSeconds", timeToLive, "Releases the ports after this many seconds (default: 3600 without an owner)."),
+      .optional("hold", .boolean, "Whether a silent socket keeps the port from other programs (default: true)."),
+    ])
+
+  static let portList = Schema.record([.required("ports", .list(of: .reference("Lease")))])
+
+  static let lease = Schema.record(
+    "A leased port.",
+    [
+      .required("port", port), .optional("name", .words), .optional("owner", .reference("Owner")),
+      .optional("since", .instant), .optional("endsAt", .instant, "When the lease expires."),
+      .optional("environment", identifier, "The environment that the port belongs to."), .optional("hold", .boolean),
+    ])
+}
+
+extension Schemas {
+  static let journalPage = Schema.record(
+    "A page of the journal.",
+    [
+      .required("entries", .list(of: .reference("JournalEntry"))),
+      .required("last", .count, "The number of the last entry in this page; pass it as after to get the next page."),
+      .required("more", .boolean, "Whether more entries are available."),
+    ])
+
+  static let journalEntry = Schema.record(
+    "An event in an environment.",
+    [
+      .required("number", .integer(1...9_007_199_254_740_991), "Counts from 1 without gaps."),
+      .required("time", .instant),
+      .required("kind", .word("replayed", "recorded", "forwarded", "mocked", "unmatched", "failed", "left", "note")),
+      .required("method", .words), .required("url", .words), .required("status", .integer(0...999)),
+      .optional("interaction", .count, "The index of the replayed interaction."),
+      .optional("detail", .words),
+    ])
+
+  static let report = Schema.record(
+    "The summary of an environment's journal.",
+    [
+      .required("environment", .record([.required("id", .words), .required("name", .words)])),
+      .required("mode", .words), .optional("cassette", .words), .optional("recordedAt", .words),
+      .required(
+        "clock", .record([.required("kind", clockKind), .optional("start", .instant), .required("now", .instant)])),
+      .required(
+        "requests",
+        .record(
+          ["total", "replayed", "recorded", "forwarded", "mocked", "unmatched", "failed"]
+            .map { ObjectRule.Member.required($0, .count) }
+            + [ObjectRule.Member.optional("left", .count, "Requests that the app cancelled.")])
+      ),
+      .required("unmatched", .list(of: unmatched)),
+      .required(
+        "unused",
+        .list(of: .record([.required("method", .words), .required("url", .words), .required("index", .count)]))),
+      .optional("interactions", .count, "The number of interactions in the replayed cassette."),
+      .optional("ended", .boolean, "True once the environment has ended."),
+      .optional("commandStatus", .integer(0...255), "The exit status of the command of diorama run."),
+      .required(
+        "strings",
+        .record([
+          .required("read", .count), .required("recorded", .count), .required("missing", stringUses),
+          .required("unused", stringUses),
+        ])),
+      .required(
+        "toggles",
+        .record([
+          .required("read", .map(anyName, to: .anything)), .required("unread", .list(of: .words)),
+        ])),
+      .required("durationSeconds", .number(0...1e12)),
+      .required("failures", .list(of: .words), "Failures other than those of requests."),
+      .optional(
+        "keptAsSent", .list(of: .words),
+        "Bodies that are too large to decode: they are kept as sent, and secrets in them are not redacted."),
+      .optional(
+        "recording",
+        .record([
+          .required("outcome", .word("written", "unchanged", "nothing", "unsealed")), .required("interactions", .count),
+        ]), "The outcome of the recording, once the environment has ended."),
+      .optional("advice", .words, "The command that records what is missing."),
+      .required("ok", .boolean, "Whether the environment passed."),
+    ])
+
+  private static let unmatched = Schema.record([
+    .required("method", .words), .required("url", .words),
+    .required(
+      "nearest",
+      .list(
+        of: .record([
+          .required("index", .count), .required("method", .words), .required("url", .words),
+          .required("differences", .list(of: .words)),
+          .optional("rules", .list(of: .words), "The matching rules that applied."),
+        ]))),
+    .optional("refusal", .words, "Why the request could not be matched at all."),
+  ])
+
+  private static let stringUses = Schema.list(
+    of: .record([.required("key", .words), .required("ordinal", .count)]))
+}
+
+extension Schemas {
+  static let stringRequest = Schema.record(
+    "The key and the bounds of a random value; type decides which other members apply.",
+    [
+      .required("key", .line(1...10_000), "Non-empty, without control characters."),
+      .optional("ordinal", .integer(0...999_999), "How often the key was used before (default: the next ordinal)."),
+      .optional("status", .word("recorded", "read", "missing"), "The outcome, from a client that counts by itself."),
+      .optional("value", .text(.any, 0...1_048_576), "The value, from a client that counts by itself."),
+      .optional(
+        "type", .word("string", "email", "uuid", "integer", "choice", "shuffle", "generator"),
+        "The kind of value (default: string)."),
+      .optional("length", .integer(0...1_048_576), "The length in characters (default: 12)."),
+      .optional("alphabet", .text(.any, 2...256), "The characters to draw from (default: a-z0-9)."),
+      .optional("domain", .line(1...255), "The domain of an e-mail address (default: example.com)."),
+      .optional("low", .integer(Int.min...Int.max)), .optional("high", .integer(Int.min...Int.max)),
+      .optional("version4", .boolean, "Whether a UUID's version digit is 4."),
+      .optional(
+        "options", .array(of: .text(.any, 0...10_000), count: 0...StringList.mostOptions), "The options to choose from."
+      ),
+      .optional("count", .integer(0...100_000), "The number of options, instead of a list."),
+    ])
+
+  static let stringAnswer = Schema.record([
+    .optional("value", .words, "The value."), .required("ordinal", .count, "How often the key was used before."),
+  ])
+}
+
+extension Schemas {
+  static let health = Schema.record(
+    "The daemon's state.",
+    [.required("status", .word("ok")), .required("version", .words), .required("pid", .integer(1...Limits.processID))])
+
+  static let problem = Schema.record(
+    "An error (RFC 9457).",
+    [
+      .required("type", .words), .required("title", .words), .required("status", .integer(400...599)),
+      .required("detail", .words, "What happened, where, and what to do next."),
+      .optional(
+        "kind",
+        .word("usage", "broken", "noCassette", "noUpstream", "cannotWrite", "inputOutput", "unanswered"),
+        "The kind of an environment's error, which decides the exit status of the command line."),
+    ])
+}
+
+extension Schemas {
+  /// Answers never contain secrets.
+  static let launchContract = Schema.record(
+    "The launch contract's document, without its secrets.",
+    [
+      .required("version", .integer(1...1)),
+      .required("environment", .record([.required("id", .words), .required("name", .words)])),
+      .required("mode", .words),
+      .required(
+        "clock",
+        .record([
+          .required("kind", clockKind), .optional("start", .instant), .required("rate", .number(0...1e6)),
+          .optional("timeZone", .words), .optional("locale", .words), .optional("provisioned", .instant),
+        ])),
+      .required("seed", .words),
+      .required("toggles", .map(anyName, to: .anything)), .required("defaults", .map(anyName, to: .anything)),
+      .required("values", .map(anyName, to: .anything)),
+      .required("endpoints", .map(anyName, to: .words)), .required("ports", .map(anyName, to: port)),
+      .optional(
+        "credentials",
+        .record([
+          .required("store", .words), .required("items", .list(of: .anything)),
+          .optional("faults", .list(of: .reference("CredentialFault"))),
+        ])),
+      .optional(
+        "control",
+        .record([.required("url", .words), .required("token", .words), .optional("revision", .count)])),
+      .optional(
+        "strings",
+        .record([
+          .required("policy", .word("derive", "report", "replay")),
+          .optional("entries", .map(anyName, to: .list(of: .anything))), .optional("file", .words),
+        ])),
+    ])
+}
+
 extension Schema {
-  /// A schema of ``Schemas``, by its name.
+  /// Returns a reference to a schema of ``Schemas``.
   static func reference(_ name: String) -> Schema { .named(name) { Schemas.named(name) } }
 }

@@ -1,19 +1,19 @@
 import Diorama
 import Foundation
 
-/// The way of a patient who has never been here to a booked appointment.
+/// The booking of a new patient.
 struct Booking {
   let api: ClinicAPI
   let controls: AppControls
   let screen: Screen
 
-  /// Books the first slot that is still to come, and says line by line what was done.
+  /// Books the first future slot and prints each step.
   func run() async throws {
     let user = try await Registration(api: api, controls: controls).register()
     try await api.openSession(token: user.token)
     screen.show("registered \(user.email)")
 
-    guard let clinic = try await api.clinics().first else { throw ClinicError(description: "there is no clinic") }
+    guard let clinic = try await api.clinics().first else { throw ClinicError(description: "no clinics") }
     let slot = try await firstSlot(of: clinic)
 
     let appointment = try await api.book(
@@ -25,12 +25,12 @@ struct Booking {
 
     let document = try await api.document(at: appointment.confirmation)
     guard document.starts(with: Data("%PDF-".utf8)) else {
-      throw ClinicError(description: "\(appointment.confirmation): the confirmation is no PDF")
+      throw ClinicError(description: "\(appointment.confirmation): the confirmation is not a PDF")
     }
     screen.show("confirmation of \(document.count) bytes")
   }
 
-  /// The first slot that is in the future here and now: what the backend offers may be a while old.
+  /// The first slot in the future. The backend's list may be out of date.
   private func firstSlot(of clinic: ClinicAPI.Clinic) async throws -> ClinicAPI.Slot {
     let slots = try await api.slots(of: clinic)
     guard let last = slots.last else { throw ClinicError(description: "\(clinic.name) has no slots") }
@@ -43,7 +43,7 @@ struct Booking {
     return slot
   }
 
-  /// `2018-10-08T09:30:00Z, 10:30 here`: the second in the patient's time zone.
+  /// `2018-10-08T09:30:00Z, 10:30 here`: in UTC and in the patient's time zone.
   private func moment(_ date: Date) -> String {
     "\(date.formatted(.iso8601)), \(controls.clock.timeOfDay(date)) here,"
   }
@@ -54,5 +54,18 @@ extension DioramaClock {
   func timeOfDay(_ date: Date) -> String {
     let parts = calendar.dateComponents([.hour, .minute], from: date)
     return [parts.hour, parts.minute].map { ($0 ?? 0) < 10 ? "0\($0 ?? 0)" : "\($0 ?? 0)" }.joined(separator: ":")
+  }
+}
+
+/// The registration of a new patient.
+struct Registration {
+  let api: ClinicAPI
+  let controls: AppControls
+
+  /// Registers a random e-mail address.
+  func register() async throws -> (email: String, token: String) {
+    let email = try controls.strings.string("email", length: 12) + "@example.com"
+    let user = try await api.register(email: email, age: try controls.strings.integer("age", in: 18...99))
+    return (email, user.token)
   }
 }

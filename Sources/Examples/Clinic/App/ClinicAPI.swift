@@ -4,7 +4,7 @@ import Foundation
   import FoundationNetworking
 #endif
 
-/// The clinic's backend, call by call.
+/// The API of the clinic's backend.
 struct ClinicAPI {
   struct User: Decodable {
     var id: String
@@ -51,7 +51,7 @@ struct ClinicAPI {
     return try await transport.json("POST", base.appending(path: "v1/users"), body: Wish(email: email, age: age))
   }
 
-  /// Opens a session, whose cookie the system keeps for us.
+  /// Opens a session. The system stores its cookie.
   func openSession(token: String) async throws {
     _ = try await transport.send("POST", base.appending(path: "v1/sessions"), token: token)
   }
@@ -77,7 +77,7 @@ struct ClinicAPI {
     return answer.slots
   }
 
-  /// Books, and follows the redirect to the appointment.
+  /// Books a slot and follows the redirect to the appointment.
   func book(
     _ slot: Slot, symptom: String, reference: UUID, requestedAt: Date, token: String
   ) async throws -> Appointment {
@@ -91,8 +91,84 @@ struct ClinicAPI {
     return try await transport.json("POST", base.appending(path: "v1/appointments"), body: wish, token: token)
   }
 
-  /// Downloads a document from an absolute URL that the backend gave.
+  /// Downloads a document from an absolute URL.
   func document(at url: URL) async throws -> Data {
     try await transport.send("GET", url)
+  }
+}
+
+#if canImport(FoundationNetworking)
+  import FoundationNetworking
+#endif
+
+/// An error between the app and its backend, on one line.
+struct ClinicError: Error, CustomStringConvertible {
+  var description: String
+}
+
+/// Requests and responses, usually JSON.
+struct Transport {
+  private let session: URLSession
+
+  init() {
+    let configuration = URLSessionConfiguration.ephemeral
+    configuration.timeoutIntervalForRequest = 30
+    configuration.urlCache = nil
+    session = URLSession(configuration: configuration)
+  }
+
+  /// Sends a request and decodes the response.
+  func json<Answer: Decodable>(
+    _ method: String, _ url: URL, body: (some Encodable)? = Never?.none, token: String? = nil
+  ) async throws -> Answer {
+    let data = try await send(method, url, body: body, token: token)
+    do {
+      let decoder = JSONDecoder()
+      decoder.dateDecodingStrategy = .iso8601
+      return try decoder.decode(Answer.self, from: data)
+    } catch {
+      throw ClinicError(description: "\(method) \(url): cannot decode the response")
+    }
+  }
+
+  /// Sends a request and returns the response's body. Follows redirects.
+  func send(
+    _ method: String, _ url: URL, body: (some Encodable)? = Never?.none, token: String? = nil
+  ) async throws -> Data {
+    var request = URLRequest(url: url)
+    request.httpMethod = method
+    if let body {
+      let encoder = JSONEncoder()
+      encoder.outputFormatting = .sortedKeys
+      encoder.dateEncodingStrategy = .iso8601
+      request.httpBody = try encoder.encode(body)
+      request.setValue("application/json", forHTTPHeaderField: "Content-Type")
+    }
+    if let token { request.setValue("Bearer \(token)", forHTTPHeaderField: "Authorization") }
+    let (data, response) = try await answer(to: request, "\(method) \(url)")
+    guard let status = (response as? HTTPURLResponse)?.statusCode, 200..<300 ~= status else {
+      throw refusal("\(method) \(url)", response, data)
+    }
+    return data
+  }
+
+  private func answer(to request: URLRequest, _ call: String) async throws -> (Data, URLResponse) {
+    do {
+      return try await session.data(for: request)
+    } catch {
+      let reason = (error as NSError).localizedDescription.split(whereSeparator: \.isNewline).first ?? "no response"
+      throw ClinicError(description: "\(call): \(reason)")
+    }
+  }
+
+  /// The backend's explanation: a problem document's detail, otherwise the first line.
+  private func refusal(_ call: String, _ response: URLResponse, _ data: Data) -> ClinicError {
+    struct Problem: Decodable {
+      var detail: String
+    }
+    let status = (response as? HTTPURLResponse)?.statusCode ?? 0
+    let problem = try? JSONDecoder().decode(Problem.self, from: data)
+    let firstLine = String(decoding: data, as: UTF8.self).split(whereSeparator: \.isNewline).first.map(String.init)
+    return ClinicError(description: "\(call): status \(status): \(problem?.detail ?? firstLine ?? "no reason given")")
   }
 }

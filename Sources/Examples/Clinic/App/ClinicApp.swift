@@ -7,11 +7,10 @@ import Foundation
   import Glibc
 #endif
 
-/// A patient's app on the command line: `clinic book` registers, finds a slot, books it and gets the confirmation;
-/// `clinic visit` stays signed in for a while, and asks for the PIN when that is over.
+/// A patient's app on the command line. `clinic book` registers, books a slot and downloads the confirmation;
+/// `clinic visit` stays signed in for a while, then asks for the PIN.
 ///
-/// It is written as any app would be. All that it has of Diorama is that it takes time, random input, secrets, switches
-/// and backends from `AppControls`.
+/// It is an ordinary app, except that it gets time, random values, secrets, toggles and backends from `AppControls`.
 @main
 struct ClinicApp {
   static func main() async {
@@ -32,10 +31,10 @@ struct ClinicApp {
     }
   }
 
-  /// What a test may set here.
+  /// The toggles that a test can set.
   private static let registry: ControlRegistry = [.toggle(.skipOnboarding), .toggle(.neverAskForPIN)]
 
-  /// The keychain where there is one; elsewhere what a patient gives us is gone with the app.
+  /// The keychain if there is one; otherwise credentials are lost when the app ends.
   private static var deviceStore: any CredentialStore {
     #if canImport(Security)
       KeychainCredentialStore()
@@ -58,4 +57,63 @@ struct ClinicApp {
 
 extension Toggle<Bool> {
   static let skipOnboarding = Toggle("skip-onboarding", default: false, purpose: "Goes straight to the booking.")
+}
+
+/// The command line.
+struct Options {
+  static let usage = "usage: clinic book|visit [--backend URL]"
+
+  /// The action of the patient.
+  enum Command: String {
+    /// Book an appointment.
+    case book
+    /// Stay signed in.
+    case visit
+  }
+
+  let command: Command
+  /// The URL of the clinic's backend.
+  var backend = URL(string: "https://dev.clinic.example") ?? URL(filePath: "/")
+
+  /// An invalid argument.
+  struct Problem: Error {
+    var description: String
+  }
+
+  init(_ arguments: [String]) throws(Problem) {
+    var rest = arguments[...]
+    var command: String?
+    while let argument = rest.popFirst() {
+      if argument == "--backend" {
+        guard let value = rest.popFirst(), let url = URL(string: value), let scheme = url.scheme,
+          ["http", "https"].contains(scheme), url.host() != nil
+        else { throw Problem(description: "--backend requires a URL such as https://dev.clinic.example") }
+        backend = url
+      } else if argument.hasPrefix("-"), !argument.hasPrefix("--"), rest.first?.hasPrefix("-") == false {
+        // `-key value` pairs are user defaults, as for any app on Apple platforms.
+        rest.removeFirst()
+      } else if command == nil, !argument.hasPrefix("-") {
+        command = argument
+      } else {
+        throw Problem(description: "unexpected argument '\(argument)'")
+      }
+    }
+    guard let command else { throw Problem(description: "a command is missing") }
+    guard let known = Command(rawValue: command) else { throw Problem(description: "unknown command '\(command)'") }
+    self.command = known
+  }
+}
+
+/// The patient's terminal.
+struct Screen: Sendable {
+  /// Prints a line without buffering, also into a pipe.
+  func show(_ line: String) {
+    FileHandle.standardOutput.write(Data("\(line)\n".utf8))
+  }
+
+  /// Asks a question and reads a line; nil at the end of the input.
+  func ask(_ question: String) -> String? {
+    show(question)
+    return readLine()
+  }
 }

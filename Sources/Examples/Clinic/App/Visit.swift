@@ -1,18 +1,18 @@
 import Diorama
 import Foundation
 
-/// A patient who stays: signed in for a quarter of an hour at a time, behind a PIN.
+/// A patient who stays signed in, for 15 minutes at a time, and logs in with a PIN.
 struct Visit {
-  /// How long one is signed in without a word from the patient.
+  /// The length of a session.
   private static let session = Duration.seconds(15 * 60)
-  /// How often the PIN may be wrong.
+  /// The number of attempts for the PIN.
   private static let attempts = 3
 
   let api: ClinicAPI
   let controls: AppControls
   let screen: Screen
 
-  /// Signs in, waits until the session is over, and begins again, until the patient has no more to say.
+  /// Signs in, waits for the end of the session, and repeats until the input ends.
   func run() async throws {
     let token = try await signUp()
     try choosePIN()
@@ -39,7 +39,7 @@ struct Visit {
     try controls.credentials.add(pin, service: Self.service, account: "pin")
   }
 
-  /// Whether the patient is back, and is who it was.
+  /// Whether the patient entered the right PIN.
   private func logIn() throws -> Bool {
     if controls.toggles[.neverAskForPIN] { return true }
     for _ in 0..<Self.attempts {
@@ -52,7 +52,7 @@ struct Visit {
 
   private static let service = "clinic"
 
-  /// What the device keeps for us; nil where it keeps nothing yet.
+  /// A stored secret; nil if there is none.
   private func secret(_ account: String) throws -> String? {
     do {
       return try controls.credentials.readString(service: Self.service, account: account)
@@ -66,5 +66,5 @@ struct Visit {
 
 extension Toggle<Bool> {
   static let neverAskForPIN = Toggle(
-    "never-ask-for-pin", default: false, purpose: "Signs in again by itself when a session is over.")
+    "never-ask-for-pin", default: false, purpose: "Signs in automatically at the end of a session.")
 }

@@ -4,11 +4,11 @@ import HTTPServer
 
 /// The backend's routes.
 final class ClinicHandler: RequestHandler {
-  private let clock: BelievedClock
+  private let clock: BackendClock
   private let release: Release
   private let records: Guarded<Records>
 
-  init(clock: BelievedClock, release: Release? = nil) {
+  init(clock: BackendClock, release: Release? = nil) {
     self.clock = clock
     self.release = release ?? .first
     records = Guarded(Records(release: release))
@@ -23,7 +23,7 @@ final class ClinicHandler: RequestHandler {
   }
 
   private func route(_ call: Call) throws -> Response {
-    guard call.path.first == "v1" else { throw Replies.Problem.notFound("there is nothing at this path") }
+    guard call.path.first == "v1" else { throw Replies.Problem.notFound("unknown path") }
     switch (call.method, call.path.count > 1 ? call.path[1] : "", Array(call.path.dropFirst(2))) {
     case ("POST", "users", []): return try register(call)
     case ("POST", "sessions", []): return try openSession(call)
@@ -35,11 +35,12 @@ final class ClinicHandler: RequestHandler {
       return try confirm(call, rest[0])
     case (_, let name, []) where ["users", "sessions", "appointments"].contains(name):
       throw Replies.Problem(
-        status: 405, title: "Wrong method", detail: "\(call.method) is not for /v1/\(name)", allow: "POST")
+        status: 405, title: "Method not allowed", detail: "\(call.method) is not allowed for /v1/\(name)", allow: "POST"
+      )
     case (_, let name, []) where ["clinics", "slots"].contains(name):
       throw Replies.Problem(
-        status: 405, title: "Wrong method", detail: "\(call.method) is not for /v1/\(name)", allow: "GET")
-    default: throw Replies.Problem.notFound("there is nothing at this path")
+        status: 405, title: "Method not allowed", detail: "\(call.method) is not allowed for /v1/\(name)", allow: "GET")
+    default: throw Replies.Problem.notFound("unknown path")
     }
   }
 
@@ -53,9 +54,9 @@ final class ClinicHandler: RequestHandler {
       var id, email, token: String
     }
     let email = try call.decode(Wish.self).email
-    guard email.contains("@") else { throw Replies.Problem.badRequest("'\(email)' is no e-mail address") }
+    guard email.contains("@") else { throw Replies.Problem.badRequest("'\(email)' is not an e-mail address") }
     guard let user = records.withLock({ $0.register(email: email) }) else {
-      throw Replies.Problem.conflict("\(email) is registered already")
+      throw Replies.Problem.conflict("\(email) is already registered")
     }
     return try Replies.json(201, Answer(id: user.id, email: user.email, token: user.token))
   }
@@ -76,7 +77,7 @@ final class ClinicHandler: RequestHandler {
   private func user(_ call: Call) throws -> Records.User {
     guard let token = call.token else { throw Replies.Problem.unauthorized("send Authorization: Bearer TOKEN") }
     guard let user = records.withLock({ $0.user(token: token) }) else {
-      throw Replies.Problem.unauthorized("this token is not one of ours")
+      throw Replies.Problem.unauthorized("unknown token")
     }
     return user
   }
@@ -91,10 +92,10 @@ final class ClinicHandler: RequestHandler {
     let all = records.withLock { $0.clinics }
     let pageSize = 3
     guard let page = Int(call.query["page"] ?? "1"), 1...1_000 ~= page else {
-      throw Replies.Problem.badRequest("page is a number from 1")
+      throw Replies.Problem.badRequest("page must be a number from 1")
     }
     let rest = all.dropFirst((page - 1) * pageSize)
-    if rest.isEmpty, release == .second { throw Replies.Problem.notFound("there is no page \(page)") }
+    if rest.isEmpty, release == .second { throw Replies.Problem.notFound("unknown page \(page)") }
     let next = rest.count > pageSize ? "\(call.origin)/v1/clinics?page=\(page + 1)" : nil
     var response = try Replies.json(200, Answer(clinics: Array(rest.prefix(pageSize)), next: next))
     if let next { response.headers.append("Link", "<\(next)>; rel=\"next\"") }
@@ -110,11 +111,11 @@ final class ClinicHandler: RequestHandler {
       var slots: [Slot]
     }
     let day = call.query["day"].map { try? Date("\($0)T00:00:00Z", strategy: .iso8601) }
-    if case .some(.none) = day { throw Replies.Problem.badRequest("day is a date such as 2018-10-08") }
+    if case .some(.none) = day { throw Replies.Problem.badRequest("day must be a date such as 2018-10-08") }
     let now = clock.now
     let slots = try records.withLock { records in
       guard let clinic = records.clinics.first(where: { $0.id == call.query["clinic"] }) else {
-        throw Replies.Problem.notFound("there is no such clinic")
+        throw Replies.Problem.notFound("unknown clinic")
       }
       return Schedule.slots(onDayFrom: day ?? nil, now: now).map { records.slot(of: clinic, at: $0) }
     }
@@ -131,8 +132,8 @@ final class ClinicHandler: RequestHandler {
     let wish = try call.decode(Wish.self)
     let now = clock.now
     let appointment = try records.withLock { records in
-      guard let slot = records.slot(id: wish.slot) else { throw Replies.Problem.notFound("there is no such slot") }
-      guard slot.start > now else { throw Replies.Problem.conflict("that slot is in the past") }
+      guard let slot = records.slot(id: wish.slot) else { throw Replies.Problem.notFound("unknown slot") }
+      guard slot.start > now else { throw Replies.Problem.conflict("the slot is in the past") }
       return records.book(slot, for: user, symptom: wish.symptom, at: now)
     }
     return Replies.seeOther("\(call.origin)/v1/appointments/\(appointment.id)")
@@ -153,10 +154,10 @@ final class ClinicHandler: RequestHandler {
         startsAt: appointment.slot.start))
   }
 
-  /// For a browser's sake this one wants the cookie, not the token.
+  /// Requires the cookie instead of the token, for browsers.
   private func confirm(_ call: Call, _ id: String) throws -> Response {
     guard let session = call.cookie("session"), let user = records.withLock({ $0.user(session: session) }) else {
-      throw Replies.Problem.unauthorized("open a session first, and send its cookie")
+      throw Replies.Problem.unauthorized("open a session and send its cookie")
     }
     let document = ConfirmationDocument(try appointment(id, of: user)).pdf
     let headers: Headers = [
@@ -167,7 +168,7 @@ final class ClinicHandler: RequestHandler {
 
   private func appointment(_ id: String, of user: Records.User) throws -> Records.Appointment {
     guard let appointment = records.withLock({ $0.appointment(id: id) }), appointment.user.id == user.id else {
-      throw Replies.Problem.notFound("you have no such appointment")
+      throw Replies.Problem.notFound("unknown appointment")
     }
     return appointment
   }

@@ -1,6 +1,6 @@
 import Foundation
 
-/// One page to print: the smallest PDF that viewers open, binary as PDFs are.
+/// A one-page PDF to print, as small as viewers accept.
 struct ConfirmationDocument {
   private let lines: [String]
 
@@ -23,7 +23,7 @@ struct ConfirmationDocument {
         + "/Resources << /Font << /F1 << /Type /Font /Subtype /Type1 /BaseFont /Helvetica >> >> >> >>",
       "<< /Length \(content.utf8.count) >>\nstream\n\(content)\nendstream",
     ]
-    // Bytes above 127 in the second line tell a PDF's readers that it is no text (ISO 32000-1, 7.5.2).
+    // Bytes above 127 in the second line mark the file as binary (ISO 32000-1, 7.5.2).
     var file = Array("%PDF-1.4\n%".utf8) + [0xE2, 0xE3, 0xCF, 0xD3, 0x0A]
     var table = "xref\n0 \(objects.count + 1)\n0000000000 65535 f \n"
     for (index, object) in objects.enumerated() {
@@ -35,7 +35,7 @@ struct ConfirmationDocument {
     return file + Array((table + trailer).utf8)
   }
 
-  /// A string of PDF: what its brackets and its escape mean is taken from them, and other scripts are left out.
+  /// A PDF string with escaped parentheses and backslashes. Characters outside ASCII are replaced.
   private static func escaped(_ text: String) -> String {
     String(
       text.unicodeScalars.map { scalar in

@@ -1,6 +1,6 @@
 import Foundation
 
-/// All that the backend knows, gone when it ends.
+/// The backend's data, in memory.
 struct Records: Sendable {
   struct User: Sendable {
     var id: String
@@ -37,7 +37,7 @@ struct Records: Sendable {
   private var slotIDs: [String: String] = [:]
   private var appointments: [String: Appointment] = [:]
 
-  /// - Parameter release: whose clinics there are; nil: those of the first with ids that are others with every run.
+  /// - Parameter release: determines the clinics; nil for those of the first release with IDs that change with every run.
   init(release: Release?) {
     clinics = (release ?? .first).clinics.enumerated().map { index, clinic in
       let id = release == nil ? Self.newID() : "00000000-0000-4000-8000-00000000000\(index + 1)"
@@ -45,7 +45,7 @@ struct Records: Sendable {
     }
   }
 
-  /// Nil when the address is taken.
+  /// Nil if the address is registered already.
   mutating func register(email: String) -> User? {
     guard usersByEmail[email] == nil else { return nil }
     let user = User(id: Self.newID(), email: email, token: Self.newSecret())
@@ -64,7 +64,7 @@ struct Records: Sendable {
     return session
   }
 
-  /// The same slot keeps its id for as long as the backend runs.
+  /// A slot keeps its ID while the backend runs.
   mutating func slot(of clinic: Clinic, at start: Date) -> Slot {
     let place = "\(clinic.id) \(start.timeIntervalSince1970)"
     let slot = Slot(id: slotIDs[place] ?? Self.newID(), clinic: clinic, start: start)
@@ -87,5 +87,76 @@ struct Records: Sendable {
 
   private static func newSecret() -> String {
     (newID() + newID()).replacing("-", with: "")
+  }
+}
+
+/// The free slots of a clinic: the next half-hours, so that the response changes every hour.
+enum Schedule {
+  private static let slotLength: TimeInterval = 30 * 60
+  private static let day: TimeInterval = 24 * 60 * 60
+
+  /// The starts of the free slots.
+  ///
+  /// The client may be in another time zone. So a day within a day of now counts as today, and today starts at the next
+  /// full hour and may extend beyond midnight.
+  ///
+  /// - Parameters:
+  ///   - dayStart: midnight in UTC at the start of the requested day; nil for the next slots.
+  ///   - now: the current time.
+  /// - Returns: six starts in order; none for a past day.
+  static func slots(onDayFrom dayStart: Date?, now: Date) -> [Date] {
+    if let dayStart, now >= dayStart + 2 * day { return [] }
+    var first = Date(timeIntervalSince1970: (now.timeIntervalSince1970 / 3_600).rounded(.up) * 3_600)
+    if let dayStart, dayStart > now + day { first = dayStart + 9 * 3_600 }
+    return (0..<6).map { first + Double($0) * slotLength }
+  }
+}
+
+/// The releases of the backend. The second one is incompatible, which `diorama cassette check --live` detects.
+///
+/// In the second release a clinic has no postcode (a removed field), a slot starts at seconds since 1970 (a changed type),
+/// a page after the last is not found (a changed status), and Hackney is called Dalston (a changed value).
+enum Release: Int {
+  case first = 1
+  case second = 2
+
+  var clinics: [(name: String, postcode: String?)] {
+    let clinics = [
+      ("Chelsea", "SW3"), ("Shoreditch", "E1"), ("Hackney", "E8"), ("Brixton", "SW2"), ("Camden", "NW1"),
+    ]
+    guard self == .second else { return clinics }
+    return clinics.map { name, _ in (name == "Hackney" ? "Dalston" : name, nil) }
+  }
+
+  func moment(_ date: Date) -> Moment {
+    self == .second ? .seconds(Int(date.timeIntervalSince1970)) : .date(date)
+  }
+}
+
+/// A time in a response, in the format of a release.
+enum Moment: Encodable {
+  case date(Date)
+  case seconds(Int)
+
+  func encode(to encoder: any Encoder) throws {
+    var container = encoder.singleValueContainer()
+    switch self {
+    case .date(let date): try container.encode(date)
+    case .seconds(let seconds): try container.encode(seconds)
+    }
+  }
+}
+
+/// The backend's clock, which runs from a given date.
+struct BackendClock: Sendable {
+  private let start: Date
+  private let origin = ContinuousClock.now
+
+  init(_ start: Date) {
+    self.start = start
+  }
+
+  var now: Date {
+    start + (ContinuousClock.now - origin) / .seconds(1)
   }
 }

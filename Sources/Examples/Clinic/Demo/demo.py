@@ -1,5 +1,5 @@
-"""The main job of Diorama, on the clinic: record an app's world once, take its backend away, and replay it, eight
-times in parallel, on a day a year later. `make demo` runs it; the cassette stays in .build/demo to be looked at."""
+"""Records the clinic app with a backend, stops the backend, and replays the recording eight times in parallel, a year
+later. Run it with `make demo`. The cassette stays in .build/demo."""
 
 import concurrent.futures
 import datetime
@@ -18,7 +18,7 @@ PROGRAMS = ROOT / ".build/debug"
 PLACE = ROOT / ".build/demo"
 CASSETTE = PLACE / "booking"
 COPIES = 8
-# An app is started with nothing of this machine's proxies: everything here is local.
+# Without the machine's proxy settings, because everything here is local.
 ENVIRONMENT = {
     name: value
     for name, value in os.environ.items()
@@ -40,12 +40,12 @@ def fail(text):
 
 
 def shown(words):
-    """A command as one would type it here."""
+    """A command line, relative to the package folder."""
     return "  $ " + " ".join(str(word).replace(f"{ROOT}/", "") for word in words)
 
 
 class Backend:
-    """clinic-backend, which believes in a date of ours."""
+    """clinic-backend with a date of our own."""
 
     def __init__(self, now):
         words = [PROGRAMS / "clinic-backend", "--now", now]
@@ -53,21 +53,21 @@ class Backend:
         self.process = subprocess.Popen(words, env=ENVIRONMENT, stdout=subprocess.PIPE, text=True)
         line = next((line for line in self.process.stdout if "http://" in line), None)
         if line is None:
-            fail(f"clinic-backend does not start; its status is {self.process.wait()}")
+            fail(f"clinic-backend did not start; exit status {self.process.wait()}")
         self.url = re.search(r"http://[\w.:]+", line).group()
 
     def stop(self):
-        """Ends it, and looks whether it is gone."""
+        """Stops the backend and checks that its port is closed."""
         self.process.terminate()
         self.process.wait(20)
-        with socket.socket() as knock:
+        with socket.socket() as probe:
             host, port = self.url.split("//")[1].split(":")
-            if knock.connect_ex((host, int(port))) == 0:
-                fail(f"something still listens at {self.url}")
+            if probe.connect_ex((host, int(port))) == 0:
+                fail(f"a program still listens at {self.url}")
 
 
 class Run:
-    """The clinic app inside `diorama run`, to its end."""
+    """A run of the clinic app in `diorama run`."""
 
     def __init__(self, name, mode, *options):
         report = PLACE / f"{name.replace(chr(32), chr(45))}.report.json"
@@ -111,22 +111,22 @@ def main():
     now = datetime.datetime.now(datetime.timezone.utc)
     past = (now - datetime.timedelta(days=365)).strftime("%Y-%m-%dT09:00:00Z")
 
-    step(f"1. A backend whose tokens, ids and slots are new in every run. It believes that it is {past}.")
+    step(f"1. Start a backend whose tokens, IDs and slots differ in every run. Its date is {past}.")
     backend = Backend(past)
 
-    step("2. Record the app: it registers under a random e-mail address, books a slot, fetches the confirmation.")
+    step("2. Record the app: it registers a random e-mail address, books a slot and downloads the confirmation.")
     try:
         recording = Run("recording", "record", "--start", past, "--upstream", f"clinic={backend.url}")
     finally:
         backend.stop()
     print(shown(recording.words))
     if recording.status != 0:
-        fail(f"the recording fails:\n{recording.said()}")
+        fail(f"the recording failed:\n{recording.said()}")
     print(recording.said())
 
-    step("3. The backend is stopped: nothing listens there any more.")
+    step("3. The backend is stopped; nothing listens on its port.")
 
-    step(f"4. Replay {COPIES} copies at once. Today is {now:%Y-%m-%d}; the app lives at the date of the recording.")
+    step(f"4. Replay {COPIES} copies at once. Today is {now:%Y-%m-%d}; the app sees the date of the recording.")
     with concurrent.futures.ThreadPoolExecutor(COPIES) as pool:
         replays = list(pool.map(lambda number: Run(f"replay {number}", "replay"), range(1, COPIES + 1)))
     print(shown(replays[0].words), end="\n\n")
@@ -135,18 +135,18 @@ def main():
         same = (run.email, run.slot) == (recording.email, recording.slot)
         complete = run.requests("replayed") == recording.requests("recorded") and run.requests("unmatched") == 0
         if run.status != 0 or not same or not complete:
-            fail(f"{run.name} is not what was recorded:\n{run.said()}")
+            fail(f"{run.name} differs from the recording:\n{run.said()}")
 
     step("5. Why the clock has to stand still: the same replay under today's clock.")
     awake = Run("awake", "replay", "--clock", "system")
     print(shown(awake.words))
     print(awake.said())
     if awake.status == 0 or "past" not in awake.output + awake.errors:
-        fail(f"the app should have refused slots of a year ago; its status is {awake.status}")
-    print(f"  It fails with status {awake.status}, as it should.")
+        fail(f"the app should have rejected slots of a year ago; exit status {awake.status}")
+    print(f"  It exits with status {awake.status}, as expected.")
 
     place = PLACE.relative_to(pathlib.Path.cwd()) if PLACE.is_relative_to(pathlib.Path.cwd()) else PLACE
-    step(coloured(32, f"All as promised. The recording is there to be read: {place}/booking.har"))
+    step(coloured(32, f"Done. Read the recording: {place}/booking.har"))
 
 
 main()

@@ -1,0 +1,247 @@
+import Cassettes
+import LaunchContract
+
+/// Holds a JSON value against a schema of a document (JSON Schema 2020-12 as OpenAPI 3.1 has it, or its subset of 3.0).
+struct SchemaCheck {
+  typealias Node = OpenAPIDocument.Node
+
+  /// What a value has that the schema does not allow, or does not know.
+  struct Finding: Equatable {
+    /// A JSON pointer into the value; empty for the whole.
+    var place: String
+    /// A JSON pointer into the document.
+    var rule: String
+    var text: String
+    /// Whether the schema only does not know of it.
+    var isUnknown = false
+  }
+
+  /// Who sends the value: what is `readOnly` is not sent by a client, what is `writeOnly` not by a server.
+  enum Direction {
+    case request, response
+
+    var otherSide: String { self == .request ? "readOnly" : "writeOnly" }
+  }
+
+  /// Members of an object that some schema has an opinion on.
+  private enum Known: Equatable {
+    case names(Set<String>)
+    case all
+
+    func union(_ other: Known) -> Known {
+      guard case .names(let names) = self, case .names(let others) = other else { return .all }
+      return .names(names.union(others))
+    }
+  }
+
+  private struct Outcome {
+    var findings: [Finding] = []
+    var known = Known.names([])
+
+    mutating func merge(_ other: Outcome) {
+      findings += other.findings
+      known = known.union(other.known)
+    }
+  }
+
+  /// As deep as values, and schemas within one place, may lie in each other.
+  private static let maximumDepth = 100
+
+  private let document: OpenAPIDocument
+  private let direction: Direction
+  private(set) var unsupported: [OpenAPIDocument.Unsupported] = []
+  /// Schemas that are being looked at, with the place: a circle of `allOf` ends.
+  private var open: Set<String> = []
+
+  init(_ document: OpenAPIDocument, _ direction: Direction) {
+    self.document = document
+    self.direction = direction
+  }
+
+  /// All findings, in the order of the value.
+  mutating func check(_ value: JSON, against schema: Node) -> [Finding] {
+    let outcome = check(value, schema, at: "", depth: 0)
+    return outcome.findings + unknownMembers(value, schema, outcome.known, at: "")
+  }
+
+  /// A value that is no part of another schema's: what nobody knows of in it is told.
+  private mutating func whole(_ value: JSON, _ schema: Node, at place: String, depth: Int) -> [Finding] {
+    let outcome = check(value, schema, at: place, depth: depth)
+    return outcome.findings + unknownMembers(value, schema, outcome.known, at: place)
+  }
+
+  private func unknownMembers(_ value: JSON, _ schema: Node, _ known: Known, at place: String) -> [Finding] {
+    // A schema without any properties says that anything may stand there.
+    guard case .object(let members) = value, case .names(let names) = known, !names.isEmpty else { return [] }
+    return members.filter { !names.contains($0.key) }.map { member in
+      Finding(
+        place: "\(place)/\(Pointer.escaped(member.key))", rule: schema.pointer, text: "is not in the document",
+        isUnknown: true)
+    }
+  }
+
+  private mutating func check(_ value: JSON, _ node: Node, at place: String, depth: Int) -> Outcome {
+    if case .bool(let allows) = node.json {
+      return Outcome(
+        findings: allows ? [] : [Finding(place: place, rule: node.pointer, text: "nothing may stand here")], known: .all
+      )
+    }
+    let key = "\(node.pointer) \(place)"
+    guard depth < Self.maximumDepth else {
+      unsupported.append(
+        .init(pointer: node.pointer, text: "what lies more than \(Self.maximumDepth) deep is not looked at"))
+      return Outcome(known: .all)
+    }
+    guard open.insert(key).inserted else { return Outcome(known: .all) }
+    defer { open.remove(key) }
+    var outcome = Outcome()
+    if node.json["$ref"] != nil {
+      guard let target = document.resolved(node, &unsupported) else { return Outcome(known: .all) }
+      outcome = check(value, target, at: place, depth: depth + 1)
+      // In 3.0 what stands beside a reference is ignored.
+      if document.isOld { return outcome }
+    }
+    note(node)
+    if let finding = typeFinding(value, node, at: place) {
+      outcome.findings.append(finding)
+      outcome.known = .all
+      return outcome
+    }
+    if document.isOld, value == .null, node.json["nullable"]?.bool == true { return outcome }
+    outcome.findings += SchemaRules(document).findings(value, node, at: place, &unsupported)
+    switch value {
+    case .object(let members): checkMembers(members, node, at: place, depth, &outcome)
+    case .array(let elements): checkElements(elements, node, at: place, depth, &outcome)
+    default: break
+    }
+    checkAlternatives(value, node, at: place, depth, &outcome)
+    return outcome
+  }
+
+  // MARK: Types
+
+  private func typeFinding(_ value: JSON, _ node: Node, at place: String) -> Finding? {
+    guard let type = node["type"] else { return nil }
+    var names = type.json.array?.compactMap(\.string) ?? type.json.string.map { [$0] } ?? []
+    guard !names.isEmpty else { return nil }
+    if document.isOld, node.json["nullable"]?.bool == true { names.append("null") }
+    guard !names.contains(where: { value.isOf(type: $0) }) else { return nil }
+    return Finding(
+      place: place, rule: type.pointer,
+      text: "is \(JSONShape(value, depth: JSONShape.maximumDepth).title), not \(names.joined(separator: " or "))")
+  }
+
+  // MARK: Objects
+
+  private mutating func checkMembers(
+    _ members: [JSON.Member], _ node: Node, at place: String, _ depth: Int, _ outcome: inout Outcome
+  ) {
+    let properties = node["properties"]
+    let patterns = node["patternProperties"]?.members ?? []
+    let others = node["additionalProperties"]
+    for name in node["required"]?.elements ?? [] {
+      guard let text = name.json.string, !members.contains(where: { $0.key.hasSameBytes(as: text) }) else { continue }
+      var property = properties?[text]
+      if let found = property { property = document.resolved(found, &unsupported) ?? found }
+      guard property?.json[direction.otherSide]?.bool != true else { continue }
+      outcome.findings.append(
+        Finding(place: "\(place)/\(Pointer.escaped(text))", rule: name.pointer, text: "is required and missing"))
+    }
+    var known: Set<String> = Set(properties?.members.map(\.name) ?? [])
+    for member in members {
+      let here = "\(place)/\(Pointer.escaped(member.key))"
+      var schemas = properties?[member.key].map { [$0] } ?? []
+      for (pattern, schema) in patterns where SchemaRules.matches(member.key, pattern) == true {
+        schemas.append(schema)
+      }
+      for schema in schemas { outcome.findings += whole(member.value, schema, at: here, depth: depth + 1) }
+      guard schemas.isEmpty else {
+        known.insert(member.key)
+        continue
+      }
+      guard let others else { continue }
+      if others.json == .bool(false) {
+        outcome.findings.append(Finding(place: here, rule: others.pointer, text: "is not allowed"))
+      } else if others.json.bool == nil {
+        outcome.findings += whole(member.value, others, at: here, depth: depth + 1)
+      }
+    }
+    if others != nil {
+      outcome.known = .all
+    } else {
+      outcome.known = outcome.known.union(.names(known))
+    }
+  }
+
+  // MARK: Arrays
+
+  private mutating func checkElements(
+    _ elements: [JSON], _ node: Node, at place: String, _ depth: Int, _ outcome: inout Outcome
+  ) {
+    let first = node["prefixItems"]?.elements ?? []
+    for (index, element) in elements.enumerated() {
+      guard let schema = index < first.count ? first[index] : node["items"] else { continue }
+      outcome.findings += whole(element, schema, at: "\(place)/\(index)", depth: depth + 1)
+    }
+  }
+
+  // MARK: Several schemas
+
+  private mutating func checkAlternatives(
+    _ value: JSON, _ node: Node, at place: String, _ depth: Int, _ outcome: inout Outcome
+  ) {
+    for schema in node["allOf"]?.elements ?? [] { outcome.merge(check(value, schema, at: place, depth: depth + 1)) }
+    for word in ["anyOf", "oneOf"] {
+      guard let alternatives = node[word], !alternatives.elements.isEmpty else { continue }
+      let outcomes = alternatives.elements.map { check(value, $0, at: place, depth: depth + 1) }
+      let fitting = outcomes.filter { $0.findings.allSatisfy(\.isUnknown) }
+      if fitting.isEmpty {
+        let nearest = outcomes.min { $0.findings.count < $1.findings.count }
+        let why = nearest?.findings.first { !$0.isUnknown }
+        outcome.findings.append(
+          Finding(
+            place: place, rule: alternatives.pointer,
+            text: "fits none of \(word)" + (why.map { "; of the nearest, \($0.said(below: place))" } ?? "")))
+        outcome.known = .all
+      } else if word == "oneOf", fitting.count > 1, fitting.count(where: { $0.findings.isEmpty }) != 1 {
+        outcome.findings.append(
+          Finding(
+            place: place, rule: alternatives.pointer, text: "fits \(fitting.count) of oneOf, and may fit one only"))
+      }
+      for one in fitting { outcome.known = outcome.known.union(one.known) }
+    }
+    if let excluded = node["not"], check(value, excluded, at: place, depth: depth + 1).findings.isEmpty {
+      outcome.findings.append(Finding(place: place, rule: excluded.pointer, text: "is what may not stand here"))
+    }
+  }
+
+  /// Words of JSON Schema that are not looked at.
+  private mutating func note(_ node: Node) {
+    for word in Self.unknownWords where node.json[word] != nil {
+      unsupported.append(.init(pointer: "\(node.pointer)/\(word)", text: "`\(word)` is not looked at"))
+    }
+  }
+
+  private static let unknownWords = [
+    "if", "dependentRequired", "dependentSchemas", "propertyNames", "contains", "unevaluatedItems",
+    "unevaluatedProperties", "$dynamicRef", "contentSchema", "$id", "$anchor",
+  ]
+}
+
+extension SchemaCheck.Finding {
+  /// `/name is required and missing`, or without a place where it is the same.
+  fileprivate func said(below place: String) -> String { self.place == place ? "it \(text)" : "\(self.place) \(text)" }
+}
+
+extension JSON {
+  /// Whether it is of a type of JSON Schema.
+  fileprivate func isOf(type: String) -> Bool {
+    switch (self, type) {
+    case (.null, "null"), (.bool, "boolean"), (.number, "number"), (.string, "string"), (.array, "array"),
+      (.object, "object"):
+      true
+    case (.number(let text), "integer"): int != nil || Double(text).map { $0.rounded() == $0 } ?? false
+    default: false
+    }
+  }
+}

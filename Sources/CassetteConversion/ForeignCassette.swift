@@ -1,0 +1,185 @@
+package import Cassettes
+import LaunchContract
+
+/// The formats of other tools that can be imported.
+package enum ImportFormat: String, Sendable, CaseIterable {
+  /// HAR 1.2 of browsers, mitmproxy, Playwright and others.
+  case har
+  /// Vinyl (JSON).
+  case vinyl
+  /// DVR (JSON).
+  case dvr
+  /// VCR for Ruby (YAML or JSON).
+  case vcr
+  /// vcrpy (YAML or JSON).
+  case vcrpy
+
+  /// The tool's own spelling.
+  package var title: String {
+    switch self {
+    case .har: "HAR"
+    case .vinyl: "Vinyl"
+    case .dvr: "DVR"
+    case .vcr: "VCR"
+    case .vcrpy: "vcrpy"
+    }
+  }
+}
+
+/// What another tool's file holds, as far as it can be carried over.
+///
+/// ```swift
+/// let foreign = try ForeignCassette.read(bytes, name: "api.yaml")
+/// let cassette = Cassette(importing: [foreign], upstreams: [], recordedAt: nil, otherwise: now)
+/// ```
+package struct ForeignCassette: Sendable {
+  /// What the file was read as.
+  package var format: ImportFormat
+  /// What the file says of the whole: only a HAR of ours says anything.
+  package var header: CassetteHeader
+  /// In the order in which they are to be played. Bodies may still be files of the tool, beside the HAR.
+  package var interactions: [Interaction]
+  /// What is not carried over.
+  package var losses: [Loss]
+}
+
+extension ForeignCassette {
+  /// Reads one file.
+  ///
+  /// - Parameters:
+  ///   - bytes: The whole file.
+  ///   - name: The file, for errors.
+  ///   - format: What it is; guessed by its content where nil.
+  /// - Returns: What it holds.
+  /// - Throws: ``CassetteError`` with the line and column, or the entry, that cannot be read.
+  package static func read(
+    _ bytes: [UInt8], name: String, as format: ImportFormat? = nil
+  ) throws(CassetteError) -> ForeignCassette {
+    let format = if let format { format } else { try guess(bytes, name: name) }
+    switch format {
+    case .har: return try HARImport.read(bytes, name: name)
+    case .vinyl, .dvr:
+      var file = VinylImport(format: format, name: name)
+      return try file.read(json(withoutTrailingCommas(bytes), name: name))
+    case .vcr, .vcrpy:
+      var file = VCRImport(format: format, name: name)
+      return try file.read(yaml(bytes, name: name))
+    }
+  }
+
+  /// Tells a format by what only it has.
+  static func guess(_ bytes: [UInt8], name: String) throws(CassetteError) -> ImportFormat {
+    switch JSONReader.firstByte(of: bytes) {
+    case nil: throw CassetteError(name: name, problem: "the file is empty", advice: "name another file")
+    case UInt8(ascii: "["):
+      // Of all that can be imported only Vinyl's has no name for what it lists.
+      let value = try json(withoutTrailingCommas(bytes), name: name)
+      let known = value.array?.isEmpty == true || value.array?.contains { $0["response"] != nil } == true
+      if known, value.array?.contains(where: { $0["scope"] != nil }) != true { return .vinyl }
+      throw unknown(bytes, value, name: name)
+    case UInt8(ascii: "{"): return try guess(object: withoutTrailingCommas(bytes), name: name)
+    default:
+      for line in bytes.split(separator: 0x0A).prefix(1000) {
+        if line.starts(with: "http_interactions:".utf8) { return .vcr }
+        if line.starts(with: "interactions:".utf8) { return .vcrpy }
+      }
+      // vcrpy sorts its keys, so that what has a version only at the very end is still one.
+      if bytes.count > 1000, let root = try? YAMLReader.parse(bytes, name: name) {
+        if root["http_interactions"] != nil { return .vcr }
+        if root["interactions"] != nil { return .vcrpy }
+      }
+      throw unknown(bytes, nil, name: name)
+    }
+  }
+
+  private static func guess(object bytes: [UInt8], name: String) throws(CassetteError) -> ImportFormat {
+    // A HAR begins with its `log`, and may be too large to be read twice.
+    if JSONReader.firstKey(of: bytes) == "log" { return .har }
+    let value = try json(bytes, name: name)
+    if value["log"] != nil { return .har }
+    if value["http_interactions"] != nil { return .vcr }
+    if value["interactions"] != nil { return value["version"] != nil && value["name"] == nil ? .vcrpy : .dvr }
+    throw unknown(bytes, value, name: name)
+  }
+
+  private static func unknown(_ bytes: [UInt8], _ value: JSON?, name: String) -> CassetteError {
+    let formats = ImportFormat.allCases.map(\.rawValue).joined(separator: ", ")
+    let familiar = bytes.withUnsafeBytes { ForeignFormat(value: value, bytes: $0) }
+    if JSONReader.isFlowFile(bytes) {
+      return CassetteError(
+        name: name, problem: "it is a flow file of mitmproxy",
+        advice: "make a HAR of it: mitmdump --no-server --rfile FILE --set hardump=FILE.har")
+    }
+    let looks = familiar.map { "; it looks like \($0.rawValue)" } ?? ""
+    let advice = familiar == .archive ? "unpack it first" : "name one of these, or say which it is with --from"
+    return CassetteError(name: name, problem: "it is none of \(formats)\(looks)", advice: advice)
+  }
+
+  private static func json(_ bytes: [UInt8], name: String) throws(CassetteError) -> JSON {
+    do {
+      return try JSON.parse(bytes)
+    } catch {
+      throw CassetteError(name: name, json: error)
+    }
+  }
+
+  /// Both tools write JSON on request; YAML in braces is YAML all the same.
+  private static func yaml(_ bytes: [UInt8], name: String) throws(CassetteError) -> YAMLNode {
+    if JSONReader.firstByte(of: bytes) == UInt8(ascii: "{"), let value = try? JSON.parse(bytes) {
+      return YAMLNode(value)
+    }
+    return try YAMLReader.parse(bytes, name: name)
+  }
+
+  /// People edit these files by hand, and their tools forgive a comma after the last element: it becomes a space, so
+  /// that lines and columns stay.
+  static func withoutTrailingCommas(_ bytes: [UInt8]) -> [UInt8] {
+    var bytes = bytes
+    var comma: Int?
+    var isString = false
+    var index = 0
+    while index < bytes.count {
+      let byte = bytes[index]
+      switch byte {
+      case UInt8(ascii: "\\") where isString: index += 1
+      case UInt8(ascii: "\""):
+        isString.toggle()
+        comma = nil
+      case _ where isString: break
+      case UInt8(ascii: ","): comma = index
+      case UInt8(ascii: "]"), UInt8(ascii: "}"):
+        if let place = comma.take() { bytes[place] = 0x20 }
+      case 0x20, 0x09, 0x0A, 0x0D: break
+      default: comma = nil
+      }
+      index += 1
+    }
+    return bytes
+  }
+}
+
+extension JSONReader {
+  /// The first byte that is no white space, after a byte order mark.
+  fileprivate static func firstByte(of bytes: [UInt8]) -> UInt8? {
+    bytes.withUnsafeBytes { buffer in
+      var reader = JSONReader(buffer)
+      return reader.peek()
+    }
+  }
+
+  /// The name of the first member of an object.
+  fileprivate static func firstKey(of bytes: [UInt8]) -> String? {
+    bytes.withUnsafeBytes { buffer in
+      var reader = JSONReader(buffer)
+      guard var progress = try? reader.beginObject() else { return nil }
+      return try? reader.nextKey(&progress)
+    }
+  }
+
+  /// Whether it begins as mitmproxy's own files do: a length, a colon, and a text with its length.
+  fileprivate static func isFlowFile(_ bytes: [UInt8]) -> Bool {
+    let digits = bytes.prefix { $0 &- 0x30 < 10 }.count
+    return 1...12 ~= digits && bytes.dropFirst(digits).first == UInt8(ascii: ":")
+      && bytes.dropFirst(digits + 1).first.map { $0 &- 0x30 < 10 } == true
+  }
+}

@@ -1,0 +1,109 @@
+package import Cassettes
+import HTTPMessages
+import LaunchContract
+
+/// Writes a cassette as a HAR for other tools: one file, bodies and all, strictly HAR 1.2.
+///
+/// What our own fields say cannot be said there, and is noted.
+package enum HARExport {
+  /// Notes what the header and the string store say.
+  ///
+  /// - Parameters:
+  ///   - header: The cassette's.
+  ///   - strings: How many values its string store has.
+  /// - Returns: What the format has no place for.
+  package static func losses(of header: CassetteHeader, strings: Int) -> [Loss] {
+    var losses = Losses()
+    losses.header(header, strings: strings, of: "HAR")
+    if !header.upstreams.isEmpty {
+      losses.add(
+        "the names of the upstreams (\(header.upstreams.map(\.name).joined(separator: ", "))) have no place in HAR")
+    }
+    return losses.all
+  }
+
+  /// Writes the file.
+  ///
+  /// - Parameter interactions: With all bodies in memory.
+  /// - Returns: The file, and what of these interactions it does not have, by their indices.
+  package static func write(_ interactions: [Interaction]) -> (file: [UInt8], losses: [Loss]) {
+    var losses = Losses()
+    var file = Array("{\n  \"log\": {\n    \"version\": \"1.2\",\n    \"creator\": ".utf8)
+    HAR.creator.encode(into: &file, style: .pretty, level: 2)
+    file += Array(",\n    \"pages\": [],\n    \"entries\": [\n".utf8)
+    for (index, interaction) in interactions.enumerated() {
+      if index > 0 { file += Array(",\n".utf8) }
+      file += Array("      ".utf8)
+      entry(interaction, at: index, &losses).encode(into: &file, style: .pretty, level: 3)
+    }
+    file += HAR.epilogue()
+    return (file, losses.all)
+  }
+
+  private static func entry(_ interaction: Interaction, at index: Int, _ losses: inout Losses) -> JSON {
+    var interaction = interaction
+    interaction.upstream = nil
+    if interaction.response.isBodyAsSent {
+      losses.add(
+        "its body could not be decoded: it is as it was on the wire, which only a field of ours says", at: index)
+    }
+    losses.stream(interaction.response, at: index)
+    var entry = HAR.encode(interaction)
+    if entry["request"]?["postData"]?["_diorama"] != nil {
+      losses.add("its request's body is no text: it is in Base64, which only a field of ours says", at: index)
+    } else if isAmbiguous(interaction.request.body, interaction.request.headers) {
+      losses.add(
+        "its request's body is not in the charset that it names: readers may take it for other bytes", at: index)
+    }
+    if case .bytes(let bytes) = interaction.response.body, entry["response"]?["content"]?["encoding"] == nil,
+      isAmbiguous(interaction.response.body, interaction.response.headers)
+    {
+      entry.update(["response", "content", "text"], to: .string(HAR.Base64.encode(bytes)))
+      entry.update(["response", "content", "encoding"], to: .string("base64"))
+    }
+    return entry
+  }
+
+  /// Whether other tools, which decode a text by its charset, would take its UTF-8 for something else.
+  private static func isAmbiguous(_ body: RecordedBody, _ headers: Headers) -> Bool {
+    guard case .bytes(let bytes) = body, HAR.EntryDecoder.namesLatin1(headers["Content-Type"] ?? "") else {
+      return false
+    }
+    return bytes.contains { $0 >= 0x80 }
+  }
+}
+
+extension Losses {
+  /// When the parts of a stream came, and that it was cut off.
+  mutating func stream(_ response: RecordedResponse, at index: Int) {
+    if !response.parts.isEmpty { add("its body came in parts: when they came only a field of ours says", at: index) }
+    if response.end != .whole { add("its body was cut off, which only a field of ours says", at: index) }
+  }
+
+  /// What stands in a cassette's header, and its string store, for which another format has no place.
+  mutating func header(_ header: CassetteHeader, strings: Int, of format: String) {
+    for (what, value) in [("time zone", header.timeZone), ("locale", header.locale), ("seed", header.seed)] {
+      if let value { add("the \(what) (\(value)) has no place in \(format)") }
+    }
+    if strings > 0 {
+      add("\(strings == 1 ? "1 recorded string has" : "\(strings) recorded strings have") no place in \(format)")
+    }
+  }
+}
+
+extension JSON {
+  /// Sets the member at a path of names; nothing where an object on the way is missing.
+  fileprivate mutating func update(_ path: ArraySlice<String>, to value: JSON) {
+    guard case .object(var members) = self, let name = path.first else { return }
+    let index = members.firstIndex { $0.key == name }
+    if path.count > 1 {
+      guard let index else { return }
+      members[index].value.update(path.dropFirst(), to: value)
+    } else if let index {
+      members[index].value = value
+    } else {
+      members.append(Member(name, value))
+    }
+    self = .object(members)
+  }
+}

@@ -1,0 +1,186 @@
+/// A part of a response body that arrived on its own, such as an event of a stream.
+package struct BodyPart: Sendable, Equatable {
+  /// When its last byte arrived, in milliseconds after the response head.
+  package var milliseconds: Int
+  /// Its length in bytes of the decoded body; never 0.
+  package var count: Int
+
+  package init(milliseconds: Int, count: Int) {
+    self.milliseconds = milliseconds
+    self.count = count
+  }
+}
+
+/// How a recorded body ended.
+package enum BodyEnd: Sendable, Equatable {
+  /// Completely.
+  case whole
+  /// The upstream disconnected early; replay disconnects at the same point.
+  case cut
+  /// The app disconnected, or the recording ended, before the upstream was done; replay sends nothing more and keeps
+  /// the connection open.
+  case open
+}
+
+extension RecordedResponse {
+  /// Whether the body plays part by part.
+  package var isStreamed: Bool { !parts.isEmpty || end != .whole }
+
+  /// Fits the parts to the length of a body.
+  ///
+  /// If the body was edited, the last part grows, or the parts are cut off at its end.
+  ///
+  /// - Parameter length: the length of the body in bytes.
+  /// - Returns: parts whose lengths add up to it.
+  package func parts(of length: Int) -> [BodyPart] {
+    var fitting: [BodyPart] = []
+    var rest = length
+    for part in parts where rest > 0 {
+      fitting.append(BodyPart(milliseconds: part.milliseconds, count: min(part.count, rest)))
+      rest -= fitting[fitting.count - 1].count
+    }
+    guard rest > 0 else { return fitting }
+    if fitting.isEmpty { return [BodyPart(milliseconds: 0, count: rest)] }
+    fitting[fitting.count - 1].count += rest
+    return fitting
+  }
+}
+
+/// A media type whose body is a stream of messages, which an app reads as they arrive.
+package enum StreamKind: Sendable {
+  /// Server-sent events, each ending with an empty line.
+  case events
+  /// One JSON value per line.
+  case lines
+
+  /// Nil for any other media type.
+  ///
+  /// - Parameter contentType: the response's `Content-Type`.
+  package init?(contentType: String?) {
+    let type = (contentType ?? "").utf8.prefix { $0 != UInt8(ascii: ";") }.filter { $0 != 0x20 && $0 != 0x09 }
+    // Rejects most other types quickly by their length.
+    guard 15...25 ~= type.count else { return nil }
+    switch String(decoding: type, as: UTF8.self).lowercased() {
+    case "text/event-stream": self = .events
+    case "application/x-ndjson", "application/ndjson", "application/jsonl", "application/x-jsonlines",
+      "application/stream+json":
+      self = .lines
+    default: return nil
+    }
+  }
+}
+
+/// Finds the ends of messages in a stream split anywhere.
+struct MessageEnds: Sendable {
+  private let kind: StreamKind
+  /// Whether the current line has content.
+  private var isInLine = false
+  /// Whether the current event has content.
+  private var hasContent = false
+  /// Whether the previous byte was a CR, which an LF may complete.
+  private var isAfterReturn = false
+
+  init(_ kind: StreamKind) {
+    self.kind = kind
+  }
+
+  /// - Returns: the offset at which each message in the chunk ends.
+  mutating func ends(in chunk: [UInt8]) -> [Int] {
+    var ends: [Int] = []
+    for index in chunk.indices {
+      let byte = chunk[index]
+      let isRest = isAfterReturn && byte == 0x0A
+      isAfterReturn = byte == 0x0D
+      if isRest {
+        // CR LF is one line end, which belongs to the message that the CR ended.
+        if ends.last == index { ends[ends.count - 1] = index + 1 }
+      } else if byte == 0x0A || byte == 0x0D {
+        if lineEnds() { ends.append(index + 1) }
+      } else {
+        isInLine = true
+      }
+    }
+    return ends
+  }
+
+  /// - Returns: whether the line end also ends a message.
+  private mutating func lineEnds() -> Bool {
+    defer { isInLine = false }
+    switch kind {
+    case .lines: return isInLine
+    case .events:
+      if isInLine { hasContent = true }
+      guard !isInLine, hasContent else { return false }
+      hasContent = false
+      return true
+    }
+  }
+}
+
+/// Records when the parts of a body arrive, in bounded memory.
+///
+/// In a stream of messages, each message is a part, and so is a fragment that arrived on its own. In any other body,
+/// the bytes that arrived within 50 ms are a part; they are kept only if there was a pause of at least that long.
+package struct PartMeter: Sendable {
+  /// The length in milliseconds of a part of a plain body.
+  static let grain = 50
+  /// The maximum number of parts; above it, neighbors are merged.
+  static let limit = 65_536
+
+  private var messageEnds: MessageEnds?
+  private var all: [BodyPart] = []
+  /// Whether the last part ends with a complete message.
+  private var isWhole = true
+  private var lastChunk = 0
+  private var hasPause = false
+
+  /// - Parameter kind: the kind of stream; nil for any other body.
+  package init(_ kind: StreamKind?) {
+    messageEnds = kind.map { MessageEnds($0) }
+  }
+
+  /// The parts of a stream, or of a body with pauses; otherwise empty.
+  package var parts: [BodyPart] { messageEnds != nil || hasPause ? all : [] }
+
+  /// Records the arrival of bytes.
+  ///
+  /// - Parameters:
+  ///   - chunk: the decoded bytes.
+  ///   - milliseconds: the time since the response head; never decreasing.
+  package mutating func add(_ chunk: [UInt8], at milliseconds: Int) {
+    guard !chunk.isEmpty else { return }
+    if milliseconds - lastChunk >= Self.grain { hasPause = true }
+    lastChunk = milliseconds
+    var start = 0
+    for end in messageEnds?.ends(in: chunk) ?? [] {
+      add(end - start, at: milliseconds, isWhole: true)
+      start = end
+    }
+    if start < chunk.count { add(chunk.count - start, at: milliseconds, isWhole: false) }
+    if all.count > Self.limit { coarsen() }
+  }
+
+  private mutating func add(_ count: Int, at milliseconds: Int, isWhole: Bool) {
+    let grain = messageEnds == nil ? Self.grain : 1
+    if let last = all.last, !self.isWhole, milliseconds - last.milliseconds < grain {
+      all[all.count - 1].count += count
+    } else {
+      all.append(BodyPart(milliseconds: milliseconds, count: count))
+    }
+    self.isWhole = isWhole
+  }
+
+  /// Merges neighbors: single messages do not matter in a stream this long.
+  private mutating func coarsen() {
+    var coarse: [BodyPart] = []
+    coarse.reserveCapacity(all.count / 2 + 1)
+    var index = 0
+    while index + 1 < all.count {
+      // Complete when the later part has arrived.
+      coarse.append(BodyPart(milliseconds: all[index + 1].milliseconds, count: all[index].count + all[index + 1].count))
+      index += 2
+    }
+    if index < all.count { coarse.append(all[index]) }
+    all = coarse
+  }
+}

@@ -1,0 +1,227 @@
+import EnvironmentConfiguration
+import Foundation
+import LaunchContract
+
+/// The daemon's settings: the members of `Config/daemon.json`, each with its default.
+///
+/// ```swift
+/// var configuration = try DaemonConfiguration(path: "/etc/diorama/daemon.json")
+/// configuration.ports = try PortRange("30000-30999")
+/// ```
+package struct DaemonConfiguration: Codable, Sendable, Equatable {
+  /// The TCP address of the control API, in addition to the Unix socket.
+  package var control = ControlAddress()
+  /// The pool for leases and for environments' listeners.
+  package var ports = PortRange()
+  /// The portserver's address for portpicker clients: `@` and a name in the abstract namespace, or a path. Empty
+  /// disables the portserver.
+  package var portserverAddress = "@unittest-portserver"
+  /// Folders that may hold cassettes. If empty, any folder is allowed.
+  package var cassetteRoots: [String] = []
+  package var limits = DaemonLimits()
+  /// Seconds without activity after which a daemon that was started on demand exits.
+  package var idleSeconds = 60.0
+  /// The least severe level that is logged.
+  package var logLevel = Log.Level.info
+
+  package init() {}
+
+  /// Reads a configuration file.
+  ///
+  /// - Throws: ``ConfigurationError`` if the file can't be read, isn't JSON, or holds an invalid value.
+  package init(path: String) throws(ConfigurationError) {
+    let data: Data
+    do throws(InputFileError) {
+      data = try InputFile(path, acceptsPipes: true).read(atMost: 16 << 20)
+    } catch {
+      throw ConfigurationError("\(path): cannot be read: \(error); choose another file with --config")
+    }
+    do throws(ContractError) {
+      self = try ContractJSON.decode(Self.self, from: data, source: path)
+    } catch {
+      throw ConfigurationError("\(path): \(error.problem)")
+    }
+  }
+
+  private enum CodingKeys: String, CodingKey, CaseIterable {
+    case control, ports, portserverAddress, cassetteRoots, limits, idleSeconds, logLevel
+  }
+
+  package init(from decoder: any Decoder) throws {
+    try decoder.refuseOthers(than: CodingKeys.allCases.map(\.rawValue) + ["$schema"])
+    let container = try decoder.container(keyedBy: CodingKeys.self)
+    func value<Value: Decodable>(_ key: CodingKeys, _ standard: Value) throws -> Value {
+      try container.decodeIfPresent(Value.self, forKey: key) ?? standard
+    }
+    control = try value(.control, control)
+    ports = try value(.ports, ports)
+    portserverAddress = try value(.portserverAddress, portserverAddress)
+    cassetteRoots = try value(.cassetteRoots, cassetteRoots)
+    limits = try value(.limits, limits)
+    idleSeconds = try value(.idleSeconds, idleSeconds)
+    logLevel = try container.decodeWordIfPresent(Log.Level.self, forKey: .logLevel) ?? logLevel
+    guard 1...31_536_000 ~= idleSeconds else {
+      throw ContractError("idleSeconds: \(idleSeconds) is not between 1 and 31536000")
+    }
+    for root in cassetteRoots where !root.isAbsolutePath || root.leadsUp {
+      throw ContractError("cassetteRoots: '\(root)' is not an absolute path without '..'")
+    }
+  }
+}
+
+/// An invalid configuration; the description is one line.
+package struct ConfigurationError: Error, Sendable, Equatable, CustomStringConvertible {
+  package let description: String
+
+  package init(_ description: String) { self.description = description }
+}
+
+extension Decoder {
+  /// Rejects unknown members, since a misspelled one would otherwise be ignored.
+  ///
+  /// - Throws: ``ContractError`` that names the first member not in `names`.
+  func refuseOthers(than names: [String]) throws {
+    let place = codingPath.map { "\($0.stringValue)." }.joined()
+    for key in try container(keyedBy: ConfigurationKey.self).allKeys.map(\.stringValue).sorted()
+    where !names.contains(key) {
+      let near = EditDistance.nearest(to: key, among: names).first.map { "; did you mean '\($0)'?" } ?? ""
+      throw ContractError("'\(place)\(key)' is not a configuration member\(near)")
+    }
+  }
+}
+
+private struct ConfigurationKey: CodingKey {
+  let stringValue: String
+  var intValue: Int? { nil }
+  init(stringValue: String) { self.stringValue = stringValue }
+  init?(intValue: Int) { nil }
+}
+
+/// Upper limits. A request beyond one is refused; what already exists is not affected.
+package struct DaemonLimits: Codable, Sendable, Equatable {
+  /// Environments at a time.
+  package var environments = 4096
+  /// Leased ports at a time, including those of environments.
+  package var leases = 12_768
+  /// Bytes of a request body.
+  package var bodyBytes = 8 << 20
+  /// Control API calls that wait at a time: for journal entries (as a page or an event stream), for sleepers, or for
+  /// apps to apply a change.
+  package var waits = 1024
+  /// State requests that wait at a time. Each app that follows its environment has one.
+  package var stateWaits = 8192
+  /// Seconds that a control API call may wait.
+  package var waitSeconds = 300.0
+  /// Journal entries kept for an environment.
+  package var journalEntries = 10_000
+  /// Reports kept of ended environments.
+  package var reports = 256
+  /// Total bytes of those reports.
+  package var reportBytes = 16 << 20
+
+  package init() {}
+
+  private enum CodingKeys: String, CodingKey, CaseIterable {
+    case environments, leases, bodyBytes, waits, stateWaits, waitSeconds, journalEntries, reports, reportBytes
+  }
+
+  package init(from decoder: any Decoder) throws {
+    try decoder.refuseOthers(than: CodingKeys.allCases.map(\.rawValue))
+    let container = try decoder.container(keyedBy: CodingKeys.self)
+    func count(_ key: CodingKeys, _ standard: Int, _ allowed: ClosedRange<Int>) throws -> Int {
+      let value = try container.decodeIfPresent(Int.self, forKey: key) ?? standard
+      guard allowed ~= value else {
+        throw ContractError(
+          "limits.\(key.rawValue): \(value) is not between \(allowed.lowerBound) and \(allowed.upperBound)")
+      }
+      return value
+    }
+    environments = try count(.environments, environments, 1...65_536)
+    leases = try count(.leases, leases, 1...65_536)
+    bodyBytes = try count(.bodyBytes, bodyBytes, 1024...(1 << 30))
+    waits = try count(.waits, waits, 1...65_536)
+    stateWaits = try count(.stateWaits, stateWaits, 1...65_536)
+    journalEntries = try count(.journalEntries, journalEntries, 1...10_000_000)
+    reports = try count(.reports, reports, 1...65_536)
+    reportBytes = try count(.reportBytes, reportBytes, 1024...(1 << 30))
+    waitSeconds = try container.decodeIfPresent(Double.self, forKey: .waitSeconds) ?? waitSeconds
+    guard 0...86_400 ~= waitSeconds else {
+      throw ContractError("limits.waitSeconds: \(waitSeconds) is not between 0 and 86400")
+    }
+  }
+}
+
+/// `LOW-HIGH`: the ports of a pool, both included.
+package struct PortRange: Sendable, Equatable, Codable {
+  package let lowest: UInt16
+  package let highest: UInt16
+
+  /// 20000-32767, which is below Linux's ephemeral ports (`ip_local_port_range`).
+  package init() {
+    lowest = 20_000
+    highest = 32_767
+  }
+
+  /// - Throws: ``ConfigurationError`` unless the text is two ports from 1024 on, in ascending order.
+  package init(_ text: String) throws(ConfigurationError) {
+    let ends = text.split(separator: "-", omittingEmptySubsequences: false).map { UInt16($0) }
+    guard ends.count == 2, let low = ends[0], let high = ends[1], low >= 1024, low <= high else {
+      throw ConfigurationError(
+        "'\(text)' is not a range LOW-HIGH of ports from 1024 to 65535; give a range such as 20000-32767")
+    }
+    lowest = low
+    highest = high
+  }
+
+  package var range: ClosedRange<UInt16> { lowest...highest }
+
+  package init(from decoder: any Decoder) throws {
+    let text = try decoder.singleValueContainer().decode(String.self)
+    do throws(ConfigurationError) {
+      try self.init(text)
+    } catch {
+      throw ContractError("ports: \(error)")
+    }
+  }
+
+  package func encode(to encoder: any Encoder) throws {
+    var container = encoder.singleValueContainer()
+    try container.encode("\(lowest)-\(highest)")
+  }
+}
+
+/// `HOST:PORT` of the control API. The host must be this machine, so that other machines can't connect.
+package struct ControlAddress: Sendable, Equatable, Codable {
+  /// The port; nil for a free one, which stays the same across restarts.
+  package var port: UInt16?
+
+  package init(port: UInt16? = nil) { self.port = port }
+
+  /// - Throws: ``ConfigurationError`` if the host isn't 127.0.0.1 or localhost, or the port is missing.
+  package init(_ text: String) throws(ConfigurationError) {
+    guard let colon = text.lastIndex(of: ":"), let port = UInt16(text[text.index(after: colon)...]) else {
+      throw ConfigurationError(
+        "'\(text)' is not HOST:PORT; give an address such as 127.0.0.1:4010, or port 0 for a free port")
+    }
+    guard ["127.0.0.1", "localhost"].contains(text[..<colon].lowercased()) else {
+      throw ConfigurationError(
+        "'\(text[..<colon])' is not allowed, since the control API listens on 127.0.0.1 only; give 127.0.0.1:\(port)"
+      )
+    }
+    self.port = port == 0 ? nil : port
+  }
+
+  package init(from decoder: any Decoder) throws {
+    let text = try decoder.singleValueContainer().decode(String.self)
+    do throws(ConfigurationError) {
+      try self.init(text)
+    } catch {
+      throw ContractError("control: \(error)")
+    }
+  }
+
+  package func encode(to encoder: any Encoder) throws {
+    var container = encoder.singleValueContainer()
+    try container.encode("127.0.0.1:\(port ?? 0)")
+  }
+}

@@ -1,0 +1,252 @@
+import ControlAPI
+import EnvironmentConfiguration
+import HTTPMessages
+import HTTPServer
+import LaunchContract
+
+extension RouteTable {
+  static let id = Parameter(name: "id", place: .path, schema: Schemas.identifier, note: "The environment's id.")
+  static let gone: [Int: String] = [404: "no such environment", 410: "the environment has ended"]
+  static let noRoom =
+    "the state cannot be stored, for example because the disk is full; nothing has changed "
+    + "unless the detail says otherwise"
+
+  static let environments = [
+    Route(
+      method: "POST", path: "/v1/environments", operation: "provisionEnvironment",
+      summary: "Provisions an environment. It is ready and stored before the call returns.",
+      body: RequestBody(schema: "ProvisioningRequest"),
+      answers: [
+        .json(
+          201, "ProvisionedEnvironment", "The environment is ready.", headers: ["Location": "The environment's path."])
+      ],
+      problems: [
+        409: "the cassette is being recorded by another environment or cannot be written, or the pool has too few "
+          + "free ports",
+        422:
+          "the request is invalid: no such cassette, a broken cassette, no upstream to record from, or no such owner",
+        429: "too many environments",
+        503: "the system has no sockets left",
+        507: noRoom,
+      ],
+      perform: { call in
+        let made = try await call.operations.provision(try call.decode())
+        return try .json(made, status: 201, headers: ["Location": "/v1/environments/\(made.id)"])
+      }),
+    Route(
+      method: "GET", path: "/v1/environments", operation: "listEnvironments",
+      summary: "Lists all environments, oldest first, without contracts.",
+      answers: [.json(200, "EnvironmentList", "The environments.")],
+      perform: { call in try .json(call.operations.environments()) }),
+    Route(
+      method: "GET", path: "/v1/environments/{id}", operation: "showEnvironment",
+      summary: "Returns an environment with its contract.", parameters: [id],
+      answers: [.json(200, "ProvisionedEnvironment", "The environment's current state.")], problems: gone,
+      perform: { call in try .json(try call.operations.environment(call.id)) }),
+    Route(
+      method: "PATCH", path: "/v1/environments/{id}", operation: "patchEnvironment",
+      summary: "Changes toggles, values, clock and mode atomically while apps run.", parameters: [id],
+      body: RequestBody(schema: "EnvironmentPatch", mediaTypes: ["application/json", "application/merge-patch+json"]),
+      answers: [.json(200, "Revision", "All following apps have applied the change.")],
+      problems: gone.merging([
+        409: "an app did not apply it in time, or the environment is ending", 422: "the change is invalid",
+        429: "too many calls wait", 507: noRoom,
+      ]) { $1 },
+      perform: { call in try .json(try await call.operations.patch(call.id, try call.decode())) }),
+    Route(
+      method: "POST", path: "/v1/environments/{id}/clock", operation: "moveClock",
+      summary: "Waits for sleepers, moves the clock, and returns once every app has applied the change.",
+      parameters: [id],
+      body: RequestBody(schema: "ClockMoveRequest"),
+      answers: [.json(200, "ClockMoveAnswer", "The clock has moved.")],
+      problems: gone.merging([
+        409: "too few sleepers registered in time, an app did not apply it in time, or the environment is ending",
+        422: "the clock cannot move as requested", 429: "too many calls wait", 507: noRoom,
+      ]) { $1 },
+      perform: { call in try .json(try await call.operations.moveClock(call.id, try call.decode())) }),
+    Route(
+      method: "POST", path: "/v1/environments/{id}/strings", operation: "drawString",
+      summary: "Draws the next random value of a key, for programs without the library.", parameters: [id],
+      body: RequestBody(schema: "StringRequest"),
+      answers: [.json(200, "StringAnswer", "The value and its ordinal.")],
+      problems: gone.merging([
+        400: "the request is invalid", 409: "the value is not recorded, or the environment is ending",
+        507: "the value cannot be recorded or stored, for example because the disk is full",
+      ]) { $1 },
+      perform: { call in try await call.operations.strings(call.id, body: call.body) }),
+    Route(
+      method: "DELETE", path: "/v1/environments/{id}", operation: "endEnvironment",
+      summary: "Ends an environment and returns its report, once its ports and files are released.",
+      parameters: [
+        id,
+        Parameter(
+          name: "keepEmptyRecording", place: .query, schema: .boolean,
+          note: "Whether an empty recording replaces an older cassette (default: true)."),
+      ],
+      answers: [
+        .json(200, "Report", "The final report. Its failures include a cassette that could not be written.")
+      ],
+      problems: gone,
+      perform: { call in
+        let keeps = call.parameters.bool("keepEmptyRecording") ?? true
+        return try .json(try await call.operations.end(call.id, keepEmptyRecording: keeps))
+      }),
+  ]
+}
+
+extension RouteTable {
+  static let journals = [
+    Route(
+      method: "GET", path: "/v1/environments/{id}/journal", operation: "readJournal",
+      summary: "Returns a page of the journal, or with Accept: text/event-stream all entries as they occur.",
+      parameters: [
+        id,
+        Parameter(
+          name: "after", place: .query, schema: .count, note: "The number of the last known entry; 0 if none."),
+        Parameter(
+          name: "limit", place: .query, schema: .integer(1...1000), note: "Entries per page (default: 100)."
+        ),
+        Parameter(
+          name: "Last-Event-ID", place: .header, schema: .count,
+          note: "Takes precedence over after. Clients send it when they resume a stream."),
+      ],
+      answers: [
+        Answer(
+          status: 200,
+          note:
+            "Entries in order. In a stream, each event named entry holds one entry as JSON; comments keep the "
+            + "connection alive; and after the last entry of an ended environment comes an event named end: {last, "
+            + "report}, the number of that entry and the path of the report. Resume a stream that ends without it.",
+          content: ["application/json": .reference("JournalPage"), "text/event-stream": .words])
+      ],
+      problems: gone.merging([429: "too many calls wait"]) { $1 },
+      perform: { call in
+        let after = call.parameters.int("after") ?? 0
+        let limit = call.parameters.int("limit") ?? 100
+        guard ServerSentEvent.isAskedFor(call.headers) else {
+          return try .json(try call.operations.journal(call.id, after: after, limit: limit))
+        }
+        let last = call.parameters.int("Last-Event-ID") ?? after
+        return try JournalStream(call, after: last).response()
+      }),
+    Route(
+      method: "GET", path: "/v1/environments/{id}/report", operation: "readReport",
+      summary: "Returns the report so far.", parameters: [id],
+      answers: [.json(200, "Report", "The report so far, or the final report of an environment that ended recently.")],
+      problems: [404: "no such environment, or its report has been discarded"],
+      perform: { call in try .json(try call.operations.report(call.id)) }),
+  ]
+}
+
+extension RouteTable {
+  static let ports = [
+    Route(
+      method: "POST", path: "/v1/ports", operation: "leasePorts", summary: "Leases free ports, all or none.",
+      body: RequestBody(schema: "PortsRequest"),
+      answers: [.json(201, "PortList", "The leases.")],
+      problems: [
+        409: "the pool has too few free ports", 422: "the lease is invalid",
+        503: "the system has no sockets left", 507: "the leases cannot be stored, so none was made",
+      ],
+      perform: { call in try .json(try await call.operations.leasePorts(try call.decode()), status: 201) }),
+    Route(
+      method: "GET", path: "/v1/ports", operation: "listPorts", summary: "Lists all leases by port.",
+      answers: [.json(200, "PortList", "The leases.")],
+      perform: { call in try .json(call.operations.ports()) }),
+    Route(
+      method: "DELETE", path: "/v1/ports/{port}", operation: "releasePort", summary: "Releases a port.",
+      parameters: [Parameter(name: "port", place: .path, schema: Schemas.port, note: "The port.")],
+      answers: [Answer(status: 204, note: "The port is free.", content: [:])],
+      problems: [
+        404: "the port is not leased", 409: "the port belongs to an environment and is released with it",
+        507: "the change cannot be stored, so the port stays leased",
+      ],
+      perform: { call in
+        try await call.operations.releasePort(UInt16(call.parameters.int("port") ?? 0))
+        return Response(status: 204)
+      }),
+  ]
+}
+
+extension RouteTable {
+  static let daemon = [
+    Route(
+      method: "GET", path: "/v1/health", operation: "health", summary: "Reports that the daemon is running.",
+      isOpen: true,
+      answers: [.json(200, "Health", "The daemon's version and process id.")],
+      perform: { call in try .json(call.server.health) }),
+    Route(
+      method: "GET", path: "/openapi.json", operation: "description", summary: "Returns this document.", isOpen: true,
+      answers: [
+        Answer(status: 200, note: "OpenAPI 3.1.", content: ["application/json": .map(Schemas.anyName, to: .anything)])
+      ],
+      perform: { call in
+        try .json(OpenAPI.document(version: call.server.health.version, bodyLimit: call.server.bodyLimit))
+      }),
+    Route(
+      method: "GET", path: "/metrics", operation: "metrics", summary: "Returns metrics for Prometheus.",
+      answers: [
+        Answer(status: 200, note: "Metrics in the text exposition format.", content: [MetricsPage.mediaType: .words])
+      ],
+      perform: { call in
+        Response(
+          status: 200, headers: ["Content-Type": MetricsPage.mediaType, "Cache-Control": "no-store"],
+          body: .bytes(Array(MetricsPage(call.server).text.utf8)))
+      }),
+  ]
+}
+
+/// The body that a route expects.
+struct RequestBody: Sendable {
+  /// The name of its schema.
+  let schema: String
+  var mediaTypes = ["application/json"]
+
+  /// Reads the body and checks it against its schema.
+  ///
+  /// - Parameters:
+  ///   - request: the request.
+  ///   - limit: the maximum size in bytes.
+  /// - Returns: the bytes.
+  /// - Throws: ``Problem``: 415 for another type, 413 if the body is too long, 400 if it doesn't fit the schema.
+  func read(from request: Request, upTo limit: Int) async throws -> [UInt8] {
+    try checkType(request.headers)
+    let bytes: [UInt8]
+    do {
+      bytes = try await request.body.collect(upTo: limit)
+    } catch is BodyTooLarge {
+      throw Problem(413, "Body too long", "the body has more than \(limit) bytes; send less")
+    }
+    let value: JSON
+    do throws(JSONError) {
+      value = try JSON.parse(bytes)
+    } catch {
+      throw Problem(400, "Invalid body", bytes.isEmpty ? "the body is empty; send {}" : "not JSON: \(error)")
+    }
+    if let problem = Schemas.named(schema).problem(with: value) {
+      throw Problem(400, "Invalid body", problem)
+    }
+    return bytes
+  }
+
+  /// Web pages can send forms and plain text cross-origin without a preflight, so the type check is a security measure.
+  private func checkType(_ headers: Headers) throws(Problem) {
+    let values = headers.all("Content-Type")
+    let parts = (values.first ?? "").split(separator: ";").map { Self.trimmed($0).lowercased() }
+    let isUTF8 = parts.dropFirst().allSatisfy { !$0.hasPrefix("charset=") || $0.contains("utf-8") }
+    guard values.count == 1, let type = parts.first, mediaTypes.contains(type), isUTF8,
+      headers["Content-Encoding"] == nil
+    else {
+      throw Problem(
+        415, "Unsupported body type", "send the body with Content-Type: \(mediaTypes.joined(separator: " or "))",
+        headers: ["Accept": mediaTypes.joined(separator: ", ")])
+    }
+  }
+
+  private static func trimmed(_ text: Substring) -> Substring {
+    var text = text
+    while text.first == " " || text.first == "\t" { text.removeFirst() }
+    while text.last == " " || text.last == "\t" { text.removeLast() }
+    return text
+  }
+}

@@ -1,0 +1,87 @@
+import Dispatch
+import HTTPMessages
+
+/// A few threads for blocking work: opening and sealing cassettes, and the store.
+///
+/// Swift's own pool has one thread for each core, so blocking one there delays all tasks.
+///
+/// ```swift
+/// await withTaskExecutorPreference(workers) { … }
+/// ```
+final class Workers: TaskExecutor {
+  private struct State {
+    var running = 0
+    var waiting: [UnownedJob] = []
+    /// How many of `waiting` have been taken.
+    var taken = 0
+
+    mutating func next() -> UnownedJob? {
+      guard taken < waiting.count else {
+        waiting.removeAll(keepingCapacity: true)
+        taken = 0
+        running -= 1
+        return nil
+      }
+      taken += 1
+      return waiting[taken - 1]
+    }
+  }
+
+  private let limit: Int
+  private let queue: DispatchQueue
+  private let state = Guarded(State())
+
+  init(label: String, limit: Int = 4) {
+    self.limit = limit
+    queue = DispatchQueue(label: label, attributes: .concurrent)
+  }
+
+  func enqueue(_ job: consuming ExecutorJob) {
+    let job = UnownedJob(job)
+    let isAnotherThreadNeeded = state.withLock { state in
+      state.waiting.append(job)
+      guard state.running < limit else { return false }
+      state.running += 1
+      return true
+    }
+    if isAnotherThreadNeeded { queue.async { self.run() } }
+  }
+
+  private func run() {
+    while let job = state.withLock({ $0.next() }) { job.runSynchronously(on: asUnownedTaskExecutor()) }
+  }
+}
+
+/// An event that happens once. Any number of tasks may wait for it.
+final class Latch: Sendable {
+  private struct State {
+    var isOpen = false
+    var waiting: [UnsafeContinuation<Void, Never>] = []
+  }
+
+  private let state = Guarded(State())
+
+  /// Marks the event as happened. Further calls do nothing.
+  func open() {
+    let waiting = state.withLock { state in
+      state.isOpen = true
+      defer { state.waiting = [] }
+      return state.waiting
+    }
+    for continuation in waiting { continuation.resume() }
+  }
+
+  /// Returns once the event has happened.
+  func wait() async {
+    await withUnsafeContinuation { continuation in
+      let isOpen = state.withLock { state in
+        if !state.isOpen { state.waiting.append(continuation) }
+        return state.isOpen
+      }
+      if isOpen { continuation.resume() }
+    }
+    // Makes writes before `open()` visible here. ThreadSanitizer understands this from a lock, but not always from a
+    // continuation.
+    state.withLock { _ in }
+  }
+}

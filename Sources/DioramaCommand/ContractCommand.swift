@@ -1,0 +1,337 @@
+import Diorama
+import EnvironmentService
+import Foundation
+import LaunchContract
+
+/// `diorama contract`: shows and checks launch contracts.
+enum ContractCommand {
+  static func run(_ arguments: [String], terminal: Terminal) throws -> Int32 {
+    var arguments = arguments
+    guard let name = arguments.first else {
+      throw UsageError("missing subcommand; choose from show, check", command: "contract")
+    }
+    arguments.removeFirst()
+    switch name {
+    case "show": return try ContractShow.run(arguments, terminal: terminal)
+    case "check": return try ContractCheck.run(arguments, terminal: terminal)
+    case "--help", "-h", "help":
+      print(help, terminator: "")
+      return 0
+    default:
+      throw UsageError(
+        "unknown subcommand 'contract \(name)'" + suggestion(for: name, among: ["show", "check"]), command: "contract")
+    }
+  }
+
+  /// The contract to read: a file, or the `DIORAMA_CONTRACT` of this process.
+  static func source(_ options: Options, command: String) throws(UsageError) -> ContractSource {
+    let words = options.operands + (options.rest ?? [])
+    guard words.count <= 1 else { throw UsageError("unexpected argument '\(words[1])'", command: command) }
+    if let path = words.first { return .file(path) }
+    guard let value = ProcessInfo.processInfo.environment[ContractSource.variable], !value.isEmpty else {
+      throw UsageError("no contract; give a file, or set \(ContractSource.variable)", command: command)
+    }
+    return .variable(value)
+  }
+
+  private static let help = """
+    usage: diorama contract show|check [PATH]
+
+      show   print a launch contract without its secrets
+      check  verify that an app can read a launch contract
+
+    PATH is a contract's JSON file (default: the contract in DIORAMA_CONTRACT).
+
+    """
+}
+
+/// The source of a contract.
+enum ContractSource {
+  static let variable = "DIORAMA_CONTRACT"
+
+  case file(String)
+  case variable(String)
+
+  /// For messages and tables.
+  var name: String {
+    switch self {
+    case .file(let path): path
+    case .variable: Self.variable
+    }
+  }
+
+  /// Reads the contract.
+  ///
+  /// - Throws: ``EnvironmentError`` if it is missing or invalid.
+  func read() throws(EnvironmentError) -> LaunchContract {
+    if let path, !FileManager.default.fileExists(atPath: path) { throw missing }
+    do throws(ContractError) {
+      return try LaunchContract.read(value, source: name)
+    } catch {
+      throw broken(error)
+    }
+  }
+
+  /// Reads the contract as an app does, including checks at launch: time zone, credentials and endpoints.
+  ///
+  /// - Throws: ``EnvironmentError`` for a contract that an app would refuse.
+  func readAsApp() throws(EnvironmentError) -> LaunchContract {
+    let contract = try read()
+    do throws(ContractError) {
+      _ = try contract.userDefaults()
+    } catch {
+      throw broken(error)
+    }
+    #if DEBUG || Controlled
+      do {
+        // Runs the app's own code. It connects only when it sends its first report.
+        _ = try AppControls(contract) { _ in }
+      } catch {
+        let problem = error.description
+        throw broken(
+          ContractError(problem.hasPrefix(Self.prefix) ? String(problem.dropFirst(Self.prefix.count)) : problem))
+      }
+    #endif
+    return contract
+  }
+
+  /// The contract's JSON, including what the decoded type lacks.
+  func document() throws(EnvironmentError) -> JSON {
+    do {
+      let data = try path.map { try InputFile($0).read(atMost: WholeFiles.limit) } ?? Data(value.utf8)
+      return try JSON.parse([UInt8](data))
+    } catch let error as JSONError {
+      throw broken(ContractError("not valid JSON, although an app on this machine accepts it: \(error)"))
+    } catch {
+      throw EnvironmentError(.inputOutput, "cannot read \(path ?? name): \(error.systemReason)")
+    }
+  }
+
+  private static let prefix = "launch contract: "
+
+  private var missing: EnvironmentError {
+    let advice =
+      switch self {
+      case .file: "check the path, or omit it to read \(Self.variable)"
+      case .variable: "\(Self.variable) names it, but its environment may have ended; start another environment"
+      }
+    return EnvironmentError(.noCassette, "no contract at \(path ?? name); \(advice)")
+  }
+
+  private func broken(_ error: ContractError) -> EnvironmentError {
+    EnvironmentError(.broken, "\(error.source.isEmpty ? ContractError(error.problem, source: path ?? name) : error)")
+  }
+
+  /// The path of the file; nil if the variable holds the contract itself.
+  private var path: String? {
+    switch self {
+    case .file(let path): path
+    case .variable(let value): value.hasPrefix("file:/") ? String(value.dropFirst("file:".count)) : nil
+    }
+  }
+
+  private var value: String {
+    switch self {
+    case .file(let path): "file:" + URL(filePath: path).standardizedFileURL.path(percentEncoded: false)
+    case .variable(let value): value
+    }
+  }
+}
+
+/// `diorama contract show`: prints a contract without its secrets.
+enum ContractShow {
+  static func run(_ arguments: [String], terminal: Terminal) throws -> Int32 {
+    let options = try Options(arguments, table: table, command: "contract show")
+    if options.has("--help") {
+      print(help, terminator: "")
+      return 0
+    }
+    let source = try ContractCommand.source(options, command: "contract show")
+    let contract = try source.read()
+    if options.has("--json") {
+      try Output.print(json: try document(contract))
+    } else {
+      for line in lines(contract, source: source.name) { Output.print(line) }
+    }
+    return 0
+  }
+
+  /// The contract's JSON, with secrets replaced by `<secret>`.
+  private static func document(_ contract: LaunchContract) throws -> ContractValue {
+    let plain = try JSONDecoder().decode(ContractValue.self, from: try contract.encodedDocument())
+    guard case .object(var members) = plain else { return plain }
+    if case .object(var control)? = members["control"] {
+      control["token"] = hidden
+      members["control"] = .object(control)
+    }
+    if case .object(var credentials)? = members["credentials"], case .array(let items)? = credentials["items"] {
+      credentials["items"] = .array(
+        items.map { item in
+          guard case .object(var members) = item else { return item }
+          members["secret"] = hidden
+          return .object(members)
+        })
+      members["credentials"] = .object(credentials)
+    }
+    return .object(members)
+  }
+
+  private static let hidden = ContractValue.string("<secret>")
+
+  private static func lines(_ contract: LaunchContract, source: String) -> [String] {
+    let name = contract.environment.name.isEmpty ? contract.environment.id : contract.environment.name
+    var lines = ["\(source): version \(contract.version)" + (name.isEmpty ? "" : ", \(name)")]
+    let clock = contract.clock
+    let time = [clock.kind.rawValue, clock.start, clock.timeZone, clock.locale].compactMap { $0 }
+    let rate = clock.kind == .scaled ? ", \(clock.rate) times as fast" : ""
+    if !contract.mode.isEmpty { lines.append("  mode      \(contract.mode)") }
+    lines.append("  clock     " + time.joined(separator: ", ") + rate)
+    if !contract.seed.isEmpty { lines.append("  seed      \(contract.seed)") }
+    if let strings = contract.strings {
+      let count = strings.entries?.values.joined().count { $0 != nil }
+      let origin = count.map { ", \(counted($0, "value"))" } ?? strings.file.map { ", \($0)" } ?? ""
+      lines.append("  strings   \(strings.policy.rawValue)\(origin)")
+    }
+    if let control = contract.control { lines.append("  control   \(control.url), token <secret>") }
+    if !contract.unknownFields.isEmpty {
+      lines.append("  unknown   \(contract.unknownFields.joined(separator: ", "))")
+    }
+    let rows = rows(contract)
+    if !rows.isEmpty { lines += [""] + Table(header: ["kind", "name", "value"], rows: rows, rightAligned: []).lines }
+    return lines
+  }
+
+  private static func rows(_ contract: LaunchContract) -> [[String]] {
+    func rows<Value>(_ kind: String, _ members: [String: Value], _ text: (Value) -> String) -> [[String]] {
+      members.sorted { $0.key < $1.key }.map { [kind, $0.key, text($0.value)] }
+    }
+    let credentials = contract.credentials?.items ?? []
+    return rows("toggle", contract.toggles, \.json) + rows("default", contract.defaults, \.json)
+      + rows("value", contract.values, \.json) + rows("endpoint", contract.endpoints) { $0 }
+      + rows("port", contract.ports) { String($0) }
+      + credentials.map { ["credential", "\($0.service)/\($0.account)", "\($0.secret)"] }
+  }
+
+  private static let table: [Options.Option] = [.init("--json", nil, "print the contract's JSON")]
+
+  private static let help = """
+    usage: diorama contract show [--json] [PATH]
+
+    Prints a launch contract. <secret> replaces credentials and the control token.
+    Without PATH, reads DIORAMA_CONTRACT, as in:
+
+      diorama run … -- diorama contract show
+
+    \(Options.describe(table))
+    """
+}
+
+extension ContractValue {
+  /// The value as JSON. Strings keep their quotes, which distinguishes `"5"` from `5`.
+  fileprivate var json: String {
+    (try? ContractJSON.encode(self)).map { String(decoding: $0, as: UTF8.self) } ?? ""
+  }
+}
+
+/// `diorama contract check`: verifies that an app can read a contract.
+enum ContractCheck {
+  static func run(_ arguments: [String], terminal: Terminal) throws -> Int32 {
+    let options = try Options(arguments, table: table, command: "contract check")
+    if options.has("--help") {
+      print(help, terminator: "")
+      return 0
+    }
+    let source = try ContractCommand.source(options, command: "contract check")
+    var result = Result(contract: source.name)
+    var status: Int32 = 0
+    do throws(EnvironmentError) {
+      let contract = try source.readAsApp()
+      result.version = contract.version
+      result.unknownFields = contract.unknownFields
+      result.notes = ContractNotes.of(contract, document: try source.document())
+    } catch {
+      result.problem = error.message
+      status = error.kind.rawValue
+    }
+    if options.has("--json") {
+      try Output.print(json: result)
+    } else {
+      result.write(to: terminal)
+    }
+    return status
+  }
+
+  private struct Result: Encodable {
+    var contract: String
+    var version: Int?
+    /// Members that an app warns about.
+    var unknownFields: [String] = []
+    /// Members that an app ignores silently.
+    var notes: [String] = []
+    var problem: String?
+
+    func write(to terminal: Terminal) {
+      if let problem { return terminal.error(problem) }
+      Output.print("\(contract): ok, version \(version ?? 0)")
+      if !unknownFields.isEmpty {
+        terminal.line("unknown members: \(unknownFields.joined(separator: ", "))")
+      }
+      for note in notes { terminal.line(note) }
+    }
+  }
+
+  private static let table: [Options.Option] = [.init("--json", nil, "print JSON")]
+
+  private static let help = """
+    usage: diorama contract check [--json] [PATH]
+
+    Reads a launch contract as an app does, and lists what an app would refuse, warn
+    about or ignore. Without PATH, reads DIORAMA_CONTRACT.
+
+    Exit status: 0 valid; 65 broken; 66 no contract.
+
+    \(Options.describe(table))
+    """
+}
+
+/// Finds members that an app silently ignores, since a handwritten contract may rely on them.
+enum ContractNotes {
+  /// - Parameters:
+  ///   - contract: a valid contract.
+  ///   - document: its JSON.
+  /// - Returns: a line for each finding.
+  static func of(_ contract: LaunchContract, document: JSON) -> [String] {
+    var notes = repeated(in: document, at: "").map { "\($0) is given more than once; only one is used" }
+    let modes = Mode.allCases.map(\.rawValue)
+    if !contract.mode.isEmpty, !modes.contains(contract.mode) {
+      notes.append("mode: '\(contract.mode)' is not one of \(modes.joined(separator: ", "))")
+    }
+    if contract.clock.kind == .system, contract.clock.start != nil {
+      notes.append("clock.start is ignored, since a system clock shows the machine's time")
+    }
+    if contract.clock.kind != .scaled, contract.clock.rate != 1 {
+      notes.append("clock.rate is ignored, since the clock is \(contract.clock.kind), not scaled")
+    }
+    if let strings = contract.strings {
+      if strings.entries != nil, strings.file != nil {
+        notes.append("strings.file is ignored, since strings.entries is given")
+      }
+      if strings.policy == .derive, strings.entries != nil || strings.file != nil {
+        notes.append("recorded strings are ignored, since strings.policy is derive; use replay")
+      }
+    }
+    return notes
+  }
+
+  private static func repeated(in value: JSON, at place: String) -> [String] {
+    func inner(_ name: some CustomStringConvertible) -> String { place.isEmpty ? "\(name)" : "\(place).\(name)" }
+    switch value {
+    case .array(let elements):
+      return elements.enumerated().flatMap { repeated(in: $0.element, at: inner($0.offset)) }
+    case .object(let members):
+      let names = Dictionary(grouping: members, by: \.key).filter { $0.value.count > 1 }.keys.sorted()
+      return names.map(inner) + members.flatMap { repeated(in: $0.value, at: inner($0.key)) }
+    default: return []
+    }
+  }
+}

@@ -1,0 +1,211 @@
+import ChildProcesses
+import ControlAPI
+import Daemon
+import DaemonClient
+import EnvironmentService
+import Foundation
+import LaunchContract
+
+/// `diorama serve`: runs the daemon, or controls a running one.
+enum ServeCommand {
+  static func run(_ arguments: [String], terminal: Terminal) throws -> Int32 {
+    let parsed = try Options(arguments, table: ServeOptions.table, command: ServeOptions.command)
+    if parsed.has("--help") {
+      print(ServeOptions.help, terminator: "")
+      return 0
+    }
+    if let extra = parsed.operands.first ?? parsed.rest?.first {
+      throw UsageError("unexpected argument '\(extra)'", command: ServeOptions.command)
+    }
+    let variables = ProcessInfo.processInfo.environment
+    if parsed.has("--stop") || parsed.has("--status") {
+      guard parsed.has("--stop") != parsed.has("--status") else {
+        throw UsageError("--stop and --status exclude each other", command: ServeOptions.command)
+      }
+      let access = DaemonAccess(parsed)
+      if parsed.has("--stop") { return try ServeControl.stop(access, terminal: terminal) }
+      return try ServeControl.printStatus(access, isJSON: parsed.has("--json"))
+    }
+    return try serve(try ServeOptions(parsed, variables: variables), variables: variables)
+  }
+
+  private static func serve(_ options: ServeOptions, variables: [String: String]) throws -> Int32 {
+    // Before any thread is created.
+    let signals = Signals()
+    let log = Log(level: options.configuration.logLevel)
+    var daemonOptions = Daemon.Options(
+      configuration: options.configuration, folder: options.folder, version: Main.version)
+    daemonOptions.sockets = ActivatedSockets(variables: variables, pid: getpid())
+    if options.isOnDemand { daemonOptions.idle = { Signals.end() } }
+    daemonOptions.lost = { Signals.end() }
+    let daemon = try blocking { [daemonOptions] in
+      do { return Result<Daemon, any Error>.success(try await Daemon.start(daemonOptions, log: log)) } catch {
+        return .failure(error)
+      }
+    }.get()
+    try sayReady(daemon.ready)
+    while signals.next() == SIGUSR1 { daemon.logStatistics() }
+    // A second signal after a second forces the end. `timeout` sends two at once.
+    let asked = ContinuousClock.now
+    Thread.detachNewThread {
+      while signals.next() == SIGUSR1 || ContinuousClock.now - asked < .seconds(1) {}
+      log.warning("second signal; exiting at once; the next start recovers unfinished recordings")
+      _exit(EnvironmentError.Kind.unanswered.rawValue)
+    }
+    let hadState = daemon.hasState
+    blocking { await daemon.stop() }
+    return hadState ? 0 : EnvironmentError.Kind.inputOutput.rawValue
+  }
+
+  /// Uses write(2), which ignores a missing reader.
+  private static func sayReady(_ ready: ReadyLine) throws {
+    let line = try ContractJSON.encode(ready) + Data("\n".utf8)
+    _ = line.withUnsafeBytes { write(1, $0.baseAddress, $0.count) }
+  }
+}
+
+/// The options of `diorama serve`.
+struct ServeOptions {
+  static let command = "serve"
+
+  static let table: [Options.Option] = [
+    .init("--config", "FILE", "a JSON file like Config/daemon.json; options take precedence over it"),
+    .init(
+      "--state", "DIR",
+      "the state folder (default: $DIORAMA_HOME, else $XDG_RUNTIME_DIR/diorama, else ~/.local/state/diorama)"
+    ),
+    .init(
+      "--control", "HOST:PORT",
+      "the address of the control API, on 127.0.0.1 only (default: a free port, the same after a restart)"),
+    .init("--ports", "LOW-HIGH", "the port pool (default: 20000-32767)"),
+    .init(
+      "--portserver-address", "A",
+      "the address for portpicker clients; empty to disable (default: @unittest-portserver)"),
+    .init("--on-demand", nil, "exit after one idle minute"),
+    .init("--log-level", "L", "trace, debug, info (default), notice, warning, error or critical"),
+    .init("--stop", nil, "stop the daemon of the state folder, and wait for it"),
+    .init("--status", nil, "print the daemon's state, environments and ports"),
+    .init("--json", nil, "with --status: print JSON"),
+  ]
+
+  static let help = """
+    usage: diorama serve [option …]
+           diorama serve --stop|--status [--state DIR] [--json]
+
+    Runs the daemon, which hosts environments and leases ports for all processes of
+    this user, until it gets SIGTERM, SIGINT or --stop. It then ends its
+    environments and saves their recordings. Ports stay leased to their owners.
+
+    If the daemon is killed, the next start restores everything on the same ports,
+    except for the last 0.1 s of the journals. The daemon prints one line of JSON
+    when it is ready, and logs to standard error, one line of JSON per event.
+    SIGUSR1 logs statistics.
+
+    \(Options.describe(table))
+    Exit status: 0 stopped; 64 usage or configuration; 65 state broken or of a newer
+    version; 69 another daemon uses the state folder, or (--stop, --status) no
+    daemon is running; 73 state folder unusable; 74 a port is taken, or the state
+    folder was removed; 75 a second signal forced the end.
+
+    """
+
+  let folder: String
+  let configuration: DaemonConfiguration
+  let isOnDemand: Bool
+
+  /// - Throws: ``UsageError``, or ``ConfigurationError`` for the file.
+  init(_ options: Options, variables: [String: String]) throws {
+    folder = try Self.folder(options, variables: variables)
+    var configuration = try options.value("--config").map { try DaemonConfiguration(path: $0) } ?? DaemonConfiguration()
+    do throws(ConfigurationError) {
+      if let text = options.value("--control") { configuration.control = try ControlAddress(text) }
+      if let text = options.value("--ports") { configuration.ports = try PortRange(text) }
+    } catch {
+      throw UsageError(error.description, command: Self.command)
+    }
+    if let address = options.value("--portserver-address") { configuration.portserverAddress = address }
+    if let name = options.value("--log-level") {
+      guard let level = Log.Level(rawValue: name) else {
+        let names = Log.Level.allCases.map(\.rawValue)
+        throw UsageError(
+          "'\(name)' is not a log level; choose from \(names.joined(separator: ", "))"
+            + suggestion(for: name, among: names),
+          command: Self.command)
+      }
+      configuration.logLevel = level
+    }
+    self.configuration = configuration
+    isOnDemand = options.has("--on-demand")
+  }
+
+  /// The absolute path of the state folder.
+  static func folder(_ options: Options, variables: [String: String]) throws(UsageError) -> String {
+    guard let path = options.value("--state") else { return DaemonHome.standard(variables: variables).folder }
+    guard !path.isEmpty else { throw UsageError("--state must not be empty", command: command) }
+    return DaemonHome(folder: path).folder
+  }
+}
+
+/// `diorama serve --stop` and `--status`.
+enum ServeControl {
+  /// How long a daemon may take to save all recordings.
+  private static let patience = Duration.seconds(120)
+
+  /// Stops the daemon, and returns once its process has ended.
+  static func stop(_ access: DaemonAccess, terminal: Terminal) throws -> Int32 {
+    // The daemon answers, so this id is its own and not reused.
+    let pid = try access.ask { daemon throws(DaemonClientError) in try await daemon.health().pid }
+    let end = ProcessEnd(of: pid)
+    guard kill(pid, SIGTERM) == 0 || errno == ESRCH else {
+      throw DaemonClientError(
+        .unusable, "process \(pid) cannot be stopped: \(String(cString: strerror(errno))); stop it as its owner")
+    }
+    guard terminal.progress("waiting for the daemon to stop", { end.wait(for: patience) }) else {
+      throw DaemonClientError(
+        .unresponsive, "process \(pid) has not stopped within \(patience); see its log")
+    }
+    return 0
+  }
+
+  /// The output of `--status --json`.
+  private struct Status: Encodable {
+    var pid: Int32
+    var version: String
+    var environments: [ProvisionedEnvironment]
+    var ports: [PortList.Lease]
+  }
+
+  static func printStatus(_ access: DaemonAccess, isJSON: Bool) throws -> Int32 {
+    let status = try access.ask { daemon throws(DaemonClientError) in
+      let health = try await daemon.health()
+      return Status(
+        pid: health.pid, version: health.version, environments: try await daemon.environments(),
+        ports: try await daemon.ports())
+    }
+    if isJSON {
+      print(String(decoding: try ContractJSON.encode(status), as: UTF8.self).escapedJSONForTerminal)
+      return 0
+    }
+    Output.print("diorama \(status.version), process \(status.pid)")
+    Output.print("environments: \(status.environments.count)")
+    for environment in status.environments {
+      Output.print("  \(environment.id)  \(environment.mode)  port \(environment.port)  \(environment.name)")
+    }
+    Output.print("leased ports: \(status.ports.count)")
+    return 0
+  }
+}
+
+extension StoreError {
+  /// The exit status of a daemon that can't start because of its state.
+  var exitStatus: Int32 {
+    let kind: EnvironmentError.Kind =
+      switch self.kind {
+      case .inUse: .noUpstream
+      case .newer, .corrupt: .broken
+      case .full, .notPermitted: .cannotWrite
+      case .closed, .other: .inputOutput
+      }
+    return kind.rawValue
+  }
+}

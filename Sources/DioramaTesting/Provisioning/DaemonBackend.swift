@@ -1,0 +1,191 @@
+import CassetteChecks
+import ControlAPI
+import DaemonClient
+import Diorama
+import EnvironmentConfiguration
+import EnvironmentService
+import Foundation
+import HTTPMessages
+import LaunchContract
+
+/// An environment in a daemon. This process owns it, so it ends with the process at the latest.
+struct DaemonBackend: EnvironmentBackend {
+  /// The environment's last known state.
+  private struct Seen: Sendable {
+    var contract: ProvisionedEnvironment.Contract
+    /// The contract for programs of this process, including secrets.
+    var document: LaunchContract
+  }
+
+  let cassette: String?
+  let endpoints: [String: String]
+  let ports: [String: Int]
+  let notes: [String]
+  private let id: String
+  private let client: DaemonClient
+  private let credentials: LaunchContract.Credentials?
+  private let seen: Guarded<Seen>
+
+  /// Provisions the environment.
+  ///
+  /// - Parameters:
+  ///   - configuration: the environment.
+  ///   - credentials: the contents of the app's store, which the daemon doesn't return.
+  ///   - home: the daemon's state folder; a daemon is started if none is running.
+  /// - Throws: an `EnvironmentError`.
+  init(
+    _ configuration: EnvironmentConfiguration, credentials: LaunchContract.Credentials?, home: DaemonHome
+  ) async throws(EnvironmentError) {
+    var request = ProvisioningRequest(configuration)
+    request.owner = Owner(pid: ProcessInfo.processInfo.processIdentifier)
+    let (client, environment) = try await SharedDaemons.provision(request, home: home)
+    self.client = client
+    id = environment.id
+    cassette = environment.cassette
+    endpoints = environment.endpoints
+    self.ports = environment.ports
+    notes = environment.notes
+    self.credentials = credentials
+    seen = Guarded(try Self.seen(environment, credentials))
+  }
+
+  var mode: Mode { seen.withLock { Mode(rawValue: $0.document.mode) } ?? .once }
+  var seed: String { seen.withLock { $0.document.seed } }
+  /// The time that the contract would show to a program launched now.
+  var now: Date {
+    get async throws(EnvironmentError) {
+      try await refresh()
+      let clock = seen.withLock { $0.document.clock }
+      do throws(DioramaError) {
+        return try Timeline(clock).now
+      } catch {
+        throw EnvironmentError(.inputOutput, error.description)
+      }
+    }
+  }
+
+  func launchParameters(in folder: () throws(EnvironmentError) -> String) throws -> LaunchParameters {
+    let (contract, document) = seen.withLock { ($0.contract, $0.document) }
+    var parameters = LaunchParameters(variables: contract.environment, arguments: contract.arguments)
+    // In a file of the program's own, which is removed with it. The daemon's file stays as long as the environment.
+    parameters.variables["DIORAMA_CONTRACT"] = try ContractWriter.deliver(document, folder: try folder()).value
+    return parameters
+  }
+
+  func refresh() async throws(EnvironmentError) {
+    let environment = try await asking { () throws(DaemonClientError) in try await client.environment(id) }
+    let new = try Self.seen(environment, credentials)
+    seen.withLock { $0 = new }
+  }
+
+  func move(
+    _ move: Environment.ClockMove, afterSleepers sleepers: Int?, timeout: Duration
+  ) async throws(EnvironmentError) -> (now: Date, woken: Int) {
+    var request = ClockMoveRequest()
+    switch move {
+    case .advance(let duration): request.advance = duration / .seconds(1)
+    case .set(let date): request.set = RFC3339.formatExactly(date)
+    }
+    request.sleepers = sleepers
+    request.timeoutSeconds = timeout / .seconds(1)
+    let answer = try await asking { [request] () throws(DaemonClientError) in
+      try await client.moveClock(id, request)
+    }
+    try await refresh()
+    guard let now = RFC3339.parse(answer.now) else {
+      throw EnvironmentError(.inputOutput, "the daemon returned the time '\(answer.now)', which is not a date")
+    }
+    return (now, answer.woken)
+  }
+
+  func update(_ change: EnvironmentChange, timeout: Duration) async throws(EnvironmentError) {
+    var patch = EnvironmentPatch()
+    if !change.toggles.isEmpty { patch.toggles = change.toggles.mapValues { $0 ?? .null } }
+    if !change.values.isEmpty { patch.values = change.values.mapValues { $0 ?? .null } }
+    patch.mode = change.mode?.rawValue
+    if let clock = change.clock {
+      patch.clock = EnvironmentConfiguration.Clock(
+        kind: clock.kind?.rawValue, start: clock.start.map(RFC3339.formatExactly), rate: clock.rate,
+        timeZone: clock.timeZone, locale: clock.locale)
+    }
+    patch.timeoutSeconds = timeout / .seconds(1)
+    _ = try await asking { [patch] () throws(DaemonClientError) in try await client.change(id, patch) }
+    try await refresh()
+  }
+
+  func end(keepingEmptyRecording keepsEmptyRecording: Bool) async throws(EnvironmentError) -> Report {
+    try await asking { () throws(DaemonClientError) in
+      try await client.end(id, keepingEmptyRecording: keepsEmptyRecording, as: Report.self)
+    }
+  }
+
+  private static func seen(
+    _ environment: ProvisionedEnvironment, _ credentials: LaunchContract.Credentials?
+  ) throws(EnvironmentError) -> Seen {
+    guard let contract = environment.contract, var document = contract.document else {
+      throw EnvironmentError(
+        .inputOutput, "the daemon returned no contract; restart it with this version: diorama serve --stop")
+    }
+    document.credentials = credentials
+    return Seen(contract: contract, document: document)
+  }
+
+  private func asking<Answer>(
+    _ work: () async throws(DaemonClientError) -> Answer
+  ) async throws(EnvironmentError) -> Answer {
+    do throws(DaemonClientError) {
+      return try await work()
+    } catch {
+      throw EnvironmentError(error)
+    }
+  }
+}
+
+extension EnvironmentError {
+  /// The same error as of an environment in this process.
+  init(_ error: DaemonClientError) {
+    guard case .refused(let status, let problem) = error.kind else {
+      self.init(.noUpstream, error.message)
+      return
+    }
+    let other: Kind = status == 400 || status == 422 ? .usage : .inputOutput
+    self.init(problem.flatMap(Kind.init(name:)) ?? other, error.message)
+  }
+}
+
+/// The clients for the daemons that this process uses, shared by all tests.
+enum SharedDaemons {
+  private static let clients = Guarded<[String: DaemonClient]>([:])
+
+  /// Provisions an environment.
+  ///
+  /// - Parameters:
+  ///   - request: the environment.
+  ///   - home: the daemon's state folder; a daemon is started if none is running.
+  /// - Returns: the environment and its client.
+  /// - Throws: an `EnvironmentError`.
+  static func provision(
+    _ request: ProvisioningRequest, home: DaemonHome
+  ) async throws(EnvironmentError) -> (DaemonClient, ProvisionedEnvironment) {
+    do throws(DaemonClientError) {
+      if let client = clients.withLock({ $0[home.folder] }) {
+        do throws(DaemonClientError) {
+          return (client, try await client.provision(request))
+        } catch {
+          // An idle daemon exits, possibly since the last request.
+          guard error.kind == .dead else { throw error }
+        }
+      }
+      let new = try await DaemonStarter(home: home, program: program).connect()
+      clients.withLock { $0[home.folder] = new }
+      return (new, try await new.provision(request))
+    } catch {
+      throw EnvironmentError(error)
+    }
+  }
+
+  /// The `diorama` command, beside the tests or in PATH; nil if it is missing, and then no daemon can be started.
+  private static var program: String? {
+    try? Executable.find("diorama", path: ProcessInfo.processInfo.environment["PATH"])
+  }
+}

@@ -1,0 +1,92 @@
+import Cassettes
+package import LaunchContract
+
+/// Where dates stand that cannot be told from other text, and where they stay: declared by JSON path, header, query item
+/// and form field.
+package struct DatePlaces: Sendable {
+  /// What stands at a place.
+  package enum Kind: Sendable {
+    case epochSeconds
+    case epochMilliseconds
+    /// A date without a time.
+    case day
+    /// What stays as it is, with all that is in it.
+    case kept
+  }
+
+  /// A place in JSON.
+  struct Place: Sendable {
+    let path: JSONPath
+    let kind: Kind
+  }
+
+  private(set) var json: [Place] = []
+  private(set) var headers: [String: Kind] = [:]
+  private(set) var query: [String: Kind] = [:]
+  private(set) var form: [String: Kind] = [:]
+
+  package init() {}
+
+  /// Adds a place; of two that are the same the first counts.
+  ///
+  /// - Parameters:
+  ///   - text: `$.expires_at`, `header:X-Expires`, `query:since` or `form:since`.
+  ///   - kind: what stands there.
+  /// - Throws: `ContractError` with what is wrong.
+  package mutating func add(_ text: String, _ kind: Kind) throws(ContractError) {
+    if text.hasPrefix("$") {
+      let path = try JSONPath(text)
+      guard !path.countsFromEnd else {
+        throw ContractError("'\(text)' counts from an end that a stream has not come to; write [*]")
+      }
+      json.append(Place(path: path, kind: kind))
+      return
+    }
+    let parts = text.split(separator: ":", maxSplits: 1)
+    guard parts.count == 2 else {
+      throw ContractError(
+        "'\(text.prefix(80))' is no place; write a JSON path as in $.expires_at, or header:NAME, query:NAME or form:NAME"
+      )
+    }
+    let name = parts[1].lowercased()
+    func set(_ names: inout [String: Kind]) { if names[name] == nil { names[name] = kind } }
+    switch parts[0] {
+    case "header": set(&headers)
+    case "query": set(&query)
+    case "form": set(&form)
+    default:
+      throw ContractError(
+        "'\(text.prefix(80))': there is no place '\(parts[0].prefix(20))'; there are $…, header:, query: and form:")
+    }
+  }
+}
+
+/// Numbers of seconds or milliseconds since 1970, and days, where they are declared.
+enum DeclaredDate {
+  /// The value moved: a number, with or without the quotes around it, or a day in them.
+  ///
+  /// Nil where it stays: it is none, or is of the first day of 1970, as 0 for "not set" is.
+  static func moved(_ text: [UInt8], kind: DatePlaces.Kind, offset: DateOffset) -> [UInt8]? {
+    let quote = UInt8(ascii: "\"")
+    if text.count > 2, text.first == quote, text.last == quote {
+      return moved(Array(text[1..<(text.count - 1)]), kind: kind, offset: offset).map { [quote] + $0 + [quote] }
+    }
+    switch kind {
+    case .kept: return nil
+    case .day: return ISODateText.movedDay(text, offset: offset)
+    case .epochSeconds: return number(text, distance: offset.seconds, unit: 1)
+    case .epochMilliseconds: return number(text, distance: offset.seconds * 1000, unit: 1000)
+    }
+  }
+
+  private static func number(_ text: [UInt8], distance: Int, unit: Int) -> [UInt8]? {
+    let digits = text.prefix { $0 &- 0x30 < 10 }
+    guard 1...16 ~= digits.count, let number = Int(String(decoding: digits, as: UTF8.self)) else { return nil }
+    let rest = text[digits.count...]
+    // A fraction stays; an exponent makes it a number of another kind.
+    guard rest.isEmpty || (rest.first == UInt8(ascii: ".") && rest.dropFirst().allSatisfy { $0 &- 0x30 < 10 }),
+      number >= 86_400 * unit, number + distance >= 86_400 * unit
+    else { return nil }
+    return Array("\(number + distance)".utf8) + rest
+  }
+}

@@ -1,0 +1,182 @@
+import Cassettes
+import Foundation
+package import HTTPMessages
+
+/// Moves the dates of recorded answers to another time, and those of requests back, for an app whose clock runs.
+///
+/// What is a date by its form is found wherever it stands: ISO 8601 with a time, and HTTP's. What is none by its form is
+/// moved where it is declared. Tokens are moved where there is a key for them.
+package struct DateShifter: Sendable {
+  /// What a body is made of.
+  package enum BodyForm: Sendable, Equatable {
+    case json
+    /// A JSON document in each line, or in each event.
+    case jsonLines
+    /// `name=value` between `&`.
+    case form
+    /// Fields and files between boundaries.
+    case multipart(contentType: String)
+    case text
+  }
+
+  package let offset: DateOffset
+  private let places: DatePlaces
+  private let tokens: TokenShift?
+  private let isBack: Bool
+  /// What is declared of queries, for URLs in headers and bodies.
+  private let query: QueryDates?
+
+  /// - Parameters:
+  ///   - offset: how far dates are moved.
+  ///   - places: what is declared.
+  ///   - signer: signs tokens anew; nil where they stay.
+  package init(_ offset: DateOffset, places: DatePlaces = DatePlaces(), signer: TokenSigner? = nil) {
+    self.init(
+      offset, places: places, tokens: signer.map { TokenShift($0) }, query: QueryDates(places.query), isBack: false)
+  }
+
+  private init(_ offset: DateOffset, places: DatePlaces, tokens: TokenShift?, query: QueryDates?, isBack: Bool) {
+    self.offset = offset
+    self.places = places
+    self.tokens = tokens
+    self.query = query
+    self.isBack = isBack
+  }
+
+  /// The way back, from what the app sends to what was recorded.
+  package var reversed: DateShifter {
+    DateShifter(offset.reversed, places: places, tokens: tokens, query: query, isBack: !isBack)
+  }
+
+  /// Header fields with their dates moved; `Max-Age` and all that counts from now stays.
+  package func headers(_ headers: Headers) -> Headers {
+    var result = headers
+    for number in result.fields.indices {
+      let field = result.fields[number]
+      result.fields[number].value = text(field.value, declared: places.headers[field.name.lowercased()])
+    }
+    return result
+  }
+
+  /// A request's target, or a whole URL.
+  package func target(_ target: String) -> String {
+    guard let mark = target.firstIndex(of: "?") else { return text(target, declared: nil) }
+    return text(String(target[..<mark]), declared: nil) + "?"
+      + items(String(target[target.index(after: mark)...]), names: places.query)
+  }
+
+  /// What moves dates in a body as it streams by.
+  ///
+  /// - Parameter form: of the body, which must be given without content coding.
+  /// - Returns: a new one, for one body.
+  package func body(_ form: BodyForm) -> BodyShifter {
+    let scanner = DateScanner(
+      // The items of a form are none of a query.
+      offset: offset, tokens: tokens, query: form == .form ? nil : query, isBack: isBack, keepsLength: true)
+    switch form {
+    case .json, .jsonLines:
+      guard !places.json.isEmpty else { return BodyShifter(.text(scanner), keepsLength: tokens == nil) }
+      let isSized = tokens == nil && places.json.allSatisfy { $0.kind == .day || $0.kind == .kept }
+      return BodyShifter(
+        .json(PlacedDates(places.json, scanner: scanner, offset: offset, isInLines: form == .jsonLines)),
+        keepsLength: isSized)
+    case .form, .multipart, .text: return BodyShifter(.text(scanner), keepsLength: tokens == nil)
+    }
+  }
+
+  /// A body that is at hand.
+  package func body(_ bytes: [UInt8], _ form: BodyForm) -> [UInt8] {
+    if form == .form, !places.form.isEmpty {
+      return Array(items(String(decoding: bytes, as: UTF8.self), names: places.form).utf8)
+    }
+    if case .multipart(let type) = form, !places.form.isEmpty {
+      return bytes.withUnsafeBytes { multipart($0, type) }
+    }
+    var shifter = body(form)
+    return shifter.push(bytes) + shifter.finish()
+  }
+
+  /// Fields that are declared by what is declared, all else by its form.
+  private func multipart(_ bytes: UnsafeRawBufferPointer, _ contentType: String) -> [UInt8] {
+    var result: [UInt8] = []
+    var done = 0
+    func pass(_ range: Range<Int>) {
+      var shifter = body(.text)
+      result += shifter.push(Array(bytes[range])) + shifter.finish()
+    }
+    for field in Multipart.fields(of: bytes, contentType: contentType) {
+      guard let kind = places.form[field.name.lowercased()] else { continue }
+      pass(done..<field.content.lowerBound)
+      result += text(String(decoding: bytes[field.content], as: UTF8.self), declared: kind).utf8
+      done = field.content.upperBound
+    }
+    pass(done..<bytes.count)
+    return result
+  }
+
+  /// Whether anything in a request's target or body may be moved back, told without building it.
+  package func mayConcern(_ bytes: UnsafeRawBufferPointer) -> Bool {
+    if !(places.query.isEmpty && places.form.isEmpty && places.json.isEmpty) { return true }
+    return DateScanner(offset: offset, tokens: tokens, isBack: isBack, keepsLength: false).finds(
+      in: bytes.assumingMemoryBound(to: UInt8.self))
+  }
+
+  private func items(_ query: String, names: [String: DatePlaces.Kind]) -> String {
+    query.split(separator: "&", omittingEmptySubsequences: false).map { item in
+      guard let equals = item.firstIndex(of: "=") else { return text(String(item), declared: nil) }
+      let name = String(item[..<equals])
+      let kind = names.isEmpty ? nil : names[(name.removingPercentEncoding ?? name).lowercased()]
+      return name + "=" + text(String(item[item.index(after: equals)...]), declared: kind)
+    }.joined(separator: "&")
+  }
+
+  private func text(_ value: String, declared kind: DatePlaces.Kind?) -> String {
+    // Most values are too short for any date, or for a number in a URL.
+    guard kind != .kept, kind != nil || value.utf8.count >= (query == nil ? 16 : 8) else { return value }
+    let bytes = Array(value.utf8)
+    if let kind, let moved = DeclaredDate.moved(bytes, kind: kind, offset: offset) {
+      return String(decoding: moved, as: UTF8.self)
+    }
+    var scanner = DateScanner(offset: offset, tokens: tokens, query: query, isBack: isBack, keepsLength: false)
+    let moved = scanner.push(bytes, isLast: true)
+    return moved == bytes ? value : String(decoding: moved, as: UTF8.self)
+  }
+}
+
+/// Moves the dates of one body as it streams by.
+package struct BodyShifter: Sendable {
+  enum Way: Sendable {
+    case text(DateScanner)
+    case json(PlacedDates)
+  }
+
+  private var way: Way
+  /// Whether the body comes out as long as it goes in.
+  package let keepsLength: Bool
+
+  init(_ way: Way, keepsLength: Bool) {
+    self.way = way
+    self.keepsLength = keepsLength
+  }
+
+  /// Takes the next bytes.
+  ///
+  /// - Returns: what can be passed on; it may be empty.
+  package mutating func push(_ chunk: [UInt8]) -> [UInt8] { pass(chunk, isLast: false) }
+
+  /// Takes the end.
+  ///
+  /// - Returns: what was held back.
+  package mutating func finish() -> [UInt8] { pass([], isLast: true) }
+
+  private mutating func pass(_ chunk: [UInt8], isLast: Bool) -> [UInt8] {
+    switch way {
+    case .text(var scanner):
+      defer { way = .text(scanner) }
+      return scanner.push(chunk, isLast: isLast)
+    case .json(var stream):
+      defer { way = .json(stream) }
+      return stream.push(chunk, isLast: isLast)
+    }
+  }
+}

@@ -1,0 +1,175 @@
+import ControlAPI
+import Foundation
+import LaunchContract
+import TestSupport
+import Testing
+
+@Suite("diorama env")
+struct EnvironmentCommandTests {
+  private let folder: Folder
+
+  init() throws {
+    folder = try Folder()
+  }
+
+  private func script(_ text: String, _ daemon: RunningDaemon) async throws -> Child.Outcome {
+    let command = try Diorama.words([])[0]
+    let variables = [
+      "DIORAMA": String(decoding: command, as: UTF8.self), "DIORAMA_HOME": daemon.folder, "FOLDER": folder.path,
+    ]
+    return try await onThread { [folder] in
+      try Child(
+        ["sh", "-c", "cd \"$0\"; \(text)", folder.path].map { Array($0.utf8) },
+        environment: Diorama.environment(variables)
+      ).finish()
+    }
+  }
+
+  @Test("creates an environment for a shell, with any values, and reports its result")
+  func shell() async throws {
+    let daemon = try await RunningDaemon()
+    let nasty = #"it's "$HOME" `id` \ é'́ ;"# + "\nend"
+    try folder.write(nasty, to: "value")
+    let outcome = try await script(
+      #"""
+      eval "$("$DIORAMA" env create --shell --mode mock --upstream api=https://a.example --port debug \
+        --value "nasty=$(cat value)" --seed s)"
+      test -n "$DIORAMA_ENDPOINT_API" && test -n "$DIORAMA_PORT_DEBUG" && test -n "$DIORAMA_TOKEN" || exit 1
+      "$DIORAMA" contract show --json >contract
+      curl -s -o /dev/null "$DIORAMA_ENDPOINT_API/missing"
+      "$DIORAMA" env report --json >before; echo "before $?"
+      "$DIORAMA" env delete >after; echo "after $?"
+      "$DIORAMA" env delete 2>again; echo "again $?"
+      """#, daemon)
+    #expect(outcome.text == "before 3\nafter 3\nagain 66\n", "\(outcome.words)")
+    let values = try folder.json("contract")["values"] as? [String: Any]
+    #expect(values?["nasty"] as? String == nasty)
+    #expect((try folder.json("before")["requests"] as? [String: Int])?["unmatched"] == 1)
+    #expect(try folder.read("after").hasPrefix("mock failed: 1 request (1 unmatched)"))
+    #expect(try folder.read("again").hasPrefix("diorama: "))
+  }
+
+  @Test("records to a path relative to the shell's folder, and replays it")
+  func cassette() async throws {
+    let daemon = try await RunningDaemon()
+    let upstream = try Upstream()
+    let outcome = try await script(
+      #"""
+      mkdir -p sub && cd sub
+      one() { eval "$("$DIORAMA" env create --shell --cassette ../booking "$@")"; curl -s "$DIORAMA_ENDPOINT_API/a"; echo
+        "$DIORAMA" env delete >>../reports; echo "$?"; }
+      one --upstream api=\#(upstream.url); one
+      """#, daemon)
+    #expect(outcome.text == "/a 1\n0\n/a 1\n0\n", "\(outcome.words)")
+    let reports = try folder.read("reports").split(separator: "\n")
+    #expect(reports.first?.contains("\(folder.path)/booking.har written with 1 interaction") == true, "\(reports)")
+    #expect(reports.last?.hasPrefix("replay ok: 1 request (1 replayed)") == true)
+    await upstream.stop()
+  }
+
+  @Test("shows and changes an environment")
+  func update() async throws {
+    let daemon = try await RunningDaemon()
+    let outcome = try await script(
+      #"""
+      id=$("$DIORAMA" env create --mode mock --name mine --clock manual --start 2018-10-08T09:00:00Z --toggle a=1)
+      "$DIORAMA" env list | grep -c "$id  mine"
+      "$DIORAMA" env show "$id" | head -2 | tail -1
+      "$DIORAMA" env update "$id" --toggle a=null --toggle b=true
+      "$DIORAMA" env update "$id" --advance 60
+      "$DIORAMA" env show "$id" --json >shown
+      "$DIORAMA" env delete "$id" --json >/dev/null; echo "$?"
+      """#, daemon)
+    #expect(outcome.text == "1\n  mode      mock\n2018-10-08T09:01:00Z, 0 sleepers woken\n0\n", "\(outcome.words)")
+    let shown = try JSONDecoder().decode(
+      ProvisionedEnvironment.self, from: Data(try folder.read("shown").utf8))
+    #expect(shown.contract?.document?.toggles == ["b": .bool(true)])
+    #expect(shown.name == "mine")
+  }
+
+  @Test("ends an environment that can't be printed")
+  func unwritable() async throws {
+    let daemon = try await RunningDaemon()
+    let outcome = try await script(
+      #"""
+      "$DIORAMA" env create --mode mock >/dev/full; echo "$?"; "$DIORAMA" env list
+      """#, daemon)
+    #expect(outcome.text == "74\nno environments\n", "\(outcome.words)")
+  }
+
+  @Test("fails with the exit statuses of diorama run")
+  func refused() async throws {
+    let daemon = try await RunningDaemon()
+    let outcome = try await script(
+      #"""
+      "$DIORAMA" env create --mode replay --cassette none; echo "$?"
+      echo '{' >broken.har; "$DIORAMA" env create --mode replay --cassette broken; echo "$?"
+      "$DIORAMA" env create --mode record --cassette new; echo "$?"
+      CI=1 "$DIORAMA" env create --cassette none; echo "$?"
+      """#, daemon)
+    #expect(outcome.text == "66\n65\n69\n66\n", "\(outcome.words)")
+    #expect(outcome.lines.count == 4)
+  }
+}
+
+@Suite("Without a daemon")
+struct NoDaemonTests {
+  private let folder: Folder
+
+  init() throws {
+    folder = try Folder()
+  }
+
+  @Test(
+    "queries exit with 69, and explain how to start a daemon",
+    arguments: [
+      ["port", "list"], ["port", "release", "20000"], ["env", "list"], ["env", "show", "e"], ["env", "report", "e"],
+      ["env", "delete", "e"], ["env", "update", "e", "--toggle", "a=1"],
+    ])
+  func asking(_ words: [String]) async throws {
+    let outcome = try await Diorama.run(words, variables: ["DIORAMA_HOME": folder.path])
+    expectOneLine(outcome, status: 69, naming: "no daemon runs for \(folder.path)", "diorama serve --state")
+    let named = try await Diorama.run(words + ["--state", folder.file("other")])
+    expectOneLine(named, status: 69, naming: "no daemon runs for \(folder.file("other"))")
+  }
+
+  @Test("invalid arguments are reported without starting a daemon")
+  func usage() async throws {
+    for (words, problem) in [
+      (["port", "--count", "0"], "--count takes a number from 1, not '0'"),
+      (["port", "--count", "2", "--name", "a", "--name", "b", "--name", "c"], "contradicts 3 names"),
+      (["port", "--owner", "me"], "--owner takes a process id, not 'me'"),
+      (["port", "--ttl", "never"], "--ttl takes seconds"),
+      (["port", "releas"], "did you mean release?"),
+      (["port", "release"], "no port to release"),
+      (["port", "release", "65536"], "'65536' is not a port"),
+      (["env"], "missing subcommand"), (["env", "creat"], "did you mean create?"),
+      (["env", "show"], "set DIORAMA_ENVIRONMENT"),
+      (["env", "create", "--shell", "--json"], "exclude each other"),
+      (["env", "create", "--port", "a b", "--port", "a-b"], "would share DIORAMA_PORT_A_B"),
+      (["env", "create", "--upstream", "api=ftp://x"], "--upstream api: "),
+      (["env", "create", "--clock", "frosen"], "did you mean frozen?"),
+      (["env", "update", "e"], "nothing to change"),
+      (["env", "update", "e", "--advance", "1", "--mode", "replay"], "cannot be combined"),
+      (["env", "update", "e", "--sleepers", "1"], "--sleepers requires"),
+      (["env", "update", "e", "--advance", "1", "--set", "2018-10-08T09:00:00Z"], "exclude each other"),
+    ] {
+      let outcome = try await Diorama.run(words, variables: ["DIORAMA_HOME": folder.path])
+      expectOneLine(outcome, status: 64, naming: problem)
+    }
+    #expect(folder.names.isEmpty)
+  }
+
+  @Test(
+    "every command prints help",
+    arguments: [
+      ["port"], ["port", "list"], ["port", "release"], ["env"], ["env", "list"], ["env", "show"], ["env", "create"],
+      ["env", "update"], ["env", "report"], ["env", "delete"],
+    ])
+  func help(_ words: [String]) async throws {
+    let outcome = try await Diorama.run(words + ["--help"])
+    #expect(outcome.status == 0)
+    #expect(outcome.text.hasPrefix("usage: diorama \(words.joined(separator: " "))"))
+    #expect(outcome.words.isEmpty)
+  }
+}
