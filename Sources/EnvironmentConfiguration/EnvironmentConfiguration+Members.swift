@@ -46,13 +46,13 @@ package struct CommandOption: Sendable {
 }
 
 extension EnvironmentConfiguration {
-  /// How much one configuration may ask for.
+  /// Limits of one configuration.
   package enum Limits {
-    /// Upstreams and ports, each of which is a port of the pool.
+    /// Upstreams and ports of an environment. Each takes a port of the pool.
     package static let things = 64
-    /// Credentials, faults of their store, redaction rules of a kind.
+    /// Credentials, faults of their store, and redaction rules of each kind.
     package static let credentials = 1000
-    /// Toggles, defaults and values, each.
+    /// Toggles, defaults and values.
     package static let settings = 10_000
     /// Characters of a secret in Base64: 64 KiB.
     package static let secret = 87_384
@@ -152,7 +152,7 @@ extension EnvironmentConfiguration {
       .init("--decoded-limit", "BYTES", in: .streams)),
     .optional(
       "command", .line(1...4096), "What a person types to run the same again, for messages.", scope: .api),
-    .optional("caller", .word("command", "test", "api"), "Who asks: messages give advice to match.", scope: .api),
+    .optional("caller", .word("command", "test", "api"), "The kind of client; messages give advice to match.", scope: .api),
   ]
 
   /// The modes, the everyday one first.
