@@ -152,7 +152,7 @@ extension EnvironmentConfiguration {
       .init("--decoded-limit", "BYTES", in: .streams)),
     .optional(
       "command", .line(1...4096), "What a person types to run the same again, for messages.", scope: .api),
-    .optional("caller", .word("command", "test", "api"), "The kind of client; messages give advice to match.", scope: .api),
+    .optional("caller", .word("command", "test", "api"), "The kind of client, for advice in messages.", scope: .api),
   ]
 
   /// The modes, the everyday one first.
