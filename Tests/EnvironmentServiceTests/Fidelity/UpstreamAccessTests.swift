@@ -194,7 +194,7 @@ struct UpstreamAccessTests {
     let error = #expect(throws: ContractError.self) {
       try EnvironmentConfiguration(decoding: JSONEncoder().encode(configuration), from: .api)
     }
-    #expect(error?.problem.hasPrefix("upstreams.api.ca: it is not an absolute path") == true)
+    #expect(error?.problem.hasPrefix("upstreams.api.ca: not an absolute path") == true)
     // A restart brings it back.
     let snapshot = try JSONDecoder().decode(EnvironmentSpecification.self, from: JSONEncoder().encode(specification))
     #expect(snapshot.access == access)
