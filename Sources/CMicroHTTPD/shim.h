@@ -148,7 +148,7 @@ static inline enum MHD_Result diorama_check_field(
     check->hosts++;
     while (length > 0 && (value[length - 1] == ' ' || value[length - 1] == '\t')) length--;
     check->is_host_valid = length > 0;
-    // uri-host and port (RFC 9110, 7.2), without anything that another parser could take for the end of either.
+    // uri-host and port (RFC 9110, 7.2), without a character that another parser could treat as the end of either.
     for (size_t index = 0; index < length; index++) {
       if (diorama_byte_kinds[(unsigned char)value[index]] & DIORAMA_BYTE_NOT_OF_HOST) check->is_host_valid = 0;
     }

@@ -165,7 +165,7 @@ struct VCRImport {
   private func wrong(_ problem: String, _ node: YAMLNode, at place: Int?) -> CassetteError {
     CassetteError(
       name: name, entry: place, line: node.place?.line, column: node.place?.column, problem: problem,
-      advice: "mend the file, or record it anew")
+      advice: "fix the file, or re-record it")
   }
 }
 

@@ -127,7 +127,7 @@ struct VinylImport {
   }
 
   private func wrong(_ problem: String, at place: Int? = nil) -> CassetteError {
-    CassetteError(name: name, entry: place, problem: problem, advice: "mend the file, or record it anew")
+    CassetteError(name: name, entry: place, problem: problem, advice: "fix the file, or re-record it")
   }
 }
 

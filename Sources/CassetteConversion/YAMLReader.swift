@@ -147,7 +147,7 @@ package struct YAMLReader {
 
   private func failure(_ problem: String, _ place: (line: Int, column: Int)) -> CassetteError {
     CassetteError(
-      name: name, line: place.line, column: place.column, problem: problem, advice: "mend the file, or record it anew")
+      name: name, line: place.line, column: place.column, problem: problem, advice: "fix the file, or re-record it")
   }
 
   /// What libyaml says, and where.

@@ -9,7 +9,7 @@ package struct ProvisionedEnvironment: Codable, Sendable {
     package var arguments: [String]
     /// Variables: `DIORAMA_CONTRACT` and those for programs in any language.
     package var environment: [String: String]
-    /// The document itself; secrets are left out of it, they stand in the file that `DIORAMA_CONTRACT` names.
+    /// The document itself; without secrets, which are in the file that `DIORAMA_CONTRACT` names.
     package var document: LaunchContract?
 
     package init(arguments: [String], environment: [String: String], document: LaunchContract?) {

@@ -1,6 +1,6 @@
 package import EnvironmentConfiguration
 
-/// The body of `POST /v1/environments`: the configuration of the environment, and how long it lives.
+/// The body of `POST /v1/environments`: the configuration of the environment, and its lifetime.
 @dynamicMemberLookup
 package struct ProvisioningRequest: Codable, Sendable, Equatable {
   package var configuration: EnvironmentConfiguration
@@ -35,7 +35,7 @@ package struct ProvisioningRequest: Codable, Sendable, Equatable {
   }
 }
 
-/// A process, by its id; the daemon looks up when it started, because ids are reused.
+/// A process, by its id; the daemon looks up when it started, since ids recur.
 package struct Owner: Codable, Sendable, Equatable {
   package var pid: Int32
 

@@ -65,7 +65,7 @@ extension EnvironmentConfiguration {
   package static let members: [ObjectRule.Member] = [
     .optional("name", .line(0...200), "The environment's name in reports, such as the test's name."),
     .optional(
-      "cassette", .text(.path, 1...4096), "The recording, without ending.",
+      "cassette", .text(.path, 1...4096), "The path of the recording, without extension.",
       .init("--cassette", "PATH", help: "The recording: PATH.har and PATH.strings.json.")),
     .optional(
       "mode", modes, "What to do with requests (default: once).",
@@ -96,7 +96,7 @@ extension EnvironmentConfiguration {
     .optional(
       "ports", .array(of: .line(1...200), atMost: Limits.things),
       "Names of free ports that the app binds itself, each in the variable DIORAMA_PORT_NAME.",
-      .init("--port", "NAME", .element, help: "A free port that the app binds itself, in DIORAMA_PORT_NAME.")),
+      .init("--port", "NAME", .element, help: "A free port for the app to bind, in DIORAMA_PORT_NAME.")),
     .optional(
       "allowedHosts", .array(of: .line(1...253), atMost: 64),
       "Additional host names that clients may use for endpoints. Web pages from these hosts may also use endpoints while "
@@ -141,10 +141,10 @@ extension EnvironmentConfiguration {
         "--streams", "PACE", in: .streams,
         help: """
           When the parts of recorded streams are sent in replay:
-          instant        one after the other, without waiting (default)
-          recorded       as far apart as they were received
-          scaled:FACTOR  that many times as fast
-          timeline       as the environment's clock advances
+          instant        without delays (default)
+          recorded       with the recorded delays
+          scaled:FACTOR  FACTOR times as fast
+          timeline       by the environment's clock
           """)),
     .optional(
       "decodedLimit", .integer(1...1 << 40),
@@ -286,7 +286,7 @@ extension EnvironmentConfiguration {
                   "text", .text(.any, 1...65_536), "The secret of HS256, HS384, HS512, or a private key in PEM."),
                 .optional("key", .line(5...4096), "Where it is: env:VAR or file:PATH.", scope: .caller),
                 .optional("kid", .line(1...4096), "Only for tokens that name this key."),
-              ]), atMost: 100), "Keys that sign tokens again.")
+              ]), atMost: 100), "Keys that sign moved tokens.")
       ])
 
   package static let matchingRules = Schema.record(
@@ -298,9 +298,9 @@ extension EnvironmentConfiguration {
           "--order", "ORDER", in: .matching,
           help: """
             In which order interactions play:
-            request  repeats of one request as recorded (default)
-            strict   all exactly as recorded
-            state    as recorded after the same changes (POST, PUT, …)
+            request  repeats of one request are answered in order (default)
+            strict   requests must come in the recorded order
+            state    responses follow changes (POST, PUT, …) as recorded
             free     in any order
             """)),
       .optional(

@@ -1,6 +1,6 @@
 package import LaunchContract
 
-/// Which values of recorded responses are dates although they do not look like one, and the keys that sign tokens again.
+/// The places of dates that do not look like dates, and the keys that sign moved tokens.
 package struct ShiftRules: ConfigurationPart {
   package static var member: String { "dates" }
 
@@ -12,7 +12,7 @@ package struct ShiftRules: ConfigurationPart {
   @Omittable package var dates: [String] = []
   /// Places whose dates stay as recorded.
   @Omittable package var keep: [String] = []
-  /// Keys that sign tokens again; the first that fits signs.
+  /// Keys that sign moved tokens. The first that fits is used.
   @Omittable package var jwt: [Key] = []
 
   /// A key of tokens: its text, or where it is found.

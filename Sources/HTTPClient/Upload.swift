@@ -19,7 +19,7 @@ struct Upload {
   private let file: FileBody?
   /// The length in bytes, if known.
   let length: Int?
-  /// The bytes in memory, of which `position` have been read.
+  /// The bytes in memory; the first `position` have been read.
   private var bytes: [UInt8]
   private var position = 0
   /// The number of bytes passed to curl.

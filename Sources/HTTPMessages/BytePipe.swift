@@ -1,4 +1,4 @@
-/// A bounded byte stream between two sides, each of which is either a task, which may wait, or a thread of a C library,
+/// A bounded byte stream between two sides. Each is a task, which may wait, or a thread of a C library,
 /// which must not.
 ///
 /// A task calls ``read()`` and ``write(_:)``. A thread calls ``take(into:)`` and ``offer(_:)``, which return at once, and

@@ -149,7 +149,7 @@ final class Connection: @unchecked Sendable {
     shared.withLock { _ in self.raw = raw }
   }
 
-  /// Sets the exchange that ``abandon()`` ends.
+  /// Sets the request in progress, which ``abandon()`` ends.
   func begin(_ exchange: Exchange) {
     let isLate = shared.withLock { shared in
       shared.exchange = exchange

@@ -173,7 +173,7 @@ struct AnyKey: CodingKey {
 }
 
 // To Foundation, the `Double` 10.0 and the `Int` 10 are the same JSON number: it writes both as `10` and reads either as
-// both. Programs in typed languages take `10` for an integer and reject it where they expect a fraction.
+// both. Programs in typed languages read `10` as an integer and reject it where they expect a fraction.
 
 extension CodingUserInfoKey {
   /// The document being decoded, if it may contain integers with a fraction or an exponent.

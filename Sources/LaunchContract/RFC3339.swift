@@ -4,7 +4,7 @@ package import Foundation
 package enum RFC3339 {
   /// Parses an instant.
   ///
-  /// Accepts any number of fractional digits, of which nine count (a `Date` holds about seven in this century). The second
+  /// Accepts any number of fractional digits, and uses the first nine (a `Date` holds about seven in this century). The second
   /// may be 60, for a leap second, and then means the first second of the next minute, since `Date` has no leap seconds.
   /// `t`, `z` and a space in place of `T` are allowed by RFC 3339, 5.6.
   ///

@@ -18,7 +18,7 @@ import support
 
 SETTINGS = """
 [checks]
-# What fits the document may still not be there, be in use, or make no sense together; then it is said so.
+# A valid request may name something that does not exist, is in use, or contradicts itself; the error says so.
 positive_data_acceptance.expected-statuses = ["2xx", "404", "409", "410", "422", "429"]
 
 # What bounds a random value depends on its type, beyond what the document says: nonsense is a 400 here.

@@ -55,7 +55,7 @@ def alignments(secret, url_safe=False):
 
 
 def cores(secret):
-    """The parts of a secret's base64 that don't depend on its surroundings, for each alignment and alphabet."""
+    """The parts of a secret's base64 that don't depend on the bytes around it, for each alignment and alphabet."""
     found = set()
     for before in range(3):
         text = base64.b64encode(b"\0" * before + secret).decode()

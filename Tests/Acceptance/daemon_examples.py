@@ -67,15 +67,15 @@ with support.folder() as folder:
     checks.that('"answer ' in first and first.splitlines()[0] == again.splitlines()[0], "the answers are the recorded ones", again)
     checks.that("record ok: 1 request" in first, "the shell reads the report of the recording", first)
     checks.that("replay ok: 1 request (1 replayed)" in again, "the shell reads the report of the replay", again)
-    # What asks for something else is told so by its report.
+    # A program that makes another request gets a report about it.
     for name, words in commands.items():
         path = folder / name
         path.write_text(path.read_text(encoding="utf-8").replace("/uuid", "/ip"), encoding="utf-8")
         ended = run(words, home, folder)
         checks.that(ended.returncode != 0, f"{name} fails when it asks for what is not recorded", ended.stdout)
-        checks.that("/ip" in ended.stdout + ended.stderr, f"{name} is told what was not recorded", ended.stdout + ended.stderr)
+        checks.that("/ip" in ended.stdout + ended.stderr, f"{name} reports what was not recorded", ended.stdout + ended.stderr)
     listed = run(["diorama", "env", "list"], home, folder)
-    checks.that(listed.stdout == "there is no environment\n", "nothing stays behind", listed.stdout + listed.stderr)
+    checks.that(listed.stdout == "no environments\n", "nothing stays behind", listed.stdout + listed.stderr)
     stopped = run(["diorama", "serve", "--stop"], home, folder)
-    checks.that(stopped.returncode == 0, "the daemon that was started on demand ends when it is told to", stopped.stderr)
+    checks.that(stopped.returncode == 0, "the daemon that was started on demand stops on request", stopped.stderr)
 checks.end()

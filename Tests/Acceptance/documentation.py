@@ -3,7 +3,7 @@
     documentation.py [--update] [--print] [PART…]   only the documents whose path contains a PART
 
 A code block fenced as `console` is a session: a line that begins with `$ ` is a command, the lines below it are its output
-(standard output and error together). A command goes on in the next line after a `\\`. The sessions of a document run in
+(standard output and error together). A command continues on the next line after a `\\`. The sessions of a document run in
 one shell, in order, in one empty folder. Blocks that cannot run here are fenced as `sh` or `text`, without a prompt.
 
 - `…` stands for any text within a line, a line of `…` alone for any number of lines.
@@ -116,7 +116,7 @@ def slots(release):
 
 
 def session(handler, body):
-    """Slots of 2018 and a login that lasts an hour, for recordings of which the dates are moved."""
+    """Slots of 2018 and a login that lasts an hour, for recordings whose dates are moved."""
     encoded = [base64.urlsafe_b64encode(part).rstrip(b"=") for part in (b'{"alg":"HS256"}', b'{"sub":"ann","exp":1538992800}')]
     signature = hmac.digest(b"not-a-real-key", b".".join(encoded), "sha256")
     token = b".".join([*encoded, base64.urlsafe_b64encode(signature).rstrip(b"=")]).decode()
@@ -335,7 +335,7 @@ class Document:
         print(f"  updated {self.name}", flush=True)
 
     def check_text(self, checks, options, targets):
-        """Links, options, make targets; no session that nobody runs."""
+        """Links, options, make targets; no session that is not run."""
         for target in re.findall(r"\]\(([^)\s]+)\)", FENCE.sub("", self.text)):
             path, _, anchor = target.partition("#")
             if "://" in target or pathlib.Path(path).name in GENERATED:

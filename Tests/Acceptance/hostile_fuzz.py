@@ -388,7 +388,7 @@ class Trial:
                         self.clean(data, f"the response to {method} {target[:80]}")
                         self.clean(answered.encode(), f"the headers of {method} {target[:80]}")
                     except (OSError, http.client.HTTPException, ValueError):
-                        pass  # refused or truncated, both of which are allowed
+                        pass  # refused or truncated; both are allowed
                     finally:
                         connection.close()
         finally:

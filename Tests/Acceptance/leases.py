@@ -20,7 +20,7 @@ import support
 
 BINDERS = 8
 HELD = 40  # ports that each of them has at one time
-# In the middle of what the system hands out by itself, so that whoever binds any port comes by all the time.
+# Inside the system's ephemeral range, so that programs that bind any port compete for these.
 AREA = range(33_000, 60_900)
 
 
@@ -34,7 +34,7 @@ def reusing(port):
 
 
 def can_bind(port):
-    """Whether a server could have the port now. Connections that other programs closed keep theirs for a minute."""
+    """Whether a server could have the port now. Closed connections of other programs keep theirs for a minute."""
     try:
         reusing(port).close()
     except OSError:
@@ -70,7 +70,7 @@ def own(server, address, count, seed):
             left = count - len(ports)
             ports += by_portserver(address) if chance.random() < 0.3 else by_call(server, connection, min(left, chance.randint(1, 10)))
         for port in ports:
-            # What somebody else has bound cannot be bound.
+            # Binding a port that another program has bound fails.
             listening = reusing(port)
             with socket.create_connection(("127.0.0.1", port), timeout=support.PATIENCE):
                 listening.accept()[0].close()

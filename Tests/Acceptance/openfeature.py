@@ -13,7 +13,7 @@ from openfeature.evaluation_context import EvaluationContext
 
 api.set_provider(OFREPProvider(os.environ["DIORAMA_CONTROL"]))
 client = api.get_client()
-context = EvaluationContext(targeting_key="somebody", attributes={"plan": "gold"})
+context = EvaluationContext(targeting_key="user-1", attributes={"plan": "gold"})
 asked = [
     ("skip-onboarding", "boolean", False), ("dark", "boolean", True), ("slots", "integer", 1), ("rate", "float", 0.5),
     ("half", "float", 1.5), ("greeting", "string", "?"), ("layout", "object", {}), ("a/b c%", "boolean", False),

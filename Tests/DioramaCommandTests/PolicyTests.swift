@@ -39,7 +39,7 @@ struct PolicyTests {
     #expect(failed.status == 65)
     #expect(
       failed.words.contains(
-        "days ago (2018-10-08) and expires after 30 days; record it anew: diorama run --mode record"))
+        "days ago (2018-10-08) and expires after 30 days; re-record it: diorama run --mode record"))
     let warned = try await run(["--mode", "replay", "--expires-after", "30", "--expired", "warn"], ["/a"])
     #expect(warned.status == 0)
     #expect(warned.words.contains("(2018-10-08) and expires after 30 days"))

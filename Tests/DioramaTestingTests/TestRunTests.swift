@@ -82,7 +82,8 @@ struct TestRunTests {
     let replayed = try await NestedRun.run("Samples/booking", values: values, variables: ["CI": "true"])
     #expect(replayed.passed, "\(replayed.text)")
     let wrong = try await NestedRun.run("Samples/booking", values: values, variables: ["DIORAMA_MODE": "recrod"])
-    #expect(!wrong.passed && wrong.text.contains("DIORAMA_MODE is 'recrod', which is no mode; did you mean 'record'?"))
+    #expect(
+      !wrong.passed && wrong.text.contains("DIORAMA_MODE is 'recrod', which is not a mode; did you mean 'record'?"))
   }
 
   @Test("never records in mode once if CI is set")

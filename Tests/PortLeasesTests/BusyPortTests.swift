@@ -72,7 +72,7 @@ struct FormerUserTests {
 
   @Test("make their ports the last choice")
   func passed() throws {
-    // Two adjacent ports, of which the first has been used.
+    // Two adjacent ports; the first has been used.
     let pool = try PortPool.own(2)
     let port = pool.range.lowerBound
     try TestSocket.leaveTimeWait(port)

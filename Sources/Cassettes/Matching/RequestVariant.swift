@@ -2,7 +2,7 @@ import HTTPMessages
 
 /// The header fields that request a range, or a response only under a condition.
 ///
-/// They count only for requests of which a recorded response depended on them: 206, 304, 412 or 416. Otherwise they
+/// They count only for requests whose recorded response depended on them: 206, 304, 412 or 416. Otherwise they
 /// are ignored like all headers, so an app with a different cache still gets its 200.
 package enum RequestVariant {
   /// `Range` and the conditions of RFC 9110, 13.1.

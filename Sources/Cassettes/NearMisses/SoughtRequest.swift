@@ -145,7 +145,7 @@ extension SoughtRequest {
       actual: compared(body: empty))
   }
 
-  /// The differences between bodies of which at least one is too large to hold.
+  /// The differences between two bodies, at least one too large to hold in memory.
   private func largeDifferences(from interaction: Interaction, index: Int) throws -> [Difference] {
     guard criteria.body != .none else { return [] }
     let recorded = interaction.request.body.length

@@ -117,7 +117,7 @@ package final class ControlHandler: RequestHandler {
     } catch let error as DaemonError {
       response = Problem(error).response
     } catch is CancellationError {
-      // Nobody reads this answer.
+      // The client has disconnected; this response is not read.
       response = Problem(503, "Client disconnected", "send the request again").response
     } catch {
       server.report("\(request.method) \(operation): \(error)")

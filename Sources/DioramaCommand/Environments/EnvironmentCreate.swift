@@ -35,7 +35,7 @@ enum EnvironmentCreate {
         try Output.write(lines: [environment.id])
       }
     } catch {
-      // Nobody knows that it is there.
+      // Its id was not printed, so nothing else can delete it.
       _ = try? access.ask { client throws(DaemonClientError) in
         try await client.end(environment.id, keepingEmptyRecording: false, as: Report.self)
       }
@@ -50,7 +50,7 @@ enum EnvironmentCreate {
     let owner = try OwnerOptions(options, command: command)
     var configuration = try settings.configuration()
     configuration.name = options.value("--name") ?? (configuration.cassette == nil ? "environment" : nil)
-    // Refused here, in the words of the command, not by the daemon.
+    // Checked here, so that errors use the command's terms.
     _ = try settings.specification(configuration)
     var request = ProvisioningRequest(
       configuration.forDaemon(isContinuousIntegration: settings.isContinuousIntegration))
@@ -59,7 +59,7 @@ enum EnvironmentCreate {
     return request
   }
 
-  /// Lines for `eval`: all that a program needs to live in the environment.
+  /// Lines for `eval`: all variables that a program in the environment needs.
   private static func exports(_ environment: ProvisionedEnvironment, variables: [String: String]) -> String {
     var exports = environment.contract?.environment ?? [:]
     exports.merge(Environment.proxyExceptions(variables)) { $1 }
@@ -69,7 +69,7 @@ enum EnvironmentCreate {
 
   private static let table: [Options.Option] =
     ConfigurationOptions.table + [
-      .init("--name", "TEXT", "Its name in reports (default: the cassette's).", in: .basics)
+      .init("--name", "TEXT", "The name in reports (default: the cassette's).", in: .basics)
     ]
     + OwnerOptions.table + [
       .init("--shell", nil, "Print export lines for eval."), .init("--json", nil, "Print the whole answer as JSON."),
@@ -77,16 +77,17 @@ enum EnvironmentCreate {
     ]
 
   static let help = """
-    usage: diorama env create [OPTION …]
+    usage: diorama env create [option …]
 
-    Creates an environment in the daemon and prints its id. It ends with diorama env
-    delete, with its owner, or after its time. The default owner is the process that
-    called this command, such as the shell that runs a script. If that ends too early
-    (timeout, xargs, a CI step that others follow), give --owner PID, in a script
-    --owner $$, or --ttl SECONDS. A daemon is started if none runs.
+    Creates an environment in the daemon and prints its id. The environment ends
+    with diorama env delete, with its owner, or after its time to live. The default
+    owner is the process that called this command, such as the shell that runs a
+    script. If that process exits too early (timeout, xargs, one of several CI
+    steps), pass --owner PID (in a script --owner $$) or --ttl SECONDS. Starts a
+    daemon if none is running.
 
     \(Options.describeGroups(table))
-    With --shell the calling shell, and what it starts, uses the environment:
+    With --shell, the calling shell and its children use the environment:
 
       eval "$(diorama env create --shell --cassette Cassettes/login \\
         --upstream api=https://api.example.com)"

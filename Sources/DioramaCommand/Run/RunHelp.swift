@@ -3,18 +3,18 @@ import EnvironmentConfiguration
 extension RunCommand {
   static let table: [Options.Option] =
     ConfigurationOptions.table + [
-      .init("--listen", "NAME", "A listening socket for the command, handed over by LISTEN_FDS.", in: .basics),
-      .init("--timeout", "SECONDS", "End the command after this time, and fail.", in: .basics),
+      .init("--listen", "NAME", "A listening socket, passed by LISTEN_FDS.", in: .basics),
+      .init("--timeout", "SECONDS", "End the command after this time and fail the environment.", in: .basics),
       .init("--report", "FILE", "Write the report as JSON."),
       .init("--journal", "FILE", "Write every request as NDJSON."),
     ]
 
   static let help = """
-    usage: diorama run [OPTION …] -- COMMAND [ARG …]
+    usage: diorama run [option …] -- COMMAND [ARG …]
 
-    Runs COMMAND in an isolated environment. It reaches its backends at the URLs in
-    DIORAMA_ENDPOINT_<NAME>; requests and responses are recorded, or replayed.
-    Standard input and output are the command's; Diorama writes to standard error.
+    Runs COMMAND in an environment of its own. The command finds its backends at
+    DIORAMA_ENDPOINT_<NAME>. Its requests are recorded or replayed. Diorama writes
+    its own messages and the report to standard error.
 
       diorama run --cassette Cassettes/login --upstream api=https://api.example.com \\
         -- ./login-test
@@ -23,11 +23,11 @@ extension RunCommand {
     \(Options.describeGroups(table))
     The command's environment gets DIORAMA_CONTRACT, DIORAMA_ENDPOINT_<NAME>,
     DIORAMA_PORT_<NAME>, DIORAMA_ENVIRONMENT, DIORAMA_CONTROL, DIORAMA_TOKEN, and TZ
-    where a time zone is set.
+    if a time zone is set.
 
-    Exit status: the command's own, or 3 if it succeeded but the environment failed
-    (a request that is not recorded, a missing string). 64 usage, 65 a broken
-    cassette, 66 no such cassette, 69 no upstream, 73 cannot write, 74 I/O error,
+    Exit status: the command's own, or 3 if the command succeeded but its
+    environment failed (an unrecorded request, a missing string); 64 usage, 65
+    broken cassette, 66 no such cassette, 69 no upstream, 73 cannot write, 74 I/O;
     126 and 127 as in a shell.
 
     """

@@ -80,7 +80,7 @@ struct HeaderOption {
   /// - Parameters:
   ///   - text: the option's value.
   ///   - command: the command whose help an error names.
-  ///   - allowsPlain: whether the value itself may be given, for a header that is not secret.
+  ///   - allowsPlain: whether the option may contain the value itself, as for a header without a secret.
   /// - Throws: ``UsageError`` for another form.
   init(_ text: String, command: String, allowsPlain: Bool) throws(UsageError) {
     let form =

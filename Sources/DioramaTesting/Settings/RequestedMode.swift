@@ -18,7 +18,7 @@ enum RequestedMode {
       let names = TestEnvironment.Mode.allCases.map(\.rawValue)
       let nearest = EditDistance.nearest(to: text, among: names).first.map { "; did you mean '\($0)'?" } ?? ""
       throw DioramaTestingError(
-        .usage, "\(variable) is '\(text)', which is no mode\(nearest) Choose from " + names.joined(separator: ", "))
+        .usage, "\(variable) is '\(text)', which is not a mode\(nearest) Choose from " + names.joined(separator: ", "))
     }
     return code == .mock && !hasUpstreams ? code : mode
   }

@@ -77,7 +77,7 @@ extension EnvironmentSpecification {
     let policies = policies ?? CassettePolicies()
     guard policies.expiresAfterDays != nil || policies.recordsAnewAfterDays != nil else { return (false, nil) }
     let har = cassette?.har ?? ""
-    let advice = "record it anew: \(recordAdvice(.record, upstreams: upstreams))"
+    let advice = "re-record it: \(recordAdvice(.record, upstreams: upstreams))"
     let known = RecordingAge(recordedAt: recordedAt, now: now)
     guard let age = known, !age.isToCome else {
       let why =

@@ -69,7 +69,7 @@ extension Report {
   /// What is said where a replay has left something unused, and that is to fail.
   static func unusedFailure(_ count: Int) -> String {
     "\(counted(count, "interaction")) of the cassette unused: "
-      + "ask for what was recorded, record it anew, or take it out with diorama cassette prune"
+      + "request what was recorded, re-record, or remove it with diorama cassette prune"
   }
 
   /// What is said where a pattern of a redaction rule was given up.

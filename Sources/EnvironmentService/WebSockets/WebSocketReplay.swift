@@ -185,7 +185,7 @@ struct WebSocketReplay: Sendable {
   private func miss(_ difference: String) -> WebSocketMessage {
     let advice = environment.specification.recordAdvice(
       .record, upstreams: environment.upstreams.map { ($0.name, $0.origin.description) })
-    note("\(difference); to record it anew: \(advice)")
+    note("\(difference); to re-record: \(advice)")
     // Half of it is replayed already: unlike a request it cannot be recorded now.
     if environment.mode.mayReachNetwork {
       environment.fail(

@@ -9,7 +9,7 @@ package enum JSON: Sendable, Equatable {
   case null
   /// `true` or `false`.
   case bool(Bool)
-  /// The number's text as it was written. Whoever makes one has to give a text that RFC 8259, 6, allows.
+  /// The number's text as it was written. Must be a number by RFC 8259, 6.
   case number(String)
   /// The text without its escapes.
   case string(String)
@@ -52,7 +52,7 @@ package enum JSON: Sendable, Equatable {
     }
   }
 
-  /// The value of the first member of that name; nil where there is none, or where this is no object.
+  /// The value of the first member with a name; nil if there is none, or if this is not an object.
   package subscript(_ key: String) -> JSON? {
     guard case .object(let members) = self else { return nil }
     return members.first { $0.key.hasSameBytes(as: key) }?.value

@@ -17,7 +17,7 @@ package struct JSONIndex {
     enum Kind: UInt8 { case null, yes, no, number, text, array, object }
 
     var kind: Kind
-    /// Where it stands in the text; of a string, between its quotes.
+    /// Its range in the text; for a string, without the quotes.
     var range: Range<Int>
     /// How many bytes a string has without its escapes; how many elements an array, or members an object.
     var length = 0
@@ -126,7 +126,7 @@ package struct JSONIndex {
 
     private var part: Part { parts[index] }
 
-    /// The value of the first member of that name; nil where there is none, or where this is no object.
+    /// The value of the first member with a name; nil if there is none, or if this is not an object.
     package subscript(_ key: StaticString) -> Value? {
       guard part.kind == .object else { return nil }
       var name = index + 1

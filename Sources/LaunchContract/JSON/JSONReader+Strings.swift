@@ -1,4 +1,4 @@
-/// Where a string stands in a JSON text, once it is known to be one.
+/// The range of a valid string in a JSON text.
 struct JSONText {
   /// The bytes between its quotes.
   var range: Range<Int>
@@ -143,7 +143,7 @@ extension JSONReader {
     while at + 8 <= bytes.count {
       let word = UInt64(littleEndian: bytes.loadUnaligned(fromByteOffset: at, as: UInt64.self))
       seen |= word
-      // A byte of `x` is 0 where its high bit stands in (x - ones) & ~x; borrows only disturb bytes above a hit.
+      // A byte of `x` is 0 if its high bit is set in (x - ones) & ~x; borrows only disturb bytes above a hit.
       let quote = word ^ (ones &* UInt64(UInt8(ascii: "\"")))
       let backslash = word ^ (ones &* UInt64(UInt8(ascii: "\\")))
       let hits =

@@ -1,7 +1,7 @@
 // swift-tools-version: 6.2
 import PackageDescription
 
-// Somebody else's package. The script beside it puts it three folders below Diorama's.
+// A package of another project. The script beside it puts it three folders below Diorama's.
 let package = Package(
   name: "shop",
   platforms: [.macOS(.v15)],

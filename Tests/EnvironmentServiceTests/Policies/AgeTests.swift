@@ -43,7 +43,7 @@ struct AgeTests {
       #expect(error?.kind == .broken)
       let message = error?.message ?? ""
       #expect(message.contains("c.har was recorded 45 days ago ("))
-      #expect(message.contains("expires after 30 days; record it anew: diorama run --mode record"))
+      #expect(message.contains("expires after 30 days; re-record it: diorama run --mode record"))
       #expect(message.contains("--upstream api=\(upstream.origin)"))
       #expect(try fixture.read("c.har") == before)
     }
@@ -95,7 +95,7 @@ struct AgeTests {
         $0.isContinuousIntegration = isContinuousIntegration
       }
       #expect(environment.mode == .replay)
-      #expect(environment.notes.contains { $0.contains("more than 30 days; record it anew: ") })
+      #expect(environment.notes.contains { $0.contains("more than 30 days; re-record it: ") })
       #expect(try await environment.get("/a").text == "/a: 0")
       _ = await environment.end()
     }

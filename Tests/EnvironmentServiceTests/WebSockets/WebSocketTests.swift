@@ -232,7 +232,7 @@ struct WebSocketTests {
       #expect(report.requests.total == 1)
       #expect(report.unmatched.first?.method == "WEBSOCKET")
       #expect(report.unmatched.first?.url.hasSuffix("/chat") == true)
-      #expect(report.unmatched.first?.refusal?.contains("; to record it anew: diorama run --mode record") == true)
+      #expect(report.unmatched.first?.refusal?.contains("; to re-record: diorama run --mode record") == true)
     }
   }
 
