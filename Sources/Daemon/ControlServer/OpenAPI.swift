@@ -1,5 +1,5 @@
 import EnvironmentConfiguration
-package import LaunchContract
+import LaunchContract
 
 /// `/openapi.json`: the route table as an OpenAPI 3.1 document.
 enum OpenAPI {
