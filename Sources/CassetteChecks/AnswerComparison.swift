@@ -5,9 +5,9 @@ package import HTTPMessages
 package struct Answer: Sendable {
   package var status: Int
   package var headers: Headers
-  /// Without transfer coding and content coding.
+  /// The body without transfer coding and content coding.
   package var body: [UInt8]
-  /// Whether the body was read to its end: that of a stream that never ends is not.
+  /// Whether the body was read to its end; false for an endless stream.
   package var isWhole: Bool
 
   package init(status: Int, headers: Headers, body: [UInt8], isWhole: Bool = true) {
@@ -19,16 +19,16 @@ package struct Answer: Sendable {
 }
 
 extension Answer {
-  /// In what another answer to the same request is not this one.
+  /// Compares this response with another response to the same request.
   ///
-  /// An answer of another class (a success, a redirect, a refusal) has another content by nature: then only the status
-  /// is told.
+  /// If the statuses are in different classes (for example success and redirect), the contents are expected to differ,
+  /// and only the status is reported.
   ///
   /// - Parameters:
-  ///   - live: the other answer.
-  ///   - method: of the request; `HEAD` has no body.
-  ///   - known: the shape of all recordings of things of this kind.
-  /// - Returns: the changes in order: status, content type, headers by name, body by place.
+  ///   - live: the other response.
+  ///   - method: the request method; responses to `HEAD` have no body.
+  ///   - known: the combined shape of all recordings of this kind.
+  /// - Returns: the changes in order: status, content type, headers by name, body by path.
   func changes(to live: Answer, method: String, known: JSONShape?) -> Changes {
     var changes = Changes()
     if status != live.status {
@@ -40,7 +40,7 @@ extension Answer {
     changes += Self.contentType(type, liveType)
     changes += HeaderComparison.changes(recorded: headers, live: live.headers)
     guard method != "HEAD", isWhole, live.isWhole else { return changes }
-    // What is told already needs no second line.
+    // A changed content type is already reported; body changes would add nothing.
     guard MediaType(type).essence == MediaType(liveType).essence else { return changes }
     changes += BodyComparison.changes(
       recorded: BodySide(body, contentType: type), live: BodySide(live.body, contentType: liveType), known: known)

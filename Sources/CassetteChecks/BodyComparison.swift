@@ -1,13 +1,13 @@
 import Cassettes
 import LaunchContract
 
-/// In what a body is not the recorded one.
+/// Compares a body with the recorded one.
 enum BodyComparison {
   /// - Parameters:
   ///   - recorded: the recorded body.
-  ///   - live: the other one.
-  ///   - known: the shape of all recordings of things of this kind, where it is JSON.
-  /// - Returns: fields by their place; of what has none, that it is another.
+  ///   - live: the other body.
+  ///   - known: the combined shape of all recordings of this kind, for JSON bodies.
+  /// - Returns: the changes, by field for structured bodies; otherwise a single change for the whole body.
   static func changes(recorded: BodySide, live: BodySide, known: JSONShape?) -> Changes {
     guard recorded.bytes != live.bytes else { return Changes() }
     switch (recorded.shape, live.shape) {
@@ -33,7 +33,7 @@ enum BodyComparison {
   }
 }
 
-/// A body, and what it says of its content.
+/// A body and its shape.
 struct BodySide {
   let bytes: [UInt8]
   let shape: BodyShape
@@ -45,7 +45,7 @@ struct BodySide {
 }
 
 extension BodyShape.Format {
-  /// A change whose place is named as this format would name it.
+  /// The change with its place in the notation of this format.
   fileprivate func named(_ change: Change) -> Change {
     switch self {
     case .json, .lines: Change(change.kind, "body \(change.place)", was: change.was, now: change.now)

@@ -1,14 +1,14 @@
 import Cassettes
 import LaunchContract
 
-/// A body as its shape is looked at: by its content type, and by what it is where the type says little.
+/// The structure of a body, determined by its content type, or by its content if the type is unspecific.
 enum BodyShape {
   case none
-  /// What has fields; text of another format is turned into JSON.
+  /// A body with fields. Formats other than JSON are converted to JSON.
   case tree(JSON, Format)
-  /// A web page: which elements and named controls it has.
+  /// A web page, as the set of its elements and named controls.
   case page(Set<String>)
-  /// Text or binary: nothing in it is a field.
+  /// Text or binary data without fields.
   case bytes
 
   enum Format {
@@ -16,7 +16,7 @@ enum BodyShape {
   }
 
   /// - Parameters:
-  ///   - body: without transfer coding and content coding.
+  ///   - body: the body without transfer coding and content coding.
   ///   - contentType: the value of `Content-Type`.
   init(_ body: [UInt8], contentType: String?) {
     guard !body.isEmpty else {
@@ -38,7 +38,7 @@ enum BodyShape {
     }
   }
 
-  /// What it is, in a sentence.
+  /// A short description for messages.
   var title: String {
     switch self {
     case .none: "empty"
@@ -75,7 +75,7 @@ enum BodyShape {
 }
 
 extension QueryItems {
-  /// An object of all items; what occurs more than once is an array.
+  /// All items as an object. Items that occur more than once become an array.
   var json: JSON {
     var names: [String] = []
     var values: [String: [JSON]] = [:]
@@ -92,11 +92,11 @@ extension QueryItems {
   }
 }
 
-/// A `Content-Type`, taken apart.
+/// A parsed `Content-Type`.
 struct MediaType {
-  /// Type and subtype in lower case; empty where there is none.
+  /// Type and subtype in lower case; empty if there is no content type.
   let essence: String
-  /// What follows, as it is written.
+  /// The parameters as written.
   let parameters: String
 
   init(_ value: String?) {

@@ -2,32 +2,31 @@ import Cassettes
 import HTTPMessages
 import LaunchContract
 
-/// What became of a cassette: interactions gone, added and changed.
+/// The difference between two cassettes: interactions removed, added and changed.
 ///
-/// An interaction of one is that of the other whose request counts as the same (repeats in their order). Of those left
-/// over, the ones for the same path, then those for a path that differs in ids only, belong together: their requests
-/// changed.
+/// Interactions are paired if their requests count as the same; repeated requests are paired in order. The rest are
+/// paired by method and path, and then by paths that differ only in ids. The requests of these pairs changed.
 package struct CassetteDiff {
-  /// One interaction that is not as it was.
+  /// One interaction that changed.
   package struct Entry: Sendable {
-    /// Its index in the old cassette; nil where it is new.
+    /// Its index in the old cassette; nil if it was added.
     package var old: Int?
-    /// Its index in the new one; nil where it is gone.
+    /// Its index in the new cassette; nil if it was removed.
     package var new: Int?
-    /// Method and URL, as the new cassette has them.
+    /// The method and URL in the new cassette, or in the old one if it was removed.
     package var method: String
     package var url: String
-    /// Empty where it is new or gone.
+    /// Empty if the interaction was added or removed.
     package var request: Changes
     package var response: Changes
 
     package var isShape: Bool { old == nil || new == nil || !request.shape.isEmpty || !response.shape.isEmpty }
   }
 
-  /// Gone and changed ones in the order of the old cassette, then new ones in that of the new.
+  /// Removed and changed interactions in the order of the old cassette, then added ones in the order of the new one.
   package private(set) var entries: [Entry] = []
 
-  /// - Throws: what reading a body throws.
+  /// - Throws: errors from reading a body.
   package init(old: Recording, new: Recording) throws {
     let known = try KnownShapes(old)
     let partners = try Self.pairs(old, new)
@@ -54,7 +53,7 @@ package struct CassetteDiff {
     }
   }
 
-  /// The new interaction of each old one that has one.
+  /// For each old interaction, the new one it is paired with.
   private static func pairs(_ old: Recording, _ new: Recording) throws -> [Int: Int] {
     var numbers: [String: Int] = [:]
     for backend in old.backends + new.backends where numbers[backend] == nil { numbers[backend] = numbers.count }
@@ -104,7 +103,7 @@ package struct CassetteDiff {
     return changes
   }
 
-  /// Items of a query by name: one gone or new is shape, another value is none.
+  /// Compares query items by name. Added and removed items are shape changes; changed values are not.
   private static func query(_ was: Substring?, _ now: Substring?) -> Changes {
     func items(_ text: Substring?) -> JSON {
       Array((text ?? "").utf8).withUnsafeBytes { QueryItems($0).json }

@@ -1,30 +1,30 @@
 import Cassettes
 
-/// One point in which an answer, or a request, is not what it was: a line as a person would say it.
+/// One difference in a response or a request, with a readable description.
 package struct Change: Sendable, Equatable, CustomStringConvertible {
-  /// What became of it. All but `value` are changes of shape.
+  /// The kind of change. All kinds except `value` are shape changes.
   package enum Kind: String, Sendable, Encodable {
-    /// A field, a header or an item of a query is not there any more.
+    /// A field, header or query item was removed.
     case gone
-    /// It was not there before.
+    /// A field, header or query item was added.
     case added
-    /// It is something else: a number where a string was.
+    /// The type changed, for example from a string to a number.
     case type
-    /// Another status.
+    /// The status changed.
     case status
-    /// Another media type.
+    /// The media type changed.
     case contentType
-    /// Only its value is another.
+    /// Only the value changed.
     case value
   }
 
   package let kind: Kind
-  /// Where: `status`, `content type`, ``header `ETag` ``, `body $.clinics[].name`. In a change of shape `[]` stands for
-  /// the elements of an array and `.*` for the values of a map whose keys are ids.
+  /// The place: `status`, `content type`, ``header `ETag` ``, `body $.clinics[].name`. In shape changes, `[]` stands
+  /// for the elements of an array and `.*` for the values of a map with ids as keys.
   package let place: String
-  /// What was there, such as `a string` or `200`; nil where nothing was.
+  /// The old value or type, such as `a string` or `200`; nil if there was none.
   package let was: String?
-  /// What is there; nil where nothing is.
+  /// The new value or type; nil if there is none.
   package let now: String?
 
   init(_ kind: Kind, _ place: String, was: String? = nil, now: String? = nil) {
@@ -44,16 +44,16 @@ package struct Change: Sendable, Equatable, CustomStringConvertible {
   }
 }
 
-/// What is not as it was, shape apart from values.
+/// The differences, with shape changes separate from value changes.
 package struct Changes: Sendable, Equatable {
-  /// Of shape: what a program that reads it can stumble over.
+  /// Shape changes, which may break a program that reads the message.
   package var shape: [Change]
-  /// Of values, the first ``most`` of them.
+  /// Value changes, at most ``most``.
   package var values: [Change]
-  /// How many values changed in all.
+  /// The number of all value changes.
   package var valueCount: Int
 
-  /// Values that are kept; more are only counted.
+  /// The maximum number of value changes that are kept. Further ones are only counted.
   static let most = 1000
 
   package init(shape: [Change] = [], values: [Change] = [], valueCount: Int? = nil) {

@@ -1,8 +1,8 @@
 import Cassettes
 
-/// Names that are data, not part of a format: ids and dates as keys of an object or as segments of a path.
+/// Recognizes names that are data and not part of a format: ids and dates as object keys or path segments.
 enum ChangingName {
-  /// Whether a name looks like an id: digits, a UUID, a long hexadecimal or mixed token, a date, an e-mail address.
+  /// Whether a name looks like an id: digits, a UUID, a long hexadecimal or mixed token, a date, or an email address.
   static func matches(_ name: some StringProtocol) -> Bool {
     let bytes = Array(name.utf8)
     guard bytes.count <= 200 else { return true }
@@ -22,19 +22,19 @@ enum ChangingName {
     }
     if let at { return at > 0 && bytes[at...].contains(UInt8(ascii: ".")) }
     guard digits > 0 else { return false }
-    // Numbers and dates: no letter but the T and Z of a time.
+    // Numbers and dates contain no letters except the T and Z of a time.
     if hexadecimal == 0, letters <= 2 { return isNumberOrDate(bytes) }
     if letters == 0 { return digits + hexadecimal >= 8 }
     return bytes.count >= 16 && digits >= 3
   }
 
-  /// A path with `{}` in the place of each segment that looks like an id: the same for all things of a kind.
+  /// Replaces each path segment that looks like an id with `{}`. The result is equal for all resources of a kind.
   static func template(ofPath path: some StringProtocol) -> String {
     path.split(separator: "/", omittingEmptySubsequences: false)
       .map { matches($0) ? "{}" : String($0) }.joined(separator: "/")
   }
 
-  /// `12`, `-3`, `2018-10-08`, `2018-10-08T09:00:00Z`; `v1` and `1.2.x` are none.
+  /// Matches `12`, `-3`, `2018-10-08`, `2018-10-08T09:00:00Z`, but not `v1` or `1.2.x`.
   private static func isNumberOrDate(_ bytes: [UInt8]) -> Bool {
     var isDigitBefore = false
     for byte in bytes {

@@ -2,7 +2,7 @@ import Cassettes
 import HTTPMessages
 import LaunchContract
 
-/// In which header fields of a response another one differs, as far as a program that reads it may care.
+/// Compares the header fields of two responses, except fields that programs usually ignore.
 enum HeaderComparison {
   static func changes(recorded: Headers, live: Headers) -> Changes {
     var changes = Changes()
@@ -15,7 +15,7 @@ enum HeaderComparison {
       switch (was, now) {
       case (let was?, let now?): changes += between(was, now, name: name, title: title)
       case (nil, nil): break
-      // What it says may be a secret; that it is there is what counts.
+      // The value may be a secret; only the presence of the field is reported.
       case (_?, nil): changes += absence(Change(.gone, title), name: name)
       case (nil, _?): changes += absence(Change(.added, title), name: name)
       }
@@ -23,7 +23,8 @@ enum HeaderComparison {
     return changes
   }
 
-  /// Its presence depends on the data: the last page has no link to the next.
+  /// Changes of fields whose presence depends on the data do not count as shape changes: the last page has no `next`
+  /// link.
   private static func absence(_ change: Change, name: String) -> Changes {
     let isOfData = ["link", "content-range", "retry-after", "content-language", "age"].contains(name)
     guard isOfData else { return Changes(shape: [change]) }
@@ -34,7 +35,7 @@ enum HeaderComparison {
     guard was != now else { return Changes() }
     switch name {
     case "set-cookie":
-      // By the cookies' names; their values are secrets.
+      // Compares cookie names only, because the values are secrets.
       return names(was.map(cookieName), now.map(cookieName), title: "cookie")
     case "allow", "access-control-allow-methods", "access-control-allow-headers":
       return names(tokens(was), tokens(now), title: title)
@@ -60,12 +61,12 @@ enum HeaderComparison {
     "`\(Preview.shortened(values.joined(separator: ", "), to: Preview.usual).escapedForTerminal)`"
   }
 
-  /// What belongs to the connection, the machine or the way: no program reads it, and it comes and goes.
+  /// Fields of the connection, the server or intermediaries. Programs do not read them, and they change at any time.
   private static func isNoise(_ name: String) -> Bool {
     exact.contains(name) || prefixes.contains { name.hasPrefix($0) } || suffixes.contains { name.hasSuffix($0) }
   }
 
-  /// `content-type` is compared by itself; `content-encoding` and `vary` follow from what was accepted.
+  /// `content-type` is compared separately; `content-encoding` and `vary` depend on what the client accepts.
   private static let exact: Set<String> = [
     "date", "server", "via", "connection", "keep-alive", "transfer-encoding", "content-length", "content-encoding",
     "content-type", "vary", "x-powered-by", "x-runtime", "x-timer", "x-served-by", "traceparent", "tracestate",

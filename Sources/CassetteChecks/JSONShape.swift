@@ -1,12 +1,12 @@
 import Cassettes
 import LaunchContract
 
-/// What a JSON value is made of, without what it says: kinds, members, elements.
+/// The structure of a JSON value without its data: types, members, elements.
 ///
-/// The shape of an array's elements is the union of theirs: a member that only some of them have is optional. Members
-/// whose names are ids (``ChangingName``) are the values of a map, whatever their names.
+/// The elements of an array are merged into one shape; a member that only some of them have is optional. Members whose
+/// names are ids (``ChangingName``) are treated as the values of a map.
 struct JSONShape: Sendable, Equatable {
-  /// In the order in which they are named.
+  /// The order of the cases is the order in titles.
   enum Kind: Int, Sendable, Comparable {
     case object, array, string, number, boolean, null
 
@@ -24,18 +24,18 @@ struct JSONShape: Sendable, Equatable {
     }
   }
 
-  /// Values deeper than this count by their kind alone: the comparison is recursive.
+  /// Values nested deeper are described by their type only, because the comparison is recursive.
   static let maximumDepth = 64
 
-  /// Of all values that were seen here.
+  /// The types of all values seen here.
   private(set) var kinds: Set<Kind> = []
-  /// Of objects, by name.
+  /// The members of objects, by name.
   private(set) var members: [String: JSONShape] = [:]
   /// Members that not every object has.
   private(set) var optional: Set<String> = []
-  /// The values under ids, at most one shape: a struct cannot hold itself, an array can.
+  /// The shape of the values under ids, at most one. An array, because a struct cannot contain itself.
   private var mapped: [JSONShape] = []
-  /// An array's, likewise; none where all arrays were empty.
+  /// The shape of array elements, at most one; empty if all arrays were empty.
   private var listed: [JSONShape] = []
 
   init(_ value: JSON, depth: Int = 0) {
@@ -62,15 +62,15 @@ struct JSONShape: Sendable, Equatable {
     }
   }
 
-  /// The shape of an array's elements; nil where there were none.
+  /// The shape of array elements; nil if there were none.
   var elements: JSONShape? { listed.first }
-  /// The shape of the values under ids; nil where there were none.
+  /// The shape of the values under ids; nil if there were none.
   var values: JSONShape? { mapped.first }
 
   /// `a string`, `a string or null`.
   var title: String { kinds.sorted().map(\.title).joined(separator: " or ") }
 
-  /// What has one of two shapes.
+  /// The shape of values that have either of two shapes.
   func union(_ other: JSONShape) -> JSONShape {
     var result = self
     result.kinds.formUnion(other.kinds)

@@ -1,13 +1,13 @@
 import Cassettes
 import HTTPMessages
 
-/// What the recordings of a cassette say of the answers' shapes, all together: of things of one kind, answered with one
-/// status, what all have and what only some have.
+/// The combined shapes of a cassette's responses. Responses to the same kind of request with the same status are
+/// merged, which shows which members are always present and which are optional.
 package struct KnownShapes {
   private let recording: Recording
   private var shapes: [String: JSONShape] = [:]
 
-  /// - Throws: what reading a body throws.
+  /// - Throws: errors from reading a body.
   package init(_ recording: Recording) throws {
     self.recording = recording
     for index in recording.interactions.indices {
@@ -19,7 +19,7 @@ package struct KnownShapes {
     }
   }
 
-  /// What is known of an interaction's answer; nil where it has no fields.
+  /// The combined shape for an interaction's response; nil if its body has no fields.
   func shape(of index: Int) -> JSONShape? { shapes[key(of: index)] }
 
   private func key(of index: Int) -> String {

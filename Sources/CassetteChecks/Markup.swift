@@ -1,10 +1,9 @@
 import Cassettes
 import LaunchContract
 
-/// XML and HTML as far as their coarse shape needs it: elements, attributes, text. It reads what browsers would read,
-/// and resolves nothing.
+/// A lenient parser for the coarse structure of XML and HTML: elements, attributes, text. It does not resolve entities.
 enum Markup {
-  /// As deep as elements may lie in each other; deeper ones are passed over.
+  /// The maximum nesting of elements. Deeper ones are skipped.
   private static let maximumDepth = 60
 
   private struct Element {
@@ -13,7 +12,7 @@ enum Markup {
     var text = ""
     var children: [(name: String, value: JSON)] = []
 
-    /// An element as an object: `@name` for attributes, an array for the children of one name, `#text`.
+    /// The element as an object: `@name` for attributes, an array for each child name, and `#text`.
     var json: JSON {
       var members = attributes
       var names: [String] = []
@@ -28,7 +27,7 @@ enum Markup {
     }
   }
 
-  /// An XML document as a tree; nil where it has no element, or one that does not end.
+  /// Parses an XML document. Returns nil if it has no element, or an element is not closed.
   static func tree(_ bytes: [UInt8]) -> JSON? {
     var open = [Element(name: "", attributes: [])]
     var skipped = 0
@@ -61,7 +60,7 @@ enum Markup {
     return .object(open[0].children.map { JSON.Member($0.name, $0.value) })
   }
 
-  /// Which elements a web page has, and which named controls.
+  /// The elements and named controls of a web page.
   static func parts(ofPage bytes: [UInt8]) -> Set<String> {
     var parts: Set<String> = []
     _ = scan(bytes) { token in
@@ -82,13 +81,13 @@ enum Markup {
   private enum Token {
     case start(String, attributes: [(name: String, value: String)], isEmpty: Bool)
     case end(String)
-    /// Without white space at its ends; never empty.
+    /// Text without white space at its ends; never empty.
     case text(String)
   }
 
-  /// Goes through all tokens until `body` says no.
+  /// Passes tokens to `body` until it returns false.
   ///
-  /// - Returns: whether it came to the end.
+  /// - Returns: whether the whole text was scanned.
   private static func scan(_ bytes: [UInt8], _ body: (Token) -> Bool) -> Bool {
     var index = 0
     while index < bytes.count {
@@ -114,7 +113,7 @@ enum Markup {
         guard after > index + 2, let token = tag(bytes[(index + 1)..<(after - 1)]) else { return false }
         index = after
         guard body(token) else { return false }
-        // What stands in these is no markup.
+        // The content of these elements is not markup.
         if case .start(let name, _, false) = token, ["script", "style"].contains(name.lowercased()) {
           index = end(of: "</\(name)>", in: bytes, from: index)
         }
@@ -123,7 +122,7 @@ enum Markup {
     return true
   }
 
-  /// After the `>` that is in no quotes.
+  /// The index after the next `>` outside quotation marks.
   private static func endOfTag(_ bytes: [UInt8], from start: Int) -> Int {
     var quote: UInt8?
     var index = start

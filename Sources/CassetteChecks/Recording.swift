@@ -2,15 +2,15 @@ package import Cassettes
 import HTTPMessages
 import LaunchContract
 
-/// A cassette as it is compared: every interaction with its backend's name, its request's key, its bodies at hand.
+/// A cassette prepared for comparison, with backend names and access to bodies.
 package struct Recording {
   package let interactions: [Interaction]
-  /// What stands for a backend: its name, else its origin.
+  /// For each interaction, the name of its backend, or the origin if it has no name.
   package let backends: [String]
   private let readBody: (RecordedBody) throws -> [UInt8]
 
   /// - Parameters:
-  ///   - cassette: what was recorded.
+  ///   - cassette: the cassette.
   ///   - body: reads a recorded body.
   package init(_ cassette: Cassette, body: @escaping (RecordedBody) throws -> [UInt8]) {
     interactions = cassette.interactions
@@ -23,34 +23,34 @@ package struct Recording {
     }
   }
 
-  /// The answer of an interaction.
+  /// The response of an interaction.
   package func answer(_ index: Int) throws -> Answer {
     let response = interactions[index].response
     return Answer(
       status: response.status, headers: response.headers, body: try readBody(response.body),
-      // What could not be decoded cannot be compared with what can.
+      // A body that could not be decoded cannot be compared with a decoded one.
       isWhole: !response.isBodyAsSent && !Answer.isEndless(response.headers["Content-Type"]))
   }
 
   package func requestBody(_ index: Int) throws -> [UInt8] { try readBody(interactions[index].request.body) }
 
-  /// Method and URL, for messages.
+  /// The method and URL, for messages.
   package func title(_ index: Int) -> String {
     "\(interactions[index].request.method) \(interactions[index].request.url.escapedForTerminal)"
   }
 
   func url(_ index: Int) -> RecordedURL { RecordedURL(interactions[index].request.url) }
 
-  /// Method, backend and path with `{}` for ids: the same for requests for things of one kind.
+  /// Method, backend, and path with `{}` for ids. Equal for requests for the same kind of resource.
   func kind(_ index: Int) -> String {
     "\(interactions[index].request.method) \(backends[index]) \(ChangingName.template(ofPath: url(index).path))"
   }
 
-  /// The keys of all requests, the same for those that count as the same.
+  /// The match keys of all requests. Requests that count as the same have equal keys.
   ///
   /// - Parameter numbers: a number for each backend.
   /// - Returns: a key for each interaction.
-  /// - Throws: what reading a body throws.
+  /// - Throws: errors from reading a body.
   func keys(_ numbers: [String: Int]) throws -> [MatchKey] {
     let maker = MatchKeyMaker()
     return try interactions.indices.map { index in
@@ -74,7 +74,7 @@ package struct Recording {
 }
 
 extension Answer {
-  /// Whether a body of that `Content-Type` has no end worth waiting for.
+  /// Whether a body with this `Content-Type` is an endless stream.
   package static func isEndless(_ contentType: String?) -> Bool {
     MediaType(contentType).essence == "text/event-stream"
   }

@@ -1,20 +1,21 @@
 import Cassettes
 import LaunchContract
 
-/// In what a shape is not the recorded one.
+/// Compares a shape with the recorded one.
 ///
-/// - What an empty array, or `null`, has in its place when it has something is not known: whatever comes is no change.
-/// - A member that some recordings have and others have not is optional: neither way it changes the shape.
-/// - Objects that are maps by names (three or more members, objects of one shape, and most names are others) are compared
-///   by the shape of their values.
+/// - The elements of an empty array, and a value that was only ever `null`, are unknown; whatever takes their place is
+///   not a change.
+/// - A member that only some recordings have is optional; its presence or absence is not a change.
+/// - Objects that are maps (three or more members that are objects of the same shape, and mostly different names) are
+///   compared by the shape of their values.
 struct ShapeComparison {
   private(set) var changes: [Change] = []
-  /// Places whose members' names are data.
+  /// Places whose member names are data.
   private(set) var maps: Set<String> = []
 
   /// - Parameters:
-  ///   - recorded: all that is known of what may stand there.
-  ///   - live: what stands there.
+  ///   - recorded: the combined shape of the recorded values.
+  ///   - live: the shape of the other value.
   init(recorded: JSONShape, live: JSONShape) {
     compare(recorded, live, at: "$")
   }
@@ -43,7 +44,7 @@ struct ShapeComparison {
     }
   }
 
-  /// The shapes of the values of two objects that are maps by names.
+  /// The value shapes of two objects that are maps.
   private static func maps(_ recorded: JSONShape, _ live: JSONShape) -> (JSONShape, JSONShape)? {
     let names = Set(recorded.members.keys)
     let others = Set(live.members.keys)
@@ -53,7 +54,7 @@ struct ShapeComparison {
     return (first, second)
   }
 
-  /// The one shape of all members, where they are objects with the same members.
+  /// The common shape of all members, if they are objects with the same members.
   private static func uniform(_ shape: JSONShape) -> JSONShape? {
     var all: JSONShape?
     for member in shape.members.values {
@@ -65,9 +66,9 @@ struct ShapeComparison {
   }
 }
 
-/// A step to a member in the text of a place.
+/// The notation for a member in a path.
 enum JSONStep {
-  /// `.name`, or `["a name"]` where it is not a word.
+  /// `.name`, or `["a name"]` if the name is not a simple word.
   static func text(_ name: String) -> String {
     let isWord =
       !name.isEmpty

@@ -1,30 +1,30 @@
 import Cassettes
 import LaunchContract
 
-/// In which values two JSON values differ, where their shape is the same.
+/// Compares the values of two JSON documents at places where their shapes agree.
 struct ValueComparison {
-  /// The first ``Changes/most``.
+  /// The first changes, at most ``Changes/most``.
   private(set) var changes: [Change] = []
-  /// All of them.
+  /// The number of all changes.
   private(set) var count = 0
 
   private struct Pair {
     let recorded: JSON?
     let live: JSON?
-    /// With indices and ids.
+    /// The path with indices and ids.
     let place: String
-    /// As changes of shape name it.
+    /// The path in the notation of shape changes.
     let pattern: String
   }
 
-  /// What is still to be compared, the next at the end; a stack stands in for recursion.
+  /// The values still to be compared, next one last. A stack instead of recursion, which deep values could exhaust.
   private var pairs: [Pair]
   private let maps: Set<String>
 
   /// - Parameters:
-  ///   - recorded: what was there.
-  ///   - live: what is there.
-  ///   - shape: the changes of shape, whose places are left out.
+  ///   - recorded: the recorded value.
+  ///   - live: the other value.
+  ///   - shape: the shape changes; their places are not compared.
   init(recorded: JSON, live: JSON, besides shape: ShapeComparison) {
     maps = shape.maps
     pairs = [Pair(recorded: recorded, live: live, place: "$", pattern: "$")]
@@ -53,7 +53,7 @@ struct ValueComparison {
     }
   }
 
-  /// An element put in or left out shifts those after it: what is the same at both ends is no difference.
+  /// An inserted or removed element shifts those after it, so equal elements at both ends are skipped.
   private func elements(_ recorded: [JSON], _ live: [JSON], of pair: Pair) -> [Pair] {
     let shorter = min(recorded.count, live.count)
     var start = 0

@@ -1,15 +1,15 @@
 package import Cassettes
 
 extension Cassette {
-  /// One cassette of what other tools have recorded, file after file.
+  /// Combines the files of other tools into one cassette, in order.
   ///
   /// - Parameters:
-  ///   - foreign: in the order in which they are to be played.
-  ///   - upstreams: every backend, by name; an interaction belongs to the one with its URL's origin, unless a HAR of ours
-  ///     names another.
-  ///   - recordedAt: RFC 3339; where nil, what the files say: of a HAR of ours its recording date, else the earliest time
-  ///     of an interaction.
-  ///   - otherwise: RFC 3339: the recording date where nothing says one.
+  ///   - foreign: the files, in playback order.
+  ///   - upstreams: all backends by name. An interaction belongs to the one with its URL's origin, unless a HAR written
+  ///   by Diorama names another.
+  ///   - recordedAt: the recording date in RFC 3339 format. If nil, it is taken from the files: the recording date of a
+  ///   HAR written by Diorama, otherwise the earliest time of an interaction.
+  ///   - otherwise: the recording date in RFC 3339 format if the files contain no date.
   package init(
     importing foreign: [ForeignCassette], upstreams: [CassetteHeader.Upstream], recordedAt: String?, otherwise: String
   ) {

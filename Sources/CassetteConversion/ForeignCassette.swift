@@ -14,7 +14,7 @@ package enum ImportFormat: String, Sendable, CaseIterable {
   /// vcrpy (YAML or JSON).
   case vcrpy
 
-  /// The tool's own spelling.
+  /// The name of the tool in its own spelling.
   package var title: String {
     switch self {
     case .har: "HAR"
@@ -26,20 +26,20 @@ package enum ImportFormat: String, Sendable, CaseIterable {
   }
 }
 
-/// What another tool's file holds, as far as it can be carried over.
+/// The content of another tool's file, as far as it can be imported.
 ///
 /// ```swift
 /// let foreign = try ForeignCassette.read(bytes, name: "api.yaml")
 /// let cassette = Cassette(importing: [foreign], upstreams: [], recordedAt: nil, otherwise: now)
 /// ```
 package struct ForeignCassette: Sendable {
-  /// What the file was read as.
+  /// The format that the file was read in.
   package var format: ImportFormat
-  /// What the file says of the whole: only a HAR of ours says anything.
+  /// The header of the cassette; empty unless the file is a HAR written by Diorama.
   package var header: CassetteHeader
-  /// In the order in which they are to be played. Bodies may still be files of the tool, beside the HAR.
+  /// The interactions in playback order. Their bodies may still be separate files next to a HAR.
   package var interactions: [Interaction]
-  /// What is not carried over.
+  /// The parts of the file that cannot be imported.
   package var losses: [Loss]
 }
 
@@ -48,9 +48,9 @@ extension ForeignCassette {
   ///
   /// - Parameters:
   ///   - bytes: The whole file.
-  ///   - name: The file, for errors.
-  ///   - format: What it is; guessed by its content where nil.
-  /// - Returns: What it holds.
+  ///   - name: The file name for errors.
+  ///   - format: The format; nil to detect it by content.
+  /// - Returns: The content of the file.
   /// - Throws: ``CassetteError`` with the line and column, or the entry, that cannot be read.
   package static func read(
     _ bytes: [UInt8], name: String, as format: ImportFormat? = nil
@@ -67,12 +67,12 @@ extension ForeignCassette {
     }
   }
 
-  /// Tells a format by what only it has.
+  /// Detects the format by its characteristic parts.
   static func guess(_ bytes: [UInt8], name: String) throws(CassetteError) -> ImportFormat {
     switch JSONReader.firstByte(of: bytes) {
     case nil: throw CassetteError(name: name, problem: "the file is empty", advice: "name another file")
     case UInt8(ascii: "["):
-      // Of all that can be imported only Vinyl's has no name for what it lists.
+      // Only Vinyl files have an array at the top level.
       let value = try json(withoutTrailingCommas(bytes), name: name)
       let known = value.array?.isEmpty == true || value.array?.contains { $0["response"] != nil } == true
       if known, value.array?.contains(where: { $0["scope"] != nil }) != true { return .vinyl }
@@ -83,7 +83,7 @@ extension ForeignCassette {
         if line.starts(with: "http_interactions:".utf8) { return .vcr }
         if line.starts(with: "interactions:".utf8) { return .vcrpy }
       }
-      // vcrpy sorts its keys, so that what has a version only at the very end is still one.
+      // The key may also come later or be written in another way, such as in quotation marks.
       if bytes.count > 1000, let root = try? YAMLReader.parse(bytes, name: name) {
         if root["http_interactions"] != nil { return .vcr }
         if root["interactions"] != nil { return .vcrpy }
@@ -93,7 +93,7 @@ extension ForeignCassette {
   }
 
   private static func guess(object bytes: [UInt8], name: String) throws(CassetteError) -> ImportFormat {
-    // A HAR begins with its `log`, and may be too large to be read twice.
+    // A HAR begins with `log`, and may be too large to parse twice.
     if JSONReader.firstKey(of: bytes) == "log" { return .har }
     let value = try json(bytes, name: name)
     if value["log"] != nil { return .har }
@@ -123,7 +123,7 @@ extension ForeignCassette {
     }
   }
 
-  /// Both tools write JSON on request; YAML in braces is YAML all the same.
+  /// Both tools can also write JSON, which is tried first.
   private static func yaml(_ bytes: [UInt8], name: String) throws(CassetteError) -> YAMLNode {
     if JSONReader.firstByte(of: bytes) == UInt8(ascii: "{"), let value = try? JSON.parse(bytes) {
       return YAMLNode(value)
@@ -131,8 +131,8 @@ extension ForeignCassette {
     return try YAMLReader.parse(bytes, name: name)
   }
 
-  /// People edit these files by hand, and their tools forgive a comma after the last element: it becomes a space, so
-  /// that lines and columns stay.
+  /// Replaces trailing commas with spaces, which keeps lines and columns. These files are edited by hand, and the
+  /// original tools accept trailing commas.
   static func withoutTrailingCommas(_ bytes: [UInt8]) -> [UInt8] {
     var bytes = bytes
     var comma: Int?
@@ -159,7 +159,7 @@ extension ForeignCassette {
 }
 
 extension JSONReader {
-  /// The first byte that is no white space, after a byte order mark.
+  /// The first byte that is not white space, after an optional byte order mark.
   fileprivate static func firstByte(of bytes: [UInt8]) -> UInt8? {
     bytes.withUnsafeBytes { buffer in
       var reader = JSONReader(buffer)
@@ -176,7 +176,7 @@ extension JSONReader {
     }
   }
 
-  /// Whether it begins as mitmproxy's own files do: a length, a colon, and a text with its length.
+  /// Whether a file begins like mitmproxy's flow files: a length, a colon, and a text with its length.
   fileprivate static func isFlowFile(_ bytes: [UInt8]) -> Bool {
     let digits = bytes.prefix { $0 &- 0x30 < 10 }.count
     return 1...12 ~= digits && bytes.dropFirst(digits).first == UInt8(ascii: ":")

@@ -1,7 +1,7 @@
 import Cassettes
 import HTTPMessages
 
-/// A request with its response as another tool has saved them, before it is known whether they can be replayed.
+/// A request and its response as saved by another tool, not yet checked for replay.
 struct ForeignInteraction {
   var method: String
   var url: String
@@ -11,16 +11,16 @@ struct ForeignInteraction {
   var reason = ""
   var responseHeaders: [Headers.Field] = []
   var responseBody: [UInt8] = []
-  /// Whether the tool keeps bodies without their content coding, and whole: then no header may say otherwise.
+  /// Whether the body is complete and stored without content coding. Header fields must then not claim otherwise.
   var isDecoded = false
-  /// The most bytes to which its body may decode.
+  /// The maximum decoded size of the body in bytes.
   var decodedLimit = 1 << 30
-  /// RFC 3339; nil where the tool has not noted it.
+  /// The start time in RFC 3339 format; nil if the tool did not save it.
   var startedAt: String?
 
-  /// What a cassette has of it; nil, and a loss that says why, where it cannot be replayed.
+  /// Converts the interaction for a cassette. Returns nil, and adds a loss with the reason, if it cannot be replayed.
   ///
-  /// Where no time was noted, the response's `Date` tells it; without that `startedAt` is empty.
+  /// If the tool saved no time, the response's `Date` is used; without it, `startedAt` is empty.
   func interaction(at place: Int, _ losses: inout Losses) -> Interaction? {
     guard let url = requestURL(at: place, &losses) else { return nil }
     let token = "!#$%&'*+-.^_`|~".utf8
@@ -110,7 +110,7 @@ struct ForeignInteraction {
       losses.add("the body is not whole \(value): it is replayed as it is", at: place)
       response.isBodyAsSent = true
     } else {
-      // Recorders that undo the coding often leave the header as it was.
+      // Recorders that decode bodies often leave the header field unchanged.
       response.headers.remove("Content-Encoding")
       losses.add("response header Content-Encoding is left out, since the body was saved without it", at: place)
     }
@@ -119,7 +119,7 @@ struct ForeignInteraction {
 }
 
 extension UInt8 {
-  /// Whether it is one of A-Z, a-z, 0-9.
+  /// Whether the byte is one of A-Z, a-z, 0-9.
   fileprivate var isASCIILetterOrDigit: Bool {
     self &- 0x30 < 10 || (self | 0x20) &- 0x61 < 26
   }

@@ -2,16 +2,16 @@ package import Cassettes
 import HTTPMessages
 import LaunchContract
 
-/// Writes a cassette as a HAR for other tools: one file, bodies and all, strictly HAR 1.2.
+/// Exports a cassette as a HAR for other tools: one file, including bodies, strictly HAR 1.2.
 ///
-/// What our own fields say cannot be said there, and is noted.
+/// Data that only Diorama's own fields can hold is left out and reported.
 package enum HARExport {
-  /// Notes what the header and the string store say.
+  /// Lists what the export leaves out of the header and the string store.
   ///
   /// - Parameters:
-  ///   - header: The cassette's.
-  ///   - strings: How many values its string store has.
-  /// - Returns: What the format has no place for.
+  ///   - header: The header of the cassette.
+  ///   - strings: The number of values in its string store.
+  /// - Returns: The losses.
   package static func losses(of header: CassetteHeader, strings: Int) -> [Loss] {
     var losses = Losses()
     losses.header(header, strings: strings, of: "HAR")
@@ -24,8 +24,8 @@ package enum HARExport {
 
   /// Writes the file.
   ///
-  /// - Parameter interactions: With all bodies in memory.
-  /// - Returns: The file, and what of these interactions it does not have, by their indices.
+  /// - Parameter interactions: The interactions, with all bodies in memory.
+  /// - Returns: The file, and what it leaves out of these interactions, by their indices.
   package static func write(_ interactions: [Interaction]) -> (file: [UInt8], losses: [Loss]) {
     var losses = Losses()
     var file = Array("{\n  \"log\": {\n    \"version\": \"1.2\",\n    \"creator\": ".utf8)
@@ -64,7 +64,7 @@ package enum HARExport {
     return entry
   }
 
-  /// Whether other tools, which decode a text by its charset, would take its UTF-8 for something else.
+  /// Whether other tools, which decode text by its charset, would misread the UTF-8 of this body.
   private static func isAmbiguous(_ body: RecordedBody, _ headers: Headers) -> Bool {
     guard case .bytes(let bytes) = body, HAR.EntryDecoder.namesLatin1(headers["Content-Type"] ?? "") else {
       return false
@@ -74,13 +74,13 @@ package enum HARExport {
 }
 
 extension Losses {
-  /// When the parts of a stream came, and that it was cut off.
+  /// Notes the timing of a stream's parts, and that a stream was cut off.
   mutating func stream(_ response: RecordedResponse, at index: Int) {
     if !response.parts.isEmpty { add("its body came in parts: when they came only a field of ours says", at: index) }
     if response.end != .whole { add("its body was cut off, which only a field of ours says", at: index) }
   }
 
-  /// What stands in a cassette's header, and its string store, for which another format has no place.
+  /// Notes the parts of a cassette's header and string store that another format cannot hold.
   mutating func header(_ header: CassetteHeader, strings: Int, of format: String) {
     for (what, value) in [("time zone", header.timeZone), ("locale", header.locale), ("seed", header.seed)] {
       if let value { add("the \(what) (\(value)) has no place in \(format)") }
@@ -92,7 +92,7 @@ extension Losses {
 }
 
 extension JSON {
-  /// Sets the member at a path of names; nothing where an object on the way is missing.
+  /// Sets the member at a path of names. Does nothing if an object on the path is missing.
   fileprivate mutating func update(_ path: ArraySlice<String>, to value: JSON) {
     guard case .object(var members) = self, let name = path.first else { return }
     let index = members.firstIndex { $0.key == name }

@@ -1,7 +1,7 @@
 import Cassettes
 
-/// HARs of browsers, proxies and test tools. They replay as they are; an import makes a cassette of ours of them, with
-/// upstreams that have names, and says what it leaves out.
+/// Imports HAR files of browsers, proxies and test tools. They can be replayed directly; an import converts them to a
+/// Diorama cassette with named upstreams and reports what is left out.
 enum HARImport {
   static func read(_ bytes: [UInt8], name: String) throws(CassetteError) -> ForeignCassette {
     var noted = HARLosses()

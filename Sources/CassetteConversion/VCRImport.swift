@@ -1,10 +1,10 @@
 import Cassettes
 import HTTPMessages
 
-/// Cassettes of VCR (Ruby) and vcrpy (Python): YAML, or JSON of the same shape.
+/// Imports cassettes of VCR (Ruby) and vcrpy (Python), in YAML or in JSON with the same structure.
 ///
-/// Both list interactions with a request and a response whose headers have lists of values and whose bodies are as they
-/// were on the wire, content coding and all.
+/// Both formats list interactions with a request and a response. Headers have lists of values, and bodies are stored as
+/// sent, including their content coding.
 struct VCRImport {
   let format: ImportFormat
   let name: String
@@ -18,7 +18,7 @@ struct VCRImport {
   mutating func read(_ file: YAMLNode) throws(CassetteError) -> ForeignCassette {
     let key = format == .vcr ? "http_interactions" : "interactions"
     let hasKey = file.mapping?.contains { $0.key == key } == true
-    // A name alone: nothing was recorded.
+    // A key without a value means that nothing was recorded.
     var list = hasKey ? [YAMLNode]() : nil
     if let node = file[key] { list = node.sequence }
     guard let list else {
@@ -38,7 +38,7 @@ struct VCRImport {
     return ForeignCassette(format: format, header: CassetteHeader(), interactions: interactions, losses: losses.all)
   }
 
-  /// The most bytes that all bodies together may gain by being decoded: they are held in memory.
+  /// The maximum number of bytes that all bodies together may grow by decoding, because they are held in memory.
   private static let decodedLimit = 256 << 20
 
   private mutating func exchange(_ node: YAMLNode, at place: Int) throws(CassetteError) -> ForeignInteraction {
@@ -57,7 +57,7 @@ struct VCRImport {
     exchange.requestHeaders = headers(request["headers"], "request", at: place)
     exchange.requestBody = try body(request["body"], "request.body", at: place)
     exchange.responseHeaders = headers(response["headers"], "response", at: place)
-    // vcrpy once kept httpx's bodies in a member of their own, and decoded.
+    // Some versions of vcrpy stored the bodies of httpx decoded, in a separate member.
     exchange.responseBody = try body(response["body"] ?? response["content"], "response.body", at: place)
     exchange.isDecoded = response["body"] == nil && response["content"] != nil
     if let version = response["http_version"]?.text, !["1.1", "HTTP/1.1"].contains(version) {
@@ -84,7 +84,7 @@ struct VCRImport {
     return (code, status?["message"]?.text ?? "")
   }
 
-  /// `{Name: [values]}`; old files have one value without a list, or a list of pairs.
+  /// Reads `{Name: [values]}`. Older files have a single value instead of a list, or a list of pairs.
   private mutating func headers(_ node: YAMLNode?, _ message: String, at place: Int) -> [Headers.Field] {
     guard let node else { return [] }
     if let pairs = node.sequence {
@@ -105,7 +105,7 @@ struct VCRImport {
     }
   }
 
-  /// A text, or `{encoding, string | base64_string}`.
+  /// Reads a body: a text, or `{encoding, string | base64_string}`.
   private mutating func body(_ node: YAMLNode?, _ path: String, at place: Int) throws(CassetteError) -> [UInt8] {
     guard let node else { return [] }
     guard node.mapping != nil else {
@@ -125,7 +125,7 @@ struct VCRImport {
     return encoded(text, encoding, path, at: place)
   }
 
-  /// VCR writes a text in UTF-8 and beside it the encoding that it had.
+  /// VCR writes text in UTF-8 together with the name of its original encoding.
   private mutating func encoded(_ text: String, _ encoding: String, _ path: String, at place: Int) -> [UInt8] {
     switch encoding.uppercased() {
     case "UTF-8", "US-ASCII", "ASCII-8BIT", "BINARY": return Array(text.utf8)

@@ -2,11 +2,11 @@ import Cassettes
 import HTTPMessages
 import LaunchContract
 
-/// Cassettes of Vinyl (an array of tracks) and of DVR (an object with interactions), both JSON.
+/// Imports cassettes of Vinyl (an array of tracks) and DVR (an object with interactions), both in JSON.
 ///
-/// Their bodies stand in the file by what `Content-Type` says, in exactly this case: `text/…` as a string,
-/// `application/json…` as JSON, anything else in Base64; without a type Vinyl takes a string for UTF-8, DVR for Base64.
-/// Both keep bodies decoded, and of headers with one name the last.
+/// The encoding of a body depends on `Content-Type` (case-sensitive): `text/…` is a string, `application/json…` is
+/// JSON, and anything else is Base64. Without a type, Vinyl expects a string in UTF-8, and DVR expects Base64. Both
+/// tools store decoded bodies, and only the last of several header fields with the same name.
 struct VinylImport {
   let format: ImportFormat
   let name: String
@@ -94,9 +94,9 @@ struct VinylImport {
     _ value: JSON?, _ headers: [Headers.Field], _ message: String, at place: Int
   ) -> [UInt8] {
     guard let value, value != .null else { return [] }
-    // What is no string can only be JSON, whatever its type says (`application/vnd.api+json`).
+    // A value that is not a string must be JSON, whatever its type is (`application/vnd.api+json`).
     guard let text = value.string else { return value.encoded(.compact) }
-    // Not without regard to case: neither tool finds it then.
+    // Case-sensitive on purpose: both tools only find the field in this spelling.
     let type = headers.first { $0.name == "Content-Type" }?.value
     let isBase64 =
       type.map { !$0.hasPrefix("text/") && !$0.hasPrefix("application/json") } ?? (format == .dvr)
@@ -107,7 +107,7 @@ struct VinylImport {
     return Array(text.utf8)
   }
 
-  /// DVR answers with the last of several interactions of one request; here each is played in its turn.
+  /// Notes repeated requests: DVR replays the last of several interactions of a request, Diorama replays them in order.
   private mutating func noteOrder(of interactions: [Interaction], _ places: [Int]) {
     var last: [String: Int] = [:]
     func request(_ interaction: Interaction) -> String {
@@ -132,7 +132,7 @@ struct VinylImport {
 }
 
 extension HAR.Timestamp {
-  /// An instant in UTC; nil for one that four digits of a year cannot say.
+  /// Formats an instant in UTC. Returns nil if its year does not have four digits.
   static func text(secondsSince1970 seconds: Double) -> String? {
     guard seconds.isFinite, -62_167_219_200..<253_402_300_800 ~= seconds else { return nil }
     let whole = seconds.rounded(.down)

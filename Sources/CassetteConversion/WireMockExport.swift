@@ -2,16 +2,17 @@ package import Cassettes
 package import HTTPMessages
 import LaunchContract
 
-/// Writes the interactions of one upstream as stub mappings that WireMock 2 and 3 read from a file in `mappings`.
+/// Exports the interactions of one upstream as stub mappings for WireMock 2 and 3, which read them from a file in
+/// `mappings`.
 ///
-/// Repeats of one request become a scenario: each answer moves it on, and the last stays.
+/// Repeated requests become a scenario: each response advances it, and the last response is repeated.
 package enum WireMockExport {
-  /// Notes what the header and the string store say.
+  /// Lists what the export leaves out of the header and the string store.
   ///
   /// - Parameters:
-  ///   - header: The cassette's.
-  ///   - strings: How many values its string store has.
-  /// - Returns: What the format has no place for.
+  ///   - header: The header of the cassette.
+  ///   - strings: The number of values in its string store.
+  /// - Returns: The losses.
   package static func losses(of header: CassetteHeader, strings: Int) -> [Loss] {
     var losses = Losses()
     losses.header(header, strings: strings, of: "WireMock")
@@ -24,9 +25,9 @@ package enum WireMockExport {
   /// Writes the file.
   ///
   /// - Parameters:
-  ///   - interactions: With all bodies in memory, each with its index in the cassette.
-  ///   - origin: The upstream's, to find where answers name it.
-  /// - Returns: The file, and what of these interactions it does not have.
+  ///   - interactions: The interactions, with all bodies in memory, each with its index in the cassette.
+  ///   - origin: The origin of the upstream, to find responses that contain it.
+  /// - Returns: The file, and what it leaves out of these interactions.
   package static func write(
     _ interactions: [(index: Int, interaction: Interaction)], origin: Origin?
   ) -> (file: [UInt8], losses: [Loss]) {
@@ -58,7 +59,7 @@ package enum WireMockExport {
   }
 
   private static func scenario(_ name: String, turn: Int, of count: Int) -> [JSON.Member] {
-    // "Started" is the state in which WireMock begins.
+    // "Started" is the initial state in WireMock.
     func state(_ turn: Int) -> JSON { .string(turn == 0 ? "Started" : "answer \(turn + 1)") }
     var members: [JSON.Member] = [.init("scenarioName", .string(name)), .init("requiredScenarioState", state(turn))]
     if turn + 1 < count { members.append(.init("newScenarioState", state(turn + 1))) }
@@ -77,7 +78,7 @@ package enum WireMockExport {
     return .object(members)
   }
 
-  /// Without one WireMock takes any body.
+  /// The pattern for a request's body. Without one, WireMock accepts any body.
   private static func bodyPattern(_ request: RecordedRequest, at index: Int, _ losses: inout Losses) -> JSON? {
     guard case .bytes(let bytes) = request.body, !bytes.isEmpty else {
       let mayHaveBody = !["GET", "HEAD", "OPTIONS", "TRACE"].contains(request.method)
@@ -89,7 +90,7 @@ package enum WireMockExport {
     case .multipart: losses.add("its multipart body is matched byte for byte, with its boundary", at: index)
     case .bytes: break
     }
-    // WireMock decodes by the charset before it compares.
+    // WireMock decodes text by its charset before it compares.
     if !bytes.contains(where: { $0 >= 0x80 || $0 == 0 }) {
       return .object([.init("equalTo", .string(String(decoding: bytes, as: UTF8.self)))])
     }
@@ -98,7 +99,7 @@ package enum WireMockExport {
 
   private enum Kind { case json, form, multipart, bytes }
 
-  /// How Diorama compares a body.
+  /// The way in which Diorama compares a body.
   private static func kind(of bytes: [UInt8], _ contentType: String) -> Kind {
     var contentType = contentType
     return contentType.withUTF8 { type in
@@ -107,7 +108,7 @@ package enum WireMockExport {
         case .json: .json
         case .form: .form
         case .multipart: .multipart
-        // The others only come by a rule.
+        // The other kinds are only used by a rule.
         case .bytes, .kept, .xml: .bytes
         }
       }
@@ -124,7 +125,7 @@ package enum WireMockExport {
     let headers = headers(of: interaction, at: index, &losses)
     if !headers.isEmpty { members.append(.init("headers", .object(headers))) }
     if case .bytes(let bytes) = response.body, !bytes.isEmpty {
-      // WireMock writes a text in UTF-8, whatever the type says.
+      // WireMock sends text in UTF-8, regardless of the content type.
       if let text = String(validating: bytes, as: UTF8.self), !bytes.contains(0) {
         members.append(.init("body", .string(text)))
       } else {
@@ -145,7 +146,7 @@ package enum WireMockExport {
     var members: [JSON.Member] = []
     for field in response.headers.fields {
       let name = field.name.lowercased()
-      // The server's own to write, as they are Diorama's in a replay.
+      // The server writes these fields itself, as Diorama does during replay.
       if ["content-length", "transfer-encoding", "connection", "keep-alive"].contains(name) {
         if name == "content-length", interaction.request.method == "HEAD" || response.status == 304 {
           losses.add("Content-Length of an answer without a body is left out", at: index)
@@ -168,14 +169,14 @@ package enum WireMockExport {
 }
 
 extension RecordedBody {
-  /// The bytes that are in memory.
+  /// The body, if it is in memory.
   fileprivate var bytesAtHand: [UInt8] {
     if case .bytes(let bytes) = self { bytes } else { [] }
   }
 }
 
 extension [UInt8] {
-  /// Whether an origin's authority occurs, such as `//dev.api1.com`.
+  /// Whether the bytes contain the authority of an origin, such as `//dev.api1.com`.
   fileprivate func names(_ origin: Origin) -> Bool {
     let wanted = Array("//\(origin.authority)".utf8)
     return withUnsafeBytes { body in wanted.withUnsafeBytes { body.firstRange(of: $0) != nil } }

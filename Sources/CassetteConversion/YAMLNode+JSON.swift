@@ -2,8 +2,8 @@ import Cassettes
 package import LaunchContract
 
 extension YAMLNode {
-  /// The value as JSON, by YAML's core schema (YAML 1.2.2, 10.3): plain scalars are numbers and booleans where they look
-  /// like them. Of members of one name the last counts.
+  /// The value as JSON by YAML's core schema (YAML 1.2.2, section 10.3): plain scalars that look like numbers or
+  /// Booleans become such values. Duplicate names are kept; the last one counts.
   package var json: JSON {
     switch content {
     case .null: .null
@@ -23,7 +23,7 @@ extension YAMLNode {
     guard let first = text.utf8.first, 0x30...0x39 ~= first || first == UInt8(ascii: "-") || first == UInt8(ascii: "+"),
       !text.utf8.contains(where: { $0 | 0x20 == UInt8(ascii: "x") }), let number = Double(text), number.isFinite
     else { return .string(text) }
-    // The text of a JSON number stays as it is; others, such as `007`, are written as one.
+    // A valid JSON number keeps its text; others, such as `007`, are converted.
     if (try? JSON.parse(Array(text.utf8))) != nil { return .number(text) }
     return Int(text).map { .number("\($0)") } ?? .number("\(number)")
   }

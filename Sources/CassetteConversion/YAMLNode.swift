@@ -1,26 +1,26 @@
 import Cassettes
 import LaunchContract
 
-/// A value of a YAML file, or of a JSON file that says the same, with its place there.
+/// A value of a YAML file, or of a JSON file with the same content, with its position.
 package struct YAMLNode: Sendable {
   enum Content: Sendable {
     case null
-    /// A scalar of any kind, as it is written: whoever reads it knows what it is to be.
+    /// A scalar of any kind as written. The reader decides how to interpret it.
     case text(String)
     /// A scalar that was written in Base64 (`!binary`, `!!binary`).
     case bytes([UInt8])
     case sequence([YAMLNode])
-    /// In order; a name may occur more than once.
+    /// Members in order; names may occur more than once.
     case mapping([(key: String, value: YAMLNode)])
   }
 
   var content: Content
   /// Line and column, from 1; nil in a JSON file.
   var place: (line: Int, column: Int)?
-  /// Whether it is a scalar without quotes, which may be a number or a boolean where somebody wants it so.
+  /// Whether it is a scalar without quotation marks, which may be read as a number or a Boolean.
   var isPlain = false
 
-  /// The value under a name: the last, as YAML's readers have it; nil where there is none, or it is null.
+  /// The value of a name: the last one, as in other YAML readers. Nil if the name is missing or its value is null.
   subscript(_ key: String) -> YAMLNode? {
     guard let value = mapping?.last(where: { $0.key.hasSameBytes(as: key) })?.value, !value.isNull else { return nil }
     return value
@@ -30,7 +30,7 @@ package struct YAMLNode: Sendable {
     if case .null = content { true } else { false }
   }
 
-  /// A scalar as text; bytes that are no UTF-8 are taken for ISO 8859-1.
+  /// A scalar as text. Bytes that are not valid UTF-8 are decoded as ISO 8859-1.
   var text: String? {
     switch content {
     case .text(let text): text
@@ -61,7 +61,7 @@ package struct YAMLNode: Sendable {
 }
 
 extension YAMLNode {
-  /// What a JSON file has in the place of a YAML file: VCR and vcrpy can write both.
+  /// Converts a JSON value, because VCR and vcrpy can also write JSON.
   init(_ value: JSON) {
     switch value {
     case .null: content = .null

@@ -2,12 +2,12 @@ package import Cassettes
 import CYAML
 import LaunchContract
 
-/// Reads a YAML file of one document by libyaml's events.
+/// Reads a YAML file with a single document, based on libyaml's events.
 ///
-/// Nothing in it can do more than name values: tags other than `!binary` are passed over, and what aliases repeat is
+/// Files cannot do more than define values: tags other than `!binary` are ignored, and the expansion of aliases is
 /// limited.
 package struct YAMLReader {
-  /// As deep as JSON may be.
+  /// The same limit as for JSON.
   private static let maximumDepth = JSON.maximumDepth
 
   private struct Frame {
@@ -23,12 +23,12 @@ package struct YAMLReader {
   private var open: [Frame] = []
   private var anchors: [String: (node: YAMLNode, weight: Int)] = [:]
   private var root: YAMLNode?
-  /// How much more aliases may repeat: nobody's cassette is a small file that is huge when read (CWE-776).
+  /// The remaining budget for alias expansion, which protects against small files with a huge expansion (CWE-776).
   private var allowance: Int
 
   /// Reads a file.
   ///
-  /// - Throws: ``CassetteError`` with line and column where it is no YAML, or more than one document.
+  /// - Throws: ``CassetteError`` with line and column if the file is not valid YAML or has more than one document.
   package static func parse(_ bytes: [UInt8], name: String) throws(CassetteError) -> YAMLNode {
     try bytes.withUnsafeBufferPointer { (buffer) throws(CassetteError) in
       var reader = YAMLReader(name: name, bytes: UnsafeRawBufferPointer(buffer))
@@ -44,7 +44,7 @@ package struct YAMLReader {
 
   private mutating func read() throws(CassetteError) -> YAMLNode {
     var parser = yaml_parser_t()
-    // "Returns 1 if the function succeeded, 0 on error": there is no other than a lack of memory.
+    // "Returns 1 if the function succeeded, 0 on error": the only possible error is a lack of memory.
     guard yaml_parser_initialize(&parser) == 1 else {
       throw CassetteError(name: name, problem: "there is no memory to read it", advice: "end other programs")
     }
@@ -150,11 +150,11 @@ package struct YAMLReader {
       name: name, line: place.line, column: place.column, problem: problem, advice: "fix the file, or re-record it")
   }
 
-  /// What libyaml says, and where.
+  /// The error that libyaml reports, with its position.
   private func failure(_ parser: yaml_parser_t) -> CassetteError {
     let problem = parser.problem.map { String(cString: $0) } ?? "it is no YAML"
     guard parser.error != YAML_READER_ERROR else {
-      // Only the offset is known of a byte that cannot be read.
+      // For bytes that cannot be decoded, libyaml reports only the offset.
       let place = JSONError(problem, at: Int(parser.problem_offset), of: bytes)
       return failure("\(problem) (it is no text, or not in UTF-8)", (place.line, place.column))
     }

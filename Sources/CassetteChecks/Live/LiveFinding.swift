@@ -1,30 +1,30 @@
 import Cassettes
 import HTTPMessages
 
-/// What a live answer says about the recordings of its request.
+/// The result of comparing a live response with the recordings of its request.
 package struct LiveFinding: Sendable {
-  /// The interaction that the answer was compared with.
+  /// The index of the interaction that the response was compared with.
   package var interaction: Int
   package var method: String
   package var url: String
-  /// Drift, and values.
+  /// Shape changes that count as drift, and value changes.
   package var changes: Changes
-  /// Changes that may come from another state of the backend.
+  /// Changes that may be due to another state of the backend.
   package var doubtful: [Change]
-  /// The interaction that brought that state about, where there is something doubtful.
+  /// The index of the interaction that may have caused this state; nil if no change is doubtful.
   package var after: Int?
-  /// What to try, where the backend does not take the recorded credentials.
+  /// Advice if the backend rejects the recorded credentials.
   package var hint: String?
 }
 
 extension LiveFinding {
-  /// Compares an answer with what was recorded.
+  /// Compares a response with the recordings of its request.
   ///
-  /// Of several recordings of the request the one counts that the answer is nearest to: with the same status, and the
-  /// fewest changes. What changed is drift, but not where a request recorded before has made what is asked for: then
-  /// another status, and fields that come or go, may be another state. A type is no state, and neither is 5xx.
+  /// With several recordings, the closest one counts: the one with the same status and the fewest changes. Changes are
+  /// drift, unless an earlier recorded request may have created the requested resource. Then another status, and added
+  /// or removed fields, may be due to another state. Changed types and 5xx statuses never are.
   ///
-  /// - Throws: what reading a body throws.
+  /// - Throws: errors from reading a body.
   package init(
     _ live: Answer, to question: LiveQuestions.Question, in recording: Recording, known: KnownShapes
   ) throws {

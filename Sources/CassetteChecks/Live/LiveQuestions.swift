@@ -1,21 +1,21 @@
 import Cassettes
 package import HTTPMessages
 
-/// What is asked of the backends to see whether a recording still holds, and what is not asked.
+/// The requests to send to the backends to check whether a recording is still valid, and those that are not sent.
 package struct LiveQuestions {
-  /// One request, for all interactions that recorded it.
+  /// One request for all interactions that recorded it.
   package struct Question: Sendable {
-    /// The interactions, in order.
+    /// The indices of the interactions, in order.
     package var interactions: [Int]
-    /// The backend's name.
+    /// The name of the backend.
     package var backend: String
-    /// What to send, without what belongs to the connection.
+    /// The request to send, without connection-specific fields.
     package var request: Request
-    /// Names of header fields that are not sent, since the recording has them redacted.
+    /// The names of header fields that are not sent because their recorded values are redacted.
     package var redacted: [String]
   }
 
-  /// Interactions that are not asked about, and why.
+  /// Interactions whose requests are not sent, with the reason.
   package struct Left: Sendable, Equatable {
     package var interactions: [Int]
     package var reason: String
@@ -26,7 +26,7 @@ package struct LiveQuestions {
     }
   }
 
-  /// A header field that is sent in place of the recorded one.
+  /// A header field that is sent instead of the recorded one.
   package struct Replacement: Sendable {
     package var backend: String
     package var name: String
@@ -39,11 +39,11 @@ package struct LiveQuestions {
     }
   }
 
-  /// In the order of their first interactions.
+  /// The requests in the order of their first interactions.
   package private(set) var questions: [Question] = []
   package private(set) var left: [Left] = []
 
-  /// - Throws: what reading a body throws.
+  /// - Throws: errors from reading a body.
   package init(_ recording: Recording, replacing replacements: [Replacement] = []) throws {
     var numbers: [String: Int] = [:]
     for backend in recording.backends where numbers[backend] == nil { numbers[backend] = numbers.count }
@@ -81,12 +81,12 @@ package struct LiveQuestions {
     guard !interaction.asksForWebSocket else { return "a WebSocket is not repeated" }
     guard SafeMethod.contains(method) else { return "\(method) is not repeated: it may change something" }
     guard !RedactedPart.isIn(interaction.request.url) else { return "a part of the URL is redacted" }
-    // The app had it already; whoever has not gets another answer.
+    // A 304 depends on the app's cache; without that cache the response would be another one.
     guard interaction.response.status != 304 else { return "304 says nothing of what there is" }
     return nil
   }
 
-  /// The recorded fields that mean today what they meant then.
+  /// The recorded fields that are still meaningful.
   private static func headers(_ recorded: Headers, replacing replacements: [Replacement]) -> (Headers, [String]) {
     var headers = recorded
     headers.removeHopByHop()
@@ -108,7 +108,8 @@ package struct LiveQuestions {
     return (headers, redacted)
   }
 
-  /// Conditions would be answered by 304; `Host` is the backend's that is asked; codings are those that we can undo.
+  /// Conditional requests would be answered with 304, `Host` is set for the backend, and only codings that we can
+  /// decode are accepted.
   private static let dropped: Set<String> = [
     "if-none-match", "if-modified-since", "if-match", "if-unmodified-since", "if-range", "host", "content-length",
     "accept-encoding", "expect",

@@ -2,15 +2,16 @@ import Cassettes
 import HTTPMessages
 import LaunchContract
 
-/// Which earlier request may have brought about the state that an answer was recorded in.
+/// Finds the earlier request that may have created the state that a response was recorded in.
 ///
-/// A `GET` after a `POST` answers what the `POST` has made; asked today, without it, it may answer something else though
-/// nothing is wrong. Not every `POST` before it has to do with it, or no drift could ever be told: it has if it was
-/// answered with success, was for the same backend, and
+/// A `GET` after a `POST` may return what the `POST` created. Sent today without the `POST`, it may return something
+/// else although nothing is wrong. If every earlier `POST` counted, drift could never be reported. So a request counts
+/// only if it succeeded, was sent to the same backend, and
 /// - one of the two paths begins with the other (`POST /appointments`, `GET /appointments/7`), or
-/// - its answer gave an id that the later request has in its path or query.
+/// - its response contains an id that the later request has in its path or query.
 ///
-/// A token or a cookie that it gave says who asks: without it the answer is a refusal, and only a refusal comes of that.
+/// A response that contains the later request's token or cookie counts only if the live request was refused: missing
+/// credentials cause a refusal and nothing else.
 struct StateDependencyFinder {
   private let recording: Recording
 
@@ -21,10 +22,11 @@ struct StateDependencyFinder {
   /// The latest such request before an interaction.
   ///
   /// - Parameters:
-  ///   - index: the interaction.
-  ///   - isRefused: whether the live answer says that nobody is signed in: then what gave the credentials counts too.
-  /// - Returns: its index; nil where there is none.
-  /// - Throws: what reading a body throws.
+  ///   - index: the index of the interaction.
+  ///   - isRefused: whether the live response is a refusal for missing credentials. Then requests that returned the
+  ///   credentials count too.
+  /// - Returns: the index of the request's interaction, or nil.
+  /// - Throws: errors from reading a body.
   func writer(before index: Int, isRefused: Bool) throws -> Int? {
     let used = ids(in: index).union(isRefused ? credentials(of: index) : [])
     let path = segments(index)
@@ -37,7 +39,7 @@ struct StateDependencyFinder {
       if !path.isEmpty, !other.isEmpty, path.starts(with: other) || other.starts(with: path) { return earlier }
       guard !used.isEmpty else { continue }
       let answer = try recording.answer(earlier)
-      // Ids stand near the beginning; a large download is no answer that gives one.
+      // Ids are usually near the beginning of a response, so large downloads are not searched completely.
       let body = String(decoding: answer.body.prefix(1 << 20), as: UTF8.self)
       let given = [body] + answer.headers.fields.map(\.value)
       if used.contains(where: { token in given.contains { $0.utf8.firstRange(of: token.utf8) != nil } }) {
@@ -60,7 +62,7 @@ struct StateDependencyFinder {
     return ids.filter { !RedactedPart.isIn($0) }
   }
 
-  /// The token of a request's `Authorization`, and its cookies.
+  /// The token in a request's `Authorization` field, and its cookies.
   private func credentials(of index: Int) -> Set<String> {
     var tokens: Set<String> = []
     let headers = recording.interactions[index].request.headers
@@ -76,12 +78,12 @@ struct StateDependencyFinder {
   }
 }
 
-/// The methods that a request may be repeated with, since they ask for no change (RFC 9110, 9.2.1).
+/// Methods that can be repeated because they are safe (RFC 9110, section 9.2.1).
 enum SafeMethod {
   static func contains(_ method: String) -> Bool { ["GET", "HEAD", "OPTIONS"].contains(method) }
 }
 
-/// Marks that stand where a recording has left out a secret: `<redacted>`, `<redacted:clinic/token>`, also
+/// Detects the marks that replace redacted secrets in a recording: `<redacted>`, `<redacted:clinic/token>`, also
 /// percent-encoded.
 enum RedactedPart {
   static func isIn(_ text: String) -> Bool {

@@ -2,26 +2,26 @@ import Cassettes
 import HTTPMessages
 import LaunchContract
 
-/// Holds recorded traffic against an OpenAPI document, without a network.
+/// Checks recorded traffic against an OpenAPI document, without network access.
 package struct DocumentCheck {
   typealias Node = OpenAPIDocument.Node
 
-  /// What an interaction has that the document does not, or that contradicts it.
+  /// A difference between an interaction and the document.
   package struct Finding: Sendable, Equatable {
     package var interaction: Int
-    /// What it is about: `request body`, `response body`, ``query item `page` ``, `status`.
+    /// The affected part: `request body`, `response body`, ``query item `page` ``, `status`.
     package var part: String
-    /// A JSON pointer into the body; nil where it is about no body.
+    /// A JSON pointer into the body; nil if the finding is not about a body.
     package var place: String?
     /// A JSON pointer into the document.
     package var rule: String
     package var text: String
-    /// Whether it is only not in the document; else it contradicts it.
+    /// Whether the document merely does not mention it. Otherwise the interaction contradicts the document.
     package var isUnknown: Bool
-    /// Further places of the same kind, such as other elements of an array.
+    /// The number of further places with the same finding, such as other elements of an array.
     package var more = 0
 
-    /// One line.
+    /// A one-line description.
     package var line: String {
       let at = place.map { $0.isEmpty ? "" : " \($0)" } ?? ""
       let rest = more == 0 ? "" : " (and in \(more) more \(more == 1 ? "place" : "places"))"
@@ -30,20 +30,20 @@ package struct DocumentCheck {
   }
 
   package private(set) var findings: [Finding] = []
-  /// How many interactions were looked at.
+  /// The number of interactions that were checked.
   package private(set) var checked = 0
-  /// What of the document was met and not looked at, each once, in order.
+  /// Parts of the document that apply but are not checked, in order and without duplicates.
   package private(set) var unsupported: [OpenAPIDocument.Unsupported]
-  /// What was recorded.
+  /// The recording that was checked.
   package let recording: Recording
 
   private let document: OpenAPIDocument
 
   /// - Parameters:
-  ///   - recording: what was recorded.
-  ///   - document: what it is held against.
-  ///   - backends: the backends that the document is of; nil: all.
-  /// - Throws: what reading a body throws.
+  ///   - recording: the recording to check.
+  ///   - document: the document to check against.
+  ///   - backends: the backends that the document describes; nil for all.
+  /// - Throws: errors from reading a body.
   package init(_ recording: Recording, against document: OpenAPIDocument, backends: Set<String>? = nil) throws {
     self.recording = recording
     self.document = document
@@ -58,7 +58,7 @@ package struct DocumentCheck {
         continue
       }
       let request = interaction.request
-      // A browser's question whether it may ask is not for the API.
+      // A CORS preflight request is not part of the API.
       let isPreflight = request.method == "OPTIONS" && request.headers["Access-Control-Request-Method"] != nil
       guard !isPreflight else { continue }
       checked += 1
@@ -71,7 +71,7 @@ package struct DocumentCheck {
           index, "method", nil, path.pointer, "\(request.method) \(template) is not in the document, which has \(has)",
           isUnknown: true)
       case .operation(let operation):
-        // What a server has refused may be wrong by intention.
+        // A request that the server rejected may be invalid on purpose.
         if !(400..<500 ~= interaction.response.status) { try checkRequest(index, operation) }
         try checkResponse(index, operation)
       }
@@ -111,7 +111,7 @@ package struct DocumentCheck {
         }
       case "path": values = operation.pathValues[name].map { [$0] } ?? []
       case "header":
-        // These are said elsewhere in a document (OpenAPI, "Parameter Object").
+        // Documents describe these fields elsewhere (OpenAPI, "Parameter Object").
         guard !["accept", "content-type", "authorization"].contains(name.lowercased()) else { continue }
         values = headers.all(name)
         if values.isEmpty, parameter.json["required"]?.bool == true {
@@ -134,7 +134,7 @@ package struct DocumentCheck {
     try checkRequestBody(index, operation)
   }
 
-  /// An object whose members are query items of their own.
+  /// Whether a parameter is an object whose members are separate query items.
   private mutating func isExploded(_ parameter: Node) -> Bool {
     guard let schema = parameter["schema"], parameter.json["style"]?.string ?? "form" == "form",
       parameter.json["explode"]?.bool ?? true
@@ -142,7 +142,7 @@ package struct DocumentCheck {
     return document.resolved(schema, &unsupported)?.json["type"]?.string == "object"
   }
 
-  /// Values of a parameter, which are text: by the schema's type they are numbers, booleans, lists.
+  /// Checks the values of a parameter. They are text; the schema's type determines how to read them.
   private mutating func checkParameter(_ index: Int, _ parameter: Node, _ part: String, _ values: [String]) {
     guard !values.isEmpty, let node = parameter["schema"], let schema = document.resolved(node, &unsupported) else {
       return
@@ -236,7 +236,7 @@ package struct DocumentCheck {
     }
   }
 
-  /// The most specific of a document's content types that fits.
+  /// The most specific content type of the document that matches.
   private static func media(_ essence: String, in content: Node) -> Node? {
     let type = essence.prefix { $0 != "/" }
     let members = content.members.map { (MediaType($0.name).essence, $0.node) }
@@ -252,12 +252,12 @@ package struct DocumentCheck {
     }
   }
 
-  /// The same of another element of an array is counted, not told again.
+  /// Adds a finding. The same finding for another element of an array is only counted.
   private mutating func add(
     _ index: Int, _ part: String, _ place: String?, _ rule: String, _ text: String, isUnknown: Bool = false
   ) {
     let pattern = place.map(Self.pattern)
-    // Those of one interaction stand together, at the end.
+    // The findings of the current interaction are at the end.
     let own = findings.lastIndex { $0.interaction != index }.map { $0 + 1 } ?? 0
     let same = findings[own...].lastIndex { finding in
       finding.part == part && finding.rule == rule && pattern != place && pattern != nil
@@ -273,7 +273,7 @@ package struct DocumentCheck {
     }
   }
 
-  /// A pointer with `*` for indices.
+  /// The pointer with `*` in place of indices.
   private static func pattern(_ place: String) -> String {
     place.split(separator: "/", omittingEmptySubsequences: false).map { Int($0) == nil ? String($0) : "*" }
       .joined(separator: "/")

@@ -2,15 +2,15 @@ package import Cassettes
 import CassetteConversion
 import LaunchContract
 
-/// An OpenAPI 3.0 or 3.1 document, as far as recorded traffic can be held against it.
+/// An OpenAPI 3.0 or 3.1 document, as far as it is needed to check recorded traffic.
 package struct OpenAPIDocument: Sendable {
-  /// A value in the document, and where it stands.
+  /// A value in the document and its location.
   struct Node: Sendable {
     let json: JSON
-    /// A JSON pointer (RFC 6901), `#/paths/~1users/get`.
+    /// A JSON pointer (RFC 6901) such as `#/paths/~1users/get`.
     let pointer: String
 
-    /// The value under a name; nil where there is none.
+    /// The member with a name, or nil.
     subscript(_ name: String) -> Node? {
       json[name].map { Node(json: $0, pointer: "\(pointer)/\(Pointer.escaped(name))") }
     }
@@ -20,24 +20,24 @@ package struct OpenAPIDocument: Sendable {
       (json.array ?? []).enumerated().map { Node(json: $1, pointer: "\(pointer)/\($0)") }
     }
 
-    /// The members of an object, in their order.
+    /// The members of an object, in order.
     var members: [(name: String, node: Node)] {
       (json.object ?? []).map { ($0.key, Node(json: $0.value, pointer: "\(pointer)/\(Pointer.escaped($0.key))")) }
     }
   }
 
   let root: Node
-  /// Whether it is of 3.0, where `nullable` stands for a type, and `exclusiveMinimum` is true or false.
+  /// Whether the version is 3.0, which has `nullable` and Boolean values for `exclusiveMinimum`.
   let isOld: Bool
-  /// What of the document as a whole is not known here.
+  /// Parts that apply to the whole document and are not supported.
   let doubts: [Unsupported]
 
   /// Reads a document.
   ///
   /// - Parameters:
-  ///   - bytes: YAML or JSON.
-  ///   - name: the file's, for messages.
-  /// - Throws: ``CassetteError`` where it is none, or of another version.
+  ///   - bytes: the document in YAML or JSON.
+  ///   - name: the file name for messages.
+  /// - Throws: ``CassetteError`` if it is not an OpenAPI document or has another version.
   package init(_ bytes: [UInt8], name: String) throws(CassetteError) {
     let advice = "mend the document, or name another with --openapi"
     let json: JSON
@@ -81,12 +81,12 @@ package struct OpenAPIDocument: Sendable {
     return text
   }
 
-  /// Follows `$ref`, within the document.
+  /// Follows `$ref` within the document.
   ///
-  /// - Returns: what it leads to; nil where it leads nowhere, which is added to `unsupported`.
+  /// - Returns: the referenced value; nil if it does not exist, which is added to `unsupported`.
   func resolved(_ node: Node, _ unsupported: inout [Unsupported]) -> Node? {
     var node = node
-    // So many hops that none but a circle has more.
+    // Only circular references need more steps than this.
     for _ in 0..<32 {
       guard let reference = node.json["$ref"]?.string else { return node }
       guard reference.hasPrefix("#") else {
@@ -103,7 +103,7 @@ package struct OpenAPIDocument: Sendable {
     return nil
   }
 
-  /// The value at a pointer, `#/components/schemas/User`; nil where there is none.
+  /// The value at a pointer such as `#/components/schemas/User`, or nil.
   subscript(_ reference: String) -> Node? {
     guard reference != "#" else { return root }
     guard reference.hasPrefix("#/") else { return nil }
@@ -121,7 +121,7 @@ package struct OpenAPIDocument: Sendable {
     return node
   }
 
-  /// Something in a document that is not looked at, so that nobody takes silence for consent.
+  /// A part of a document that is not checked. Reported so that missing findings are not mistaken for a passed check.
   package struct Unsupported: Sendable, Hashable {
     package var pointer: String
     package var text: String
@@ -132,7 +132,7 @@ package struct OpenAPIDocument: Sendable {
 enum Pointer {
   static func escaped(_ name: String) -> String { name.replacing("~", with: "~0").replacing("/", with: "~1") }
 
-  /// A step of a pointer in a URI's fragment: percent-encoded there.
+  /// Decodes a step of a pointer in a URI fragment, which is percent-encoded.
   static func unescaped(_ step: Substring) -> String {
     var bytes: [UInt8] = []
     Array(step.utf8).withUnsafeBytes { text in

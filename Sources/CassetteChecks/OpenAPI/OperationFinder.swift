@@ -2,32 +2,32 @@ import Cassettes
 import HTTPMessages
 import LaunchContract
 
-/// Finds the operation of a document that a recorded request is for.
+/// Finds the operation of a document that a recorded request belongs to.
 struct OperationFinder {
   typealias Node = OpenAPIDocument.Node
 
-  /// What was found for a request.
+  /// The result for a request.
   enum Match {
     case operation(Operation)
-    /// The path is there, without the method; its methods.
+    /// The document has the path but not the method; with the methods that it has.
     case noMethod(path: Node, template: String, methods: [String])
     case noPath
   }
 
   struct Operation {
     var node: Node
-    /// Those of the path and of the operation, which outweigh them.
+    /// The parameters of the operation, followed by those of the path, which it overrides.
     var parameters: [Node]
-    /// What stands in the path in the places of `{name}`, decoded.
+    /// The decoded values of the `{name}` variables in the path.
     var pathValues: [String: String]
-    /// Whether it is a `GET` that is to answer a `HEAD`.
+    /// Whether a `GET` operation is used for a `HEAD` request.
     var isForHead: Bool
   }
 
   private struct Template {
     var path: Node
     var text: String
-    /// `/v1/users/{id}` with the server's path before it, a segment each.
+    /// The segments of the server's path followed by those of a path such as `/v1/users/{id}`.
     var segments: [Substring]
     var variables: Int
   }
@@ -50,11 +50,11 @@ struct OperationFinder {
             variables: segments.count { $0.utf8.contains(UInt8(ascii: "{")) }))
       }
     }
-    // A path without variables goes before one with (OpenAPI, "Path Templating Matching").
+    // Paths without variables take precedence (OpenAPI, "Path Templating Matching").
     templates.sort { ($0.variables, $0.text) < ($1.variables, $1.text) }
   }
 
-  /// The paths at which servers have the API: what counts is where on a host it stands, for a test's host is another.
+  /// The base paths of the servers. Hosts are ignored because tests use other hosts.
   private static func bases(_ servers: Node?) -> [String] {
     var bases: [String] = []
     for server in servers?.elements ?? [] {
@@ -99,7 +99,8 @@ struct OperationFinder {
     return values
   }
 
-  /// One segment, `{id}` or `{id}.pdf`; each name takes as little as it can, but something.
+  /// Matches one segment, such as `{id}` or `{id}.pdf`. Each variable matches as little as possible, but at least one
+  /// character.
   private static func match(_ pattern: Substring, _ text: Substring, _ values: inout [String: String]) -> Bool {
     guard let open = pattern.firstIndex(of: "{"), let close = pattern[open...].firstIndex(of: "}") else {
       return Pointer.unescapedPath(pattern) == String(text)
@@ -124,7 +125,7 @@ struct OperationFinder {
 }
 
 extension Pointer {
-  /// A segment of a path without its percent-escapes.
+  /// Decodes the percent-escapes of a path segment.
   static func unescapedPath(_ segment: Substring) -> String {
     unescaped(segment.utf8.contains(UInt8(ascii: "~")) ? Substring(escaped(String(segment))) : segment)
   }

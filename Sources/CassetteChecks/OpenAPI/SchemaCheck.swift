@@ -1,29 +1,29 @@
 import Cassettes
 import LaunchContract
 
-/// Holds a JSON value against a schema of a document (JSON Schema 2020-12 as OpenAPI 3.1 has it, or its subset of 3.0).
+/// Checks a JSON value against a schema: JSON Schema 2020-12 as in OpenAPI 3.1, or the subset of 3.0.
 struct SchemaCheck {
   typealias Node = OpenAPIDocument.Node
 
-  /// What a value has that the schema does not allow, or does not know.
+  /// A part of a value that the schema does not allow or does not mention.
   struct Finding: Equatable {
-    /// A JSON pointer into the value; empty for the whole.
+    /// A JSON pointer into the value; empty for the whole value.
     var place: String
     /// A JSON pointer into the document.
     var rule: String
     var text: String
-    /// Whether the schema only does not know of it.
+    /// Whether the schema merely does not mention it.
     var isUnknown = false
   }
 
-  /// Who sends the value: what is `readOnly` is not sent by a client, what is `writeOnly` not by a server.
+  /// The direction of the message. Clients do not send `readOnly` members, and servers do not send `writeOnly` ones.
   enum Direction {
     case request, response
 
     var otherSide: String { self == .request ? "readOnly" : "writeOnly" }
   }
 
-  /// Members of an object that some schema has an opinion on.
+  /// The members of an object that some schema mentions.
   private enum Known: Equatable {
     case names(Set<String>)
     case all
@@ -44,13 +44,13 @@ struct SchemaCheck {
     }
   }
 
-  /// As deep as values, and schemas within one place, may lie in each other.
+  /// The maximum nesting of values, and of schemas for one value.
   private static let maximumDepth = 100
 
   private let document: OpenAPIDocument
   private let direction: Direction
   private(set) var unsupported: [OpenAPIDocument.Unsupported] = []
-  /// Schemas that are being looked at, with the place: a circle of `allOf` ends.
+  /// The schemas being checked, with their places. Ends circular `allOf` references.
   private var open: Set<String> = []
 
   init(_ document: OpenAPIDocument, _ direction: Direction) {
@@ -64,14 +64,14 @@ struct SchemaCheck {
     return outcome.findings + unknownMembers(value, schema, outcome.known, at: "")
   }
 
-  /// A value that is no part of another schema's: what nobody knows of in it is told.
+  /// Checks a value on its own, not as part of another schema, and reports members that no schema mentions.
   private mutating func whole(_ value: JSON, _ schema: Node, at place: String, depth: Int) -> [Finding] {
     let outcome = check(value, schema, at: place, depth: depth)
     return outcome.findings + unknownMembers(value, schema, outcome.known, at: place)
   }
 
   private func unknownMembers(_ value: JSON, _ schema: Node, _ known: Known, at place: String) -> [Finding] {
-    // A schema without any properties says that anything may stand there.
+    // A schema without properties allows any member.
     guard case .object(let members) = value, case .names(let names) = known, !names.isEmpty else { return [] }
     return members.filter { !names.contains($0.key) }.map { member in
       Finding(
@@ -98,7 +98,7 @@ struct SchemaCheck {
     if node.json["$ref"] != nil {
       guard let target = document.resolved(node, &unsupported) else { return Outcome(known: .all) }
       outcome = check(value, target, at: place, depth: depth + 1)
-      // In 3.0 what stands beside a reference is ignored.
+      // Version 3.0 ignores the siblings of a reference.
       if document.isOld { return outcome }
     }
     note(node)
@@ -215,7 +215,7 @@ struct SchemaCheck {
     }
   }
 
-  /// Words of JSON Schema that are not looked at.
+  /// Notes JSON Schema keywords that are not checked.
   private mutating func note(_ node: Node) {
     for word in Self.unknownWords where node.json[word] != nil {
       unsupported.append(.init(pointer: "\(node.pointer)/\(word)", text: "`\(word)` is not looked at"))
@@ -229,12 +229,12 @@ struct SchemaCheck {
 }
 
 extension SchemaCheck.Finding {
-  /// `/name is required and missing`, or without a place where it is the same.
+  /// The finding as part of a sentence, without its place if that equals `place`.
   fileprivate func said(below place: String) -> String { self.place == place ? "it \(text)" : "\(self.place) \(text)" }
 }
 
 extension JSON {
-  /// Whether it is of a type of JSON Schema.
+  /// Whether the value has a JSON Schema type.
   fileprivate func isOf(type: String) -> Bool {
     switch (self, type) {
     case (.null, "null"), (.bool, "boolean"), (.number, "number"), (.string, "string"), (.array, "array"),

@@ -1,7 +1,7 @@
 import Cassettes
 import LaunchContract
 
-/// The rules of a schema about a value alone, without its parts.
+/// The rules of a schema that apply to a value itself and not to its members or elements.
 struct SchemaRules {
   typealias Node = OpenAPIDocument.Node
 
@@ -93,17 +93,17 @@ struct SchemaRules {
     if let most = node.json["max\(what)"]?.int, count > most { add("max\(what)", "has \(shown), \(most) at most") }
   }
 
-  /// Whether a pattern occurs in a text; nil where it is not understood.
+  /// Whether a pattern matches somewhere in a text; nil if the pattern is not valid.
   static func matches(_ text: String, _ pattern: String) -> Bool? {
     guard let expression = try? Regex(pattern) else { return nil }
-    // Rules are about what a service writes, not about megabytes.
+    // Limits the time for matching; long texts are checked only in part.
     let text = text.prefix(4096)
     guard let match = try? expression.matchingSemantics(.unicodeScalar).firstMatch(in: text) else { return false }
     return match.range.lowerBound >= text.startIndex
   }
 }
 
-/// The formats of strings, loosely: what nobody would take for one is none.
+/// Lenient checks of string formats. They reject only text that is clearly not in the format.
 enum TextFormat {
   static func fits(_ text: String, _ format: String) -> Bool {
     switch format {

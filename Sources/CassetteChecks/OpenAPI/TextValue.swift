@@ -1,16 +1,16 @@
 import Cassettes
 import LaunchContract
 
-/// Text that stands for a value of another type: parameters and forms have nothing but text.
+/// Conversion of text in parameters and forms to the types of a schema.
 enum TextValue {
   typealias Node = OpenAPIDocument.Node
 
   /// - Parameters:
   ///   - text: one value.
-  ///   - schema: what it is to be.
-  ///   - document: the schema's.
-  ///   - all: all values of that name, for a list.
-  /// - Returns: the value of the schema's type where the text can be read so, else a string.
+  ///   - schema: the schema of the value.
+  ///   - document: the document that contains the schema.
+  ///   - all: all values with the same name, for a list.
+  /// - Returns: a value of the schema's type if the text can be read as one, otherwise a string.
   static func json(_ text: String, _ schema: Node, _ document: OpenAPIDocument, all: [String]) -> JSON {
     var ignored: [OpenAPIDocument.Unsupported] = []
     let types = schema.json["type"]?.array?.compactMap(\.string) ?? schema.json["type"]?.string.map { [$0] } ?? []
@@ -27,12 +27,12 @@ enum TextValue {
     case .number? where types.contains("number") || types.contains("integer"): return value ?? .null
     case .bool? where types.contains("boolean"): return value ?? .null
     default:
-      // Without a type of its own, any of the alternatives may be meant: a number is one only where text is not.
+      // Without an explicit type any alternative may apply, so the value stays a string.
       return .string(text)
     }
   }
 
-  /// The items of a form by the types of a schema's properties.
+  /// Converts the items of a form to the types of the schema's properties.
   static func form(_ form: JSON, _ schema: Node, _ document: OpenAPIDocument) -> JSON {
     var ignored: [OpenAPIDocument.Unsupported] = []
     return .object(

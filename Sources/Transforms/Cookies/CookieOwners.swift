@@ -1,29 +1,31 @@
 package import HTTPMessages
 
-/// Which upstream has set which cookie.
+/// Tracks which upstream has set which cookie.
 ///
-/// Cookies do not know ports (RFC 6265, 8.5): for an app all endpoints are one host, so that it sends what one upstream
-/// has set to all. In reality each has a host of its own, and so it is here: a cookie goes back to whom it came from. One
-/// that several have set, of which an app can keep but one, goes to each with the value that it has set itself. Where one
-/// of them takes it away the app is told to keep another's. What no upstream has set is the app's own, and passes.
+/// Cookies are not separated by port (RFC 6265, section 8.5). To an app, all endpoints are one host, so it sends the
+/// cookies of one upstream to all of them. Real upstreams have separate hosts, and this type restores that separation:
+/// a cookie is sent only to the upstream that set it. If several upstreams set a cookie with the same name, the app can
+/// keep only one of them; each upstream receives the value that it set itself. If one upstream deletes such a cookie,
+/// the app is instructed to keep the cookie of another. Cookies that no upstream has set belong to the app and are
+/// always sent.
 package struct CookieOwners: Sendable {
-  /// What one upstream has set under one name: a cookie for each path.
+  /// The cookies that one upstream has set under one name, one for each path.
   private struct Cookie: Sendable {
     private struct Value: Sendable {
       let path: String
-      /// Nil where it is only known that it was set.
+      /// Nil if it is only known that the cookie was set.
       var value: String?
-      /// By what the app was told to keep it.
+      /// The `Set-Cookie` value that the app received for it.
       var field: String?
     }
 
-    /// As many former values are known again, in an app that has not heard of the last.
+    /// The number of former values that are still recognized, for an app that has not yet received the latest one.
     private static let remembered = 8
 
     private var standing: [Value] = []
     private var former: [String] = []
 
-    /// Whether there are values that nobody knows.
+    /// Whether a cookie was set whose value is not known.
     var hasUnknown: Bool { standing.contains { $0.value == nil } }
 
     mutating func set(_ value: String?, path: String, field: String?) {
@@ -31,7 +33,7 @@ package struct CookieOwners: Sendable {
       standing.append(Value(path: path, value: value, field: field))
     }
 
-    /// Takes one away; what it was is known again.
+    /// Removes the cookie of a path. Its value is still recognized as a former value.
     mutating func take(_ path: String) {
       guard let index = standing.firstIndex(where: { $0.path == path }) else { return }
       guard let value = standing.remove(at: index).value else { return }
@@ -39,37 +41,37 @@ package struct CookieOwners: Sendable {
       former = former.suffix(Self.remembered - 1) + [value]
     }
 
-    /// By what an app was told to keep the one of a path.
+    /// The `Set-Cookie` value that the app received for a path.
     func field(path: String) -> String? { standing.first { $0.path == path && $0.value != nil }?.field }
 
     func has(_ value: String) -> Bool { standing.contains { $0.value == value } || former.contains(value) }
 
-    /// The one that goes with a request: of several that with the longest path (RFC 6265, 5.4).
+    /// The value to send with a request: with several matches, the one with the longest path (RFC 6265, section 5.4).
     func value(for target: String) -> String? {
       standing.filter { $0.value != nil && SetCookie.path($0.path, covers: target) }
         .max { $0.path.utf8.count < $1.path.utf8.count }?.value
     }
   }
 
-  /// By name, then by upstream.
+  /// Cookies by name, then by upstream.
   private var cookies: [String: [Int: Cookie]] = [:]
   private let hosts: [String]
-  /// Whether what the recording sets is known.
+  /// Whether the cookies of the recording were learned.
   package private(set) var knowsRecorded = false
 
-  /// - Parameter hosts: the upstreams', in order.
+  /// - Parameter hosts: the hosts of the upstreams, in order.
   package init(hosts: [String]) { self.hosts = hosts }
 
-  /// An upstream sets cookies.
+  /// Learns the cookies of an upstream's response.
   ///
   /// - Parameters:
   ///   - fields: the values of `Set-Cookie`.
-  ///   - shown: the same as the app gets them; the former where none are given.
-  ///   - upstream: its index.
-  ///   - target: of the request that it answers.
-  ///   - date: of its answer, as it says.
-  /// - Returns: by position, what the app is to be told in place of a field that takes from its jar what another upstream
-  ///   has set there: that it is to keep that.
+  ///   - shown: the values as the app receives them; nil if they are the same.
+  ///   - upstream: the index of the upstream.
+  ///   - target: the target of the request.
+  ///   - date: the `Date` field of the response.
+  /// - Returns: replacements for fields, by position. Each replaces a field that would delete another upstream's cookie
+  ///   from the app's cookie jar, and sets that cookie again.
   @discardableResult
   package mutating func learn(
     _ fields: [String], shown: [String]? = nil, from upstream: Int, target: String = "/", date: String? = nil
@@ -94,7 +96,7 @@ package struct CookieOwners: Sendable {
     return kept
   }
 
-  /// What the recording will set: whose a cookie is, is known before it is set, since an app may have it from before.
+  /// Learns the cookies of the recording in advance, since an app may still have them from an earlier run.
   package mutating func learn(recorded: [RecordedSetCookies]) {
     knowsRecorded = true
     for one in recorded {
@@ -107,13 +109,13 @@ package struct CookieOwners: Sendable {
     }
   }
 
-  /// The `Cookie` fields as an upstream is to see them.
+  /// Adapts the `Cookie` fields for an upstream.
   ///
   /// - Parameters:
-  ///   - headers: of the request.
-  ///   - upstream: its index.
-  ///   - target: of the request.
-  /// - Returns: the fields, equal to those given where nothing had to be changed.
+  ///   - headers: the fields of the request.
+  ///   - upstream: the index of the upstream.
+  ///   - target: the target of the request.
+  /// - Returns: the fields; equal to `headers` if nothing had to change.
   package func passed(_ headers: Headers, to upstream: Int, target: String) -> Headers {
     guard !cookies.isEmpty else { return headers }
     var result = headers
@@ -123,7 +125,7 @@ package struct CookieOwners: Sendable {
       var passed: [String] = []
       for pair in pairs {
         guard let own = self.pair(String(pair), to: upstream, target: target) else { continue }
-        // What takes the place of another's may be there itself.
+        // The request may already contain the pair that replaces another upstream's.
         let bare = own.trimmingBlanks
         let isThere =
           pairs.contains { $0.trimmingBlanks == bare } || passed.contains { $0.trimmingBlanks == bare }
@@ -136,9 +138,9 @@ package struct CookieOwners: Sendable {
     return result
   }
 
-  /// `name=value` as an upstream is to see it; nil where it is none of its business.
+  /// Adapts a `name=value` pair for an upstream. Returns nil if the upstream must not receive it.
   private func pair(_ pair: String, to upstream: Int, target: String) -> String? {
-    // One without a name is its value (RFC 6265bis, 5.7).
+    // A pair without a name is a value (RFC 6265bis, section 5.7).
     let start = pair.firstIndex(of: "=").map { pair.index(after: $0) }
     let name = start.map { pair[..<pair.index(before: $0)].trimmingBlanks } ?? ""
     let value = pair[(start ?? pair.startIndex)...].trimmingBlanks
@@ -147,18 +149,18 @@ package struct CookieOwners: Sendable {
     if let own, own.has(value) { return pair }
     let others = setters.filter { $0.key != upstream }.values
     guard others.contains(where: { $0.has(value) }) else {
-      // The app's own, unless it may be one of which only the recording knows.
+      // The cookie belongs to the app, unless it may be one that is only known from the recording.
       return own == nil && others.contains(where: \.hasUnknown) ? nil : pair
     }
-    // Another's, which has taken the place of its own in the app.
+    // The cookie belongs to another upstream and has replaced this upstream's cookie in the app.
     return own?.value(for: target).map { pair[..<(start ?? pair.startIndex)] + $0 }
   }
 
-  /// For whom a cookie is: the upstream itself, and those whose hosts it covers in reality, too.
+  /// The upstreams that a cookie applies to: the one that set it, and those whose real hosts it covers.
   private func owners(of set: SetCookie, from upstream: Int) -> [Int] {
     guard hosts.indices.contains(upstream) else { return [] }
     let host = hosts[upstream]
-    // On this machine ports stand for machines.
+    // Local upstreams differ only by port, so each port counts as a separate host.
     guard !Self.isLocal(host) else { return [upstream] }
     return hosts.indices.filter { index in
       if index == upstream || hosts[index] == host { return true }

@@ -1,9 +1,9 @@
 import Cassettes
 
-/// The `Set-Cookie` fields of one recorded answer.
+/// The `Set-Cookie` fields of one recorded response.
 package struct RecordedSetCookies: Sendable {
   package var upstream: Int
-  /// Of the request.
+  /// The target of the request.
   package var target: String
   package var fields: [String]
 
@@ -14,20 +14,20 @@ package struct RecordedSetCookies: Sendable {
   }
 }
 
-/// What of a `Set-Cookie` field tells whose a cookie is (RFC 6265, 5.2).
+/// The parts of a `Set-Cookie` field that determine which upstreams a cookie belongs to (RFC 6265, section 5.2).
 package struct SetCookie {
   package let name: String
   let value: String
   package private(set) var domain: String?
   private var path: String?
-  /// Whether the field takes the cookie away.
+  /// Whether the field deletes the cookie.
   package private(set) var isGone = false
 
-  /// Nil for one with neither name nor value.
+  /// Returns nil if the field has neither a name nor a value.
   ///
   /// - Parameters:
   ///   - field: the value of `Set-Cookie`.
-  ///   - date: of the answer, as it says: what it dates before that is to go.
+  ///   - date: the `Date` field of the response. A cookie that expires at or before this date is deleted.
   package init?(_ field: String, date: String? = nil) {
     let parts = field.split(separator: ";", omittingEmptySubsequences: false)
     let equals = parts[0].firstIndex(of: "=")
@@ -43,7 +43,7 @@ package struct SetCookie {
         domain = bare.isEmpty ? nil : String(bare)
       case "path": path = content.hasPrefix("/") ? content : nil
       case "max-age": isGone = Int(content).map { $0 <= 0 } ?? isGone
-      // Dated to the beginning of time, or before the answer itself; by our clock, which may stand, nothing is told.
+      // Deleted if dated to 1970 or before the response. Our own clock may be stopped, so it is not used.
       case "expires":
         guard let end = HAR.cookieDate(content) else { break }
         isGone = isGone || end.hasPrefix("1970") || (date.flatMap(HAR.cookieDate).map { end <= $0 } ?? false)
@@ -52,7 +52,8 @@ package struct SetCookie {
     }
   }
 
-  /// The path for which a jar keeps it: without one of its own that of the request, up to its last slash (RFC 6265, 5.1.4).
+  /// The path that a cookie jar stores: the cookie's own, or else the request path up to its last slash (RFC 6265,
+  /// section 5.1.4).
   func path(in target: String) -> String {
     if let path { return path }
     let target = target.prefix { $0 != "?" }
@@ -60,7 +61,7 @@ package struct SetCookie {
     return String(target[..<slash])
   }
 
-  /// Whether a cookie with this path goes with a request (RFC 6265, 5.1.4).
+  /// Whether a cookie with this path is sent with a request (RFC 6265, section 5.1.4).
   static func path(_ path: String?, covers target: String) -> Bool {
     guard let path, path != "/" else { return true }
     let target = target.prefix { $0 != "?" }

@@ -2,11 +2,11 @@ import Cassettes
 package import Foundation
 import LaunchContract
 
-/// How far dates are moved: one distance for all, so that what lies between them stays as it was recorded.
+/// The distance by which dates are moved. It is the same for all dates, so intervals between them stay as recorded.
 package struct DateOffset: Sendable, Equatable {
-  /// For instants. Whole seconds, so that what is moved can be moved back to the digit.
+  /// The distance for instants. Whole seconds, so that moving a date back restores it exactly.
   package let seconds: Int
-  /// For dates without a time: what was today is today.
+  /// The distance for dates without a time, so that the recorded day becomes the current day.
   package let days: Int
 
   package init(seconds: Int, days: Int) {
@@ -15,9 +15,9 @@ package struct DateOffset: Sendable, Equatable {
   }
 
   /// - Parameters:
-  ///   - recorded: when the recording was made.
-  ///   - now: the instant that stands for it.
-  ///   - timeZone: in which a day is counted.
+  ///   - recorded: the time of the recording.
+  ///   - now: the time that replaces it.
+  ///   - timeZone: the time zone that determines days.
   package init(from recorded: Date, to now: Date, timeZone: TimeZone) {
     func day(_ date: Date) -> Int {
       Int(((date.timeIntervalSince1970 + Double(timeZone.secondsFromGMT(for: date))) / 86_400).rounded(.down))
@@ -25,14 +25,14 @@ package struct DateOffset: Sendable, Equatable {
     self.init(seconds: Int(now.timeIntervalSince(recorded).rounded()), days: day(now) - day(recorded))
   }
 
-  /// The way back.
+  /// The offset in the opposite direction.
   package var reversed: DateOffset { DateOffset(seconds: -seconds, days: -days) }
 
-  /// Whether nothing moves.
+  /// Whether dates stay unchanged.
   package var isZero: Bool { seconds == 0 && days == 0 }
 }
 
-/// A day and a time of day, as they are written.
+/// A date and a time of day, without a time zone.
 struct CalendarTime: Equatable {
   var year: Int
   var month: Int
@@ -46,16 +46,16 @@ struct CalendarTime: Equatable {
       && 0..<60 ~= second
   }
 
-  /// Its day's number, from 1970-01-01.
+  /// The number of days since 1970-01-01.
   var dayNumber: Int { RFC3339.daysSince1970(year: year, month: month, day: day) }
 
-  /// From 0, a Sunday.
+  /// The day of the week; 0 is Sunday.
   var weekday: Int { ((dayNumber + 4) % 7 + 7) % 7 }
 
-  /// Moved by so many seconds.
+  /// Moves the time by a number of seconds.
   ///
-  /// - Returns: nil for what is no time, and for what means none: the year 1, the day 1970-01-01 and the year 9999, by
-  ///   which programs say "not set", "expired" and "never"; also where four digits would not hold the year.
+  /// - Returns: nil if the time is not valid; for the year 1, the day 1970-01-01 and the year 9999, which programs use
+  ///   for "not set", "expired" and "never"; and if the resulting year is outside 2 to 9998.
   func moved(by seconds: Int) -> CalendarTime? {
     guard isOne, 2...9998 ~= year, dayNumber != 0 else { return nil }
     let all = dayNumber * 86_400 + hour * 3_600 + minute * 60 + second + seconds

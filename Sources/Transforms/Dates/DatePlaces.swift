@@ -1,16 +1,16 @@
 import Cassettes
 package import LaunchContract
 
-/// Where dates stand that cannot be told from other text, and where they stay: declared by JSON path, header, query item
-/// and form field.
+/// Places of values that are dates but cannot be recognized by their format, and places where dates must stay. They are
+/// declared by JSON path, header, query item or form field.
 package struct DatePlaces: Sendable {
-  /// What stands at a place.
+  /// The kind of value at a place.
   package enum Kind: Sendable {
     case epochSeconds
     case epochMilliseconds
     /// A date without a time.
     case day
-    /// What stays as it is, with all that is in it.
+    /// A value that stays unchanged, including everything in it.
     case kept
   }
 
@@ -27,12 +27,12 @@ package struct DatePlaces: Sendable {
 
   package init() {}
 
-  /// Adds a place; of two that are the same the first counts.
+  /// Adds a place. If a place is added twice, the first kind counts.
   ///
   /// - Parameters:
   ///   - text: `$.expires_at`, `header:X-Expires`, `query:since` or `form:since`.
-  ///   - kind: what stands there.
-  /// - Throws: `ContractError` with what is wrong.
+  ///   - kind: the kind of value at this place.
+  /// - Throws: `ContractError` if the place is not valid.
   package mutating func add(_ text: String, _ kind: Kind) throws(ContractError) {
     if text.hasPrefix("$") {
       let path = try JSONPath(text)
@@ -61,11 +61,11 @@ package struct DatePlaces: Sendable {
   }
 }
 
-/// Numbers of seconds or milliseconds since 1970, and days, where they are declared.
+/// Declared dates: seconds or milliseconds since 1970, and days.
 enum DeclaredDate {
-  /// The value moved: a number, with or without the quotes around it, or a day in them.
+  /// Moves a declared date: a number, optionally in quotation marks, or a day.
   ///
-  /// Nil where it stays: it is none, or is of the first day of 1970, as 0 for "not set" is.
+  /// Returns nil if the value stays unchanged: it is not a date, or is in the first day of 1970, as 0 for "not set" is.
   static func moved(_ text: [UInt8], kind: DatePlaces.Kind, offset: DateOffset) -> [UInt8]? {
     let quote = UInt8(ascii: "\"")
     if text.count > 2, text.first == quote, text.last == quote {
@@ -83,7 +83,7 @@ enum DeclaredDate {
     let digits = text.prefix { $0 &- 0x30 < 10 }
     guard 1...16 ~= digits.count, let number = Int(String(decoding: digits, as: UTF8.self)) else { return nil }
     let rest = text[digits.count...]
-    // A fraction stays; an exponent makes it a number of another kind.
+    // A fraction stays. A number with an exponent is not moved.
     guard rest.isEmpty || (rest.first == UInt8(ascii: ".") && rest.dropFirst().allSatisfy { $0 &- 0x30 < 10 }),
       number >= 86_400 * unit, number + distance >= 86_400 * unit
     else { return nil }

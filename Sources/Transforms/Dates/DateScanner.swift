@@ -1,11 +1,11 @@
 import Cassettes
 
-/// Moves the dates and tokens of a text as it streams by.
+/// Moves the dates and tokens of a text while it streams.
 ///
-/// Wherever chunks are cut, the result is the same. Held back is at most the beginning of what may be a date, some forty
-/// bytes, of a declared query item, or of a token, 16 KiB.
+/// The result does not depend on how the text is split into chunks. Only the beginning of a possible date (about 40
+/// bytes), declared query item or token (16 KiB) is held back.
 struct DateScanner {
-  /// What is looked at before a place: the length of `\u0022`.
+  /// The number of bytes before an index that are examined: the length of `\u0022`.
   private static let context = 6
 
   private let offset: DateOffset
@@ -13,16 +13,16 @@ struct DateScanner {
   private let query: QueryDates?
   private let isBack: Bool
   private let keepsLength: Bool
-  /// What was passed last.
+  /// The last bytes that were passed on.
   private var before: [UInt8] = []
   private var held: [UInt8] = []
 
   /// - Parameters:
-  ///   - offset: how far dates move.
-  ///   - tokens: what moves tokens; nil where they stay.
-  ///   - query: what moves declared query items of URLs; nil where there are none.
-  ///   - isBack: whether it is the way back, from what the app sends.
-  ///   - keepsLength: whether dates stay that might become longer or shorter.
+  ///   - offset: the distance by which dates are moved.
+  ///   - tokens: moves tokens; nil if they stay unchanged.
+  ///   - query: moves declared query items of URLs; nil if none are declared.
+  ///   - isBack: whether to move from the app's requests to the recording.
+  ///   - keepsLength: whether to leave dates unchanged if their length may change.
   init(offset: DateOffset, tokens: TokenShift?, query: QueryDates? = nil, isBack: Bool, keepsLength: Bool) {
     self.offset = offset
     self.tokens = tokens
@@ -31,9 +31,9 @@ struct DateScanner {
     self.keepsLength = keepsLength
   }
 
-  /// Takes the next bytes, or the last.
+  /// Adds the next chunk, or the last one.
   ///
-  /// - Returns: what can be passed on; it may be empty.
+  /// - Returns: the bytes that can be passed on; may be empty.
   mutating func push(_ chunk: [UInt8], isLast: Bool = false) -> [UInt8] {
     let text = before.isEmpty && held.isEmpty ? chunk : before + held + chunk
     let start = before.count
@@ -64,14 +64,14 @@ struct DateScanner {
     return output
   }
 
-  /// Takes bytes that pass as they are, with what was held back before them.
+  /// Passes on the held bytes, and then these bytes unchanged.
   mutating func pass(_ bytes: [UInt8]) -> [UInt8] {
     let rest = push([], isLast: true)
     before = Array((before + bytes).suffix(Self.context))
     return rest + bytes
   }
 
-  /// Whether anything in a whole text would move.
+  /// Whether a whole text contains anything to move.
   func finds(in text: UnsafeBufferPointer<UInt8>) -> Bool {
     var index = 0
     while index < text.count {
@@ -87,7 +87,7 @@ struct DateScanner {
     if byte &- 0x30 < 10 {
       guard index == 0 || text[index - 1] &- 0x30 >= 10 || Self.endsEscape(at: index, in: text) else { return .none }
       let look = ISODateText.look(at: index, in: text, isWhole: isWhole, offset: offset)
-      // Without separators it is one only as a word of its own.
+      // A date without separators must not be part of a longer word.
       if case .found = look, text[index + 4] != UInt8(ascii: "-"), !Self.isAfterWord(index, in: text) { return .none }
       return look
     }
@@ -105,7 +105,7 @@ struct DateScanner {
     return .none
   }
 
-  /// Whether no letter or digit goes right before, other than one of an escape.
+  /// Whether the preceding byte is not part of a word, or is the end of an escape.
   private static func isAfterWord(_ index: Int, in text: UnsafeBufferPointer<UInt8>) -> Bool {
     guard index > 0 else { return true }
     switch text[index - 1] {
@@ -115,7 +115,7 @@ struct DateScanner {
     }
   }
 
-  /// Whether `%20` or `\u0022` goes right before.
+  /// Whether an escape such as `%20` or `\u0022` ends right before an index.
   private static func endsEscape(at index: Int, in text: UnsafeBufferPointer<UInt8>) -> Bool {
     func isHex(_ range: Range<Int>) -> Bool {
       range.allSatisfy { text[$0] &- 0x30 < 10 || (text[$0] | 0x20) &- 0x61 < 6 }

@@ -2,19 +2,19 @@ import Cassettes
 import Foundation
 package import HTTPMessages
 
-/// Moves the dates of recorded answers to another time, and those of requests back, for an app whose clock runs.
+/// Moves the dates of recorded responses to another time, and the dates of requests back, for an app whose clock runs.
 ///
-/// What is a date by its form is found wherever it stands: ISO 8601 with a time, and HTTP's. What is none by its form is
-/// moved where it is declared. Tokens are moved where there is a key for them.
+/// Dates in ISO 8601 format with a time, and in HTTP's formats, are recognized anywhere. Other dates are moved if their
+/// places are declared. Tokens are moved if a key for them is known.
 package struct DateShifter: Sendable {
-  /// What a body is made of.
+  /// The structure of a body.
   package enum BodyForm: Sendable, Equatable {
     case json
-    /// A JSON document in each line, or in each event.
+    /// A JSON document in each line or each event.
     case jsonLines
-    /// `name=value` between `&`.
+    /// `name=value` items separated by `&`.
     case form
-    /// Fields and files between boundaries.
+    /// Multipart form data.
     case multipart(contentType: String)
     case text
   }
@@ -23,13 +23,13 @@ package struct DateShifter: Sendable {
   private let places: DatePlaces
   private let tokens: TokenShift?
   private let isBack: Bool
-  /// What is declared of queries, for URLs in headers and bodies.
+  /// The declared query items, for URLs in headers and bodies.
   private let query: QueryDates?
 
   /// - Parameters:
-  ///   - offset: how far dates are moved.
-  ///   - places: what is declared.
-  ///   - signer: signs tokens anew; nil where they stay.
+  ///   - offset: the distance by which dates are moved.
+  ///   - places: the declared places.
+  ///   - signer: signs moved tokens again; nil if tokens stay unchanged.
   package init(_ offset: DateOffset, places: DatePlaces = DatePlaces(), signer: TokenSigner? = nil) {
     self.init(
       offset, places: places, tokens: signer.map { TokenShift($0) }, query: QueryDates(places.query), isBack: false)
@@ -43,12 +43,12 @@ package struct DateShifter: Sendable {
     self.isBack = isBack
   }
 
-  /// The way back, from what the app sends to what was recorded.
+  /// The shifter for the opposite direction, from the app's requests to the recording.
   package var reversed: DateShifter {
     DateShifter(offset.reversed, places: places, tokens: tokens, query: query, isBack: !isBack)
   }
 
-  /// Header fields with their dates moved; `Max-Age` and all that counts from now stays.
+  /// Moves the dates in header fields. Relative times such as `Max-Age` stay.
   package func headers(_ headers: Headers) -> Headers {
     var result = headers
     for number in result.fields.indices {
@@ -58,20 +58,20 @@ package struct DateShifter: Sendable {
     return result
   }
 
-  /// A request's target, or a whole URL.
+  /// Moves the dates in a request target or a URL.
   package func target(_ target: String) -> String {
     guard let mark = target.firstIndex(of: "?") else { return text(target, declared: nil) }
     return text(String(target[..<mark]), declared: nil) + "?"
       + items(String(target[target.index(after: mark)...]), names: places.query)
   }
 
-  /// What moves dates in a body as it streams by.
+  /// Creates a shifter for a body that streams.
   ///
-  /// - Parameter form: of the body, which must be given without content coding.
-  /// - Returns: a new one, for one body.
+  /// - Parameter form: the form of the body, which must have no content coding.
+  /// - Returns: a shifter for one body.
   package func body(_ form: BodyForm) -> BodyShifter {
     let scanner = DateScanner(
-      // The items of a form are none of a query.
+      // The items of a form are not query items.
       offset: offset, tokens: tokens, query: form == .form ? nil : query, isBack: isBack, keepsLength: true)
     switch form {
     case .json, .jsonLines:
@@ -84,7 +84,7 @@ package struct DateShifter: Sendable {
     }
   }
 
-  /// A body that is at hand.
+  /// Moves the dates in a whole body.
   package func body(_ bytes: [UInt8], _ form: BodyForm) -> [UInt8] {
     if form == .form, !places.form.isEmpty {
       return Array(items(String(decoding: bytes, as: UTF8.self), names: places.form).utf8)
@@ -96,7 +96,7 @@ package struct DateShifter: Sendable {
     return shifter.push(bytes) + shifter.finish()
   }
 
-  /// Fields that are declared by what is declared, all else by its form.
+  /// Moves declared fields by their kind, and everything else by format.
   private func multipart(_ bytes: UnsafeRawBufferPointer, _ contentType: String) -> [UInt8] {
     var result: [UInt8] = []
     var done = 0
@@ -114,7 +114,7 @@ package struct DateShifter: Sendable {
     return result
   }
 
-  /// Whether anything in a request's target or body may be moved back, told without building it.
+  /// Whether a request's target or body may contain anything to move back. Does not build the result.
   package func mayConcern(_ bytes: UnsafeRawBufferPointer) -> Bool {
     if !(places.query.isEmpty && places.form.isEmpty && places.json.isEmpty) { return true }
     return DateScanner(offset: offset, tokens: tokens, isBack: isBack, keepsLength: false).finds(
@@ -143,7 +143,7 @@ package struct DateShifter: Sendable {
   }
 }
 
-/// Moves the dates of one body as it streams by.
+/// Moves the dates of one body while it streams.
 package struct BodyShifter: Sendable {
   enum Way: Sendable {
     case text(DateScanner)
@@ -151,7 +151,7 @@ package struct BodyShifter: Sendable {
   }
 
   private var way: Way
-  /// Whether the body comes out as long as it goes in.
+  /// Whether the length of the body stays the same.
   package let keepsLength: Bool
 
   init(_ way: Way, keepsLength: Bool) {
@@ -159,14 +159,14 @@ package struct BodyShifter: Sendable {
     self.keepsLength = keepsLength
   }
 
-  /// Takes the next bytes.
+  /// Adds the next chunk.
   ///
-  /// - Returns: what can be passed on; it may be empty.
+  /// - Returns: the bytes that can be passed on; may be empty.
   package mutating func push(_ chunk: [UInt8]) -> [UInt8] { pass(chunk, isLast: false) }
 
-  /// Takes the end.
+  /// Ends the body.
   ///
-  /// - Returns: what was held back.
+  /// - Returns: the bytes that were held back.
   package mutating func finish() -> [UInt8] { pass([], isLast: true) }
 
   private mutating func pass(_ chunk: [UInt8], isLast: Bool) -> [UInt8] {

@@ -1,21 +1,21 @@
 import Cassettes
 
-/// What stands at a place of a text.
+/// The result of looking for a date at an index of a text.
 enum DateLook: Equatable {
-  /// Nothing to be moved.
+  /// Nothing to move.
   case none
-  /// It cannot be told before more of the text has come.
+  /// More bytes are needed to decide.
   case more
-  /// What reaches up to `end` becomes the replacement.
+  /// The text up to `end` is to be replaced.
   case found(end: Int, replacement: [UInt8])
 }
 
-/// A text from one place on, read by fixed pieces: whoever asks for what is not there any more learns that.
+/// Reads a text from an index in small pieces, and remembers if the text ended too early.
 struct DateReader {
   let text: UnsafeBufferPointer<UInt8>
-  /// Where it reads next.
+  /// The index of the next byte.
   var index: Int
-  /// Whether the text ended in the middle of something.
+  /// Whether a read failed because the text ended.
   private(set) var isCut = false
 
   init(_ text: UnsafeBufferPointer<UInt8>, at index: Int) {
@@ -23,7 +23,7 @@ struct DateReader {
     self.index = index
   }
 
-  /// The byte that comes next.
+  /// The next byte, without consuming it.
   mutating func peek() -> UInt8? {
     guard index < text.count else {
       isCut = true
@@ -32,7 +32,7 @@ struct DateReader {
     return text[index]
   }
 
-  /// Takes one of these bytes.
+  /// Consumes one of the given bytes.
   mutating func take(_ first: Unicode.Scalar, _ second: Unicode.Scalar? = nil) -> Bool {
     guard let byte = peek(), byte == UInt8(ascii: first) || second.map({ byte == UInt8(ascii: $0) }) ?? false else {
       return false
@@ -41,7 +41,7 @@ struct DateReader {
     return true
   }
 
-  /// Takes a character as it is or percent-encoded.
+  /// Consumes a character that is written literally or percent-encoded.
   mutating func take(_ character: Unicode.Scalar, orEscaped digits: (Unicode.Scalar, Unicode.Scalar)) -> Bool {
     if take(character) { return true }
     guard !isCut else { return false }
@@ -53,7 +53,7 @@ struct DateReader {
     return true
   }
 
-  /// Takes a number of exactly so many digits.
+  /// Consumes a number with exactly this many digits.
   mutating func number(_ digits: Int) -> Int? {
     var value = 0
     for _ in 0..<digits {
@@ -64,12 +64,12 @@ struct DateReader {
     return value
   }
 
-  /// Takes one of some words of the same length.
+  /// Consumes one of several words of the same length.
   mutating func word(_ words: [[UInt8]], length: Int) -> Int? {
     var bytes: [UInt8] = []
     for offset in 0..<length {
       guard index + offset < text.count else {
-        // As far as it goes it may be one.
+        // The available bytes may be the beginning of a word.
         isCut = words.contains { $0.starts(with: bytes) }
         return nil
       }
@@ -80,7 +80,7 @@ struct DateReader {
     return number
   }
 
-  /// Whether no digit comes: a date is not the beginning of a longer number.
+  /// Whether the next byte is not a digit; otherwise the date would be part of a longer number.
   mutating func endsNumber(isWhole: Bool) -> Bool {
     guard let byte = peek() else { return isWhole }
     return byte &- 0x30 >= 10
@@ -88,7 +88,7 @@ struct DateReader {
 }
 
 extension [UInt8] {
-  /// Writes a number over the digits that stand at a place.
+  /// Overwrites the digits at an index with a number.
   mutating func overwrite(_ number: Int, digits: Int, at place: Int) {
     var number = number
     for offset in stride(from: digits - 1, through: 0, by: -1) {

@@ -1,13 +1,14 @@
 import Cassettes
 
-/// Dates as HTTP, cookies, mail and feeds write them: `Mon, 08 Oct 2018 09:00:00 GMT`, `Mon, 08-Oct-2018 09:00:00 GMT`,
-/// `Monday, 08-Oct-18 09:00:00 GMT` (RFC 850) and `Mon Oct  8 09:00:00 2018` (asctime).
+/// Dates in the formats of HTTP, cookies, mail and feeds: `Mon, 08 Oct 2018 09:00:00 GMT`, `Mon, 08-Oct-2018 09:00:00
+/// GMT`, `Monday, 08-Oct-18 09:00:00 GMT` (RFC 850) and `Mon Oct  8 09:00:00 2018` (asctime).
 ///
-/// What stands after the second, the zone, stays; a date in RFC 850's form may become longer or shorter by its weekday.
+/// The text after the seconds, such as the zone, stays. The length of a date in RFC 850 format may change with its
+/// weekday.
 enum HTTPDateText {
-  /// Looks at a letter with which a weekday may begin, and before which no other stands.
+  /// Looks for a date at a letter that may begin a weekday and does not follow another letter.
   ///
-  /// `isWhole` says that nothing comes after the text, `keepsLength` that dates which may change theirs are left.
+  /// `isWhole` means that no more text follows; `keepsLength` means that dates whose length may change are not moved.
   static func look(
     at index: Int, in text: UnsafeBufferPointer<UInt8>, isWhole: Bool, keepsLength: Bool, offset: DateOffset
   ) -> DateLook {
@@ -16,7 +17,7 @@ enum HTTPDateText {
     return reader.isCut && !isWhole && look == .none ? .more : look
   }
 
-  /// Whether a weekday's name may begin with it.
+  /// Whether the name of a weekday may begin with a byte.
   @inline(__always)
   static func mayBegin(with byte: UInt8) -> Bool {
     byte == UInt8(ascii: "M") || byte == UInt8(ascii: "T") || byte == UInt8(ascii: "W") || byte == UInt8(ascii: "F")
@@ -41,7 +42,7 @@ enum HTTPDateText {
     return long(&reader, isWhole: isWhole, offset: offset)
   }
 
-  /// `Mon, 08 Oct 2018 09:00:00`, also with `-`.
+  /// `Mon, 08 Oct 2018 09:00:00`, or with `-` as separator.
   private static func usual(
     _ reader: inout DateReader, from start: Int, isWhole: Bool, offset: DateOffset
   ) -> DateLook {
@@ -61,7 +62,7 @@ enum HTTPDateText {
     return .found(end: reader.index, replacement: result)
   }
 
-  /// `Monday, 08-Oct-18 09:00:00`: of two digits, 70 to 99 are of the last century.
+  /// `Monday, 08-Oct-18 09:00:00`: two-digit years from 70 to 99 are in the 20th century.
   private static func long(_ reader: inout DateReader, isWhole: Bool, offset: DateOffset) -> DateLook {
     guard reader.take(" "), let day = reader.number(2), reader.take("-"), let month = reader.word(months, length: 3),
       reader.take("-"), let year = reader.number(2), reader.take(" "), let (hour, minute, second) = time(&reader),
@@ -80,7 +81,7 @@ enum HTTPDateText {
     return .found(end: reader.index, replacement: result)
   }
 
-  /// `Mon Oct  8 09:00:00 2018`: a day of one digit has a space before it.
+  /// `Mon Oct  8 09:00:00 2018`: a one-digit day is preceded by a space.
   private static func asctime(
     _ reader: inout DateReader, from start: Int, isWhole: Bool, offset: DateOffset
   ) -> DateLook {
@@ -112,7 +113,7 @@ enum HTTPDateText {
 }
 
 extension [UInt8] {
-  /// Writes `09:00:00` over one.
+  /// Overwrites a time of day such as `09:00:00`.
   fileprivate mutating func overwrite(_ time: CalendarTime, at place: Int) {
     for (offset, number) in [time.hour, time.minute, time.second].enumerated() {
       overwrite(number, digits: 2, at: place + 3 * offset)

@@ -1,12 +1,12 @@
 import Cassettes
 
-/// Dates with times as ISO 8601 and RFC 3339 write them, in any text: `2018-10-08T09:00:00Z`, `2018-10-08 10:00:00.25+01:00`,
-/// `2018-10-08T09:00Z`, `20181008T090000Z`, and as URLs have them, `2018-10-08T09%3A00%3A00Z`.
+/// Dates with times in the formats of ISO 8601 and RFC 3339, in any text: `2018-10-08T09:00:00Z`, `2018-10-08
+/// 10:00:00.25+01:00`, `2018-10-08T09:00Z`, `20181008T090000Z`, and in URLs `2018-10-08T09%3A00%3A00Z`.
 ///
-/// Year to second are written anew in the zone in which they stand, over the digits that stand there: fraction, offset,
-/// separators and length stay.
+/// Only the digits from year to second are overwritten, in the date's own zone. Fraction, zone, separators and length
+/// stay.
 enum ISODateText {
-  /// Looks at a digit before which no other stands; `isWhole` says that nothing comes after the text.
+  /// Looks for a date at a digit that does not follow another digit. `isWhole` means that no more text follows.
   static func look(
     at index: Int, in text: UnsafeBufferPointer<UInt8>, isWhole: Bool, offset: DateOffset
   ) -> DateLook {
@@ -15,7 +15,7 @@ enum ISODateText {
     return reader.isCut && !isWhole && look == .none ? .more : look
   }
 
-  /// The same of a date without a time, as the whole of a text: `2018-10-08`.
+  /// Moves a date without a time that is the whole text: `2018-10-08`.
   static func movedDay(_ text: [UInt8], offset: DateOffset) -> [UInt8]? {
     text.withUnsafeBufferPointer { text in
       var reader = DateReader(text, at: 0)
@@ -39,7 +39,7 @@ enum ISODateText {
       return reader.isCut ? .none : basic(&reader, year: year, from: start, offset: offset)
     }
     guard let month = reader.number(2), reader.take("-"), let day = reader.number(2) else { return .none }
-    // A space is `+` or `%20` in a query.
+    // In a query, a space is written as `+` or `%20`.
     guard reader.take("T", "t") || reader.take("+") || reader.take(" ", orEscaped: ("2", "0")) else { return .none }
     var places = [reader.index]
     guard let hour = reader.number(2), reader.take(":", orEscaped: ("3", "A")) else { return .none }
@@ -58,7 +58,7 @@ enum ISODateText {
     }
     let end = reader.index
     guard reader.endsNumber(isWhole: isWhole) else { return .none }
-    // Where no second is written, whole minutes keep the way back open.
+    // Without seconds, only an offset in whole minutes can be undone exactly.
     let seconds = second == nil ? Int((Double(offset.seconds) / 60).rounded()) * 60 : offset.seconds
     let time = CalendarTime(year: year, month: month, day: day, hour: hour, minute: minute, second: second ?? 0)
     guard let moved = time.moved(by: seconds) else { return .none }
@@ -72,7 +72,7 @@ enum ISODateText {
     return .found(end: end, replacement: result)
   }
 
-  /// `20181008T090000Z`, in UTC alone: other rows of digits and a T may be anything.
+  /// `20181008T090000Z`, only in UTC: other digits around a T may have any meaning.
   private static func basic(
     _ reader: inout DateReader, year: Int, from start: Int, offset: DateOffset
   ) -> DateLook {

@@ -1,33 +1,33 @@
 import Cassettes
 import LaunchContract
 
-/// Moves dates in JSON as it streams by: those at declared places by what is declared, all others as in any text.
+/// Moves dates in streamed JSON: values at declared places by their kind, all others by their format, as in any text.
 ///
-/// All else stays to the byte. Several documents after one another, as NDJSON has them, are each one; what is no JSON is
-/// taken for text.
+/// Everything else stays the same byte for byte. In a sequence of documents, as in NDJSON, each is handled on its own.
+/// Text that is not JSON is treated as plain text.
 struct PlacedDates {
-  /// Bytes of a value that are looked at as a whole.
+  /// The maximum length in bytes of a declared value that is examined.
   private static let limit = 4096
 
   private var walker: JSONWalker
-  /// Of each of the walker's paths.
+  /// The kind of each path of the walker.
   private let kinds: [DatePlaces.Kind]
   private let offset: DateOffset
-  /// For what is not declared; nil where that stays.
+  /// Moves the dates at other places; nil if they stay.
   private var scanner: DateScanner?
-  /// Of the value that is being read.
+  /// The kind of the current value; nil if it is not declared.
   private var kind: DatePlaces.Kind?
-  /// What has come of a declared value.
+  /// The bytes so far of a declared value.
   private var piece: [UInt8] = []
   private var isPieceWhole = true
-  /// What has come for the scanner.
+  /// The bytes so far for the scanner.
   private var plain: [UInt8] = []
 
   /// - Parameters:
-  ///   - places: what is declared; of those that mean the same value one that is kept counts, else the first.
-  ///   - scanner: for what is not declared; nil where that stays.
-  ///   - offset: how far dates move.
-  ///   - isInLines: whether each line is a document, and a broken one no reason to misread the next.
+  ///   - places: the declared places. If several match a value, one that is kept takes precedence, then the first.
+  ///   - scanner: moves the dates at other places; nil if they stay.
+  ///   - offset: the distance by which dates are moved.
+  ///   - isInLines: whether each line is a document, so that a malformed line does not affect the next one.
   init(_ places: [DatePlaces.Place], scanner: DateScanner?, offset: DateOffset, isInLines: Bool = false) {
     let places = places.filter { $0.kind == .kept } + places.filter { $0.kind != .kept }
     walker = JSONWalker(places.map(\.path), isInLines: isInLines)
@@ -88,7 +88,7 @@ struct PlacedDates {
     flushPiece(&output)
   }
 
-  /// Passes on what has come of a declared value, as it is.
+  /// Passes on the bytes of a declared value unchanged.
   private mutating func flushPiece(_ output: inout [UInt8]) {
     output += scanner?.pass(piece) ?? piece
     piece.removeAll(keepingCapacity: true)
@@ -100,7 +100,7 @@ struct PlacedDates {
       output += scanner?.pass(moved) ?? moved
       piece.removeAll(keepingCapacity: true)
     } else if kind != .kept, isPieceWhole {
-      // It is another form of date than was declared, perhaps one with a time.
+      // The value has another date format than declared, perhaps one with a time.
       plain += piece
       piece.removeAll(keepingCapacity: true)
     } else {

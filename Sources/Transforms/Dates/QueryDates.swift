@@ -1,22 +1,22 @@
 import Cassettes
 
-/// Declared query items in URLs, wherever those stand in a text: `?since=1538989200` and `&since=…`, also `&amp;since=…` as
-/// HTML and XML have it, and `\u0026since=…` as JSON may.
+/// Moves declared query items in URLs anywhere in a text: `?since=1538989200` and `&since=…`, also `&amp;since=…` as in
+/// HTML and XML, and `\u0026since=…` as in JSON.
 ///
-/// An app follows such a link, and what it asks for then is moved back.
+/// When the app follows such a link, the date in its request is moved back.
 struct QueryDates: Sendable {
-  /// The longest value that is looked at.
+  /// The maximum length of a value that is examined.
   private static let limit = 256
 
   private struct Item: Sendable {
-    /// All up to the value, in small letters.
+    /// The item up to its value, in lower case.
     let start: [UInt8]
     let kind: DatePlaces.Kind
   }
 
   private let items: [Item]
 
-  /// - Parameter names: of query items, in small letters; nil comes of none.
+  /// - Parameter names: names of query items in lower case. The initializer returns nil if there are none.
   init?(_ names: [String: DatePlaces.Kind]) {
     guard !names.isEmpty else { return nil }
     items = names.flatMap { name, kind in
@@ -26,15 +26,16 @@ struct QueryDates: Sendable {
     }
   }
 
-  /// Whether a query item may begin after it.
+  /// Whether a byte may be the separator before a query item.
   @inline(__always)
   static func mayBegin(with byte: UInt8) -> Bool {
     byte == UInt8(ascii: "?") || byte == UInt8(ascii: "&") || byte == UInt8(ascii: "\\")
   }
 
-  /// Looks at what separates an item from what is before it.
+  /// Looks for a declared item at the separator before it.
   ///
-  /// `isWhole` says that nothing comes after the text, `keepsLength` that numbers stay which would become longer or shorter.
+  /// `isWhole` means that no more text follows; `keepsLength` means that numbers whose length would change are not
+  /// moved.
   func look(
     at index: Int, in text: UnsafeBufferPointer<UInt8>, isWhole: Bool, keepsLength: Bool, offset: DateOffset
   ) -> DateLook {
@@ -68,7 +69,7 @@ struct QueryDates: Sendable {
 
   private static func small(_ byte: UInt8) -> UInt8 { 0x41...0x5A ~= byte ? byte | 0x20 : byte }
 
-  /// Whether it stands for itself in a query, or begins an escape there.
+  /// Whether a byte is literal in a query value or begins an escape there.
   private static func isInValue(_ byte: UInt8) -> Bool {
     switch byte {
     case 0x30...0x39, 0x41...0x5A, 0x61...0x7A: true

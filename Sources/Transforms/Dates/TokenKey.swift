@@ -2,8 +2,8 @@ import Cassettes
 import CGnuTLS
 package import LaunchContract
 
-/// A key by which tokens are signed anew, by GnuTLS: a secret for HS256, HS384 and HS512, or a private key for RS, PS and ES
-/// of the same sizes (RFC 7518, 3).
+/// A key that signs tokens with GnuTLS: a secret for HS256, HS384 and HS512, or a private key for RS, PS and ES with
+/// the same sizes (RFC 7518, section 3).
 package final class TokenKey: @unchecked Sendable {
   private enum Kind {
     case secret([UInt8])
@@ -14,13 +14,13 @@ package final class TokenKey: @unchecked Sendable {
   private let keyID: String?
 
   /// - Parameters:
-  ///   - text: a private key as PEM, or a secret.
-  ///   - keyID: only for tokens that name this key; nil for any.
-  /// - Throws: `ContractError` for PEM in which there is no private key.
+  ///   - text: a private key in PEM format, or a secret.
+  ///   - keyID: restricts the key to tokens with this key ID; nil for all tokens.
+  /// - Throws: `ContractError` if the PEM text contains no private key, or the key is empty.
   package init(_ text: String, keyID: String?) throws(ContractError) {
     self.keyID = keyID
     guard text.contains("-----BEGIN ") else {
-      // A file's last line ends with one, which is no part of the secret.
+      // A final line break belongs to the file, not to the secret.
       let secret = text.hasSuffix("\n") ? String(text.dropLast()) : text
       guard !secret.isEmpty else { throw ContractError("the key is empty") }
       kind = .secret(Array(secret.utf8))
@@ -45,7 +45,7 @@ package final class TokenKey: @unchecked Sendable {
     if case .privateKey(let key, _) = kind { gnutls_privkey_deinit(key) }
   }
 
-  /// The signature as a token has it; nil where this key is not for that.
+  /// Returns the signature in token format, or nil if this key does not apply.
   package func sign(_ algorithm: String, keyID: String?, _ message: [UInt8]) -> [UInt8]? {
     guard self.keyID == nil || self.keyID == keyID, algorithm.utf8.count == 5 else { return nil }
     let size = algorithm.suffix(3)
@@ -75,7 +75,7 @@ package final class TokenKey: @unchecked Sendable {
     return message.withUnsafeMutableBufferPointer { message in
       var data = gnutls_datum_t(data: message.baseAddress, size: UInt32(message.count))
       var signature = gnutls_datum_t()
-      // The same for the same token, as far as GnuTLS can (RFC 6979).
+      // Deterministic signatures if GnuTLS supports them for this key (RFC 6979).
       let reproducible = UInt32(GNUTLS_PRIVKEY_FLAG_REPRODUCIBLE.rawValue)
       guard
         gnutls_privkey_sign_data2(key, algorithm, reproducible, &data, &signature) == 0
@@ -86,7 +86,7 @@ package final class TokenKey: @unchecked Sendable {
     }
   }
 
-  /// ECDSA's two numbers side by side, each of a fixed length, as tokens have them and DER does not.
+  /// Converts an ECDSA signature from DER to the token format: both numbers, each with a fixed length.
   private static func raw(_ signature: [UInt8], half: Int) -> [UInt8]? {
     var signature = signature
     return signature.withUnsafeMutableBufferPointer { bytes in

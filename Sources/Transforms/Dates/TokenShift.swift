@@ -2,15 +2,15 @@ import Cassettes
 import HTTPMessages
 import LaunchContract
 
-/// Signs tokens anew, with the keys that a user has given.
+/// Signs tokens again with the keys that the user provided.
 package struct TokenSigner: Sendable {
   /// Signs a message.
   ///
   /// - Parameters:
-  ///   - algorithm: as in RFC 7518, such as `HS256`.
+  ///   - algorithm: an RFC 7518 name such as `HS256`.
   ///   - keyID: the token's `kid`, if it has one.
-  ///   - message: what is signed.
-  /// - Returns: the signature, as a token has it; nil where no key is for that.
+  ///   - message: the bytes to sign.
+  /// - Returns: the signature in token format, or nil if no key applies.
   package let sign: @Sendable (_ algorithm: String, _ keyID: String?, _ message: [UInt8]) -> [UInt8]?
 
   package init(_ sign: @escaping @Sendable (_ algorithm: String, _ keyID: String?, _ message: [UInt8]) -> [UInt8]?) {
@@ -18,20 +18,21 @@ package struct TokenSigner: Sendable {
   }
 }
 
-/// Moves the times of JSON Web Tokens (RFC 7519) and signs them again: `exp`, `iat`, `nbf`, and OpenID Connect's `auth_time`.
+/// Moves the times of JSON Web Tokens (RFC 7519) and signs them again: `exp`, `iat`, `nbf`, and `auth_time` from OpenID
+/// Connect.
 ///
-/// The header stays to the byte, and of the payload all but the digits of those times. A token for which there is no key, or
-/// in which nothing moves, stays as it is.
+/// The header stays the same byte for byte, and so does the payload except for the digits of these times. A token stays
+/// unchanged if no key applies or it contains no time to move.
 final class TokenShift: Sendable {
-  /// The longest that is looked at.
+  /// The maximum length of a token that is examined.
   static let limit = 16 << 10
-  /// How many are remembered.
+  /// The maximum number of tokens that are remembered.
   private static let memory = 10_000
 
   private struct Known {
-    /// By recorded ones.
+    /// Moved tokens by recorded ones.
     var moved: [String: String] = [:]
-    /// By moved ones: not all signatures come out the same twice.
+    /// Recorded tokens by moved ones. Needed because not all signatures are deterministic.
     var recorded: [String: String] = [:]
   }
 
@@ -42,11 +43,12 @@ final class TokenShift: Sendable {
     self.signer = signer
   }
 
-  /// Whether a token may begin with it: it is the Base64 of `{"`.
+  /// Whether a token may begin with a byte: `e` is the first character of `{"` in Base64.
   @inline(__always)
   static func mayBegin(with byte: UInt8) -> Bool { byte == UInt8(ascii: "e") }
 
-  /// Looks at an `e` that no letter or digit precedes; with `isBack` moved tokens become recorded ones.
+  /// Looks for a token at an `e` that does not follow a letter or digit. With `isBack`, moved tokens become recorded
+  /// ones.
   func look(
     at index: Int, in text: UnsafeBufferPointer<UInt8>, isWhole: Bool, offset: DateOffset, isBack: Bool
   ) -> DateLook {
@@ -58,7 +60,7 @@ final class TokenShift: Sendable {
     var end = index
     while end < text.count, Self.isInToken(text[end]) || text[end] == UInt8(ascii: ".") {
       if text[end] == UInt8(ascii: ".") {
-        // A fifth part makes it an encrypted one, a point after the third ends a sentence.
+        // More parts mean that the token is encrypted (RFC 7516); otherwise a dot after the third part ends a sentence.
         if dots.count == 2 { break }
         dots.append(end)
       }
@@ -106,7 +108,7 @@ final class TokenShift: Sendable {
     (try? JSONPath($0)).map { .init(path: $0, kind: .epochSeconds) }
   }
 
-  /// Base64 with the alphabet for URLs, without padding (RFC 7515, 2).
+  /// Base64url without padding (RFC 7515, section 2).
   private static func encode(_ bytes: [UInt8]) -> String {
     String(
       HAR.Base64.encode(bytes).prefix { $0 != "=" }.map { character in

@@ -1,17 +1,18 @@
-/// How a secret looks where it has been written in base64, alone or in the middle of something.
+/// The Base64 encodings of a secret, on its own or within something longer.
 enum Base64Forms {
-  /// Below so many characters the middle of something could be anything.
+  /// Shorter encodings would match too much.
   private static let shortest = 6
   private static let standard = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".utf8)
   private static let forURLs = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_".utf8)
 
-  /// All forms, in the alphabets of RFC 4648, 4 and 5.
+  /// All encodings, in the alphabets of RFC 4648, sections 4 and 5.
   static func all(of secret: [UInt8]) -> [[UInt8]] {
     var all: [[UInt8]] = []
     for alphabet in [standard, forURLs] {
       let bare = digits(of: secret, in: alphabet)
       let padding = [UInt8](repeating: UInt8(ascii: "="), count: (4 - bare.count % 4) % 4)
-      // What stands before it moves it by one or two bytes; the characters at its ends that it shares are not its own.
+      // Preceding bytes can shift the secret by one or two bytes. Characters at its ends that encode other bytes too
+      // are left out.
       let cores = (0...2).map { offset in
         let digits = digits(of: [UInt8](repeating: 0, count: offset) + secret, in: alphabet)
         return Array(digits[..<((offset + secret.count) * 8 / 6)].dropFirst(offset == 0 ? 0 : offset + 1))
@@ -23,7 +24,7 @@ enum Base64Forms {
     return all
   }
 
-  /// Without padding.
+  /// The encoding without padding.
   private static func digits(of bytes: [UInt8], in alphabet: [UInt8]) -> [UInt8] {
     var digits: [UInt8] = []
     digits.reserveCapacity((bytes.count + 2) / 3 * 4)

@@ -1,18 +1,17 @@
 import Foundation
 
-/// A text that stands in base64 in another text: what in it is no text is left alone, since patterns would find anything
-/// in random bytes.
+/// Base64-encoded text within another text. Encoded binary data is ignored, because patterns would match random bytes.
 struct Base64Text {
   private static let shortest = 12
   private static let runs = try? NSRegularExpression(pattern: "[A-Za-z0-9+/_-]{\(shortest),}")
 
-  /// What it says.
+  /// The decoded text.
   let text: String
-  /// Where its first character in base64 stands, and the end of the last, in UTF-16 units.
+  /// The range of the encoded characters in the other text, in UTF-16 units.
   private let range: Range<Int>
 
-  /// All that stand in a text, in either alphabet of RFC 4648. What stands before one may belong to the same run of
-  /// characters, as in a path.
+  /// Finds all Base64-encoded texts, in either alphabet of RFC 4648. Characters before an encoded text may belong to
+  /// the same run, as in a path, so every offset is tried.
   static func all(in text: String) -> [Base64Text] {
     guard let runs else { return [] }
     let whole = text as NSString
@@ -27,18 +26,18 @@ struct Base64Text {
     }
   }
 
-  /// Where a range of its UTF-16 units stands in base64.
+  /// The encoded range for a range of UTF-16 units of the decoded text.
   func place(_ units: Range<Int>) -> Range<Int> {
     let start = text.utf16.index(text.startIndex, offsetBy: units.lowerBound)
     let end = text.utf16.index(text.startIndex, offsetBy: units.upperBound)
     let first = text.utf8.distance(from: text.startIndex, to: start)
     let last = text.utf8.distance(from: text.startIndex, to: end)
-    // Three bytes are four characters; a character that holds a part of it goes.
+    // Four characters encode three bytes; a character that encodes any part of the range is included.
     return (range.lowerBound + first * 4 / 3)..<min(range.lowerBound + (last * 4 + 2) / 3, range.upperBound)
   }
 
   private static func decoded(_ run: Substring) -> String? {
-    // One character alone is six bits of a byte that is not there.
+    // A single leftover character holds only six bits, which is not a byte.
     let used = run.utf8.count % 4 == 1 ? run.dropLast() : run
     let padding = String(repeating: "=", count: (4 - used.utf8.count % 4) % 4)
     guard let data = Data(base64Encoded: used + padding), let text = String(validating: data, as: UTF8.self) else {

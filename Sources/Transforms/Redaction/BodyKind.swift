@@ -1,7 +1,8 @@
-/// What a body is made of, as far as redaction goes.
+/// The structure of a body, which determines how it is redacted.
 package indirect enum BodyKind: Equatable {
   case json, form, multipart, markup, text, other
-  /// No type, that of a form, or plain text, which say little: it may be JSON, which begins with `{` or `[`.
+  /// No type, the form type or plain text. These types are used for anything, so a body that begins with `{` or `[` is
+  /// treated as JSON; otherwise the associated kind applies.
   case unsaid(BodyKind)
 
   package init(contentType: String?) {
@@ -11,7 +12,7 @@ package indirect enum BodyKind: Equatable {
     case "application/x-www-form-urlencoded": self = .unsaid(.form)
     case "application/json", "text/json", "application/ndjson", "application/x-ndjson", "application/jsonl",
       "application/json-seq",
-      // Each event's data is a document of its own.
+      // The data of each event is a separate document.
       "text/event-stream":
       self = .json
     case "text/html", "text/xml", "application/xml": self = .markup
@@ -23,7 +24,7 @@ package indirect enum BodyKind: Equatable {
     }
   }
 
-  /// How marks are written in it.
+  /// How to write marks in the body.
   var spelling: RedactionMark.Spelling {
     switch self {
     case .form: .percent

@@ -1,10 +1,11 @@
 package import Cassettes
 
-/// Takes secrets out of one body as it streams by, wherever its chunks are cut, in memory that does not grow with it: a
-/// recording's disk never has what it takes out, not for a moment.
+/// Redacts one body while it streams. Memory use does not grow with the body, and secrets are never written to disk,
+/// not even temporarily.
 ///
-/// First the secrets that are known go, in whatever form; then what rules say of its form (JSON, urlencoded, multipart);
-/// then what patterns find. The result is the same for the same body.
+/// First it redacts the known secrets in any encoding, then the values that rules select by the structure of the body
+/// (JSON, urlencoded, multipart), then the matches of patterns. The result does not depend on how the body is split
+/// into chunks.
 package struct BodyRedactor {
   private enum Structure {
     case none
@@ -15,9 +16,9 @@ package struct BodyRedactor {
 
   private let redactor: Redactor
   private let contentType: String?
-  /// Nil where it is not coded.
+  /// Nil if the body is not encoded.
   private var decoder: TolerantDecoder?
-  /// What came before it could be told what it is; nil once that is told.
+  /// The bytes received before the kind of the body was known; nil once it is known.
   private var untold: [UInt8]? = []
   private var secrets: SecretStream
   private var structure = Structure.none
@@ -25,9 +26,9 @@ package struct BodyRedactor {
   private let kind: BodyKind
 
   /// - Parameters:
-  ///   - redactor: what goes.
+  ///   - redactor: the secrets and rules.
   ///   - contentType: the value of `Content-Type`.
-  ///   - codings: those under which the body comes; nil where it comes decoded.
+  ///   - codings: the content codings of the body, or nil if it is already decoded.
   package init(_ redactor: Redactor, contentType: String?, codings: ContentCodings? = nil) {
     self.redactor = redactor
     self.contentType = contentType
@@ -39,13 +40,13 @@ package struct BodyRedactor {
     settle(kind)
   }
 
-  /// Whether it comes under codings that are undone.
+  /// Whether the body has content codings that are decoded here.
   package var isCoded: Bool { decoder != nil }
 
-  /// Whether it decodes to too much to be looked into: what has come out of it is only its beginning.
+  /// Whether the decoded body exceeds the size limit. Only its beginning was then passed on.
   package var isTooLarge: Bool { decoder?.isTooLarge ?? false }
 
-  /// Whether anything went.
+  /// Whether anything was redacted.
   package var hasFound: Bool {
     let inStructure =
       switch structure {
@@ -57,14 +58,14 @@ package struct BodyRedactor {
     return secrets.hasFound || patterns.hasFound || inStructure
   }
 
-  /// Takes the next bytes.
+  /// Adds the next chunk.
   ///
-  /// - Returns: what can be passed on; it may be empty.
+  /// - Returns: the bytes that can be passed on; may be empty.
   package mutating func push(_ chunk: [UInt8]) -> [UInt8] { pass(decoder?.push(chunk) ?? chunk, isLast: false) }
 
-  /// Takes the end.
+  /// Ends the body.
   ///
-  /// - Returns: what was held back.
+  /// - Returns: the bytes that were held back.
   package mutating func finish() -> [UInt8] {
     pass(decoder?.finish() ?? [], isLast: true)
   }
@@ -87,7 +88,7 @@ package struct BodyRedactor {
     switch structure {
     case .none: return chunk
     case .json(var stream):
-      // Let go of, so that its buffers are not copied.
+      // Drop this reference so that the stream's buffers are not copied.
       structure = .none
       defer { structure = .json(stream) }
       return stream.push(chunk, isLast: isLast)
@@ -102,7 +103,7 @@ package struct BodyRedactor {
     }
   }
 
-  /// What a body that says little of itself is; nil as long as there is nothing but white space of it.
+  /// The kind of a body with an unspecific type; nil if it is all white space so far.
   private func tell(_ bytes: [UInt8], isLast: Bool) -> BodyKind? {
     guard case .unsaid(let other) = kind else { return kind }
     guard let isJSON = JSONStream.begins(bytes) else { return isLast || bytes.count > 4096 ? other : nil }

@@ -1,7 +1,7 @@
-/// One `name=value` between `&` in a query or an urlencoded form (WHATWG URL, 5).
+/// A `name=value` item between `&` in a query or an urlencoded form (WHATWG URL, section 5).
 enum FormItem {
-  /// The item as it is kept: without its value where that goes by its name, else with what patterns find in the value
-  /// taken out.
+  /// Redacts an item: the whole value if its name is in `names`, otherwise the pattern matches in it. Returns nil if
+  /// nothing has to change.
   static func redact(
     _ item: ArraySlice<UInt8>, names: Set<String>, patterns: PatternScanner
   ) -> [UInt8]? {
@@ -39,7 +39,7 @@ enum FormItem {
     return bytes
   }
 
-  /// All but unreserved characters (RFC 3986, 2.3) percent-encoded.
+  /// Percent-encodes all characters except unreserved ones (RFC 3986, section 2.3).
   static func encode(_ text: String) -> String {
     let digits = Array("0123456789ABCDEF".utf8)
     var output: [UInt8] = []
@@ -63,16 +63,16 @@ enum FormItem {
   }
 }
 
-/// Takes values out of an urlencoded form as it streams by. An item of more than 64 KiB is taken out by its name only.
+/// Redacts values in an urlencoded form while it streams. Items of more than 64 KiB are redacted by name only.
 struct FormStream {
   private static let limit = 64 << 10
 
   let names: Set<String>
   let patterns: PatternScanner
   private(set) var hasFound = false
-  /// What has come of an item.
+  /// The bytes so far of the current item.
   private var item: [UInt8] = []
-  /// What becomes of the rest of an item of which enough is known.
+  /// How to handle the rest of an item that was already decided.
   private var rest = Rest.none
 
   private enum Rest {
@@ -105,7 +105,7 @@ struct FormStream {
     return output
   }
 
-  /// The item has ended.
+  /// Handles the end of an item.
   private mutating func end(_ output: inout [UInt8]) {
     if let redacted = FormItem.redact(item[...], names: names, patterns: patterns) {
       hasFound = hasFound || redacted != item
@@ -117,7 +117,7 @@ struct FormStream {
     rest = .none
   }
 
-  /// There is too much of it to wait for its end.
+  /// Handles an item that is too long to wait for its end.
   private mutating func settle(_ output: inout [UInt8]) {
     let name = item.prefix { $0 != UInt8(ascii: "=") }
     if name.count < item.count, FormItem.isNamed(name, names) {

@@ -1,9 +1,9 @@
 import HTTPMessages
 
-/// What goes from header fields by their names.
+/// Redacts header fields by name.
 package enum HeaderRedaction {
-  /// Fields that carry credentials by their purpose, and go unless `keep` names them: HTTP's own, those that API gateways
-  /// and clouds document for keys and tokens, and the tokens against forged requests.
+  /// Fields that carry credentials by design and are redacted unless `keep` names them: HTTP's own fields, fields that
+  /// API gateways and cloud services document for keys and tokens, and CSRF tokens.
   package static let defaults: [String] = [
     "Authorization", "Proxy-Authorization", "Cookie", "Cookie2", "Set-Cookie", "Set-Cookie2",
     "Api-Key", "ApiKey", "X-Api-Key", "X-ApiKey", "X-Api-Token", "X-Api-Secret", "X-App-Key", "X-App-Token",
@@ -27,12 +27,12 @@ package enum HeaderRedaction {
     "authorization", "proxy-authorization", "x-authorization", "x-forwarded-authorization", "x-original-authorization",
     "x-serverless-authorization", "x-ms-authorization-auxiliary",
   ]
-  /// Their values are addresses, in which marks are percent-encoded.
+  /// Fields whose values are URLs. Marks in them are percent-encoded.
   package static let addresses: Set<String> = ["location", "content-location", "referer", "origin", "refresh", "link"]
-  /// Digests of a body: they do not fit one that is redacted, and of a weak secret they would tell.
+  /// Digests of a body. They do not match a redacted body, and would reveal a weak secret.
   package static let digests: Set<String> = ["content-md5", "digest", "content-digest", "repr-digest"]
 
-  /// A default field's value without what is secret in it: a scheme, cookies' names and a cookie's attributes stay.
+  /// Redacts the value of a default field. Authorization schemes, cookie names and `Set-Cookie` attributes stay.
   package static func redact(_ value: String, of name: String) -> String {
     switch name {
     case "cookie", "cookie2": cookies(value)
@@ -42,7 +42,7 @@ package enum HeaderRedaction {
     }
   }
 
-  /// What of a field's value is the secret itself: not an authorization's scheme.
+  /// The secret part of a field's value, without the authorization scheme.
   package static func secret(in value: String, of name: String) -> String {
     guard authorizations.contains(name), let space = value.firstIndex(of: " ") else { return value }
     let rest = value[space...].drop { $0 == " " }
@@ -71,11 +71,11 @@ package enum HeaderRedaction {
 
   private static func cookie(_ pair: Substring) -> String {
     guard let equals = pair.firstIndex(of: "=") else {
-      // Browsers take a pair without `=` for a value.
+      // Browsers treat a pair without `=` as a value.
       guard pair.contains(where: { !$0.isWhitespace }) else { return String(pair) }
       return pair.prefix(while: \.isWhitespace) + RedactionMark.plain.text
     }
-    // An empty one says that the cookie is gone.
+    // An empty value deletes the cookie.
     let value = pair[pair.index(after: equals)...]
     return value.allSatisfy(\.isWhitespace) ? String(pair) : pair[...equals] + RedactionMark.plain.text
   }

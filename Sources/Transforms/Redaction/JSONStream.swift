@@ -1,31 +1,34 @@
 import Cassettes
 import LaunchContract
 
-/// Takes values out of JSON as it streams by, by their places; all else stays to the byte, white space and `0.00` too.
+/// Redacts values in streamed JSON by their paths. Everything else stays the same byte for byte, including white space
+/// and numbers such as `0.00`.
 ///
-/// What is taken out keeps its shape, so that an app still reads it: a string becomes a mark, a number `0`, a Boolean
-/// `false`; arrays and objects keep their elements and names, and lose what these hold. Several documents after one
-/// another, as NDJSON has them, are each one. What is no JSON passes. Where a mark stands as a number, `0` comes.
+/// Redacted values keep their type, so that an app can still decode them: a string becomes a mark, a number `0`, a
+/// Boolean `false`; arrays and objects keep their structure, and the values in them are redacted. In a sequence of
+/// documents, as in NDJSON, each is handled on its own. Text that is not JSON is unchanged. If a mark has replaced a
+/// number, it becomes `0`.
 struct JSONStream {
-  /// Bytes of a name or string that are looked at as a whole.
+  /// The maximum length in bytes of a name or string that is examined as a whole.
   private static let limit = 64 << 10
 
   private var walker: JSONWalker
   private let patterns: PatternScanner
   private(set) var hasFound = false
-  /// What has come of a name, a string or a word that is looked at as a whole; in a string without its quotes.
+  /// The bytes so far of a name, string or word that is examined as a whole; for a string, without its quotation marks.
   private var piece: [UInt8] = []
   private var isPieceWhole = true
 
   /// - Parameters:
-  ///   - paths: what goes by its place.
-  ///   - patterns: what goes from strings with escapes; in others it is found as in any text.
+  ///   - paths: the paths of the values to redact.
+  ///   - patterns: the patterns to apply to strings that contain escapes. Other strings are covered by the scan of the
+  ///   whole text.
   init(paths: [JSONPath], patterns: PatternScanner) {
     walker = JSONWalker(paths)
     self.patterns = patterns
   }
 
-  /// Whether a text begins as JSON that can hold something; nil as long as there is nothing but white space of it.
+  /// Whether a text begins like a JSON object or array; nil if it is all white space so far.
   static func begins(_ bytes: [UInt8]) -> Bool? {
     bytes.first { $0 != 0x20 && $0 != 0x09 && $0 != 0x0A && $0 != 0x0D }.map {
       $0 == UInt8(ascii: "{") || $0 == UInt8(ascii: "[")
@@ -53,7 +56,7 @@ struct JSONStream {
       }
     }
     if isLast {
-      // Cut short: what was to go does not come back.
+      // The document was cut short: a value to redact must not be written out.
       if walker.isInString { flush(&output) } else if walker.isInWord { endWord(&output) }
     }
     return output
@@ -61,7 +64,7 @@ struct JSONStream {
 
   private var isTaken: Bool { walker.match != nil }
 
-  /// Whether the colon of a credential's mark may come.
+  /// Whether a colon here may be part of a credential's mark.
   private var isInMark: Bool { piece.contains(UInt8(ascii: "<")) && !piece.contains(UInt8(ascii: ">")) }
 
   private mutating func add(_ bytes: Slice<UnsafeBufferPointer<UInt8>>, _ output: inout [UInt8]) {
@@ -73,7 +76,7 @@ struct JSONStream {
     if piece.count > Self.limit { flush(&output) }
   }
 
-  /// There is too much of it, or its end is missing.
+  /// Handles a piece that is too long or was cut short.
   private mutating func flush(_ output: inout [UInt8]) {
     guard isPieceWhole else { return }
     isPieceWhole = false
@@ -107,7 +110,7 @@ struct JSONStream {
   private mutating func endWord(_ output: inout [UInt8]) {
     guard isPieceWhole else { return }
     guard isTaken else {
-      // A secret's mark in the place of a number would be no JSON any more.
+      // A mark in place of a number would make the JSON invalid.
       output += piece.contains(UInt8(ascii: "<")) ? [UInt8(ascii: "0")] : piece
       return
     }

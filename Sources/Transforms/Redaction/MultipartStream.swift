@@ -1,16 +1,16 @@
 import Cassettes
 import Foundation
 
-/// Takes fields out of a multipart body (RFC 2046, 5.1; RFC 7578) as it streams by: the content of a part goes by the
-/// part's name, and what JSON paths find in a part that is JSON; headers and boundaries stay.
+/// Redacts parts of a multipart body (RFC 2046, section 5.1; RFC 7578) while it streams: the content of parts by name,
+/// and values in JSON parts by path. Headers and boundaries stay.
 struct MultipartStream {
-  /// Bytes of a part's header.
+  /// The maximum length of a part's header in bytes.
   private static let headerLimit = 64 << 10
 
   private enum Place {
-    /// Before the first boundary, in a part's content, or after the last boundary.
+    /// Before the first boundary, in the content of a part, or after the last boundary.
     case content(Content)
-    /// After a boundary: the rest of its line, and the part's header.
+    /// After a boundary: the rest of its line, and the header of the part.
     case header
   }
 
@@ -18,35 +18,35 @@ struct MultipartStream {
     case passed
     case taken
     case json(JSONStream)
-    /// What came before it could be told whether it is JSON, which its type does not say.
+    /// The bytes received before it was known whether the part is JSON, because its type does not specify it.
     case untold([UInt8])
   }
 
   private let names: Set<String>
-  /// For a part that is JSON; nil where nothing is looked for in one.
+  /// The initial state for a JSON part; nil if nothing in JSON is redacted.
   private let json: JSONStream?
-  /// What stands before each part, and at the end: a line break, two dashes, the boundary.
+  /// The bytes before each part and at the end: a line break, two dashes, and the boundary.
   private let delimiter: [UInt8]
   private(set) var hasFound = false
   private var place = Place.content(.passed)
   private var held: [UInt8]
 
-  /// Nil where the type names no boundary.
+  /// Returns nil if the type has no boundary parameter.
   ///
   /// - Parameters:
-  ///   - contentType: of the whole.
-  ///   - names: of parts that go.
-  ///   - json: for each part that is JSON; nil where nothing is looked for in one.
+  ///   - contentType: the type of the whole body.
+  ///   - names: the names of the parts to redact.
+  ///   - json: the initial state for each JSON part; nil if nothing in JSON is redacted.
   init?(contentType: String, names: Set<String>, json: JSONStream? = nil) {
     guard let boundary = Self.parameter("boundary", of: contentType), !boundary.isEmpty else { return nil }
     delimiter = Array("\r\n--\(boundary)".utf8)
     self.names = names
     self.json = json
-    // The first boundary has no line before it.
+    // The first boundary has no line break before it, so one is added here.
     held = Array("\r\n".utf8)
   }
 
-  /// Bytes of that line break that have still to be taken away.
+  /// The number of bytes of the added line break that still have to be removed from the output.
   private var added = 2
 
   mutating func push(_ chunk: [UInt8], isLast: Bool = false) -> [UInt8] {
@@ -56,7 +56,7 @@ struct MultipartStream {
     scan: while true {
       switch place {
       case .content(let content):
-        // Let go of, so that its buffers are not copied.
+        // Drop this reference so that the stream's buffers are not copied.
         place = .header
         guard let found = Self.find(delimiter, in: held, from: start) else {
           let end = isLast ? held.count : max(start, held.count - delimiter.count + 1)
@@ -98,9 +98,9 @@ struct MultipartStream {
     return output
   }
 
-  /// Passes on what stays of a part's content.
+  /// Writes out content of a part, redacted if necessary.
   ///
-  /// - Returns: how it goes on.
+  /// - Returns: the state of the content afterwards.
   private mutating func pass(
     _ bytes: ArraySlice<UInt8>, of content: Content, isLast: Bool, _ output: inout [UInt8]
   ) -> Content {
@@ -123,7 +123,7 @@ struct MultipartStream {
     return content
   }
 
-  /// What is done with a part's content.
+  /// How to handle the content of a part.
   private func content(behind header: ArraySlice<UInt8>) -> Content {
     var type: String?
     for line in String(decoding: header, as: UTF8.self).components(separatedBy: "\r\n") {
@@ -144,7 +144,7 @@ struct MultipartStream {
     }
   }
 
-  /// A parameter's value, out of its quotes.
+  /// The value of a parameter, without quotation marks.
   private static func parameter(_ name: String, of value: String) -> String? {
     for part in value.split(separator: ";").dropFirst() {
       let pair = part.split(separator: "=", maxSplits: 1)

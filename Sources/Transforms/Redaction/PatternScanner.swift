@@ -2,32 +2,33 @@ import Cassettes
 import Foundation
 import HTTPMessages
 
-/// Finds what regular expressions mean, and the values of query items by their names in URLs that stand in a text.
+/// Finds the matches of regular expressions, and the values of query items by name in URLs within a text.
 ///
-/// An expression such as `(a+)+$` can take for ever on some texts. It is given up then, and the whole text is taken to be
-/// what was sought: nothing is kept of which it is not known to be no secret.
+/// An expression such as `(a+)+$` can take practically unlimited time on some texts. After a time limit it is abandoned
+/// and the whole text is redacted: text that may contain a secret is never kept.
 package struct PatternScanner: Sendable {
-  /// A regular expression; what its first group has found stays, where it has one that counts.
+  /// A regular expression. If `keepsGroup` is set, the first capture group is not redacted.
   private struct Rule: @unchecked Sendable {
     let expression: NSRegularExpression
     var keepsGroup = false
   }
 
   private let rules: [Rule]
-  /// The expressions that were given up.
+  /// The expressions that exceeded the time limit.
   private let slow = Guarded<[String]>([])
-  /// Seconds of processor time for one text; less once an expression was given up, since there may be many such texts.
+  /// The time limit for one text, in seconds of processor time. Shorter once an expression was abandoned, because many
+  /// such texts may follow.
   private static let patience = 2.0
   private static let impatience = 0.1
-  /// What is a mark already stays one.
+  /// Existing marks, which stay unchanged.
   private static let marks =
     (try? NSRegularExpression(
       pattern: "(?:<|&lt;|%3C)redacted(?:(?::|%3A)[\\w./%-]*?)?(?:>|&gt;|%3E)")).map { Rule(expression: $0) }
 
   /// - Parameters:
-  ///   - patterns: regular expressions, as ICU has them.
-  ///   - query: names of items.
-  /// - Throws: ``Invalid`` for the first that is none.
+  ///   - patterns: regular expressions in ICU syntax.
+  ///   - query: names of query items.
+  /// - Throws: ``Invalid`` for the first pattern that cannot be used.
   package init(patterns: [String], query: [String] = []) throws(Invalid) {
     var rules: [Rule] = []
     for (number, pattern) in patterns.enumerated() {
@@ -44,7 +45,7 @@ package struct PatternScanner: Sendable {
         NSRegularExpression.escapedPattern(for: name) + "|"
           + NSRegularExpression.escapedPattern(for: FormItem.encode(name))
       }
-      // In a URL as it is, in HTML, in a JSON string, and inside of another URL.
+      // Literal URLs, and URLs in HTML, in a JSON string and inside another URL.
       let pattern =
         "((?:[?&]|&amp;|\\\\u0026|%3F|%26)(?:\(names.joined(separator: "|")))(?:=|%3D|\\\\u003d))"
         + "(?:(?!%26|%23|\\\\u0026)[^&#\\s\"'<>\\\\])+"
@@ -58,21 +59,21 @@ package struct PatternScanner: Sendable {
   /// A pattern that cannot be used.
   package struct Invalid: Error {
     package let number: Int
-    /// Whether it would also find nothing at all, everywhere.
+    /// Whether the pattern would also match the empty string.
     package var isEmpty = false
   }
 
   private init() { rules = [] }
 
-  /// Finds nothing.
+  /// A scanner without patterns.
   package static let none = PatternScanner()
 
   package var isEmpty: Bool { rules.isEmpty }
 
-  /// Expressions that took too long on some text, each once.
+  /// The expressions that exceeded the time limit on some text, without duplicates.
   package var givenUp: [String] { slow.withLock { $0 } }
 
-  /// The text, with marks in the places of what is found; nil where nothing is.
+  /// Replaces all matches with marks. Returns nil if nothing matches.
   func redact(_ text: String, _ spelling: RedactionMark.Spelling = .plain) -> String? {
     guard !rules.isEmpty else { return nil }
     guard let ranges = ranges(in: text) else { return RedactionMark.plain.spelled(spelling) }
@@ -88,9 +89,9 @@ package struct PatternScanner: Sendable {
     return output + whole.substring(from: copied)
   }
 
-  /// Where something is found, in UTF-16 units: apart from each other, in order. Texts in base64 are looked into.
+  /// The ranges of all matches in UTF-16 units, sorted and without overlaps. Includes matches in Base64-encoded text.
   ///
-  /// Nil where that took too long: then anything may be in it.
+  /// Returns nil if the search exceeded the time limit. Any part of the text may then be secret.
   func ranges(in text: String) -> [Range<Int>]? {
     guard !rules.isEmpty else { return [] }
     let all = NSRange(location: 0, length: text.utf16.count)
@@ -115,7 +116,7 @@ package struct PatternScanner: Sendable {
 }
 
 extension PatternScanner {
-  /// Nil where the budget does not last.
+  /// Returns nil if the budget is exhausted.
   private func matches(in text: String, _ budget: PatternBudget) -> [Range<Int>]? {
     let all = NSRange(location: 0, length: text.utf16.count)
     var found: [Range<Int>] = []
@@ -140,21 +141,21 @@ extension PatternScanner {
   }
 }
 
-/// Takes out of a body what patterns find as it streams by. Of what streams, 256 KiB are looked at at a time: what is found
-/// across a border is found whole if it has no more than 64 KiB.
+/// Redacts pattern matches in a body while it streams. The stream is examined in windows of 256 KiB; a match across the
+/// border of two windows is found in full if it is at most 64 KiB long.
 struct PatternStream {
   private static let window = 256 << 10
   private static let overlap = 64 << 10
-  /// What has been passed on already and is looked at again for what stands before a place.
+  /// The number of passed-on bytes to keep, because a pattern may depend on the bytes before a match.
   private static let context = 256
 
   let scanner: PatternScanner
   let spelling: RedactionMark.Spelling
   private(set) var hasFound = false
   private var held: [UInt8] = []
-  /// How much of what is held has been passed on.
+  /// The number of held bytes that were already passed on.
   private var done = 0
-  /// Whether a pattern was given up: nothing more of the body is kept.
+  /// Whether a pattern was abandoned. The rest of the body is then dropped.
   private var isGone = false
 
   init(_ scanner: PatternScanner, _ spelling: RedactionMark.Spelling) {
@@ -176,7 +177,7 @@ struct PatternStream {
     }
     let ranges = text.byteRanges(found).filter { $0.upperBound > done }
     var cut = isLast ? held.count : held.count - Self.overlap
-    // What reaches over the cut waits, unless it takes all there is.
+    // A match that spans the cut waits for more bytes, unless it covers the whole window.
     if !isLast, let over = ranges.first(where: { $0.lowerBound < cut && cut < $0.upperBound }) {
       cut = over.lowerBound > done ? over.lowerBound : over.upperBound
     }
@@ -197,8 +198,8 @@ struct PatternStream {
   }
 }
 
-/// Bytes as a text to look at: UTF-8 where they are that, but for a character that is cut at the end; else a character
-/// for each byte.
+/// Bytes decoded as text for matching: as UTF-8 if they are valid, apart from a character that is cut off at the end;
+/// otherwise one character for each byte.
 private struct DecodedText {
   let text: String
   private let bytes: [UInt8]
@@ -224,14 +225,14 @@ private struct DecodedText {
     }
   }
 
-  /// The beginning of the character in which a place lies.
+  /// The beginning of the character that contains an index.
   func boundary(before place: Int) -> Int {
     var place = place
     while isUTF8, place > 0, place < bytes.count, bytes[place] & 0xC0 == 0x80 { place -= 1 }
     return place
   }
 
-  /// Ranges of UTF-16 units as ranges of bytes.
+  /// Converts ranges in UTF-16 units to byte ranges.
   func byteRanges(_ ranges: [Range<Int>]) -> [Range<Int>] {
     guard isUTF8, !ranges.isEmpty else { return ranges }
     var unit = 0

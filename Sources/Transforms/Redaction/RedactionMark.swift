@@ -1,27 +1,28 @@
-/// What stands in a secret's place: `<redacted>`, for a credential `<redacted:SERVICE/ACCOUNT>`, so that two of them stay
-/// two when requests are matched.
+/// The replacement for a secret: `<redacted>`, or `<redacted:SERVICE/ACCOUNT>` for a credential, so that different
+/// credentials stay different when requests are matched.
 ///
-/// It never depends on the secret itself: of a weak one even a hash would tell.
+/// A mark never depends on the secret itself: even a hash would reveal a weak secret.
 package struct RedactionMark: Sendable, Equatable {
-  /// How a mark has to be written where it stands.
+  /// How to write a mark in its context.
   package enum Spelling: Sendable {
-    /// As it is: header fields, JSON strings, plain text, what is no text.
+    /// Literally, in header fields, JSON strings, plain text and binary data.
     case plain
-    /// Percent-encoded: URLs and forms.
+    /// Percent-encoded, in URLs and forms.
     case percent
-    /// With entities: XML and HTML.
+    /// With entities, in XML and HTML.
     case markup
   }
 
-  /// What a rule has found.
+  /// The mark for a secret that a rule found.
   static let plain = RedactionMark(nil)
 
-  /// As it is.
+  /// The plain spelling.
   let text: String
   private let percent: String
   private let markup: String
 
-  /// - Parameter name: of the credential; characters other than letters, digits, `.`, `_`, `-` and `/` become `_`.
+  /// - Parameter name: the name of the credential. Characters other than letters, digits, `.`, `_`, `-` and `/` become
+  ///   `_`.
   init(_ name: String?) {
     let name = name.map { name in
       String(name.prefix(200).map { $0.isASCII && ($0.isLetter || $0.isNumber) || "._-/".contains($0) ? $0 : "_" })

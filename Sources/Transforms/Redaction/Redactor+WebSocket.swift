@@ -2,7 +2,8 @@ package import Cassettes
 package import HTTPMessages
 
 extension Redactor {
-  /// A message of a WebSocket as it is kept, and as it is matched: JSON by its paths, all by patterns and credentials.
+  /// Redacts a WebSocket message for recording and matching: JSON by paths, and all messages by patterns and
+  /// credentials.
   package func redact(_ message: WebSocketMessage) -> WebSocketMessage {
     switch message.kind {
     case .ping, .pong: return message
@@ -19,7 +20,7 @@ extension Redactor {
     }
   }
 
-  /// A recorded message.
+  /// Redacts a recorded message.
   package func redact(_ frame: WebSocketFrame) -> WebSocketFrame {
     var frame = frame
     frame.message = redact(frame.message)

@@ -2,30 +2,29 @@ package import Cassettes
 package import HTTPMessages
 package import LaunchContract
 
-/// Takes secrets out of all that is kept: cassettes, journals, reports, messages.
+/// Redacts secrets in everything that Diorama keeps: cassettes, journals, reports, messages.
 ///
-/// It knows the environment's own token and credentials, and finds them wherever they stand: as they are, percent-encoded
-/// (in whole or in part), as JSON, XML and HTML write them, and in base64, also in the middle of something longer. It knows
-/// the header fields that carry secrets, and the user's own rules. What it returns stays the same when it comes again, so
-/// that requests can be matched redacted with redacted.
+/// It knows the environment's token and credentials, and finds them anywhere: literally, percent-encoded in whole or in
+/// part, in the escapes of JSON, XML and HTML, and in Base64, also within longer texts. It knows the header fields that
+/// carry secrets, and the user's rules. Redacting twice gives the same result as redacting once, so redacted requests
+/// can be compared with redacted recordings.
 package struct Redactor: Sendable {
   package let secrets: SecretScanner
   package let rules: CompiledRules
-  /// Whether requests may have to be changed before they are matched: by a rule, or by a credential.
+  /// Whether requests may have to be redacted before they are matched, because of a rule or a credential.
   package let changesRequests: Bool
-  /// Credentials that are too short to be found in a text.
+  /// The names of credentials that are too short to be found in a text.
   package let unseen: [String]
-  /// The most bytes to which a body is decoded to be looked into.
+  /// The maximum decoded size of a body that is redacted, in bytes.
   package let decodedLimit: Int
-  /// ``decodedLimit`` where nothing else is asked for: more than any answer that a test needs has.
+  /// The default for ``decodedLimit``, larger than any response that a test needs.
   package static let usualDecodedLimit = 1 << 30
 
   /// - Parameters:
-  ///   - credentials: the environment's; each name is `SERVICE/ACCOUNT`.
-  ///   - token: the environment's own.
-  ///   - rules: the user's.
-  ///   - decodedLimit: the most bytes to which a body is decoded to be looked into; one that has more is kept as it was
-  ///     sent.
+  ///   - credentials: the environment's credentials; each name is `SERVICE/ACCOUNT`.
+  ///   - token: the environment's token.
+  ///   - rules: the user's rules.
+  ///   - decodedLimit: the maximum decoded size in bytes of a body that is redacted. A larger body is kept unchanged.
   package init(
     _ credentials: [(name: String, secret: [UInt8])], token: String, rules: CompiledRules = .none,
     decodedLimit: Int = usualDecodedLimit
@@ -39,7 +38,7 @@ package struct Redactor: Sendable {
       !known.isEmpty || rules.changesRequests || !rules.headers.isEmpty || !rules.keptHeaders.isEmpty
   }
 
-  /// A text that is kept, with marks in the places of what is secret.
+  /// Replaces the secrets in a text with marks.
   package func redact(_ text: String) -> String { redact(text, .plain) }
 
   private func redact(_ text: String, _ spelling: RedactionMark.Spelling) -> String {
@@ -47,7 +46,7 @@ package struct Redactor: Sendable {
     return rules.patterns.redact(clean, spelling) ?? clean
   }
 
-  /// A URL, or a request's target: what goes from the query goes by name, marks are percent-encoded.
+  /// Redacts a URL or a request target. Query items are redacted by name, and marks are percent-encoded.
   package func redactURL(_ url: String) -> String {
     guard let start = Self.targetStart(of: url) else { return redact(url, .percent) }
     let whole = String(url[start...])
@@ -64,11 +63,11 @@ package struct Redactor: Sendable {
     return url[..<start] + path + "?" + (rules.patterns.redact(query, .percent) ?? query)
   }
 
-  /// Where path and query begin; nil where that cannot be told.
+  /// The beginning of the path and query, or nil if the URL has neither a scheme nor a leading slash.
   private static func targetStart(of url: String) -> String.Index? {
     if url.utf8.first == UInt8(ascii: "/") { return url.startIndex }
     let bytes = url.utf8
-    // Not `firstRange(of:)`, which takes longer than all the rest.
+    // `firstRange(of:)` would take longer than everything else here.
     var colon = bytes.firstIndex(of: UInt8(ascii: ":"))
     while let found = colon, !bytes[found...].starts(with: "://".utf8) {
       let next = bytes.index(after: found)
@@ -79,7 +78,7 @@ package struct Redactor: Sendable {
     return authority.firstIndex { $0 == UInt8(ascii: "/") || $0 == UInt8(ascii: "?") } ?? url.endIndex
   }
 
-  /// Header fields as they are kept.
+  /// Redacts header fields.
   package func redact(_ headers: Headers) -> Headers {
     var result = headers
     for number in result.fields.indices {
@@ -99,7 +98,7 @@ package struct Redactor: Sendable {
     return result
   }
 
-  /// Header fields of a message whose body is another one now.
+  /// Redacts the header fields of a message whose body may have changed.
   package func redact(_ headers: Headers, ofChanged isChanged: Bool, length: Int) -> Headers {
     var result = redact(headers)
     guard isChanged else { return result }
@@ -108,42 +107,42 @@ package struct Redactor: Sendable {
     return result
   }
 
-  /// What takes secrets out of a body that is recorded.
+  /// Creates a redactor for a body that is recorded.
   ///
   /// - Parameters:
-  ///   - headers: of the message.
-  ///   - isDecoded: whether it comes without its content coding.
-  /// - Returns: a new one, for one body.
+  ///   - headers: the header fields of the message.
+  ///   - isDecoded: whether the body is already decoded.
+  /// - Returns: a redactor for one body.
   package func body(_ headers: Headers, isDecoded: Bool) -> BodyRedactor {
     BodyRedactor(
       self, contentType: headers["Content-Type"], codings: isDecoded ? nil : ContentCodings(of: headers))
   }
 
-  /// The most bytes to which a body is decoded that is held as a whole.
+  /// The maximum decoded size in bytes of a body that is held in memory as a whole.
   package var wholeLimit: Int { min(KeyStream.heldLimit, decodedLimit) }
 
-  /// A recorded request's body as it is matched: decoded, and without what is secret.
+  /// Decodes and redacts a recorded request body for matching.
   package func redact(recorded body: [UInt8], of headers: Headers) -> [UInt8] {
     guard !body.isEmpty else { return body }
-    // Whole or not at all: what we have recorded is decoded already.
+    // All or nothing: bodies that Diorama recorded are already decoded.
     let decoded = ContentCodings(of: headers).flatMap { try? $0.decode(body, limit: wholeLimit) } ?? body
     return redact(decoded: decoded, of: headers)
   }
 
-  /// A body that comes without its content coding, as it is kept.
+  /// Redacts a body without content coding.
   package func redact(decoded body: [UInt8], of headers: Headers) -> [UInt8] {
     guard !body.isEmpty else { return body }
     var stream = self.body(headers, isDecoded: true)
     return stream.push(body) + stream.finish()
   }
 
-  /// A body as it comes, as it is kept: what of it can be decoded is, and what is secret goes.
+  /// Redacts a body as it was sent. As much as possible of it is decoded first.
   package func redact(sent body: [UInt8], of headers: Headers) -> [UInt8] {
     let decoded = ContentCodings(of: headers)?.salvage(body, limit: wholeLimit)
     return redact(decoded: decoded ?? body, of: headers)
   }
 
-  /// A request as it is matched: as it would be recorded.
+  /// Redacts a request for matching, in the same way as a recorded one.
   package func redact(_ request: Request) -> Request {
     var redacted = request
     redacted.target = redactURL(request.target)
@@ -154,7 +153,7 @@ package struct Redactor: Sendable {
 }
 
 extension ContentCodings {
-  /// Those of a message; nil where it has none, or one that we do not know.
+  /// The content codings of a message; nil if there are none, or if one is unknown.
   package init?(of headers: Headers) {
     let values = headers.all("Content-Encoding")
     guard !values.isEmpty else { return nil }
@@ -173,18 +172,18 @@ extension ContractValue {
   }
 }
 
-/// Rules, ready to be used.
+/// Redaction rules in compiled form.
 package struct CompiledRules: Sendable {
-  /// Header fields whose whole value goes, in lower case.
+  /// Header fields to redact completely, in lower case.
   package var headers: Set<String> = []
-  /// Defaults that stay, in lower case.
+  /// Default header fields to keep, in lower case.
   package var keptHeaders: Set<String> = []
-  /// Credentials that are no secrets.
+  /// Credentials that are not secret.
   package var keptCredentials: Set<String> = []
   package var query: Set<String> = []
   package var form: Set<String> = []
   package var json: [JSONPath] = []
-  /// The patterns, and query items in texts.
+  /// The patterns, and the query items in texts.
   package var patterns: PatternScanner
 
   package init(patterns: PatternScanner) { self.patterns = patterns }
@@ -192,6 +191,6 @@ package struct CompiledRules: Sendable {
   /// No rules.
   package static let none = CompiledRules(patterns: .none)
 
-  /// Whether what counts when requests are matched is changed by a rule.
+  /// Whether a rule changes a part of requests that is relevant for matching.
   var changesRequests: Bool { !query.isEmpty || !form.isEmpty || !json.isEmpty || !patterns.isEmpty }
 }

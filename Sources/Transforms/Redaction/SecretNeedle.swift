@@ -1,15 +1,15 @@
-/// One secret to look for, in each of the forms in which texts write it.
+/// A secret to look for, in every encoding in which texts may contain it.
 struct SecretNeedle: Sendable {
-  /// A character, or a byte of what is no text, with the ways to write it beside percent-encoding.
+  /// A character, or a byte if the secret is not text, with its spellings other than percent-encoding.
   private struct Unit {
     let bytes: [UInt8]
     let others: [[UInt8]]
-    /// All forms by their beginnings.
+    /// The beginnings of all spellings.
     let beginnings: [[UInt8]]
-    /// The most bytes that it takes.
+    /// The length in bytes of the longest spelling.
     let longest: Int
 
-    /// Escapes of an escape's first character are looked for up to so many times: `%252F`, `\\\\u002f`.
+    /// The maximum nesting of escapes whose first character is itself escaped: `%252F`, `\\\\u002f`.
     static let nesting = 3
 
     init(bytes: [UInt8], others: [[UInt8]] = []) {
@@ -23,12 +23,12 @@ struct SecretNeedle: Sendable {
     }
   }
 
-  /// The characters of ASCII, made once: the forms of an environment's token alone have hundreds, and each environment
-  /// has a token.
+  /// The units of all ASCII characters, created once: the spellings of a token alone number in the hundreds, and every
+  /// environment has a token.
   private static let ascii = (UInt8(0)..<128).map { makeUnit(Unicode.Scalar($0)) }
 
   private let units: [Unit]
-  /// What takes its place; nil for a mark, which stays as it is.
+  /// The mark that replaces the secret; nil if this needle is itself a mark, which stays unchanged.
   let mark: RedactionMark?
 
   init(_ secret: [UInt8], mark: RedactionMark?) {
@@ -44,14 +44,14 @@ struct SecretNeedle: Sendable {
     Unit(bytes: Array(String(scalar).utf8), others: otherForms(of: scalar))
   }
 
-  /// Takes each pair of bytes with which one of its forms may begin, some more than once.
+  /// Calls `body` with each pair of bytes that a spelling may begin with. Pairs may repeat.
   func forEachFirstPair(_ body: (_ first: UInt8, _ second: UInt8) -> Void) {
     guard let first = units.first else { return }
     for form in first.beginnings {
       if form.count > 1 {
         for second in Self.cases(form[1]) { body(form[0], second) }
       } else if units.count > 1 {
-        // What follows a form of one byte begins the next character.
+        // A spelling of one byte is followed by the beginning of the next character.
         for next in units[1].beginnings { body(form[0], next[0]) }
       } else {
         for second in UInt8.min...UInt8.max { body(form[0], second) }
@@ -59,10 +59,10 @@ struct SecretNeedle: Sendable {
     }
   }
 
-  /// The most bytes that it takes in any form.
+  /// The length in bytes of the longest spelling.
   var longest: Int { units.reduce(0) { $0 + $1.longest } }
 
-  /// Whether it could be a JSON number, or a part of one.
+  /// Whether the secret could be a JSON number or part of one.
   var isNumeric: Bool {
     let digits = "0123456789+-.eE".utf8
     return !units.isEmpty && units.allSatisfy { $0.bytes.count == 1 && digits.contains($0.bytes[0]) }
@@ -72,13 +72,13 @@ struct SecretNeedle: Sendable {
     0x61...0x7A ~= byte | 0x20 ? [byte | 0x20, byte & 0xDF] : [byte]
   }
 
-  /// The end of the secret that begins at a position; nil where none does.
+  /// The end of the secret that begins at an index, or nil if none begins there.
   ///
-  /// With plain loops: it looks at each byte of all that is kept, and what is generic takes a lock of the whole
-  /// process in a debug build.
+  /// Uses plain loops because it examines every recorded byte, and in a debug build generic code takes a process-wide
+  /// lock.
   func end(in text: UnsafeBufferPointer<UInt8>, from start: Int) -> Int? {
     guard !units.isEmpty else { return nil }
-    // Two forms of a character may fit, as `%` and `%25` do: all places that may be reached are followed.
+    // Two spellings of a character may match, as `%` and `%25` do, so all reachable indices are followed.
     var places: [Int] = []
     Self.addEnds(of: units[0], in: text, from: start, to: &places)
     var number = 1
@@ -101,7 +101,7 @@ struct SecretNeedle: Sendable {
     guard place < text.count else { return }
     if has(text, unit.bytes, at: place, ignoringCase: false) { add(place + unit.bytes.count, to: &ends) }
     if text[place] == UInt8(ascii: "%") {
-      // `%25` is a percent sign, and the beginning of what is encoded twice: each depth is an end of its own.
+      // `%25` is a percent sign, but also the beginning of a doubly encoded byte; each depth has its own end.
       var depth = 0
       while depth <= Unit.nesting {
         if let end = percentEncoded(text, unit.bytes, from: place, depth: depth) { add(end, to: &ends) }
@@ -113,7 +113,7 @@ struct SecretNeedle: Sendable {
     while index < unit.others.count {
       let form = unit.others[index]
       if has(text, form, at: place, ignoringCase: form.count > 2) { add(place + form.count, to: &ends) }
-      // JSON in a JSON string: its backslashes are escaped in turn.
+      // In JSON within a JSON string, the backslashes are escaped too.
       if form[0] == backslash, text[place] == backslash {
         var start = place + 1
         while start < text.count, start - place <= Unit.nesting * 2, text[start] == backslash {
@@ -147,7 +147,7 @@ struct SecretNeedle: Sendable {
     return true
   }
 
-  /// The end of the bytes in percent-encoding, its percent signs encoded so many times in turn: `%2F`, `%252F`.
+  /// The end of the percent-encoded bytes, with percent signs that are encoded `depth` times: `%2F`, `%252F`.
   private static func percentEncoded(
     _ text: UnsafeBufferPointer<UInt8>, _ bytes: [UInt8], from start: Int, depth: Int
   ) -> Int? {
@@ -182,7 +182,7 @@ struct SecretNeedle: Sendable {
     }
   }
 
-  /// As forms write a space, as XML and HTML write what marks them up, and as JSON writes a character in a string: `\n`,
+  /// The spellings of a space in forms, of markup characters in XML and HTML, and of characters in JSON strings: `\n`,
   /// and `\u000a` in lower case.
   private static func otherForms(of scalar: Unicode.Scalar) -> [[UInt8]] {
     var forms: [[UInt8]] = []
@@ -194,7 +194,7 @@ struct SecretNeedle: Sendable {
       "&": ["&amp;"], "<": ["&lt;"], ">": ["&gt;"], "\"": ["&quot;"], "'": ["&apos;"],
     ]
     forms += (entities[scalar] ?? []).map { Array($0.utf8) }
-    // Templates write `/` and `=` so, too.
+    // Templates also escape `/` and `=` this way.
     if !scalar.isASCII || !scalar.properties.isAlphabetic && scalar.properties.numericType == nil {
       forms += ["&#\(scalar.value);", "&#x\(String(scalar.value, radix: 16));"].map { Array($0.utf8) }
       if scalar.value < 100 { forms.append(Array("&#0\(scalar.value);".utf8)) }

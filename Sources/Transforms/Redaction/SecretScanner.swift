@@ -1,18 +1,18 @@
-/// Finds the secrets that are known, as they are and in all forms in which texts write them.
+/// Finds known secrets, literally and in every encoding in which texts may contain them.
 ///
-/// One of less than four bytes is left alone: it would be found everywhere.
+/// Secrets of fewer than four bytes are ignored, because they would match everywhere.
 package struct SecretScanner: Sendable {
   static let shortest = 4
 
-  /// The longest first: one may begin with another.
+  /// Longest first, because a secret may begin with another one.
   private let needles: [SecretNeedle]
-  /// Which of them a byte may begin.
+  /// For each byte, the indices of the needles that may begin with it.
   private let beginning: [[Int]]
-  /// A bit for each pair of bytes with which one may begin: most places need no closer look.
+  /// A bitmap of the byte pairs that a needle may begin with. It rules out most positions without a closer look.
   private let pairs: [UInt64]
-  /// No secret takes more bytes, in any form.
+  /// The length in bytes of the longest spelling of any secret.
   let longest: Int
-  /// Those that could stand in JSON as a number.
+  /// Whether a secret could be written as a number in JSON.
   let hasNumeric: Bool
 
   init(_ secrets: [(bytes: [UInt8], mark: RedactionMark)]) {
@@ -21,7 +21,7 @@ package struct SecretScanner: Sendable {
       ([secret.bytes] + Base64Forms.all(of: secret.bytes)).map { ($0, secret.mark) }
     }.sorted { $0.0.count > $1.0.count }.map { SecretNeedle($0.0, mark: $0.1) }
     if !needles.isEmpty {
-      // A secret may be a word that stands in a mark: what is redacted must stay as it is when it is seen again.
+      // A secret may be a word that occurs in a mark. Marks must not change when redacted text is redacted again.
       var marks: [String] = []
       for mark in [.plain] + secrets.map(\.mark) where !marks.contains(mark.text) { marks.append(mark.text) }
       needles = marks.map { SecretNeedle(Array($0.utf8), mark: nil) } + needles
@@ -44,27 +44,27 @@ package struct SecretScanner: Sendable {
 
   var isEmpty: Bool { needles.isEmpty }
 
-  /// What a part of a text comes to.
+  /// The result of scanning part of a text.
   struct Found {
-    /// Nil where nothing was found in it.
+    /// The scanned bytes with marks, or nil if no secret was found.
     var output: [UInt8]?
-    /// How far it has been looked at.
+    /// The end of the scanned bytes.
     var end: Int
   }
 
-  /// Looks for secrets that begin before a place.
+  /// Looks for secrets that begin before `limit`.
   ///
   /// - Parameters:
   ///   - bytes: the text.
-  ///   - limit: secrets that begin here or later are left for another time.
-  ///   - spelling: how marks are written.
-  /// - Returns: what was looked at, with marks in it.
+  ///   - limit: secrets that begin here or later are not looked for.
+  ///   - spelling: how to write marks.
+  /// - Returns: the scanned part, with marks in place of secrets.
   func scan(_ bytes: UnsafeBufferPointer<UInt8>, until limit: Int, _ spelling: RedactionMark.Spelling) -> Found {
     guard !needles.isEmpty, bytes.count >= Self.shortest else { return Found(output: nil, end: limit) }
     var output: [UInt8]?
     var copied = 0
     var position = 0
-    // Plain loops over plain memory: each byte of all that is recorded passes here.
+    // Plain loops over raw memory, because every recorded byte passes here.
     pairs.withUnsafeBufferPointer { pairs in
       let last = min(limit, bytes.count - 1)
       while position < last {
@@ -87,12 +87,12 @@ package struct SecretScanner: Sendable {
     return Found(output: output, end: end)
   }
 
-  /// The whole of it with marks in the places of secrets; nil where there is none.
+  /// Replaces all secrets with marks. Returns nil if no secret was found.
   func redact(_ bytes: [UInt8], _ spelling: RedactionMark.Spelling = .plain) -> [UInt8]? {
     bytes.withUnsafeBufferPointer { scan($0, until: $0.count, spelling).output }
   }
 
-  /// The text, with a mark in the place of each secret.
+  /// Replaces all secrets in a text with marks.
   package func redact(_ text: String, _ spelling: RedactionMark.Spelling = .plain) -> String {
     var text = text
     return text.withUTF8 { scan($0, until: $0.count, spelling).output.map { String(decoding: $0, as: UTF8.self) } }
@@ -111,8 +111,8 @@ package struct SecretScanner: Sendable {
   }
 }
 
-/// Takes secrets out of a body as it streams by, wherever its chunks are cut: at most the length of one secret is held
-/// back.
+/// Redacts known secrets in a body while it streams. The result does not depend on how the body is split into chunks;
+/// at most the length of one secret is held back.
 struct SecretStream {
   let scanner: SecretScanner
   let spelling: RedactionMark.Spelling

@@ -1,6 +1,6 @@
 import HTTPMessages
 
-/// The bytes that matter where addresses are looked for.
+/// Bytes that occur in addresses, and their classes.
 package enum AddressByte {
   static let ampersand = UInt8(ascii: "&")
   static let at = UInt8(ascii: "@")
@@ -19,7 +19,7 @@ package enum AddressByte {
   @inline(__always)
   static func isAlphanumeric(_ byte: UInt8) -> Bool { isLetter(byte) || isDigit(byte) }
 
-  /// 0 to 15; nil when the byte is no hexadecimal digit.
+  /// The value from 0 to 15, or nil if the byte is not a hexadecimal digit.
   @inline(__always)
   static func hexValue(_ byte: UInt8) -> UInt8? {
     if isDigit(byte) { return byte &- 0x30 }
@@ -28,22 +28,24 @@ package enum AddressByte {
   }
 }
 
-/// What looking at a place in a text has shown.
+/// The result of looking for something at an index of a text.
 enum AddressLook<Found> {
-  /// It is not there.
+  /// Not found.
   case none
-  /// The text at hand ends too early to tell.
+  /// More bytes are needed to decide.
   case more
-  /// It is there.
+  /// Found.
   case found(Found)
 }
 
-/// Whether a host that ends before `index` is at its end there, and not the beginning of a longer one: `api.com` in
-/// `api.com.au`, `api.community`, `api.com:8080` or `api.com@host` is none.
+/// Checks whether a host ends at `index` and is not the beginning of a longer one: `api.com` must not match in
+/// `api.com.au`, `api.community`, `api.com:8080` or `api.com@host`.
 ///
-/// Where the URL's delimiters are encoded, so may be the colon before a port: `api.com%3A8080` is none either.
+/// If the URL's delimiters are encoded, the colon before a port may be encoded too, so `api.com%3A8080` must not match
+/// either.
 ///
-/// - Returns: the index after it, and after the dot of `api.com./`, with which a name may end (RFC 1034, 3.1).
+/// - Returns: the index after the host, including the final dot of `api.com./`, which a host name may have (RFC 1034,
+///   section 3.1).
 func hostEnds(
   at index: Int, in text: UnsafeBufferPointer<UInt8>, isWhole: Bool, isEncoded: Bool = false
 ) -> AddressLook<Int> {
@@ -59,7 +61,7 @@ func hostEnds(
     case .more: return .more
     case .found: return .found(index + 1)
     }
-    // The dot that ends a sentence is none of the host's.
+    // The dot that ends a sentence is not part of the host.
     return unlessPort(at: index + 1, in: text, isWhole: isWhole, hostEnd: index)
   case UInt8(ascii: "-"), UInt8(ascii: "_"), AddressByte.at: return .none
   case AddressByte.colon,
@@ -70,7 +72,7 @@ func hostEnds(
   }
 }
 
-/// A host's end, unless a colon and a digit stand at `index`.
+/// The end of a host, unless a colon and a digit follow at `index`.
 private func unlessPort(
   at index: Int, in text: UnsafeBufferPointer<UInt8>, isWhole: Bool, hostEnd: Int
 ) -> AddressLook<Int> {

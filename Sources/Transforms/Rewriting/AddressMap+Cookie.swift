@@ -1,14 +1,16 @@
 import HTTPMessages
 
 extension AddressMap {
-  /// A `Set-Cookie` value (RFC 6265, 4.1) for a client that knows the upstream as an endpoint.
+  /// Adapts a `Set-Cookie` value (RFC 6265, section 4.1) for a client that reaches the upstream through an endpoint.
   ///
-  /// - `Domain` of a declared upstream, or of a parent of it, goes: a cookie for 127.0.0.1 is for that host only.
-  ///   A client that takes us for its proxy still sees the upstream's own host: there it stays.
-  /// - `Secure`, and `SameSite=None` and `Partitioned`, which need it, go where the upstream is `https` and the endpoint
-  ///   is not: without `SameSite` a browser takes `Lax`, and to it all endpoints are one site, whose port does not count. The
-  ///   prefixes `__Secure-` and `__Host-` demand it, so that with them a client gets its chance.
-  /// - `Path` gets the segment in front where the upstream is a path segment; `__Host-` demands `/`.
+  /// - `Domain` is removed if it names a declared upstream or a parent domain of one: a cookie for 127.0.0.1 is valid
+  ///   for that host only. For a client that uses Diorama as a proxy it stays, since that client sees the upstream's
+  ///   own host.
+  /// - `Secure`, and `SameSite=None` and `Partitioned`, which require it, are removed if the upstream uses `https`,
+  ///   because the endpoint does not. Without `SameSite`, browsers default to `Lax`; all endpoints are the same site,
+  ///   since ports do not count. The prefixes `__Secure-` and `__Host-` require `Secure`, so cookies with these names
+  ///   keep it.
+  /// - `Path` is prefixed with the upstream's segment in path segment form, except for `__Host-`, which requires `/`.
   func cookie(_ value: String, upstream index: Int, form: Form) -> String {
     let parts = value.split(separator: ";", omittingEmptySubsequences: false)
     let name = parts[0].drop { $0 == " " }.lowercased()

@@ -1,17 +1,17 @@
 import HTTPMessages
 
-/// What an app says of the address at which it was asked itself, or asks: `X-Forwarded-Host`, `-Port` and `-Proto`, and
-/// `Forwarded` (RFC 7239). Where that is an endpoint's it is put into the upstream's terms, as `Host` is.
+/// Translation of `X-Forwarded-Host`, `X-Forwarded-Port`, `X-Forwarded-Proto` and `Forwarded` (RFC 7239). If they name
+/// an endpoint, they are changed to name the upstream, as `Host` is.
 extension AddressMap {
-  /// Translates those fields; all else, and what names another address, stays.
+  /// Translates the forwarding fields. Other fields, and values that name other addresses, are unchanged.
   ///
   /// - Parameters:
-  ///   - headers: of a request.
-  ///   - index: the upstream that it is for, which the main port stands for.
-  ///   - form: how it came.
+  ///   - headers: the fields of a request.
+  ///   - index: the upstream that receives the request, which the main port stands for.
+  ///   - form: the form of the request.
   func translateForwarded(_ headers: inout Headers, upstream index: Int, form: Form) {
     guard headers.fields.contains(where: { Forwarded($0.name) != nil }) else { return }
-    // A bare host is told from others by the port beside it.
+    // The port field decides whether a bare loopback host is an endpoint.
     let ofPort = Self.elements(of: "X-Forwarded-Port", in: headers)
       .compactMap { named(port: $0, upstream: index) }.first
     let ofHost = Self.elements(of: "X-Forwarded-Host", in: headers)
@@ -45,7 +45,7 @@ extension AddressMap {
     }
   }
 
-  /// One element of `Forwarded`, pairs between semicolons.
+  /// Translates one element of `Forwarded`: pairs separated by semicolons.
   private func forwarded(_ element: String, upstream index: Int, form: Form) -> String {
     func pair(_ text: String) -> (name: String, value: String, isQuoted: Bool)? {
       let parts = text.split(separator: "=", maxSplits: 1).map { String($0).trimmingBlanks }
@@ -68,7 +68,7 @@ extension AddressMap {
     }
   }
 
-  /// The upstream whose address for the app is `host[:port]`.
+  /// The upstream that `host[:port]` stands for in the app.
   private func named(_ authority: String, upstream index: Int, form: Form, port: Int?) -> Int? {
     let lowered = authority.utf8.map(\.asciiLowercased)
     if let endpoint = endpoints.first(where: { $0.authority == lowered }) { return endpoint.upstream ?? index }
@@ -87,7 +87,7 @@ extension AddressMap {
     headers.all(name).flatMap { $0.split(separator: ",") }.map(\.trimmingBlanks)
   }
 
-  /// Replaces elements of a list, and leaves what stands around them.
+  /// Replaces elements of a list and keeps the white space around them.
   private static func list(_ value: String, _ separator: Character, _ replaced: (String) -> String?) -> String {
     value.split(separator: separator, omittingEmptySubsequences: false).map { part in
       let bare = String(part).trimmingBlanks
@@ -96,12 +96,12 @@ extension AddressMap {
     }.joined(separator: String(separator))
   }
 
-  /// Which field it is.
+  /// The fields that this extension translates.
   private enum Forwarded {
     case host, port, scheme, all
 
     init?(_ name: String) {
-      // Few names have these lengths.
+      // Checks the length first: few field names have these lengths.
       switch name.utf8.count {
       case 9 where name.equalsIgnoringASCIICase("Forwarded"): self = .all
       case 16 where name.equalsIgnoringASCIICase("X-Forwarded-Host"): self = .host

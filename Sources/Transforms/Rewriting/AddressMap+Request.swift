@@ -1,24 +1,24 @@
 package import HTTPMessages
 
-/// From the app to the upstream.
+/// Translation of requests from the app to the upstream.
 extension AddressMap {
-  /// Translates endpoints' addresses in a request target, in query values too and in whatever encoding.
+  /// Translates endpoint addresses in a request target, including query values, in any encoding.
   ///
   /// - Parameters:
-  ///   - target: in origin form, without the segment or the authority that named the upstream.
-  ///   - form: how the request came; matters only for ``Form/absolute``, where `http` stands for an `https` upstream.
-  /// - Returns: the target as the upstream is to see it.
+  ///   - target: in origin form, without the segment or authority that selected the upstream.
+  ///   - form: the form of the request; matters only for ``Form/absolute``, which uses `http` for an `https` upstream.
+  /// - Returns: the target to send to the upstream.
   package func requestTarget(_ target: String, form: Form = .ownPort) -> String {
     translate(target, form: form, isTarget: true)
   }
 
-  /// The header fields as the upstream is to see them: `Host` is its own, as is what a proxy
-  /// would say of it, and no value holds an endpoint's address.
+  /// Translates header fields: `Host` and the forwarding fields name the upstream, and no value contains an endpoint
+  /// address.
   ///
   /// - Parameters:
-  ///   - headers: as the app sent them.
-  ///   - index: the upstream that the request is for.
-  ///   - form: how the request came.
+  ///   - headers: the fields that the app sent.
+  ///   - index: the upstream that receives the request.
+  ///   - form: the form of the request.
   /// - Returns: the fields in the same order.
   package func requestHeaders(_ headers: Headers, upstream index: Int, form: Form) -> Headers {
     var result = headers
@@ -35,13 +35,13 @@ extension AddressMap {
     return result
   }
 
-  /// Translates endpoints' addresses in a request's body.
+  /// Translates endpoint addresses in a request body.
   ///
   /// - Parameters:
-  ///   - body: the whole of it, without content coding.
-  ///   - contentType: only text, multipart forms and bodies without a type are touched.
-  ///   - form: how the request came, as in ``requestTarget(_:form:)``.
-  /// - Returns: nil when nothing is to be changed.
+  ///   - body: the whole body, without content coding.
+  ///   - contentType: only text, multipart forms and bodies without a type are changed.
+  ///   - form: the form of the request; see ``requestTarget(_:form:)``.
+  /// - Returns: nil if nothing has to change.
   package func requestBody(_ body: [UInt8], contentType: String?, form: Form = .ownPort) -> [UInt8]? {
     guard TextualType.mayComeFromApp(contentType) else { return nil }
     return body.withUnsafeBytes { bytes in
@@ -50,16 +50,17 @@ extension AddressMap {
     }
   }
 
-  /// Does the same to a body as it streams by.
+  /// Creates a rewriter that translates a request body while it streams.
   ///
-  /// - Returns: a new one, for one body; nil where it is not touched.
+  /// - Returns: a rewriter for one body, or nil if bodies of this type are not changed.
   package func requestBodyRewriter(contentType: String?, form: Form = .ownPort) -> EndpointRewriter? {
     TextualType.mayComeFromApp(contentType) ? EndpointRewriter(map: self, form: form) : nil
   }
 
-  /// Whether it is worth while to look closer, told in one pass that allocates nothing.
+  /// A quick check in one pass that allocates nothing.
   ///
-  /// False means that there is no endpoint's address; true, that one of our ports stands where a port can stand.
+  /// False means that the bytes contain no endpoint address. True means that one of our ports occurs in a position
+  /// where a port can occur, so a closer look is necessary.
   package func mayContainEndpoint(_ bytes: UnsafeRawBufferPointer, form: Form = .ownPort) -> Bool {
     var index = 0
     let count = bytes.count
@@ -88,8 +89,8 @@ extension AddressMap {
     return false
   }
 
-  /// Whether a colon, plain or as `%3A`, ends before `index`, and a loopback host's last character before that; or what
-  /// a colon of JSON's or HTML's ends with.
+  /// Whether a colon, written as `:` or `%3A`, ends right before `index` and follows the last character of a loopback
+  /// host, or whether the last character of an escaped JSON or HTML colon ends there.
   private func isAfterColon(_ index: Int, in bytes: UnsafeRawBufferPointer) -> Bool {
     var end = index - 1
     switch bytes[end] {
@@ -99,7 +100,7 @@ extension AddressMap {
     case UInt8(ascii: "A"), UInt8(ascii: "a"):
       guard bytes[end - 1] == UInt8(ascii: "3") else { return false }
       end -= 2
-      // `%253A`: once more for each further encoding.
+      // `%253A`: each further encoding adds one `25`.
       while end > 1, bytes[end] == UInt8(ascii: "5"), bytes[end - 1] == UInt8(ascii: "2") { end -= 2 }
       if bytes[end] == UInt8(ascii: "0") || bytes[end] | 0x20 == UInt8(ascii: "x") { return true }
       guard bytes[end] == AddressByte.percent else { return false }
@@ -107,7 +108,7 @@ extension AddressMap {
     }
     guard end > 0 else { return false }
     switch bytes[end - 1] {
-    // A name may end with a dot.
+    // A host name may end with a dot.
     case UInt8(ascii: "1"), UInt8(ascii: "t"), UInt8(ascii: "T"), UInt8(ascii: "]"), UInt8(ascii: "D"),
       UInt8(ascii: "d"), AddressByte.dot:
       return true

@@ -1,17 +1,15 @@
 package import HTTPMessages
 
-/// From the upstream to the app.
+/// Translation of responses from the upstream to the app.
 extension AddressMap {
-  /// The header fields as the app is to see them.
-  ///
-  /// Addresses of upstreams are the endpoints', cookies are for the host that the app talks to. Order, repetition and
-  /// all else stay as they are.
+  /// Translates header fields: addresses of upstreams become endpoint addresses, and cookies are set for the host that
+  /// the app connects to. Everything else, including order and repeated fields, is unchanged.
   ///
   /// - Parameters:
-  ///   - headers: as the upstream sent them.
-  ///   - index: the upstream that answered.
-  ///   - form: how the request came.
-  /// - Returns: the fields, equal to those given where nothing had to be changed.
+  ///   - headers: the fields that the upstream sent.
+  ///   - index: the upstream that responded.
+  ///   - form: the form of the request.
+  /// - Returns: the fields; equal to `headers` if nothing had to change.
   package func responseHeaders(_ headers: Headers, upstream index: Int, form: Form) -> Headers {
     var result = headers
     let matcher = matcher(upstream: index, form: form)
@@ -33,26 +31,27 @@ extension AddressMap {
     return result
   }
 
-  /// What rewrites a body of that type as it streams by.
+  /// Creates a rewriter that translates a response body while it streams.
+  ///
+  /// The rewriter expects a body without content coding. It may change the length of the body.
   ///
   /// - Parameters:
   ///   - contentType: the response's `Content-Type`.
-  ///   - index: the upstream that answered.
-  ///   - form: how the request came.
-  /// - Returns: nil when the body is not text, or nothing in it could need a change. The body must be given without
-  ///   content coding; its length may change.
+  ///   - index: the upstream that responded.
+  ///   - form: the form of the request.
+  /// - Returns: nil if the body is not text, or if no address in it could need a change.
   package func responseBodyRewriter(contentType: String?, upstream index: Int, form: Form) -> BodyRewriter? {
     guard let contentType, TextualType.contains(contentType) else { return nil }
     let matcher = matcher(upstream: index, form: form)
     return matcher.candidates.isEmpty ? nil : BodyRewriter(matcher: matcher)
   }
 
-  /// What a field's value is made of, as far as addresses go.
+  /// How a field's value contains addresses.
   private enum HeaderKind {
     case cookie, origins, reference, links, refresh, other
 
     init(_ name: String) {
-      // Few names have these lengths.
+      // Checks the length first: few field names have these lengths.
       guard [4, 7, 8, 10, 16, 19, 27].contains(name.utf8.count) else {
         self = .other
         return
@@ -76,12 +75,12 @@ extension AddressMap {
     return result == bytes ? value : String(decoding: result, as: UTF8.self)
   }
 
-  /// Told at a glance: most fields have no address, whatever way of writing it.
+  /// A quick check: most fields contain no address in any spelling.
   private static func mayHoldAddress(_ value: String) -> Bool {
     value.utf8.contains { $0 == AddressByte.slash || $0 == AddressByte.percent || $0 == AddressByte.backslash }
   }
 
-  /// A whole value that is a reference: `/path` gets the segment in front, but not `//host/path`.
+  /// Prefixes a value that is a root-relative reference (`/path`, not `//host/path`) with the upstream's segment.
   private func reference(_ value: String, upstream index: Int, form: Form) -> String {
     guard form == .pathSegment, value.utf8.first == AddressByte.slash,
       value.utf8.dropFirst().first != AddressByte.slash
@@ -89,7 +88,7 @@ extension AddressMap {
     return "/\(segments[index])\(value)"
   }
 
-  /// Puts the segment before root-relative targets: those after `<` in `Link`, after `url=` in `Refresh`.
+  /// Prefixes root-relative targets with the upstream's segment: after `<` in `Link`, after `url=` in `Refresh`.
   private func prefixTargets(in value: String, kind: HeaderKind, upstream index: Int) -> String {
     let bytes = Array(value.utf8)
     let segment = Array("/\(segments[index])".utf8)

@@ -1,10 +1,10 @@
 package import HTTPMessages
 
-/// Which address at the endpoints stands for which upstream, and both ways of translating messages.
+/// Maps endpoint addresses to upstreams, and translates messages in both directions.
 ///
-/// An app that reaches its backends through endpoints must find no other address in their answers, and the
-/// backends must find no endpoint in its requests: what is matched, recorded and forwarded speaks of upstreams only.
-/// Everything here is pure; one map serves one environment for its whole life.
+/// An app that reaches its backends through endpoints must see only endpoint addresses in their responses, and the
+/// backends must see no endpoint address in its requests: requests are matched, recorded and forwarded with upstream
+/// addresses only. All functions are pure. One map serves an environment for its whole lifetime.
 ///
 /// ```swift
 /// let map = AddressMap(
@@ -14,28 +14,28 @@ package import HTTPMessages
 /// // "/login?next=https%3A%2F%2Fdev.api1.com%2Fhome"
 /// ```
 package struct AddressMap: Sendable {
-  /// How a request reached the environment; its answer speaks of upstreams in the same form.
+  /// How a request addressed its upstream. The response uses addresses of the same form.
   package enum Form: Sendable {
-    /// At the upstream's own port: `http://127.0.0.1:PORT/path`.
+    /// To the upstream's own port: `http://127.0.0.1:PORT/path`.
     case ownPort
-    /// At the main port, the upstream named by the first path segment: `http://127.0.0.1:MAIN/dev.api1.com/path`.
+    /// To the main port, with the upstream as the first path segment: `http://127.0.0.1:MAIN/dev.api1.com/path`.
     case pathSegment
-    /// At the main port as at a proxy: `GET http://dev.api1.com/path`.
+    /// To the main port as an HTTP proxy: `GET http://dev.api1.com/path`.
     case absolute
   }
 
   /// A declared upstream and the port of its endpoint.
   package struct Upstream: Sendable {
-    /// As in `--upstream NAME=URL`.
+    /// The name from `--upstream NAME=URL`.
     package let name: String
     /// The backend.
     package let origin: Origin
-    /// The endpoint's own port on 127.0.0.1.
+    /// The port of the endpoint on 127.0.0.1.
     package let port: UInt16
-    /// Where the backend was when it was recorded, if elsewhere. In recorded answers these are its address too, so that
-    /// a test backend on a changing port keeps its cassette.
+    /// The backend's origins at the time of recording, if they differ. Addresses with these origins in recorded
+    /// responses are translated too, so a test backend on a changing port keeps its cassette.
     package let formerOrigins: [Origin]
-    /// The origin's text and its authority: each request asks for them.
+    /// The texts of the origin and its authority, stored because every request needs them.
     package let url: String
     package let authority: String
 
@@ -49,28 +49,28 @@ package struct AddressMap: Sendable {
     }
   }
 
-  /// In the order of their declaration; an index into it names an upstream everywhere.
+  /// The upstreams in the order of declaration. Other code refers to an upstream by its index.
   package let upstreams: [Upstream]
   /// The environment's main port on 127.0.0.1.
   package let mainPort: UInt16
-  /// The name of each upstream as first path segment: its authority, or with the port written out where an
-  /// upstream declared before has the same authority under the other scheme.
+  /// The first path segment for each upstream: its authority, with an explicit port if an earlier upstream has the same
+  /// authority with the other scheme.
   let segments: [String]
   /// Every `host[:port]` that names an upstream on the main port.
   let authorities: [Authority]
-  /// 127.0.0.1, localhost and ::1 with each port that is ours.
+  /// 127.0.0.1, localhost and ::1 with each of our ports.
   let endpoints: [Endpoint]
   /// The ports of ``endpoints``.
   let ports: [Int]
   private let matchers = UpstreamURLMatchers()
 
-  /// A way to write the authority of an upstream, in lower case.
+  /// One way to write the authority of an upstream, in lower case.
   struct Authority: Sendable {
     let text: [UInt8]
     let upstream: Int
   }
 
-  /// `host:port` of a listener, and the upstream behind it; nil on the main port.
+  /// The `host:port` of a listener, and its upstream; nil for the main port.
   struct Endpoint: Sendable {
     let authority: [UInt8]
     let upstream: Int?
@@ -93,7 +93,7 @@ package struct AddressMap: Sendable {
     self.segments = segments
     // Longest first, so that `host:8080` is found before `host`.
     self.authorities = authorities.sorted { $0.text.count > $1.text.count }
-    // Ports in use before ports of the past, should they be the same.
+    // If ports are equal, current ones take precedence over former ones.
     var handlers: [(port: Int, upstream: Int?)] = [(Int(mainPort), nil)]
     handlers += upstreams.enumerated().map { (Int($1.port), $0) }
     for (index, upstream) in upstreams.enumerated() {
@@ -107,18 +107,19 @@ package struct AddressMap: Sendable {
     }
   }
 
-  /// Finds addresses of upstreams in an answer.
+  /// Returns the matcher that finds addresses of upstreams in a response.
   package func matcher(upstream index: Int, form: Form, onlyOrigins: Bool = false) -> UpstreamURLMatcher {
     matchers.matcher(map: self, upstream: index, form: form, onlyOrigins: onlyOrigins)
   }
 
   static let loopback = ["127.0.0.1", "localhost", "[::1]"]
 
-  /// The upstream that `host[:port]` names as first path segment or in a request in absolute form.
+  /// The upstream that `host[:port]` names as the first path segment or in an absolute-form request.
   ///
-  /// - Parameter authority: compared without regard to case; a default port may be written out or not, and the name may end with a dot.
-  /// - Returns: its index, nil when none is declared so. Where both `http` and `https` are declared for a host, the
-  ///   bare host is the one declared first and `host:80`, `host:443` tell them apart.
+  /// - Parameter authority: compared ignoring case. A default port may be written or omitted, and the host name may end
+  ///   with a dot.
+  /// - Returns: the index, or nil if no declared upstream matches. If both `http` and `https` are declared for a host,
+  ///   the bare host means the first of them; `host:80` and `host:443` are unambiguous.
   package func upstream(authority: String) -> Int? {
     var lowered = authority.utf8.map(\.asciiLowercased)
     let hostEnd = lowered.lastIndex(of: AddressByte.colon) ?? lowered.endIndex
@@ -126,7 +127,7 @@ package struct AddressMap: Sendable {
     return authorities.first { $0.text == lowered }?.upstream
   }
 
-  /// The address by which the app knows an upstream, without a closing slash: what stands for its origin.
+  /// The address that replaces an upstream's origin for the app, without a trailing slash.
   func appAddress(of index: Int, form: Form) -> String {
     switch form {
     case .ownPort: "http://127.0.0.1:\(upstreams[index].port)"
@@ -135,8 +136,8 @@ package struct AddressMap: Sendable {
     }
   }
 
-  /// Whether an upstream's address is an endpoint's own, as that of a test's backend whose port came round again: to
-  /// translate it changes nothing then, here alone.
+  /// Whether an upstream's address equals an endpoint's own, for example if a test backend's former port was assigned
+  /// to an endpoint. Only then does translation leave an address unchanged.
   package var hasUpstreamAtEndpoint: Bool {
     let own = upstreams.indices.map { appAddress(of: $0, form: .ownPort) }
     return upstreams.contains { upstream in
@@ -144,8 +145,8 @@ package struct AddressMap: Sendable {
     }
   }
 
-  /// Whether an app that takes us for its proxy knows the upstream by another address than its own: `https`, since that
-  /// would pass us by, and where `http` and `https` of one host have to be told apart.
+  /// Whether an upstream's address differs for an app that uses Diorama as a proxy: for `https`, which would bypass the
+  /// proxy, and to distinguish `http` from `https` on the same host.
   func changesInAbsoluteForm(_ index: Int) -> Bool {
     appAddress(of: index, form: .absolute) != upstreams[index].origin.description
   }

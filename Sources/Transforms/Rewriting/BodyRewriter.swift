@@ -1,21 +1,21 @@
-/// Replaces upstreams' addresses in a text on its way to the app, as the text streams by.
+/// Replaces upstream addresses in a text on its way to the app, while the text streams.
 ///
-/// What is replaced begins an absolute URL, stands on its own (no letter before it, no host that goes on after it)
-/// and is not part of another URL's query: a redirect URI belongs to whom it is sent to.
-/// Wherever chunks are cut, the result is the same; at most the length of one address is held back.
+/// An address is replaced if it begins an absolute URL, is not part of a longer word or host name, and is not in the
+/// query of another URL: a redirect URI there is meant for the server that receives it. The result does not depend on
+/// how the text is split into chunks; at most the length of one address is held back.
 package struct BodyRewriter {
   private let matcher: UpstreamURLMatcher
   private var tracker = TokenTracker()
-  /// The beginning of what may be an address, to be looked at again when more has come.
+  /// Bytes that may be the beginning of an address. They are examined again with the next chunk.
   private var held: [UInt8] = []
 
   init(matcher: UpstreamURLMatcher) {
     self.matcher = matcher
   }
 
-  /// Takes the next bytes.
+  /// Adds the next chunk.
   ///
-  /// - Returns: what can be passed on; it may be empty.
+  /// - Returns: the bytes that can be passed on; may be empty.
   package mutating func push(_ chunk: [UInt8]) -> [UInt8] {
     guard !held.isEmpty else { return process(chunk, isLast: false) }
     let text = held + chunk
@@ -23,9 +23,9 @@ package struct BodyRewriter {
     return process(text, isLast: false)
   }
 
-  /// Takes the end.
+  /// Ends the text.
   ///
-  /// - Returns: what was held back.
+  /// - Returns: the bytes that were held back.
   package mutating func finish() -> [UInt8] {
     let text = held
     held = []
@@ -44,20 +44,19 @@ package struct BodyRewriter {
     }
   }
 
-  /// One way through what is at hand.
+  /// One pass over the available text.
   ///
-  /// An address has a word of its host as it is (``AddressWord``), and nothing that ends every token; so it is enough to
-  /// look from the beginning of the token around each such word to the word. The rest is passed over at the speed at which
-  /// words are found.
+  /// Every address contains a literal word of its host (``AddressWord``) and no token boundary. So the scan searches
+  /// for these words, which is fast, and examines only the part from the beginning of the token to the word.
   private struct Scan {
     let text: UnsafeBufferPointer<UInt8>
     let isWhole: Bool
     let matcher: UpstreamURLMatcher
     var tracker: TokenTracker
     var output: [UInt8] = []
-    /// How far the text is in the output.
+    /// The number of bytes of the text that are in the output.
     var copied = 0
-    /// Where something begins that cannot be told yet.
+    /// The index from which more bytes are needed to decide.
     var heldFrom: Int?
     private var index = 0
 
@@ -74,13 +73,13 @@ package struct BodyRewriter {
         skipTokens(before: word)
         look(through: word)
       }
-      // What begins here may become an address with the bytes to come.
+      // The bytes from here may turn out to be an address once more bytes arrive.
       guard heldFrom == nil, !isWhole else { return }
       skipTokens(before: text.count)
       while heldFrom == nil, index < text.count { look(through: text.count - 1) }
     }
 
-    /// Goes to the beginning of the token in which a place is.
+    /// Moves to the beginning of the token that contains an index.
     private mutating func skipTokens(before place: Int) {
       var start = place
       while start > index, !TokenTracker.isBoundary(text[start - 1]) { start -= 1 }
@@ -89,7 +88,7 @@ package struct BodyRewriter {
       tracker = TokenTracker()
     }
 
-    /// Looks for addresses that begin up to a place, as far as the first one.
+    /// Looks for addresses that begin at or before an index, and stops after the first one.
     private mutating func look(through place: Int) {
       // A local copy lets the optimiser keep it in registers.
       var tracker = self.tracker
@@ -116,9 +115,9 @@ package struct BodyRewriter {
       self.tracker = tracker
     }
 
-    /// Looks for an address in whatever way of writing.
+    /// Looks for an address in any spelling.
     ///
-    /// - Returns: whether there is one, or may be one: then it is past, or the scan is over.
+    /// - Returns: whether an address begins here or may begin here. The scan is then past it, or has ended.
     @inline(never)
     private mutating func lookClosely(asReference isReference: Bool, _ tracker: TokenTracker) -> Bool {
       let found =
@@ -144,7 +143,7 @@ package struct BodyRewriter {
       output.append(contentsOf: UnsafeBufferPointer(rebasing: text[copied..<index]))
     }
 
-    /// Goes on after a host.
+    /// Continues after a host.
     @inline(__always)
     private mutating func pass(until end: Int) {
       copied = end

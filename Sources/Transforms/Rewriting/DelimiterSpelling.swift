@@ -1,26 +1,26 @@
 import HTTPMessages
 
-/// How a delimiter of a URL, a colon or a slash, is written in JSON, scripts, HTML and query items.
+/// The spellings of a URL delimiter, a colon or a slash, in JSON, scripts, HTML and query items.
 ///
-/// As itself; a slash after backslashes, `\/`; `\u002f` after one or, in JSON within JSON, more backslashes; `\x2f`;
-/// `&#47;`, `&#x2F;`, `&sol;`, `&colon;`; `%2F`, `%252F` and so on; and each of the former percent-encoded in its turn, as JSON
-/// or HTML is in a query item: `%5C%2F`, `%5Cu002f`, `%26%2347%3B`.
+/// Supported are the literal character; a slash after backslashes, `\/`; `\u002f` after one or, for JSON in JSON, more
+/// backslashes; `\x2f`; `&#47;`, `&#x2F;`, `&sol;`, `&colon;`; `%2F`, `%252F` and so on; and percent-encoded forms of
+/// all these, as for JSON or HTML in a query item: `%5C%2F`, `%5Cu002f`, `%26%2347%3B`.
 enum DelimiterSpelling {
-  /// Backslashes before a slash: 0, or 1 as some write JSON, or 3 in JSON within JSON.
+  /// Backslashes before a slash: 0, 1 as in some JSON, or 3 in JSON within JSON.
   private static let mostBackslashes = 3
-  /// How often a percent sign may be encoded itself.
+  /// How often a percent sign may itself be encoded.
   private static let mostEncodings = 3
-  /// Digits of an entity's number.
+  /// The maximum number of digits in an entity.
   private static let mostDigits = 7
 
-  /// Where a delimiter that begins at `start` ends.
+  /// Finds the end of a delimiter.
   ///
   /// - Parameters:
   ///   - byte: the delimiter.
   ///   - start: an index into `text`.
-  ///   - text: what is at hand.
-  ///   - isWhole: whether nothing follows `text`.
-  /// - Returns: the index after it.
+  ///   - text: the available text.
+  ///   - isWhole: whether `text` ends here and no more bytes follow.
+  /// - Returns: the index after the delimiter.
   static func end(
     of byte: UInt8, at start: Int, in text: UnsafeBufferPointer<UInt8>, isWhole: Bool
   ) -> AddressLook<Int> {
@@ -34,7 +34,7 @@ enum DelimiterSpelling {
     }
   }
 
-  /// The delimiter itself, or what begins an escape of it, percent-encoded once or more.
+  /// A percent-encoded delimiter, or a percent-encoded escape of it.
   private static func percent(
     of byte: UInt8, at start: Int, in text: UnsafeBufferPointer<UInt8>, isWhole: Bool
   ) -> AddressLook<Int> {
@@ -45,14 +45,14 @@ enum DelimiterSpelling {
       case .more: return .more
       case .found(let (found, end)):
         if found == byte { return .found(end) }
-        // A percent sign that is encoded: so is what follows it, once more.
+        // An encoded percent sign: the bytes after it are encoded once more.
         guard found == AddressByte.percent else { return escape(of: byte, at: start, in: layer) }
       }
     }
     return .none
   }
 
-  /// What JSON, a script or HTML writes for the delimiter.
+  /// The delimiter as a JSON, script or HTML escape.
   private static func escape(of byte: UInt8, at start: Int, in layer: PercentLayer) -> AddressLook<Int> {
     var index = start
     for count in 0...mostBackslashes {
@@ -88,7 +88,7 @@ enum DelimiterSpelling {
     }
   }
 
-  /// The number of an entity, and the semicolon after it.
+  /// The number of an entity and the semicolon after it.
   private static func number(_ byte: UInt8, at start: Int, in layer: PercentLayer) -> AddressLook<Int> {
     var index = start
     var isHexadecimal = false
@@ -128,7 +128,7 @@ enum DelimiterSpelling {
     }
   }
 
-  /// So many digits that are a byte's number.
+  /// A byte as a hexadecimal number with exactly this many digits.
   private static func hexadecimal(
     _ byte: UInt8, digits: Int, at start: Int, in layer: PercentLayer
   ) -> AddressLook<Int> {

@@ -1,18 +1,20 @@
-/// Makes endpoints' addresses in a request's body the upstreams' as it streams by, in memory that does not grow with it.
+/// Translates endpoint addresses in a streamed request body to upstream addresses. Memory use does not grow with the
+/// body.
 ///
-/// Wherever chunks are cut, the result is what ``AddressMap/requestBody(_:contentType:form:)`` makes of the whole. Held back is
-/// what may be the beginning of an address: at most ``reach`` bytes, and nothing from before a blank, a line's end or a quote,
-/// which are in none.
+/// The result does not depend on how the body is split into chunks; it equals
+/// ``AddressMap/requestBody(_:contentType:form:)`` on the whole body. Only bytes that may be the beginning of an
+/// address are held back: at most ``reach`` bytes, and nothing before a blank, a line break or a quotation mark, since
+/// no address contains these.
 package struct EndpointRewriter: Sendable {
-  /// No address has so many bytes, however often it is escaped.
+  /// The maximum length of an address in bytes, however often it is escaped.
   private static let reach = 4096
-  /// As much of what was passed on is kept to be looked at as what stands before an address.
+  /// The number of passed-on bytes to keep, because the matcher also looks at the bytes before an address.
   private static let context = 32
 
   private let map: AddressMap
   private let matcher: EndpointURLMatcher
   private var held: [UInt8] = []
-  /// How much of what is held has been passed on.
+  /// The number of held bytes that were already passed on.
   private var done = 0
 
   init(map: AddressMap, form: AddressMap.Form) {
@@ -20,20 +22,20 @@ package struct EndpointRewriter: Sendable {
     matcher = EndpointURLMatcher(map: map, form: form)
   }
 
-  /// Takes the next bytes.
+  /// Adds the next chunk.
   ///
-  /// - Returns: what can be passed on; it may be empty.
+  /// - Returns: the bytes that can be passed on; may be empty.
   package mutating func push(_ chunk: [UInt8]) -> [UInt8] {
     held += chunk
     return pass(until: max(done, safeEnd))
   }
 
-  /// Takes the end.
+  /// Ends the body.
   ///
-  /// - Returns: what was held back.
+  /// - Returns: the bytes that were held back.
   package mutating func finish() -> [UInt8] { pass(until: held.count) }
 
-  /// No address lies on both sides of it.
+  /// An index that no address spans.
   private var safeEnd: Int {
     held.withUnsafeBufferPointer { held in
       var index = held.count

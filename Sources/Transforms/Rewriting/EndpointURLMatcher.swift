@@ -1,30 +1,30 @@
 import HTTPMessages
 
-/// Finds the address of an endpoint at the beginning of an absolute URL, as it occurs in a request: with `http`, `ws` or
-/// no scheme, as it stands, with JSON's or HTML's escapes, percent-encoded (once or more), or several of these; with or without `user:password@`.
+/// Finds an endpoint address at the beginning of an absolute URL in a request: with `http`, `ws` or no scheme, with or
+/// without `user:password@`; plain, with JSON or HTML escapes, percent-encoded once or more, or a combination of these.
 struct EndpointURLMatcher {
   let map: AddressMap
   let form: AddressMap.Form
 
-  /// Translates all endpoints' addresses in a text.
+  /// Translates all endpoint addresses in a text.
   ///
   /// - Parameters:
-  ///   - text: the whole of it.
-  ///   - isTarget: whether it is a request's target, which begins with a path and not with a reference.
-  /// - Returns: nil when there is none.
+  ///   - text: the whole text.
+  ///   - isTarget: whether the text is a request target, whose leading slashes are a path and not a reference.
+  /// - Returns: nil if the text contains no endpoint address.
   func translate(_ text: UnsafeBufferPointer<UInt8>, isTarget: Bool = false) -> [UInt8]? {
     scan(text, from: 0, until: text.count, isTarget: isTarget).output
   }
 
-  /// Translates the endpoints' addresses that begin in a part of a text.
+  /// Translates the endpoint addresses that begin in a part of a text.
   ///
   /// - Parameters:
-  ///   - text: also what stands around the part.
-  ///   - start: where the part begins.
-  ///   - limit: where it ends: addresses that begin here or later are left for another time.
-  ///   - isTarget: as in ``translate(_:isTarget:)``.
-  /// - Returns: the part as it is then, nil where there is none; and its end, which is behind the limit where an address
-  ///   reaches over it.
+  ///   - text: the part and the bytes around it.
+  ///   - start: the beginning of the part.
+  ///   - limit: the end of the part. Addresses that begin here or later are not translated.
+  ///   - isTarget: see ``translate(_:isTarget:)``.
+  /// - Returns: the translated part, or nil if it contains no address; and the end of the part, which is past `limit`
+  ///   if an address spans it.
   func scan(
     _ text: UnsafeBufferPointer<UInt8>, from start: Int, until limit: Int, isTarget: Bool = false
   ) -> (output: [UInt8]?, end: Int) {
@@ -74,7 +74,7 @@ struct EndpointURLMatcher {
     return nil
   }
 
-  /// An endpoint's address without a scheme, `//127.0.0.1:PORT`, where no scheme's colon stands before it.
+  /// Looks for an endpoint address without a scheme, `//127.0.0.1:PORT`, that is not preceded by a scheme's colon.
   private func lookForReference(
     at start: Int, in text: UnsafeBufferPointer<UInt8>
   ) -> (end: Int, replacement: [UInt8])? {
@@ -110,14 +110,14 @@ struct EndpointURLMatcher {
     return nil
   }
 
-  /// How the delimiters of a URL are written where it was found; its translation is written likewise.
+  /// How the delimiters of a matched URL are written. The replacement uses the same spelling.
   private struct Spelling {
-    /// `http` or `ws`; nil for a reference without one.
+    /// `http` or `ws`; nil for a reference without a scheme.
     let scheme: String?
     let colon: [UInt8]?
     let first: [UInt8]
     let second: [UInt8]
-    /// `user:password@`, or nothing.
+    /// `user:password@`, or empty.
     let user: [UInt8]
 
     func write(_ origin: Origin, portColon: [UInt8]?) -> [UInt8] {
@@ -125,7 +125,7 @@ struct EndpointURLMatcher {
       if let scheme, let colon {
         bytes = Array(scheme.utf8) + (origin.scheme == "https" ? [UInt8(ascii: "s")] : []) + colon + bytes
       }
-      // `%253A` gives `%255B`: what stands before the last two digits is the same for every delimiter.
+      // `%253A` becomes `%255B`: the bytes before the last two digits are the same for every delimiter.
       let delimiter = colon ?? first
       let escape = PercentLayer.prefix(of: delimiter)
       let ownColon = escape.map { $0 + "3A".utf8 } ?? [AddressByte.colon]
@@ -143,19 +143,19 @@ struct EndpointURLMatcher {
 
   // MARK: Pieces
 
-  /// The end of `host[:port]` at `start`, and how its last colon is written.
+  /// The end of `host[:port]` at `start`, and the spelling of its last colon.
   private func authority(
     _ expected: [UInt8], at start: Int, in text: UnsafeBufferPointer<UInt8>, isEncoded: Bool
   ) -> (end: Int, colon: [UInt8]?)? {
     var index = start
     var colon: [UInt8]?
     for byte in expected {
-      // A name may end with a dot, also before its port.
+      // A host name may end with a dot, also before a port.
       if byte == AddressByte.colon, index < text.count, text[index] == AddressByte.dot { index += 1 }
       guard index < text.count else { return nil }
       var end = index + 1
       if text[index].asciiLowercased != byte {
-        // The colon before a port is escaped wherever the scheme's is, also where nothing is percent-encoded.
+        // A port's colon may be escaped even if nothing else is encoded.
         guard isEncoded || byte == AddressByte.colon, let range = spelling(of: byte, at: index, in: text) else {
           return nil
         }
@@ -176,7 +176,7 @@ struct EndpointURLMatcher {
     }
   }
 
-  /// Where a byte stands as itself or as `%3A`, `%253A` and so on.
+  /// The range of a byte that is written literally or as `%3A`, `%253A` and so on.
   private func spelling(of byte: UInt8, at start: Int, in text: UnsafeBufferPointer<UInt8>) -> Range<Int>? {
     guard start < text.count else { return nil }
     if text[start] == byte { return start..<start + 1 }
@@ -195,7 +195,7 @@ struct EndpointURLMatcher {
     return nil
   }
 
-  /// A slash with any backslashes before it, or written otherwise.
+  /// The range of a slash in any spelling, including any backslashes before it.
   private func slash(at start: Int, in text: UnsafeBufferPointer<UInt8>) -> Range<Int>? {
     if case .found(let end) = DelimiterSpelling.end(of: AddressByte.slash, at: start, in: text, isWhole: true) {
       return start..<end
@@ -207,7 +207,7 @@ struct EndpointURLMatcher {
     return spelling(of: AddressByte.slash, at: index, in: text).map { start..<$0.upperBound }
   }
 
-  /// Where the host begins after the slashes.
+  /// The index of the host after the slashes.
   private func host(behind slash: Range<Int>, in text: UnsafeBufferPointer<UInt8>) -> Int {
     guard
       case .found(let end) = UserInformation.end(at: slash.upperBound, behind: slash, in: text, isWhole: true)
@@ -215,9 +215,9 @@ struct EndpointURLMatcher {
     return end
   }
 
-  /// Whether a colon ends before `start`, however it is written.
+  /// Whether a colon in any spelling ends right before `start`.
   private func isAfterColon(_ start: Int, in text: UnsafeBufferPointer<UInt8>) -> Bool {
-    // The longest ways to write one are `&#x0003A;` and `%2525253A`, and the former encoded like the latter.
+    // The longest spellings are `&#x0003A;` and `%2525253A`, and a percent-encoded `&#x0003A;`.
     (1...28).contains { length in
       guard start >= length,
         case .found(start) = DelimiterSpelling.end(of: AddressByte.colon, at: start - length, in: text, isWhole: true)
@@ -226,7 +226,7 @@ struct EndpointURLMatcher {
     }
   }
 
-  /// Whether a letter stands before `start`, and not as the end of `%3D`, `\n` or `\u003c`.
+  /// Whether a letter precedes `start` that does not end an escape such as `%3D`, `\n` or `\u003c`.
   private func isWithinWord(_ start: Int, in text: UnsafeBufferPointer<UInt8>) -> Bool {
     guard start > 0, AddressByte.isLetter(text[start - 1]) else { return false }
     if start > 2, text[start - 3] == AddressByte.percent, AddressByte.hexValue(text[start - 2]) != nil { return false }

@@ -1,18 +1,18 @@
-/// A text as it reads once its percent-encoding is taken off, so often as it was put on: `%5C` is a backslash then, where it
-/// was put on twice `%255C` is one. Nothing is copied: one byte is read at a time.
+/// A view of a text with its percent-encoding removed `depth` times: at depth 1 `%5C` is read as a backslash, at depth
+/// 2 `%255C` is. Bytes are decoded one at a time, without a copy of the text.
 struct PercentLayer {
   let text: UnsafeBufferPointer<UInt8>
-  /// How often it is percent-encoded; 0 for a text that is read as it stands.
+  /// How often the text is percent-encoded; 0 if it is read literally.
   let depth: Int
-  /// Whether nothing follows ``text``.
+  /// Whether ``text`` ends here and no more bytes follow.
   let isWhole: Bool
 
-  /// The layer in which a delimiter is written.
+  /// Creates the view in which a delimiter is encoded.
   ///
   /// - Parameters:
-  ///   - delimiter: where it stands, such as that of `%2F` or `%255C%252F`.
-  ///   - text: what is at hand.
-  ///   - isWhole: whether nothing follows it.
+  ///   - delimiter: the range of the delimiter, such as `%2F` or `%255C%252F`.
+  ///   - text: the available text.
+  ///   - isWhole: whether `text` ends here and no more bytes follow.
   init(of delimiter: Range<Int>, in text: UnsafeBufferPointer<UInt8>, isWhole: Bool) {
     self.init(text: text, depth: Self.prefix(of: text[delimiter]).map { $0.count / 2 + 1 } ?? 0, isWhole: isWhole)
   }
@@ -23,10 +23,10 @@ struct PercentLayer {
     self.isWhole = isWhole
   }
 
-  /// What stands before the two digits of every delimiter that is written like this one: `%` for `%3A`, `%25` for `%253A`.
+  /// The bytes before the two digits of any delimiter encoded like this one: `%` for `%3A`, `%25` for `%253A`.
   ///
-  /// - Parameter spelling: of a delimiter; none is a percent sign itself.
-  /// - Returns: nil where it is not percent-encoded.
+  /// - Parameter spelling: an encoded delimiter, which is not itself a percent sign.
+  /// - Returns: nil if the delimiter is not percent-encoded.
   static func prefix(of spelling: some Collection<UInt8>) -> [UInt8]? {
     guard spelling.first == AddressByte.percent else { return nil }
     var prefix = [AddressByte.percent]
@@ -38,7 +38,7 @@ struct PercentLayer {
     return prefix
   }
 
-  /// The byte that is written at an index, and where that ends.
+  /// The decoded byte at an index, and the index after its encoding.
   func byte(at index: Int) -> AddressLook<(byte: UInt8, end: Int)> {
     guard index < text.count else { return isWhole ? .none : .more }
     guard depth > 0, text[index] == AddressByte.percent else { return .found((text[index], index + 1)) }

@@ -2,7 +2,7 @@ import HTTPMessages
 
 import HTTPMessages
 
-/// Media types whose content is text in which addresses may be replaced.
+/// Media types of text in which addresses may be replaced.
 package enum TextualType {
   /// Whether a body of this `Content-Type` is rewritten on its way to the app.
   package static func contains(_ contentType: String) -> Bool {
@@ -13,7 +13,7 @@ package enum TextualType {
     return subtypes.contains(subtype)
   }
 
-  /// Whether a body of this `Content-Type` is rewritten on its way from the app: also one without a type, and
+  /// Whether a body of this `Content-Type` is rewritten on its way from the app. Includes bodies without a type and
   /// multipart forms, whose fields are text.
   package static func mayComeFromApp(_ contentType: String?) -> Bool {
     guard let contentType, !contentType.isEmpty else { return true }

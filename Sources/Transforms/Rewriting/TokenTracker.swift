@@ -1,45 +1,44 @@
-/// Knows, at every byte of a text, whether an absolute URL may begin there: not within another URL's query, and not
-/// in the middle of a word.
+/// Tracks whether an absolute URL may begin at the current byte of a text: not in the query of another URL, and not in
+/// the middle of a word.
 struct TokenTracker {
-  /// Whether a `?`, a `#` or another URL's `://` stands between here and the beginning of the token, that is of a
-  /// possible URL around this place.
+  /// Whether the current token, which may be a URL, already contains a `?`, a `#` or the `://` of another URL.
   private var isInQuery = false
-  /// The same in a URL that is percent-encoded whole.
+  /// The same for a URL that is percent-encoded as a whole.
   private var isInEncodedQuery = false
   private var isAfterLetter = false
-  /// Whether what stands before this place ends every token: a URL without a scheme can only begin behind that.
+  /// Whether the previous byte ends every token. A URL without a scheme can only begin after such a byte.
   private var isAfterBoundary = true
   private var escape = Escape.none
-  /// The value of `\uXXXX` as far as it is read.
+  /// The value of `\uXXXX`, as far as it was read.
   private var code: UInt16 = 0
-  /// The last eight bytes, to tell at a `;` whether it ends an entity.
+  /// The last eight bytes, needed at a `;` to check whether it ends an entity.
   private var history: UInt64 = 0
 
-  /// Where we are in an escape as JSON and JavaScript have it.
+  /// The position in a JSON or JavaScript escape sequence.
   private enum Escape: UInt8 {
     case none, backslash, hex1, hex2, hex3, hex4
   }
 
-  /// Whether a URL may begin with this byte, the next of the text.
+  /// Whether a URL may begin with this byte, the next one of the text.
   @inline(__always)
   func mayBegin(with byte: UInt8) -> Bool {
-    // A backslash before a letter ends a token; no `\uXXXX` can go on with an `h`.
+    // A backslash before a letter ends a token; an `h` cannot continue a `\uXXXX`.
     if escape != .none { return !isAfterLetter }
     return !isInQuery && !isInEncodedQuery && (!isAfterLetter || isAfterPercentEscape)
   }
 
-  /// Whether a URL without a scheme, `//host`, may begin with the next byte of the text.
+  /// Whether a URL without a scheme (`//host`) may begin with the next byte.
   @inline(__always)
   var mayBeginReference: Bool { isAfterBoundary && !isInQuery && !isInEncodedQuery && escape == .none }
 
-  /// Whether the last three bytes are `%3D` or the like, whose letter is none of a word.
+  /// Whether the last three bytes are a percent escape such as `%3D`, whose letter is not part of a word.
   private var isAfterPercentEscape: Bool {
     UInt8(truncatingIfNeeded: history >> 16) == AddressByte.percent
       && AddressByte.hexValue(UInt8(truncatingIfNeeded: history >> 8)) != nil
       && AddressByte.hexValue(UInt8(truncatingIfNeeded: history)) != nil
   }
 
-  /// Goes past one byte.
+  /// Advances by one byte.
   @inline(__always)
   mutating func pass(_ byte: UInt8) {
     if escape != .none, passEscaped(byte) { return }
@@ -50,7 +49,7 @@ struct TokenTracker {
     if UInt8(truncatingIfNeeded: history >> 16) == AddressByte.percent { passPercentEscape() }
   }
 
-  /// Three bytes that begin with a percent sign are past: what they stand for counts in a URL that is encoded whole.
+  /// Handles a percent escape that just ended; its value matters in a URL that is percent-encoded as a whole.
   private mutating func passPercentEscape() {
     guard let high = AddressByte.hexValue(UInt8(truncatingIfNeeded: history >> 8)),
       let low = AddressByte.hexValue(UInt8(truncatingIfNeeded: history))
@@ -58,7 +57,7 @@ struct TokenTracker {
     switch high << 4 | low {
     case UInt8(ascii: "?"), UInt8(ascii: "#"): isInEncodedQuery = true
     case AddressByte.slash:
-      // `%3A%2F%2F` began another host's URL.
+      // `%3A%2F%2F` begins the URL of another host.
       if history & 0x0000_FFFF_DFFF_FFDF == Self.encodedColonSlash { isInEncodedQuery = true }
     case 0x20, UInt8(ascii: "\""), UInt8(ascii: "'"), UInt8(ascii: "<"), UInt8(ascii: ">"), UInt8(ascii: "("),
       UInt8(ascii: "{"), UInt8(ascii: "["), UInt8(ascii: ","):
@@ -69,30 +68,30 @@ struct TokenTracker {
     }
   }
 
-  /// Whether a byte ends every token, even behind a backslash: what stands before it does not count any more, and after it
-  /// this is as at the beginning of a text.
+  /// Whether a byte ends every token, even after a backslash. Bytes before it no longer matter: the state after it is
+  /// the same as at the beginning of a text.
   ///
-  /// No address has such a byte in it. So brackets are none of them, which an address of IPv6 has.
+  /// No address contains such a byte. Brackets are not included because IPv6 addresses contain them.
   @inline(__always)
   static func isBoundary(_ byte: UInt8) -> Bool { boundaries.contains(byte) }
 
-  /// Goes past bytes with which nothing can begin and that end nothing, as far as they go.
+  /// Skips bytes that neither begin nor end anything.
   ///
   /// - Parameters:
-  ///   - text: what is at hand.
+  ///   - text: the available text.
   ///   - start: the index of the next byte.
-  ///   - last: the last index that may be passed.
-  /// - Returns: the index after them.
+  ///   - last: the last index that may be skipped.
+  /// - Returns: the index of the first byte that was not skipped.
   @inline(__always)
   mutating func passPlain(_ text: UnsafeBufferPointer<UInt8>, from start: Int, through last: Int) -> Int {
-    // After a percent sign two bytes have to be looked at.
+    // The two bytes after a percent sign must be examined.
     guard escape == .none, UInt8(truncatingIfNeeded: history) != AddressByte.percent,
       UInt8(truncatingIfNeeded: history >> 8) != AddressByte.percent
     else { return start }
     let isInQuery = isInQuery || isInEncodedQuery
     var index = start
     while index <= last {
-      // No scheme begins in a query, or in the middle of a word.
+      // A scheme cannot begin in a query or in the middle of a word.
       guard
         Self.plain.contains(text[index])
           || (Self.isOfScheme(text[index]) && (isInQuery || (index > start && AddressByte.isLetter(text[index - 1]))))
@@ -106,7 +105,7 @@ struct TokenTracker {
     return index
   }
 
-  /// Goes past a URL's host, with which no word and no query begins.
+  /// Resets the state after a URL's host: neither a word nor a query has begun.
   @inline(__always)
   mutating func passedHost() {
     self = TokenTracker()
@@ -117,7 +116,7 @@ struct TokenTracker {
     switch byte {
     case UInt8(ascii: "?"), UInt8(ascii: "#"): isInQuery = true
     case AddressByte.slash:
-      // `://` began another host's URL: what is in its path is its own, as much as what is in its query.
+      // `://` begins the URL of another host. Its path belongs to that host, as its query does.
       if history & 0xFFFF == Self.colonSlash { isInQuery = true }
     case 0x00...0x20, 0x7F, UInt8(ascii: "\""), UInt8(ascii: "'"), UInt8(ascii: "`"), UInt8(ascii: "<"),
       UInt8(ascii: ">"), UInt8(ascii: "("), UInt8(ascii: ")"), UInt8(ascii: "{"), UInt8(ascii: "}"),
@@ -126,10 +125,10 @@ struct TokenTracker {
       isInEncodedQuery = false
       isAfterBoundary = true
     case UInt8(ascii: "="): isAfterBoundary = true
-    // The next item of a form begins.
+    // The next item of a form begins here.
     case UInt8(ascii: "&"): isInEncodedQuery = false
     case UInt8(ascii: ";"):
-      // `&amp;` is how HTML writes the `&` between two query items.
+      // `&amp;` is the HTML spelling of the `&` between two query items.
       if !endsEntityOfQuery {
         isInQuery = false
         isInEncodedQuery = false
@@ -140,7 +139,7 @@ struct TokenTracker {
     }
   }
 
-  /// Goes past a byte after a backslash; false when it is then an ordinary byte.
+  /// Advances over a byte after a backslash. Returns false if the byte must be handled as an ordinary byte.
   private mutating func passEscaped(_ byte: UInt8) -> Bool {
     switch escape {
     case .none: return false
@@ -148,7 +147,7 @@ struct TokenTracker {
       switch byte {
       case AddressByte.backslash: return true
       case AddressByte.slash:
-        // `\/` is a slash: the URL goes on.
+        // `\/` is a slash, so the URL continues.
         escape = .none
         isAfterLetter = false
         return true
@@ -180,7 +179,7 @@ struct TokenTracker {
         return true
       }
       escape = .none
-      // What the escape stands for counts: `\u0026` is the `&` within a query, `\u003c` a `<` that ends it.
+      // The decoded character counts: `\u0026` is the `&` in a query, `\u003c` a `<` that ends it.
       if code < 0x80, code != UInt16(AddressByte.backslash) {
         isAfterLetter = AddressByte.isLetter(UInt8(code))
         isAfterBoundary = false
@@ -197,11 +196,11 @@ struct TokenTracker {
     }
   }
 
-  /// An entity's spelling without the `;`, as the low bytes of an integer.
+  /// An entity without its `;`, as the low bytes of an integer.
   private struct Entity {
     let bytes: UInt64
     let count: Int
-    /// 0x20 at the letters.
+    /// 0x20 for each letter.
     let caseBits: UInt64
 
     init(_ text: StaticString) {
@@ -219,13 +218,13 @@ struct TokenTracker {
     }
   }
 
-  /// Whether it is an `h` or a `w`.
+  /// Whether a byte is an `h` or a `w`, the first letter of a scheme.
   @inline(__always)
   private static func isOfScheme(_ byte: UInt8) -> Bool {
     byte | 0x20 == UInt8(ascii: "h") || byte | 0x20 == UInt8(ascii: "w")
   }
 
-  /// Bytes of ASCII, one bit each, and with them all others or none.
+  /// A set of ASCII bytes as a bit mask, optionally with all bytes from 0x80.
   private struct ByteSet {
     let low: UInt64
     let high: UInt64
@@ -239,10 +238,11 @@ struct TokenTracker {
 
   /// `0x00` to `0x20`, `0x7F`, and `"'`<>(){},|`.
   private static let boundaries = ByteSet(low: 0x5000_1385_FFFF_FFFF, high: 0xB800_0001_0000_0000, hasOthers: false)
-  /// All letters but those with which a scheme begins, digits, and what means nothing here: `!$*+-.:@^_~`.
+  /// All letters except those that begin a scheme, digits, bytes from 0x80, and `!$*+-.:@^_~`, which have no meaning
+  /// here.
   private static let plain = ByteSet(low: 0x07FF_6C12_0000_0000, high: 0x477F_FEFE_C77F_FEFF, hasOthers: true)
 
-  /// `%3A%2F`, without the bit that tells the case of its letters.
+  /// `%3A%2F` without the case bits of its letters.
   private static let encodedColonSlash =
     "%3A%2F".utf8.reduce(UInt64(0)) { $0 << 8 | UInt64($1) } & 0x0000_FFFF_DFFF_FFDF
   private static let colonSlash = UInt64(AddressByte.colon) << 8 | UInt64(AddressByte.slash)

@@ -1,5 +1,5 @@
 extension StringProtocol {
-  /// Without the blanks and tabulators around it, as a list in a header field allows them (RFC 9110, 5.6.1).
+  /// The string without leading and trailing spaces and tabs (RFC 9110, section 5.6.1).
   var trimmingBlanks: String {
     let isBlank: (Character) -> Bool = { $0 == " " || $0 == "\t" }
     var rest = self[startIndex...].drop(while: isBlank)

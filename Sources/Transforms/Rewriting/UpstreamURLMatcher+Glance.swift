@@ -5,15 +5,15 @@
 #endif
 
 extension UpstreamURLMatcher {
-  /// Whether it is worth while to look closer at a whole text, told fast: false means that no address is in it.
+  /// A quick check of a whole text: false means that it contains no address.
   ///
-  /// An address has slashes, in some way of writing them, and the letters and digits of its host as they are.
+  /// An address contains slashes in some spelling, and the letters and digits of its host literally.
   package func mayOccur(in text: UnsafeRawBufferPointer) -> Bool {
     guard !candidates.isEmpty, Self.hasDelimiter(text) else { return false }
     return words.contains { $0.first(in: text, from: 0) != nil }
   }
 
-  /// The longest row of letters and digits of each authority.
+  /// The longest run of letters and digits of each authority.
   static func words(of candidates: [Candidate]) -> [AddressWord] {
     var words: [AddressWord] = []
     for candidate in candidates {
@@ -24,27 +24,27 @@ extension UpstreamURLMatcher {
     return words
   }
 
-  /// Whether there is a `/`, or what any other way of writing it begins with.
+  /// Whether the text contains a `/` or the first byte of any other spelling of it.
   private static func hasDelimiter(_ text: UnsafeRawBufferPointer) -> Bool {
     guard let start = text.baseAddress else { return false }
-    // The C library looks at many bytes at a time.
+    // memchr examines many bytes at a time.
     func has(_ byte: UInt8) -> Bool { memchr(start, Int32(byte), text.count) != nil }
     return has(AddressByte.slash) || has(AddressByte.backslash) || has(AddressByte.percent) || has(UInt8(ascii: "&"))
   }
 }
 
-/// A word of lower-case letters and digits that is part of an address, and is found fast wherever it occurs in a text.
+/// A word of lower-case letters and digits that is part of an address, with a fast search for it.
 struct AddressWord: Sendable {
   let bytes: [UInt8]
-  /// Where its two rarest bytes stand in it, in order; they are the same in a word of one.
+  /// The offsets of its two rarest bytes, in ascending order; equal for a word of one byte.
   private let offsets: (Int, Int)
-  /// Each of the two eight times.
+  /// Each of the two bytes, repeated eight times.
   private let patterns: (UInt64, UInt64)
 
   private static let ones: UInt64 = 0x0101_0101_0101_0101
   private static let highBits: UInt64 = 0x8080_8080_8080_8080
   private static let caseBits: UInt64 = 0x2020_2020_2020_2020
-  /// The most frequent in texts first.
+  /// Most frequent in texts first.
   private static let byFrequency = Array("etaoinsrhldcum0fpg1wy2bv3456789kxjqz".utf8)
 
   init(_ bytes: [UInt8]) {
@@ -58,27 +58,27 @@ struct AddressWord: Sendable {
     patterns = bytes.isEmpty ? (0, 0) : (UInt64(bytes[offsets.0]) &* Self.ones, UInt64(bytes[offsets.1]) &* Self.ones)
   }
 
-  /// Where the word occurs first, without regard to case; an empty word occurs everywhere.
+  /// The first occurrence of the word, ignoring case. An empty word occurs everywhere.
   ///
   /// - Parameters:
-  ///   - text: where it is looked for.
-  ///   - start: the index to begin with.
-  /// - Returns: the index of its first byte; nil where it does not occur.
+  ///   - text: the text to search.
+  ///   - start: the index at which to begin.
+  /// - Returns: the index of the first byte, or nil if the word does not occur.
   func first(in text: UnsafeRawBufferPointer, from start: Int) -> Int? {
     guard let base = text.baseAddress, start + bytes.count <= text.count else { return nil }
     guard !bytes.isEmpty else { return start < text.count ? start : nil }
     let last = text.count - bytes.count
     return bytes.withUnsafeBufferPointer { word in
       var index = start
-      // Eight places at a time: a byte is 0 where both of the rarest bytes fit. To set the bit that tells the case changes no
-      // digit, and of what becomes a letter or digit so, the rest decides.
+      // Compares eight positions at a time; a byte of `differing` is 0 if both rarest bytes match. Setting the case bit
+      // changes no digit. It can turn other bytes into letters or digits; the full comparison rejects these.
       while index + offsets.1 + 8 <= text.count {
         let one = base.loadUnaligned(fromByteOffset: index + offsets.0, as: UInt64.self)
         let two = base.loadUnaligned(fromByteOffset: index + offsets.1, as: UInt64.self)
         let differing =
           ((UInt64(littleEndian: one) | Self.caseBits) ^ patterns.0)
           | ((UInt64(littleEndian: two) | Self.caseBits) ^ patterns.1)
-        // The lowest bit set is certainly that of a 0; further ones may be wrong.
+        // The lowest bit set always marks a match; higher ones may be false.
         var found = (differing &- Self.ones) & ~differing & Self.highBits
         while found != 0 {
           let place = index + found.trailingZeroBitCount / 8
@@ -104,11 +104,11 @@ struct AddressWord: Sendable {
   }
 }
 
-/// The places in a text at which one of several words stands, one after the other.
+/// Finds the occurrences of several words in a text, in ascending order.
 struct AddressWordSearch {
   private let words: [AddressWord]
   private let text: UnsafeRawBufferPointer
-  /// Of each word the next place; the text's count where there is none.
+  /// The next occurrence of each word; the text's count if there is none.
   private var places: [Int]
 
   init(_ words: [AddressWord], in text: UnsafeRawBufferPointer) {
@@ -117,7 +117,7 @@ struct AddressWordSearch {
     places = words.map { $0.first(in: text, from: 0) ?? text.count }
   }
 
-  /// The first place that is not before `start`; nil where there is none.
+  /// The first occurrence at or after `start`, or nil.
   mutating func next(from start: Int) -> Int? {
     var nearest = text.count
     for number in words.indices {

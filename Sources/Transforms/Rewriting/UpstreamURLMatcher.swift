@@ -6,10 +6,10 @@ import HTTPMessages
   import Glibc
 #endif
 
-/// Finds the origin of a declared upstream at the beginning of an absolute URL, as it occurs in an answer: with `http`
-/// or, of a WebSocket, `ws`, or without a scheme (`//host`), its delimiters written in any way (``DelimiterSpelling``).
+/// Finds the origin of a declared upstream at the beginning of an absolute URL in a response: with `http`, `ws`
+/// (WebSocket) or no scheme (`//host`), and with its delimiters in any spelling (``DelimiterSpelling``).
 package struct UpstreamURLMatcher: Sendable {
-  /// An origin that was found, and how it is spelled: its replacement is spelled the same way.
+  /// An origin that was found, and its spelling. The replacement uses the same spelling.
   struct Found {
     /// The index after the origin.
     let end: Int
@@ -18,15 +18,15 @@ package struct UpstreamURLMatcher: Sendable {
     fileprivate let spelling: Spelling
   }
 
-  /// A way to write an origin.
+  /// One way to write an origin.
   struct Candidate: Sendable {
     let isSecure: Bool
     /// `host[:port]` in lower case.
     let authority: [UInt8]
-    /// The app's address, without its scheme and the two slashes.
+    /// The address for the app, without the scheme and the two slashes.
     let address: [UInt8]
 
-    /// The app's address as it stands, and with its slashes as `\/`.
+    /// The address for the app, with plain slashes and with slashes written as `\/`.
     let plain: [UInt8]
     let escaped: [UInt8]
 
@@ -39,19 +39,19 @@ package struct UpstreamURLMatcher: Sendable {
     }
   }
 
-  /// Longest authority first; of two upstreams with the same origin, the current one.
+  /// Longest authority first. If two upstreams share an origin, the current upstream comes first.
   let candidates: [Candidate]
-  /// Of each authority a part that stands in every way of writing it.
+  /// For each authority, a part that is the same in every spelling.
   let words: [AddressWord]
-  /// The schemes that references without one may stand for: that of the upstream, and where it was elsewhere when it was
-  /// recorded, of that; none where they need no change.
+  /// The possible schemes of a reference without one, as `isSecure` values: those of the current upstream and of its
+  /// former origins. Empty if such references need no change.
   private let referencesMayBeSecure: [Bool]
 
   init(map: AddressMap, upstream current: Int, form: AddressMap.Form, onlyOrigins: Bool = false) {
     var candidates: [Candidate] = []
     let order = [current] + map.upstreams.indices.filter { $0 != current }
     for index in order where map.upstreams.indices.contains(index) {
-      // A browser's origin has no path: that of all upstreams in this form is the main port's.
+      // A browser's origin has no path, so all upstreams share the main port's origin in this form.
       let address =
         onlyOrigins && form == .pathSegment
         ? "http://127.0.0.1:\(map.mainPort)" : map.appAddress(of: index, form: form)
@@ -72,30 +72,31 @@ package struct UpstreamURLMatcher: Sendable {
     }
     self.candidates = candidates.sorted { $0.authority.count > $1.authority.count }
     words = Self.words(of: candidates)
-    // For a proxy's client the host stays the same.
+    // In proxy form, the host does not change.
     let isKnown = map.upstreams.indices.contains(current) && form != .absolute
     let origins = isKnown ? [map.upstreams[current].origin] + map.upstreams[current].formerOrigins : []
     let schemes = Set(origins.map { $0.scheme == "https" })
     referencesMayBeSecure = [true, false].filter(schemes.contains)
   }
 
-  /// How the delimiters of a URL are written where it was found; its translation is written likewise.
+  /// How the delimiters of a matched URL are written. The replacement uses the same spelling.
   fileprivate struct Spelling {
     /// Nil for a reference without a scheme.
     var colon: Range<Int>?
     var slash: Range<Int>
-    /// `user:password@`, or nothing.
+    /// `user:password@`, or empty.
     var user: Range<Int>
     /// The colon before a port.
     var portColon: Range<Int>?
 
-    /// Whether it is written with percent signs, entities or numbers: then so may be what follows the host.
+    /// Whether the delimiters are percent-encoded or written as escapes. The bytes after the host may then be encoded
+    /// too.
     func isEncoded(in text: UnsafeBufferPointer<UInt8>) -> Bool {
       (colon.map { $0.count > 1 } ?? false) || (slash.count > 1 && text[slash.upperBound - 1] != AddressByte.slash)
     }
   }
 
-  /// An origin as it is usually written, and its app's address.
+  /// An origin in the usual spelling.
   struct PlainFound {
     /// The index after the origin.
     let end: Int
@@ -103,13 +104,13 @@ package struct UpstreamURLMatcher: Sendable {
     fileprivate let isEscaped: Bool
   }
 
-  /// Looks for what is by far the most usual: `http[s]://authority` as it stands or with slashes as `\/`, and after it what
-  /// neither belongs to a host nor to user information.
+  /// Fast path for the most common spelling: `http[s]://authority`, with plain slashes or `\/`, followed by a byte that
+  /// belongs neither to a host nor to user information.
   ///
   /// - Parameters:
-  ///   - start: where an `h` stands.
-  ///   - text: what is at hand.
-  /// - Returns: what ``look(at:in:isWhole:)`` would find; nil where that has to decide.
+  ///   - start: the index of an `h`.
+  ///   - text: the available text.
+  /// - Returns: the same origin that ``look(at:in:isWhole:)`` would find, or nil if that method has to decide.
   @inline(__always)
   func lookPlainly(at start: Int, in text: UnsafeBufferPointer<UInt8>) -> PlainFound? {
     guard start + 9 < text.count, let base = UnsafeRawPointer(text.baseAddress) else { return nil }
@@ -139,16 +140,16 @@ package struct UpstreamURLMatcher: Sendable {
     return nil
   }
 
-  /// Whether an authority is over before two bytes, and what stood there was no user either.
+  /// Whether an authority ends before these two bytes and is not user information.
   private static func isPlainEnd(_ byte: UInt8, _ next: UInt8) -> Bool {
     guard byte == AddressByte.backslash else { return !UserInformation.mayHave(byte) }
     return next != AddressByte.backslash && next != UInt8(ascii: "u") && next != UInt8(ascii: "x")
   }
 
-  /// `http` as a number.
+  /// `http` as a little-endian integer.
   private static let http: UInt32 = 0x7074_7468
 
-  /// Whether an authority stands at a place, in whatever case.
+  /// Whether the bytes at an address in memory equal an authority, ignoring case.
   @inline(__always)
   private static func equals(_ authority: UnsafeRawBufferPointer, _ place: UnsafeRawPointer) -> Bool {
     guard let start = authority.baseAddress, memcmp(start, place, authority.count) != 0 else { return true }
@@ -157,19 +158,19 @@ package struct UpstreamURLMatcher: Sendable {
     }
   }
 
-  /// Writes the app's address in the place of an origin.
+  /// Writes the app's address in place of an origin.
   @inline(__always)
   func write(_ found: PlainFound, to output: inout [UInt8]) {
     let candidate = candidates[found.candidate]
     output.append(contentsOf: found.isEscaped ? candidate.escaped : candidate.plain)
   }
 
-  /// Looks for `http[s]://authority` or `ws[s]://authority` at `start`, where an `h` or a `w` stands.
+  /// Looks for `http[s]://authority` or `ws[s]://authority` at an `h` or a `w`.
   ///
   /// - Parameters:
   ///   - start: an index into `text`.
-  ///   - text: what is at hand.
-  ///   - isWhole: whether nothing follows `text`.
+  ///   - text: the available text.
+  ///   - isWhole: whether `text` ends here and no more bytes follow.
   /// - Returns: the origin and its end.
   func look(at start: Int, in text: UnsafeBufferPointer<UInt8>, isWhole: Bool) -> AddressLook<Found> {
     let missing: AddressLook<Found> = isWhole ? .none : .more
@@ -194,7 +195,7 @@ package struct UpstreamURLMatcher: Sendable {
       at: index, in: text, isWhole: isWhole, isSecure: isSecure, scheme: scheme, colon: colon..<index)
   }
 
-  /// Looks for `//authority` at `start`, a reference without a scheme.
+  /// Looks for `//authority`, a reference without a scheme, at `start`.
   func lookForReference(at start: Int, in text: UnsafeBufferPointer<UInt8>, isWhole: Bool) -> AddressLook<Found> {
     var isOpen = false
     for isSecure in referencesMayBeSecure {
@@ -236,7 +237,7 @@ package struct UpstreamURLMatcher: Sendable {
       var end = host
       spelling.portColon = nil
       for byte in candidate.authority {
-        // A name may end with a dot, also before its port.
+        // A host name may end with a dot, also before a port.
         if byte == AddressByte.colon, end < text.count, text[end] == AddressByte.dot { end += 1 }
         guard end < text.count else {
           if isWhole { continue candidates }
@@ -266,12 +267,12 @@ package struct UpstreamURLMatcher: Sendable {
     return .none
   }
 
-  /// Writes the app's address in the place of an origin.
+  /// Writes the app's address in place of an origin.
   ///
   /// - Parameters:
   ///   - found: the origin.
-  ///   - text: in which it was found.
-  ///   - output: where it is appended.
+  ///   - text: the text that contains the origin.
+  ///   - output: the buffer to append to.
   func write(_ found: Found, in text: UnsafeBufferPointer<UInt8>, to output: inout [UInt8]) {
     let candidate = candidates[found.candidate]
     let spelling = found.spelling
@@ -280,7 +281,7 @@ package struct UpstreamURLMatcher: Sendable {
     output += text[spelling.slash]
     output += text[spelling.slash]
     output += text[spelling.user]
-    // Where percent signs stand for delimiters they have to; elsewhere a colon is understood as it is.
+    // If the URL's delimiters are percent-encoded, the port's colon must be too. Otherwise a plain colon is correct.
     var portColon = [AddressByte.colon]
     if let given = spelling.portColon ?? spelling.colon {
       if text[given.lowerBound] == AddressByte.percent { portColon = Array(text[given]) }

@@ -1,8 +1,8 @@
 import HTTPMessages
 
-/// The matchers of one address map.
+/// A cache of the URL matchers of an address map.
 ///
-/// Each is made when it is first asked for: to make one takes longer than to rewrite a short answer with it.
+/// A matcher is created on first use, because creating one takes longer than rewriting a short response.
 final class UpstreamURLMatchers: Sendable {
   private struct Key: Hashable {
     let upstream: Int
@@ -12,14 +12,14 @@ final class UpstreamURLMatchers: Sendable {
 
   private let made = Guarded<[Key: UpstreamURLMatcher]>([:])
 
-  /// The matcher for answers of an upstream.
+  /// Returns the matcher for an upstream's responses.
   ///
   /// - Parameters:
-  ///   - map: always the same.
-  ///   - index: the upstream that answered.
-  ///   - form: how the request came.
-  ///   - onlyOrigins: whether addresses stand for origins, which have no path.
-  /// - Returns: the same for the same question.
+  ///   - map: must be the same in every call.
+  ///   - index: the upstream that responded.
+  ///   - form: the form of the request.
+  ///   - onlyOrigins: whether to translate to origins, which have no path.
+  /// - Returns: the cached matcher for these arguments.
   func matcher(
     map: AddressMap, upstream index: Int, form: AddressMap.Form, onlyOrigins: Bool
   ) -> UpstreamURLMatcher {

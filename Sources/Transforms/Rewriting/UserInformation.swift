@@ -1,17 +1,17 @@
-/// What may stand between a URL's slashes and its host: `user:password@` (RFC 3986, 3.2.1).
+/// The optional `user:password@` between a URL's slashes and its host (RFC 3986, section 3.2.1).
 ///
-/// It is left as it is: whom the app or the upstream names so is the same at either address.
+/// It is never rewritten: the credentials are the same at both addresses.
 enum UserInformation {
-  /// None is longer.
+  /// The maximum length in bytes.
   private static let limit = 1024
 
-  /// Where one that begins at `start` ends.
+  /// Finds the end of user information.
   ///
   /// - Parameters:
   ///   - start: the index after the slashes.
-  ///   - slash: where one of them stands: it is encoded as they are.
-  ///   - text: what is at hand.
-  ///   - isWhole: whether nothing follows `text`.
+  ///   - slash: the range of one of the slashes; user information is encoded in the same way.
+  ///   - text: the available text.
+  ///   - isWhole: whether `text` ends here and no more bytes follow.
   /// - Returns: the index after the `@`.
   static func end(
     at start: Int, behind slash: Range<Int>, in text: UnsafeBufferPointer<UInt8>, isWhole: Bool
@@ -41,12 +41,13 @@ enum UserInformation {
     return .none
   }
 
-  /// Whether a byte may be in it, may end it, or may begin an escape of what does.
+  /// Whether a byte can be part of user information, end it, or begin an escape of such a byte.
   static func mayHave(_ byte: UInt8) -> Bool {
     byte == AddressByte.at || byte == AddressByte.backslash || byte == AddressByte.ampersand || belongs(byte)
   }
 
-  /// What ends a URL in a text, as a comma or a parenthesis, is percent-encoded by who cares for it.
+  /// Whether a byte can be part of user information. Bytes that usually end a URL in running text, such as a comma or a
+  /// parenthesis, do not count; in user information they are percent-encoded.
   private static func belongs(_ byte: UInt8) -> Bool {
     if AddressByte.isAlphanumeric(byte) { return true }
     return switch byte {
