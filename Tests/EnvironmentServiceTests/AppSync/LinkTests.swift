@@ -128,16 +128,19 @@ struct LinkTests {
     try await withService { fixture in
       let environment = try fixture.manual { $0.toggles = ["level": .int(0)] }
       let app = try await FollowingFixture(environment.contract)
-      let last = 200
+      let (level, last) = (Toggle<Int>.level, 200)
+      // So that the threads stop, and the test fails in place of hanging, when a toggle cannot be switched.
+      let isOver = Guarded(false)
       try await withThrowingTaskGroup(of: Bool.self) { group in
+        defer { isOver.withLock { $0 = true } }
         for _ in 0..<4 {
           group.addTask {
             try await onThread {
               var seen = 0
-              while seen < last {
-                let level = app.controls.toggles[.level]
-                guard level >= seen else { return false }
-                seen = level
+              while seen < last, !isOver.withLock({ $0 }) {
+                let read = app.controls.toggles[level]
+                guard read >= seen else { return false }
+                seen = read
               }
               return true
             }
