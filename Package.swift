@@ -49,6 +49,7 @@ let package = Package(
     // The street, low houses first: an arrow only points up this list.
     .target(name: "HTTPMessages"),
     .target(name: "LaunchContract"),
+    .target(name: "EnvironmentConfiguration", dependencies: ["HTTPMessages", "LaunchContract"]),
     .target(name: "Diorama", dependencies: ["LaunchContract", "CLibUUID"]),
     .target(
       name: "DioramaSecretService",
@@ -63,34 +64,38 @@ let package = Package(
     .target(name: "Transforms", dependencies: ["Cassettes", "HTTPMessages", "LaunchContract", "CGnuTLS"]),
     .target(name: "PortLeases", dependencies: ["HTTPMessages"]),
     .target(name: "ChildProcesses", dependencies: ["CPosixSpawn"]),
-    .target(name: "ControlAPI", dependencies: ["LaunchContract"]),
+    .target(name: "ControlAPI", dependencies: ["EnvironmentConfiguration", "LaunchContract"]),
     .target(
       name: "DaemonClient",
-      dependencies: ["ControlAPI", "HTTPClient", "ChildProcesses", "HTTPMessages", "LaunchContract"]),
+      dependencies: [
+        "ControlAPI", "HTTPClient", "ChildProcesses", "EnvironmentConfiguration", "HTTPMessages", "LaunchContract",
+      ]),
     .target(
       name: "EnvironmentService",
       dependencies: [
-        "HTTPMessages", "LaunchContract", "ControlAPI", "Diorama", "HTTPServer", "HTTPClient", "Cassettes",
-        "Transforms", "CassetteChecks", "CassetteConversion",
+        "HTTPMessages", "LaunchContract", "EnvironmentConfiguration", "ControlAPI", "Diorama", "HTTPServer",
+        "HTTPClient", "Cassettes", "Transforms", "CassetteChecks", "CassetteConversion",
       ]),
     .target(
       name: "Daemon",
       dependencies: [
-        "EnvironmentService", "PortLeases", "ControlAPI", "ChildProcesses", "HTTPServer", "HTTPMessages", "Cassettes",
+        "EnvironmentService", "EnvironmentConfiguration", "PortLeases", "ControlAPI", "ChildProcesses", "HTTPServer",
+        "HTTPMessages", "Cassettes",
         "LaunchContract", "CEpoll", "CSQLite",
       ],
       exclude: ["THREATS.md"]),
     .target(
       name: "DioramaTesting",
       dependencies: [
-        "EnvironmentService", "DaemonClient", "ControlAPI", "ChildProcesses", "PortLeases", "Diorama", "LaunchContract",
-        "Cassettes", "HTTPMessages",
+        "EnvironmentService", "EnvironmentConfiguration", "DaemonClient", "ControlAPI", "ChildProcesses", "PortLeases",
+        "Diorama", "LaunchContract", "Cassettes", "HTTPMessages",
       ]),
     .executableTarget(
       name: "DioramaCommand",
       dependencies: [
-        "EnvironmentService", "Daemon", "DaemonClient", "ControlAPI", "ChildProcesses", "PortLeases", "Diorama",
-        "LaunchContract", "Cassettes", "HTTPMessages", "CassetteConversion", "CassetteChecks", "Transforms",
+        "EnvironmentService", "EnvironmentConfiguration", "Daemon", "DaemonClient", "ControlAPI", "ChildProcesses",
+        "PortLeases", "Diorama", "LaunchContract", "Cassettes", "HTTPMessages", "CassetteConversion", "CassetteChecks",
+        "Transforms",
       ]),
     .executableTarget(name: "Clinic", dependencies: ["Diorama"], path: "Sources/Examples/Clinic/App"),
     .executableTarget(
@@ -112,8 +117,8 @@ let package = Package(
     .target(
       name: "FuzzedParsers",
       dependencies: [
-        "Cassettes", "CassetteConversion", "Transforms", "EnvironmentService", "ControlAPI", "LaunchContract",
-        "HTTPMessages",
+        "Cassettes", "CassetteConversion", "Transforms", "EnvironmentService", "EnvironmentConfiguration", "ControlAPI",
+        "LaunchContract", "HTTPMessages",
       ],
       path: "Tests/Fuzzing/Parsers"),
     .executableTarget(name: "Fuzzing", dependencies: ["FuzzedParsers"], path: "Tests/Fuzzing/Driver"),
@@ -146,27 +151,29 @@ let package = Package(
     .testTarget(
       name: "DaemonTests",
       dependencies: [
-        "TestSupport", "Daemon", "DaemonClient", "ControlAPI", "EnvironmentService", "PortLeases", "HTTPServer",
+        "TestSupport", "Daemon", "DaemonClient", "ControlAPI", "EnvironmentService", "EnvironmentConfiguration",
+        "PortLeases", "HTTPServer",
         "HTTPClient", "HTTPMessages", "Cassettes", "ChildProcesses", "LaunchContract", "CSQLite",
       ]),
     .testTarget(
       name: "EnvironmentServiceTests",
       dependencies: [
-        "TestSupport", "EnvironmentService", "ControlAPI", "PortLeases", "Diorama", "FollowingApp", "Cassettes",
-        "Transforms",
+        "TestSupport", "EnvironmentService", "EnvironmentConfiguration", "ControlAPI", "PortLeases", "Diorama",
+        "FollowingApp", "Cassettes", "Transforms",
         "HTTPServer", "HTTPClient", "HTTPMessages", "LaunchContract",
       ]),
     .testTarget(
       name: "DioramaTestingTests",
       dependencies: [
-        "DioramaTesting", "ControlAPI", "TestSupport", "Cassettes", "EnvironmentService", "DaemonClient",
-        "LaunchContract",
-        "HTTPMessages", "HTTPServer", "Clinic", "ClinicBackend", "DioramaCommand",
+        "DioramaTesting", "ControlAPI", "TestSupport", "Cassettes", "EnvironmentService", "EnvironmentConfiguration",
+        "Daemon", "DaemonClient", "LaunchContract", "HTTPMessages", "HTTPServer", "Clinic", "ClinicBackend",
+        "DioramaCommand",
       ]),
     .testTarget(
       name: "DioramaCommandTests",
       dependencies: [
-        "TestSupport", "DioramaCommand", "ControlAPI", "LaunchContract", "HTTPServer", "HTTPMessages", "Clinic",
+        "TestSupport", "DioramaCommand", "ControlAPI", "EnvironmentConfiguration", "LaunchContract", "HTTPServer",
+        "HTTPMessages", "Clinic",
         "ClinicBackend",
       ]),
   ],

@@ -1,3 +1,4 @@
+package import EnvironmentConfiguration
 package import LaunchContract
 
 /// The answer of `POST /v1/environments` (201) and of `GET /v1/environments/{id}`.
@@ -73,7 +74,7 @@ package struct EnvironmentPatch: Codable, Sendable {
   /// `null` takes a toggle away, an object is merged.
   package var toggles: [String: ContractValue]?
   package var values: [String: ContractValue]?
-  package var clock: ClockSettings?
+  package var clock: EnvironmentConfiguration.Clock?
   package var mode: String?
   /// How long apps may take to apply it; 30 where it is left out.
   package var timeoutSeconds: Double?

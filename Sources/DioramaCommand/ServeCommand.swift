@@ -69,7 +69,7 @@ struct ServeOptions {
   static let command = "serve"
 
   static let table: [Options.Option] = [
-    .init("--config", "FILE", "a JSON file like Config/diorama.json; options take precedence over it"),
+    .init("--config", "FILE", "a JSON file like Config/daemon.json; options take precedence over it"),
     .init(
       "--state", "DIR",
       "the state folder (default: $DIORAMA_HOME, else $XDG_RUNTIME_DIR/diorama, else ~/.local/state/diorama)"

@@ -347,7 +347,7 @@ def main():
         wrong = folder / "wrong.json"
         wrong.write_text('{"header": ["X-Session"]}')
         refused = support.diorama("run", "--redact", wrong, "--mode", "mock", "--", "true")
-        checks.that(refused.returncode == 64 and "$.header" in refused.stderr and len(refused.stderr.splitlines()) == 1, "an invalid rule is refused in one line", refused)
+        checks.that(refused.returncode == 65 and "header: unknown member" in refused.stderr and len(refused.stderr.splitlines()) == 1, "an invalid rule is refused in one line", refused)
     checks.end()
 
 

@@ -376,7 +376,7 @@ def access(checks, folder):
         (["--client-certificate", f"API={folder}/client.pem"], 64, "holds no key in PEM"),
         (["--insecure", "OTHER"], 64, "there is no upstream 'OTHER'"),
         (["--header", "API/X-A=env:NOT_SET"], 64, "NOT_SET is not set"),
-        (["--header", "API/X-Api-Key=hunter2"], 64, "a secret has no place on a command line"),
+        (["--header", "API/X-Api-Key=hunter2"], 64, "other users can read a secret in a command line"),
         (["--header", "X-A=1"], 64, "--header takes UPSTREAM/NAME"),
     ]:
         said = support.diorama("run", "--mode", "proxy", "--upstream", "API=https://127.0.0.1:1", *options, "--", "true")

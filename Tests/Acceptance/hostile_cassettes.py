@@ -425,7 +425,7 @@ def asked_of_the_daemon(checks, folder, thief):
     (folder / "daemon" / "c.har").write_text(json.dumps(har))
     thief.seen.clear()
     with daemon.Daemon(folder / "daemon", ports=100) as host:
-        made = host.provision(mode="extend", cassette=str(folder / "daemon" / "c"), access={"api": {"headers": {"X-Api-Key": SECRET}}})
+        made = host.provision(mode="extend", cassette=str(folder / "daemon" / "c"), upstreams={"api": {"headers": {"X-Api-Key": SECRET}}})
         if made.status == 201:
             victim.get(int(made.json["endpoints"]["api"].rsplit(":", 1)[1]), "/new")
         checks.that(SECRET.encode() not in thief.bytes, "secrets: an environment of the daemon sends no secret to the thief", (made.status, thief.bytes[:300]))

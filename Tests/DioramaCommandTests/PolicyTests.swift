@@ -73,10 +73,10 @@ struct PolicyTests {
   @Test(
     "invalid values are refused with an example",
     arguments: [
-      (["--expires-after", "soon"], "--expires-after takes days, such as 30 or 0.5, not 'soon'"),
-      (["--expires-after", "0"], "--expires-after takes days"),
-      (["--expired", "warn"], "--expired needs --expires-after DAYS"),
-      (["--unused", "ignore"], "--unused takes warn or fail, not 'ignore'"),
+      (["--expires-after", "soon"], "--expires-after takes a number, not 'soon'"),
+      (["--expires-after", "0"], "--expires-after: 0.0 is not between 0.01 and 36525.0"),
+      (["--expired", "warn"], "policies.expired: nothing expires without policies.expiresAfterDays"),
+      (["--unused", "ignore"], "--unused: 'ignore' is not valid; choose from warn, fail"),
     ])
   func refused(options: [String], problem: String) async throws {
     let outcome = try await run(options, [])

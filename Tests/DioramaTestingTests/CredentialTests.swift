@@ -46,6 +46,6 @@ struct CredentialTests {
     let error = await #expect(throws: DioramaTestingError.self) {
       try await TestEnvironment.provision(mode: .mock, credentialFaults: [.failWrite(nth: 0)])
     }
-    #expect(error?.description.contains("counted from 1") == true)
+    #expect(error?.description.contains("credentialFaults[0].nth: 0 is not between 1 and 1000000") == true)
   }
 }

@@ -1,4 +1,5 @@
 import ControlAPI
+import EnvironmentConfiguration
 import EnvironmentService
 import LaunchContract
 import Testing
@@ -14,20 +15,20 @@ struct DateShiftTests {
       jwt: [.init("secret", kid: "k")])
     #expect(!"\(shift)".contains("\"secret\""))
     let identity = TestIdentity(outsideOfTestsIn: "/tmp/Tests/Some.swift")
-    let backend = try Settings(mode: .mock).inside(Settings(shift: shift)).specification(for: identity, variables: [:])
+    let backend = try TestEnvironment.Configuration(.mock).inside(TestEnvironment.Configuration(dates: shift)).resolved(
+      for: identity, variables: [:])
     #expect(
-      String(decoding: try ContractJSON.encode(backend.shift), as: UTF8.self)
+      String(decoding: try ContractJSON.encode(backend.dates), as: UTF8.self)
         == #"{"dates":["$.day"],"epochMilliseconds":["$.ms"],"epochSeconds":["$.exp"],"jwt":[{"kid":"k","text":"secret"}],"keep":["$.born"]}"#
     )
-    #expect(Settings(shift: .init()).inside(Settings(shift: shift)).shift == TestEnvironment.DateShift())
-    #expect(try Settings(mode: .mock).specification(for: identity, variables: [:]).shift == nil)
-    // A request to a daemon contains the same.
-    #expect(try ProvisioningRequest(backend).shift == shift.rules)
+    let general = TestEnvironment.Configuration(dates: shift)
+    #expect(TestEnvironment.Configuration(dates: .init()).inside(general).settings.dates == ShiftRules())
+    #expect(try TestEnvironment.Configuration(.mock).resolved(for: identity, variables: [:]).dates == nil)
   }
 
   @Test("apply to the environment of a test")
   func environment() async throws {
-    let environment = try await TestEnvironment.provision(mode: .mock, shift: .init(dates: ["$.day"]))
+    let environment = try await TestEnvironment.provision(mode: .mock, dates: .init(dates: ["$.day"]))
     await environment.end()
   }
 }

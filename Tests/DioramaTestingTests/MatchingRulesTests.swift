@@ -1,4 +1,5 @@
 import Cassettes
+import EnvironmentConfiguration
 import EnvironmentService
 import Foundation
 import LaunchContract
@@ -32,16 +33,17 @@ struct MatchingRulesTests {
 
   @Test("of a test override those of its suite, as does the order")
   func settings() throws {
-    let suite = Settings(rules: Self.rules, order: .strict)
-    #expect(Settings().inside(suite).rules == Self.rules)
-    #expect(Settings().inside(suite).order == .strict)
-    let test = Settings(rules: [], order: .state).inside(suite)
-    #expect(test.rules == [])
+    let suite = TestEnvironment.Configuration(rules: Self.rules, order: .strict)
+    #expect(TestEnvironment.Configuration().inside(suite).settings.matching?.rules?.count == 2)
+    #expect(TestEnvironment.Configuration().inside(suite).settings.matching?.order == "strict")
+    let test = TestEnvironment.Configuration(rules: [], order: .state).inside(suite)
+    #expect(test.settings.matching?.rules == [] && test.settings.matching?.order == "state")
     let identity = TestIdentity(outsideOfTestsIn: "/tmp/Tests/Some.swift")
-    let backend = try Settings(mode: .mock, rules: Self.rules, order: .state).specification(
-      for: identity, variables: [:])
-    #expect(backend.rules?.rules.count == 2)
-    #expect(backend.order?.rawValue == "state")
+    let backend = try TestEnvironment.Configuration(.mock, rules: Self.rules, order: .state, playsUniquely: true)
+      .resolved(
+        for: identity, variables: [:])
+    #expect(backend.matching?.rules?.count == 2)
+    #expect(backend.matching?.order == "state" && backend.matching?.playsUniquely == true)
   }
 
   @Test("apply to the environment of a test")

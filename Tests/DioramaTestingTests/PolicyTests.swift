@@ -1,3 +1,4 @@
+import EnvironmentConfiguration
 import EnvironmentService
 import Foundation
 import TestSupport
@@ -9,15 +10,15 @@ import Testing
 struct PolicyTests {
   @Test("reach the environment, and a test's policies replace those of its suite")
   func settings() throws {
-    let suite = Settings(policies: .init(expiresAfterDays: 30, expired: .warn, unused: .fail))
-    let inherited = try Settings().inside(suite).specification(for: identity, variables: [:])
+    let suite = TestEnvironment.Configuration(policies: .init(expiresAfterDays: 30, expired: .warn, unused: .fail))
+    let inherited = try TestEnvironment.Configuration().inside(suite).resolved(for: identity, variables: [:])
     #expect(inherited.policies?.expiresAfterDays == 30)
-    #expect(inherited.policies?.expired == .warn && inherited.policies?.unused == .fail)
-    let own = try Settings(policies: .init(recordsAnewAfterDays: 7)).inside(suite)
-      .specification(for: identity, variables: [:])
+    #expect(inherited.policies?.expired == "warn" && inherited.policies?.unused == "fail")
+    let own = try TestEnvironment.Configuration(policies: .init(recordsAnewAfterDays: 7)).inside(suite)
+      .resolved(for: identity, variables: [:])
     #expect(own.policies?.expiresAfterDays == nil && own.policies?.recordsAnewAfterDays == 7)
-    #expect(own.policies?.expired == .fail && own.policies?.unused == .warn)
-    #expect(try Settings().specification(for: identity, variables: [:]).policies == nil)
+    #expect(own.policies?.expired == nil && own.policies?.unused == "warn")
+    #expect(try TestEnvironment.Configuration().resolved(for: identity, variables: [:]).policies == nil)
   }
 
   private var identity: TestIdentity {

@@ -91,15 +91,15 @@ struct RecordingTests {
   @Test("reports an invalid setting in one line with its name")
   func refused() async throws {
     let origin = await #expect(throws: DioramaTestingError.self) { try await provision(.mock, ["api": "ftp://x"]) }
-    #expect(origin?.description.hasPrefix("upstream 'api': ") == true)
+    #expect(origin?.description.hasPrefix("upstreams.api: ") == true)
     let clock = await #expect(throws: DioramaTestingError.self) {
       try await TestEnvironment.provision(mode: .mock, clock: .frozen(at: "yesterday"))
     }
-    #expect(clock?.description.contains("'yesterday' is no RFC 3339 instant") == true)
+    #expect(clock?.description.contains("clock.start: 'yesterday' is not a time") == true)
     let rate = await #expect(throws: DioramaTestingError.self) {
       try await TestEnvironment.provision(mode: .mock, clock: .scaled(by: 0))
     }
-    #expect(rate?.description.contains("clock: .scaled(by: 60)") == true)
+    #expect(rate?.description.contains("clock.rate: 0.0 is not between 1e-06 and 1000000.0") == true)
     #expect([origin, clock, rate].allSatisfy { $0?.kind == .usage })
   }
 

@@ -1,3 +1,4 @@
+import EnvironmentConfiguration
 import Foundation
 import Testing
 
@@ -18,18 +19,16 @@ struct RedactionTests {
 
   @Test("combine those of the suite and of the test")
   func merged() throws {
-    var suite = Settings()
-    suite.redaction = Rules(headers: ["X-A"])
-    var test = Settings()
-    test.redaction = Rules(headers: ["X-B"], query: ["q"])
-    #expect(test.inside(suite).redaction == Rules(headers: ["X-A", "X-B"], query: ["q"]))
+    let suite = TestEnvironment.Configuration(redaction: Rules(headers: ["X-A"]))
+    let test = TestEnvironment.Configuration(redaction: Rules(headers: ["X-B"], query: ["q"]))
+    #expect(test.inside(suite).settings.redaction == Rules(headers: ["X-A", "X-B"], query: ["q"]).rules)
   }
 
   @Test("fail before the test if they are invalid")
   func refused() async throws {
     let error = await #expect(throws: DioramaTestingError.self) {
-      try await TestEnvironment.provision(mode: .mock, redact: .init(json: ["user"]))
+      try await TestEnvironment.provision(mode: .mock, redaction: .init(json: ["user"]))
     }
-    #expect(error?.description.contains("redact: $.json[0]: 'user' is not a valid JSON path") == true)
+    #expect(error?.description.contains("redaction: $.json[0]: 'user' is not a valid JSON path") == true)
   }
 }

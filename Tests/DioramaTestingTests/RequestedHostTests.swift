@@ -40,8 +40,8 @@ struct RequestedHostTests {
 
   @Test("is overridden by a suite's host, and that by a test's host")
   func inherited() {
-    let suite = Settings(host: .daemon)
-    #expect(Settings().inside(suite).host == .daemon)
-    #expect(Settings(host: .embedded).inside(suite).host == .embedded)
+    let suite = TestEnvironment.Configuration(host: .daemon)
+    #expect(TestEnvironment.Configuration().inside(suite).host == .daemon)
+    #expect(TestEnvironment.Configuration(host: .embedded).inside(suite).host == .embedded)
   }
 }

@@ -1,4 +1,5 @@
 import ControlAPI
+import EnvironmentConfiguration
 import EnvironmentService
 import Foundation
 import LaunchContract
@@ -12,25 +13,25 @@ struct UpstreamAccessTests {
 
   @Test("resolve files relative to the test's folder; a test overrides its suite for each upstream")
   func resolved() throws {
-    let suite = Settings(access: ["api": .init(insecure: true), "mail": .init(ca: "/ca.pem")])
-    let test = Settings(
+    let suite = TestEnvironment.Configuration(access: ["api": .init(insecure: true), "mail": .init(ca: "/ca.pem")])
+    let test = TestEnvironment.Configuration(
       access: [
         "api": .init(
           headers: ["X-Api-Key": "k"], ca: "Certificates/ca.pem", clientCertificate: "me.pem", clientKey: "/me.key")
       ])
-    let access = try #require(try test.inside(suite).specification(for: identity, variables: [:]).access)
+    let access = try test.inside(suite).resolved(for: identity, variables: [:]).upstreams.mapValues(\.access)
     #expect(access["api"]?.ca == "/tests/Certificates/ca.pem")
     #expect(access["api"]?.clientCertificate == "/tests/me.pem" && access["api"]?.clientKey == "/me.key")
     #expect(access["api"]?.headers == ["X-Api-Key": Secret("k")] && access["api"]?.insecure == nil)
     #expect(access["mail"]?.ca == "/ca.pem")
-    #expect(try Settings().specification(for: identity, variables: [:]).access == nil)
+    #expect(try TestEnvironment.Configuration().resolved(for: identity, variables: [:]).upstreams.isEmpty)
   }
 
   @Test("reject an invalid header with its name, without its value")
   func refused() throws {
-    let settings = Settings(access: ["api": .init(headers: ["X-A": "secret\r\nX-B: 2"])])
+    let settings = TestEnvironment.Configuration(access: ["api": .init(headers: ["X-A": "secret\r\nX-B: 2"])])
     let error = #expect(throws: DioramaTestingError.self) {
-      try settings.specification(for: identity, variables: [:])
+      try settings.resolved(for: identity, variables: [:])
     }
     #expect(error?.description.contains("X-A") == true && error?.description.contains("secret") == false)
   }

@@ -1,3 +1,4 @@
+import EnvironmentConfiguration
 import Foundation
 
 /// The folders that may hold cassettes.
@@ -84,15 +85,4 @@ package struct ResolvedPath: Sendable, Hashable {
     let root = folder.text == "/" ? "/" : folder.text + "/"
     return text.utf8.starts(with: root.utf8)
   }
-}
-
-// The kernel splits paths by bytes. A `Character` comparison would miss a slash before a combining accent.
-extension String {
-  /// The components between slashes.
-  var pathSegments: [Substring] { utf8.split(separator: UInt8(ascii: "/")).map { Substring($0) } }
-
-  var isAbsolutePath: Bool { utf8.first == UInt8(ascii: "/") }
-
-  /// Whether a component is `..`.
-  var leadsUp: Bool { pathSegments.contains("..") }
 }

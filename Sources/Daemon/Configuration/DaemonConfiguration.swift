@@ -1,10 +1,11 @@
+import EnvironmentConfiguration
 import Foundation
 import LaunchContract
 
-/// The daemon's settings: the members of `Config/diorama.json`, each with its default.
+/// The daemon's settings: the members of `Config/daemon.json`, each with its default.
 ///
 /// ```swift
-/// var configuration = try DaemonConfiguration(path: "/etc/diorama.json")
+/// var configuration = try DaemonConfiguration(path: "/etc/diorama/daemon.json")
 /// configuration.ports = try PortRange("30000-30999")
 /// ```
 package struct DaemonConfiguration: Codable, Sendable, Equatable {

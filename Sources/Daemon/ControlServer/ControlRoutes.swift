@@ -1,4 +1,5 @@
 import ControlAPI
+import EnvironmentConfiguration
 import HTTPMessages
 import HTTPServer
 import LaunchContract

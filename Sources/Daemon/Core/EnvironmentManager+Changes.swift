@@ -1,4 +1,5 @@
 package import ControlAPI
+import EnvironmentConfiguration
 import EnvironmentService
 import Foundation
 package import HTTPMessages
@@ -127,7 +128,7 @@ extension Environment.ClockMove {
 }
 
 extension Environment.ClockPatch {
-  init(_ settings: ClockSettings) throws(DaemonError) {
+  init(_ settings: EnvironmentConfiguration.Clock) throws(DaemonError) {
     self.init(rate: settings.rate, timeZone: settings.timeZone, locale: settings.locale)
     if let name = settings.kind {
       guard let kind = LaunchContract.Clock.Kind(rawValue: name) else {

@@ -1,4 +1,5 @@
 package import ControlAPI
+import EnvironmentConfiguration
 import EnvironmentService
 import Foundation
 import HTTPMessages
@@ -38,7 +39,7 @@ extension EnvironmentManager {
     let now = Date()
     let lifetime = try Lifetime(owner: request.owner?.pid, seconds: request.ttlSeconds, now: now)
     let specification = try DaemonError.translating { () throws(EnvironmentError) in
-      try EnvironmentSpecification(request)
+      try EnvironmentSpecification(request.configuration, isChecked: true)
     }
     let id = UUID().uuidString.lowercased()
     let hosted = HostedEnvironment(id: id, name: specification.name, lifetime: lifetime, createdAt: now, store: store)
@@ -47,7 +48,7 @@ extension EnvironmentManager {
       try lifecycle.begin(id, hosted, name: specification.name, lifetime: lifetime, recording: recording)
     }
     do throws(DaemonError) {
-      try fill(hosted, specification, names: request.ports ?? [], recording: recording)
+      try fill(hosted, specification, names: request.configuration.ports, recording: recording)
     } catch {
       await undo(hosted)
       throw error

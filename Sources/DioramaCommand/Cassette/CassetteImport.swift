@@ -1,6 +1,7 @@
 import CassetteConversion
 import Cassettes
 import ControlAPI
+import EnvironmentConfiguration
 import EnvironmentService
 import Foundation
 import HTTPMessages

@@ -7,14 +7,12 @@ import HTTPMessages
 /// `diorama cassette check --live`: compares cassettes with their upstreams.
 enum CassetteLiveCheck {
   static func run(_ options: Options, command: String, terminal: Terminal) throws -> Int32 {
-    let access = try AccessOptions(
-      options, variables: ProcessInfo.processInfo.environment, command: command, withHeaders: false
-    ).access
+    let access = try AccessOptions(options, command: command, withHeaders: false).access
     for (name, one) in access.sorted(by: { $0.key < $1.key }) { try one.checkFiles(of: name) }
     let check = LiveCheck(
       upstreams: try upstreams(options, command: command), replacements: try replacements(options, command: command),
       access: access,
-      seconds: try EnvironmentOptions(options, command: command).seconds("--timeout", upTo: 86_400) ?? 30)
+      seconds: try options.seconds("--timeout", upTo: 86_400, command: command) ?? 30)
     var status: Int32 = 0
     var results: [Result] = []
     for location in try CassetteCommand.locations(options, command: command) {
@@ -65,9 +63,9 @@ enum CassetteLiveCheck {
   /// Parses `--header UPSTREAM/NAME=env:VAR`. Secrets are never on the command line itself.
   private static func replacements(_ options: Options, command: String) throws -> [LiveQuestions.Replacement] {
     try options.all("--header").map { text in
-      let header = try HeaderOption(
-        text, variables: ProcessInfo.processInfo.environment, command: command, allowsPlain: false)
-      return .init(backend: header.upstream, name: header.name, value: header.value)
+      let header = try HeaderOption(text, command: command, allowsPlain: false)
+      return .init(
+        backend: header.upstream, name: header.name, value: try header.value(ProcessInfo.processInfo.environment))
     }
   }
 

@@ -1,5 +1,6 @@
 import ControlAPI
 import DaemonClient
+import EnvironmentConfiguration
 import EnvironmentService
 import Foundation
 
@@ -44,13 +45,15 @@ enum EnvironmentCreate {
   }
 
   private static func request(_ options: Options, variables: [String: String]) throws -> ProvisioningRequest {
-    let shared = EnvironmentOptions(options, command: command)
-    var specification = try shared.specification(named: "environment", variables: variables)
-    if let name = options.value("--name") { specification.name = name }
-    let ports = try shared.names("--port")
-    try shared.checkVariables(ports)
+    let settings = ConfigurationOptions(options, command: command, variables: variables)
+    _ = try options.names("--port", command: command)
     let owner = try OwnerOptions(options, command: command)
-    var request = try ProvisioningRequest(specification, ports: ports)
+    var configuration = try settings.configuration()
+    configuration.name = options.value("--name") ?? (configuration.cassette == nil ? "environment" : nil)
+    // Checked here, so that errors use the command's terms.
+    _ = try settings.specification(configuration)
+    var request = ProvisioningRequest(
+      configuration.forDaemon(isContinuousIntegration: settings.isContinuousIntegration))
     request.owner = owner.owner
     request.ttlSeconds = owner.seconds
     return request
@@ -65,27 +68,29 @@ enum EnvironmentCreate {
   }
 
   private static let table: [Options.Option] =
-    EnvironmentOptions.table + [
-      .init("--port", "NAME", "a free port for an app to bind: DIORAMA_PORT_NAME"),
-      .init("--name", "TEXT", "the name (default: the cassette's)"),
-    ] + OwnerOptions.table + [
-      .init("--shell", nil, "print export lines for eval"), .init("--json", nil, "print all of it as JSON"),
+    ConfigurationOptions.table + [
+      .init("--name", "TEXT", "The name in reports (default: the cassette's).", in: .basics)
+    ]
+    + OwnerOptions.table + [
+      .init("--shell", nil, "Print export lines for eval."), .init("--json", nil, "Print the whole answer as JSON."),
       DaemonAccess.option,
     ]
 
-  private static let help = """
+  static let help = """
     usage: diorama env create [option …]
 
-    Creates an environment in the daemon and prints its id. The environment ends with diorama
-    env delete, with its owner, or after its time to live. The default owner is the process
-    that called this command, such as the shell that runs a script. If that process exits too
-    early (timeout, xargs, one of several CI steps), pass --owner PID (in a script --owner $$)
-    or --ttl SECONDS. Starts a daemon if none is running.
+    Creates an environment in the daemon and prints its id. The environment ends
+    with diorama env delete, with its owner, or after its time to live. The default
+    owner is the process that called this command, such as the shell that runs a
+    script. If that process exits too early (timeout, xargs, one of several CI
+    steps), pass --owner PID (in a script --owner $$) or --ttl SECONDS. Starts a
+    daemon if none is running.
 
-    \(Options.describe(table))
+    \(Options.describeGroups(table))
     With --shell, the calling shell and its children use the environment:
 
-      eval "$(diorama env create --shell --cassette Cassettes/login --upstream api=https://api.example.com)"
+      eval "$(diorama env create --shell --cassette Cassettes/login \\
+        --upstream api=https://api.example.com)"
       ./login-test && diorama env delete
 
     """

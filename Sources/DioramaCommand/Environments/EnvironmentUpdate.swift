@@ -1,6 +1,7 @@
 import CassetteChecks
 import ControlAPI
 import DaemonClient
+import EnvironmentConfiguration
 import EnvironmentService
 import Foundation
 import LaunchContract
@@ -39,28 +40,28 @@ enum EnvironmentUpdate {
 
   /// The requested change, if any.
   private static func patch(_ options: Options) throws -> EnvironmentPatch? {
-    let environment = EnvironmentOptions(options, command: command)
+    let settings = ConfigurationOptions(options, command: command, variables: [:])
     var patch = EnvironmentPatch()
-    let clock = try ClockOptions(options, command: command)
-    if options.has("--toggle") { patch.toggles = try environment.values("--toggle") }
-    if options.has("--value") { patch.values = try environment.values("--value") }
-    if let mode = options.value("--mode") { patch.mode = try environment.mode(mode).rawValue }
-    if !clock.isEmpty {
-      patch.clock = ClockSettings(
-        kind: clock.kind?.rawValue, start: clock.start.map(RFC3339.format), rate: clock.rate,
-        timeZone: clock.timeZone, locale: clock.locale)
+    if options.has("--toggle") { patch.toggles = try settings.values("--toggle") }
+    if options.has("--value") { patch.values = try settings.values("--value") }
+    if let mode = options.value("--mode") {
+      try settings.check(.string(mode), EnvironmentConfiguration.modes, "--mode")
+      patch.mode = mode
     }
+    patch.clock = try settings.clock()
     guard patch.toggles != nil || patch.values != nil || patch.mode != nil || patch.clock != nil else { return nil }
-    patch.timeoutSeconds = try environment.seconds("--timeout", upTo: 1e6)
+    patch.timeoutSeconds = try options.seconds("--timeout", upTo: 1e6, command: command)
     return patch
   }
 
   /// The requested clock movement, if any.
   private static func move(_ options: Options) throws -> ClockMoveRequest? {
     var move = ClockMoveRequest()
-    let environment = EnvironmentOptions(options, command: command)
-    move.advance = try environment.seconds("--advance", upTo: 1e11)
-    move.set = try ClockOptions.instant(options, "--set", command: command).map(RFC3339.format)
+    move.advance = try options.seconds("--advance", upTo: 1e11, command: command)
+    if let text = options.value("--set") {
+      try ConfigurationOptions(options, command: command, variables: [:]).check(.string(text), .instant, "--set")
+      move.set = text
+    }
     guard move.advance != nil || move.set != nil else {
       if options.has("--sleepers") {
         throw UsageError("--sleepers requires --advance or --set", command: command)
@@ -76,7 +77,7 @@ enum EnvironmentUpdate {
       }
       move.sleepers = count
     }
-    move.timeoutSeconds = try environment.seconds("--timeout", upTo: 1e6)
+    move.timeoutSeconds = try options.seconds("--timeout", upTo: 1e6, command: command)
     return move
   }
 

@@ -1,3 +1,4 @@
+import EnvironmentConfiguration
 import EnvironmentService
 import Foundation
 
@@ -23,15 +24,21 @@ struct RunOptions {
       throw UsageError("'\(extra)' is no option; the command comes after --", command: Self.command)
     }
     self.command = command
-    let world = EnvironmentOptions(options, command: Self.command)
-    specification = try world.specification(
-      named: (command[0] as NSString).lastPathComponent, variables: environment)
-    specification.command = command.map(ShellWord.quoted).joined(separator: " ")
+    let settings = ConfigurationOptions(options, command: Self.command, variables: environment)
+    ports = try options.names("--port", command: Self.command)
+    listen = try options.names("--listen", command: Self.command)
+    if listen.contains(where: { $0.contains(":") }) {
+      throw UsageError("a name of --listen has no colon, since LISTEN_FDNAMES separates by it", command: Self.command)
+    }
+    let name = (command[0] as NSString).lastPathComponent
+    var configuration = try settings.configuration(named: (name as NSString).deletingPathExtension)
+    configuration.name = configuration.cassette == nil ? name : nil
+    configuration.command = command.map(ShellWord.quoted).joined(separator: " ")
+    // Both kinds of port share the variables.
+    configuration.ports += listen
+    specification = try settings.specification(configuration)
     specification.journalFile = options.value("--journal")
-    ports = try world.names("--port")
-    listen = try world.names("--listen")
-    try world.checkVariables(ports + listen)
     report = options.value("--report")
-    timeout = try world.seconds("--timeout", upTo: 1e6)
+    timeout = try options.seconds("--timeout", upTo: 1e6, command: Self.command)
   }
 }

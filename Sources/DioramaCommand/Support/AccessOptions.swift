@@ -1,39 +1,26 @@
-import ControlAPI
+import EnvironmentConfiguration
 import EnvironmentService
 import Foundation
 import LaunchContract
 
-/// The options by which backends are reached where their URLs do not say it all.
+/// The options that say how upstreams are reached where the URL does not say it all.
 ///
 /// `diorama run`, `diorama env create` and `diorama cassette check --live` share them.
 struct AccessOptions {
-  /// For a command's own table.
-  static let table: [Options.Option] = [
-    .init("--ca", "UPSTREAM=FILE", "the only authorities to trust there, in PEM"),
-    .init(
-      "--client-certificate", "UPSTREAM=FILE[,KEY]",
-      "the certificate by which it knows us, in PEM; KEY where its key\nis in another file"),
-    .init("--insecure", "UPSTREAM", "take any certificate there"),
-  ]
-  static let header = Options.Option(
-    "--header", "UPSTREAM/NAME=SOURCE",
-    "a header field that each request to it gets, repeatable:\nUPSTREAM/NAME=env:VAR, =file:PATH, or the value itself\nwhere it is no secret"
-  )
+  /// Without `--header`, for a command's own table.
+  static let table = ConfigurationOptions.table.filter {
+    ["--ca", "--client-certificate", "--insecure"].contains($0.name)
+  }
 
-  /// By upstream.
+  /// By upstream; headers may refer to their secrets.
   private(set) var access: [String: UpstreamAccess] = [:]
-  /// Names of header fields whose values came from a secret place, and have to be kept out of recordings.
-  private(set) var secretHeaders: [String] = []
-  /// What was given, as it was written, for advice.
-  private(set) var words: [String] = []
 
   /// - Parameters:
   ///   - options: the command's.
-  ///   - variables: the process's.
   ///   - command: the command whose help an error names.
   ///   - withHeaders: whether `--header` is one of them.
-  /// - Throws: ``UsageError``; an `EnvironmentError` for a secret that cannot be read, or what makes no sense.
-  init(_ options: Options, variables: [String: String], command: String, withHeaders: Bool = true) throws {
+  /// - Throws: ``UsageError``.
+  init(_ options: Options, command: String, withHeaders: Bool = true) throws(UsageError) {
     for text in options.all("--ca") {
       let (name, path) = try Self.file(text, "--ca", "UPSTREAM=FILE", command)
       guard access[name]?.ca == nil else { throw Self.twice("--ca", name, command) }
@@ -53,23 +40,18 @@ struct AccessOptions {
       guard !name.isEmpty else { throw UsageError("--insecure needs an upstream's name", command: command) }
       access[name, default: .init()].insecure = true
     }
-    if withHeaders { try readHeaders(options, variables, command) }
-    for (name, one) in access.sorted(by: { $0.key < $1.key }) { try one.check("upstream \(name)") }
-    words = ["--ca", "--client-certificate", "--insecure"].flatMap { option in
-      options.all(option).map { "\(option) \(ShellWord.quoted($0))" }
-    }
-    if withHeaders { words += options.all("--header").map { "--header \(ShellWord.quoted($0))" } }
-  }
-
-  private mutating func readHeaders(_ options: Options, _ variables: [String: String], _ command: String) throws {
-    for text in options.all("--header") {
-      let header = try HeaderOption(text, variables: variables, command: command, allowsPlain: true)
+    for text in withHeaders ? options.all("--header") : [] {
+      let header = try HeaderOption(text, command: command, allowsPlain: true)
       var headers = access[header.upstream]?.headers ?? [:]
-      guard headers.updateValue(Secret(header.value), forKey: header.name) == nil else {
+      guard headers.updateValue(Secret(header.source), forKey: header.name) == nil else {
         throw Self.twice("--header", "\(header.upstream)/\(header.name)", command)
       }
       access[header.upstream, default: .init()].headers = headers
-      if header.isSecret { secretHeaders.append(header.name) }
+    }
+    for (name, one) in access.sorted(by: { $0.key < $1.key }) {
+      do throws(ContractError) { try one.check("upstreams.\(name)") } catch {
+        throw UsageError(error.problem, command: command)
+      }
     }
   }
 
@@ -88,46 +70,43 @@ struct AccessOptions {
   private static func absolute(_ path: String) -> String { URL(fileURLWithPath: path).standardizedFileURL.path }
 }
 
-/// `--header UPSTREAM/NAME=env:VAR`, `…=file:PATH`, or with the value itself where it is no secret.
+/// `--header UPSTREAM/NAME=env:VAR`, `…=file:PATH`, or with the value itself where it is not secret.
 struct HeaderOption {
   let upstream: String
   let name: String
-  let value: String
-  /// Whether it came from where secrets come from.
-  let isSecret: Bool
+  /// The value, or where it is.
+  let source: String
 
   /// - Parameters:
   ///   - text: the option's value.
-  ///   - variables: the process's.
   ///   - command: the command whose help an error names.
   ///   - allowsPlain: whether the option may contain the value itself, as for a header without a secret.
-  /// - Throws: ``UsageError`` for another form; an `EnvironmentError` for a file that cannot be read.
-  init(_ text: String, variables: [String: String], command: String, allowsPlain: Bool) throws {
+  /// - Throws: ``UsageError`` for another form.
+  init(_ text: String, command: String, allowsPlain: Bool) throws(UsageError) {
     let form =
       "--header takes UPSTREAM/NAME=env:VAR or UPSTREAM/NAME=file:PATH"
-      + (allowsPlain ? ", or UPSTREAM/NAME=VALUE where that is no secret" : "")
+      + (allowsPlain ? ", or UPSTREAM/NAME=VALUE if that is not secret" : "")
+    // A name has no '='; a path or a value may.
     guard let slash = text.firstIndex(of: "/"), slash != text.startIndex,
       let equals = text[slash...].firstIndex(of: "="), text.index(after: slash) < equals
     else { throw UsageError(form, command: command) }
-    let source = text[text.index(after: equals)...]
-    isSecret = source.hasPrefix("env:") || source.hasPrefix("file:")
-    guard isSecret else {
-      upstream = String(text[..<slash])
-      name = String(text[text.index(after: slash)..<equals])
-      value = String(source)
-      guard allowsPlain else { throw UsageError(form, command: command) }
-      // All users can read a command line.
-      guard !EnvironmentSpecification.isSecretHeader(name) else {
-        throw UsageError(
-          "--header \(upstream)/\(name): a secret has no place on a command line; give it as env:VAR or file:PATH",
-          command: command)
-      }
-      return
+    upstream = String(text[..<slash])
+    name = String(text[text.index(after: slash)..<equals])
+    source = String(text[text.index(after: equals)...])
+    guard !SecretSource.isSource(source) else { return }
+    guard allowsPlain else { throw UsageError(form, command: command) }
+    guard !EnvironmentSpecification.isSecretHeader(name) else {
+      throw UsageError(
+        "--header \(upstream)/\(name): other users can read a secret in a command line; give it as env:VAR or file:PATH",
+        command: command)
     }
-    let secret = try CredentialOption.read(
-      text, variables: variables, command: command, option: "--header", form: "UPSTREAM/NAME")
-    upstream = secret.service
-    name = secret.account
-    value = String(decoding: secret.secret, as: UTF8.self).trimmingCharacters(in: .whitespacesAndNewlines)
+  }
+
+  /// The value itself.
+  ///
+  /// - Throws: an `EnvironmentError` for a secret that cannot be read.
+  func value(_ variables: [String: String]) throws(EnvironmentError) -> String {
+    try SecretSource(source, variables).text("--header \(upstream)/\(name)")
+      .trimmingCharacters(in: .whitespacesAndNewlines)
   }
 }

@@ -1,4 +1,5 @@
 import ControlAPI
+import EnvironmentConfiguration
 import Foundation
 import LaunchContract
 
@@ -31,11 +32,19 @@ struct Options {
     /// The placeholder for the value in the help; nil for a flag.
     let value: String?
     let help: String
+    /// The section of a grouped help text.
+    var group = CommandOption.Group.output
 
-    init(_ name: String, _ value: String? = nil, _ help: String) {
+    init(_ name: String, _ value: String? = nil, _ help: String, in group: CommandOption.Group = .output) {
       self.name = name
       self.value = value
       self.help = help
+      self.group = group
+    }
+
+    /// An option for a setting.
+    init(_ option: CommandOption, help: String) {
+      self.init(option.name, option.metavariable, help, in: option.group)
     }
   }
 
@@ -99,30 +108,66 @@ struct Options {
   /// The options' part of a help text, in 80 columns.
   static func describe(_ table: [Option]) -> String {
     let lefts = table.map { $0.name + ($0.value.map { " \($0)" } ?? "") }
-    let width = min(lefts.map(\.count).max() ?? 0, 30)
-    let newLine = "\n" + String(repeating: " ", count: width + 4)
+    let width = min(lefts.map(\.count).max() ?? 0, 22)
+    let indentation = String(repeating: " ", count: width + 4)
     return zip(lefts, table).map { left, option in
-      let padding = left.count > width ? newLine : String(repeating: " ", count: width - left.count + 2)
-      let help = option.help.split(separator: "\n", omittingEmptySubsequences: false)
-        .map { wrapped($0, width: 80 - width - 4) }.joined(separator: "\n")
-      return "  \(left)\(padding)\(help.replacing("\n", with: newLine))\n"
+      let padding =
+        left.count > width ? "\n\(indentation)" : String(repeating: " ", count: width - left.count + 2)
+      let lines = option.help.split(separator: "\n", omittingEmptySubsequences: false)
+        .flatMap { wrapped(String($0), to: 80 - indentation.count) }
+      return "  \(left)\(padding)\(lines.joined(separator: "\n\(indentation)"))\n"
     }.joined()
   }
 
-  /// Breaks a line between words; keeps spaces at its beginning, and columns of aligned text.
-  private static func wrapped(_ line: Substring, width: Int) -> String {
-    guard line.count > width else { return String(line) }
-    var lines = [""]
-    for word in line.split(separator: " ", omittingEmptySubsequences: false) {
-      if lines[lines.count - 1].isEmpty {
-        lines[lines.count - 1] = String(word)
-      } else if lines[lines.count - 1].count + 1 + word.count <= width {
-        lines[lines.count - 1] += " \(word)"
+  /// The options' part of a help text, in groups with titles.
+  static func describeGroups(_ table: [Option]) -> String {
+    CommandOption.Group.allCases.compactMap { group in
+      let options = table.filter { $0.group == group }
+      return options.isEmpty ? nil : "\(group.rawValue):\n\(describe(options))"
+    }.joined(separator: "\n")
+  }
+
+  /// Breaks a line between words. A line with columns of aligned text continues in its second column.
+  private static func wrapped(_ text: String, to width: Int) -> [String] {
+    guard text.count > width else { return [text] }
+    let column = text.firstRange(of: "  ").map { range in
+      text.distance(from: text.startIndex, to: text[range.lowerBound...].firstIndex { $0 != " " } ?? text.startIndex)
+    }
+    let indentation = String(repeating: " ", count: column ?? 0)
+    var lines: [String] = []
+    var line = ""
+    for word in text.split(separator: " ", omittingEmptySubsequences: false) {
+      if !line.isEmpty, line.count + 1 + word.count > width {
+        lines.append(line)
+        line = indentation + word
       } else {
-        lines.append(String(word))
+        line += lines.isEmpty && line.isEmpty ? String(word) : " \(word)"
       }
     }
-    return lines.joined(separator: "\n")
+    return lines + [line]
+  }
+}
+
+extension Options {
+  /// The port names given by a repeatable option.
+  func names(_ option: String, command: String) throws(UsageError) -> [String] {
+    let names = all(option)
+    for (index, name) in names.enumerated() {
+      guard !name.isEmpty else { throw UsageError("\(option) needs a name", command: command) }
+      guard !names[..<index].contains(name) else {
+        throw UsageError("\(option) \(name) is given twice", command: command)
+      }
+    }
+    return names
+  }
+
+  /// The value of an option in seconds, with an optional fraction.
+  func seconds(_ option: String, upTo most: Double, command: String) throws(UsageError) -> Double? {
+    guard let text = value(option) else { return nil }
+    guard let seconds = Double(text), seconds > 0, seconds <= most else {
+      throw UsageError("\(option) takes seconds, such as 30 or 0.5, not '\(text)'", command: command)
+    }
+    return seconds
   }
 }
 
@@ -148,7 +193,7 @@ struct OwnerOptions {
   var seconds: Double?
 
   init(_ options: Options, command: String) throws(UsageError) {
-    seconds = try EnvironmentOptions(options, command: command).seconds("--ttl", upTo: 1e9)
+    seconds = try options.seconds("--ttl", upTo: 1e9, command: command)
     guard let text = options.value("--owner") else {
       owner = seconds == nil ? Owner(pid: CallingProcess.pid) : nil
       return

@@ -2,6 +2,7 @@ import CassetteChecks
 import ControlAPI
 import DaemonClient
 import Diorama
+import EnvironmentConfiguration
 import EnvironmentService
 import Foundation
 import HTTPMessages
@@ -28,14 +29,14 @@ struct DaemonBackend: EnvironmentBackend {
   /// Provisions the environment.
   ///
   /// - Parameters:
-  ///   - specification: the environment.
-  ///   - ports: names of free ports.
+  ///   - configuration: the environment.
+  ///   - credentials: the contents of the app's store, which the daemon doesn't return.
   ///   - home: the daemon's state folder; a daemon is started if none is running.
   /// - Throws: an `EnvironmentError`.
   init(
-    _ specification: EnvironmentSpecification, ports: [String], home: DaemonHome
+    _ configuration: EnvironmentConfiguration, credentials: LaunchContract.Credentials?, home: DaemonHome
   ) async throws(EnvironmentError) {
-    var request = try ProvisioningRequest(specification, ports: ports)
+    var request = ProvisioningRequest(configuration)
     request.owner = Owner(pid: ProcessInfo.processInfo.processIdentifier)
     let (client, environment) = try await SharedDaemons.provision(request, home: home)
     self.client = client
@@ -44,7 +45,7 @@ struct DaemonBackend: EnvironmentBackend {
     endpoints = environment.endpoints
     self.ports = environment.ports
     notes = environment.notes
-    credentials = specification.contractCredentials
+    self.credentials = credentials
     seen = Guarded(try Self.seen(environment, credentials))
   }
 
@@ -103,7 +104,7 @@ struct DaemonBackend: EnvironmentBackend {
     if !change.values.isEmpty { patch.values = change.values.mapValues { $0 ?? .null } }
     patch.mode = change.mode?.rawValue
     if let clock = change.clock {
-      patch.clock = ControlAPI.ClockSettings(
+      patch.clock = EnvironmentConfiguration.Clock(
         kind: clock.kind?.rawValue, start: clock.start.map(RFC3339.formatExactly), rate: clock.rate,
         timeZone: clock.timeZone, locale: clock.locale)
     }

@@ -1,3 +1,4 @@
+import EnvironmentConfiguration
 import EnvironmentService
 public import Foundation
 import HTTPMessages
@@ -52,16 +53,20 @@ public final class TestEnvironment: Sendable {
 
   /// Provisions an environment, in this process or in a daemon.
   static func make(
-    _ settings: Settings, for identity: TestIdentity, reporter: Reporter
+    _ configuration: Configuration, for identity: TestIdentity, reporter: Reporter
   ) async throws(DioramaTestingError) -> TestEnvironment {
     let variables = ProcessInfo.processInfo.environment
-    let specification = try settings.specification(for: identity, variables: variables)
-    let home = try RequestedHost.resolve(settings.host, variables: variables)
+    let settings = try configuration.resolved(for: identity, variables: variables)
+    let home = try RequestedHost.resolve(configuration.host, variables: variables)
     let backend: any EnvironmentBackend
     do throws(EnvironmentError) {
+      // Also for a daemon: what it would refuse is refused here.
+      let specification = try EnvironmentSpecification(settings, variables: variables)
       backend =
         if let home {
-          try await DaemonBackend(specification, ports: settings.ports, home: home)
+          try await DaemonBackend(
+            settings.forDaemon(isContinuousIntegration: specification.isContinuousIntegration),
+            credentials: specification.contractCredentials, home: home)
         } else {
           try EmbeddedBackend(specification, ports: settings.ports)
         }

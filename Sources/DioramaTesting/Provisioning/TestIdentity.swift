@@ -37,11 +37,13 @@ struct TestIdentity: Sendable, Equatable {
 
   /// The cassette's absolute path without extension.
   ///
-  /// - Parameter name: an absolute path, or one relative to the folder of the test's file; nil for the default,
-  ///   `Cassettes/<suite>/<test>` beside that file, `Cassettes/<suite>/<test>/<case>` for a case.
+  /// - Parameters:
+  ///   - name: an absolute path, or one relative to the folder of the test's file; nil for the default,
+  ///     `Cassettes/<suite>/<test>` beside that file, `Cassettes/<suite>/<test>/<case>` for a case.
+  ///   - cassettes: the absolute path of a folder to use instead of that `Cassettes`.
   /// - Returns: the path.
   /// - Throws: ``DioramaTestingError`` without a name, or if another test uses it.
-  func cassette(named name: String?) throws(DioramaTestingError) -> String {
+  func cassette(named name: String?, in cassettes: String? = nil) throws(DioramaTestingError) -> String {
     if let name {
       guard !name.isEmpty else {
         throw DioramaTestingError(.usage, "the cassette's name is empty; pass a path such as Cassettes/booking")
@@ -58,11 +60,11 @@ struct TestIdentity: Sendable, Equatable {
         .usage, "cannot name a cassette outside a test; pass a path with cassette:")
     }
     let suites = suites.isEmpty ? [((file as NSString).lastPathComponent as NSString).deletingPathExtension] : suites
-    let path = (["Cassettes"] + suites.map(FileName.make) + [fileName] + (caseName.map { [$0] } ?? []))
+    let path =
+      ([cassettes ?? "\(folder)/Cassettes"] + suites.map(FileName.make) + [fileName] + (caseName.map { [$0] } ?? []))
       .joined(separator: "/")
-    let cassette = "\(folder)/\(path)"
-    try CassetteClaims.claim(cassette, for: self)
-    return cassette
+    try CassetteClaims.claim(path, for: self)
+    return path
   }
 
   /// The folder of the test's file, which relative paths start from.

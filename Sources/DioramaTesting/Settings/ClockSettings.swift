@@ -1,4 +1,4 @@
-import EnvironmentService
+import EnvironmentConfiguration
 public import Foundation
 import LaunchContract
 
@@ -83,14 +83,9 @@ extension TestEnvironment {
       Self(kind: .manual, start: start, timeZone: timeZone, locale: locale)
     }
 
-    func specification() throws(DioramaTestingError) -> EnvironmentSpecification.Clock {
-      var clock = EnvironmentSpecification.Clock()
-      clock.kind = kind.rawValue
-      clock.rate = rate
-      clock.timeZone = timeZone
-      clock.locale = locale
-      clock.start = try start?.date()
-      return clock
+    var configuration: EnvironmentConfiguration.Clock {
+      .init(
+        kind: kind.rawValue, start: start?.text, rate: kind == .scaled ? rate : nil, timeZone: timeZone, locale: locale)
     }
   }
 }

@@ -1,4 +1,6 @@
+import EnvironmentConfiguration
 public import Foundation
+import LaunchContract
 
 extension TestEnvironment {
   /// A secret that the app finds in its credential store, which for the test is one in memory.
@@ -34,6 +36,10 @@ extension TestEnvironment {
       self.account = account
       self.group = group
       self.secret = Array(secret)
+    }
+
+    var configuration: EnvironmentConfiguration.Credential {
+      .init(service: service, account: account, group: group, secret: Secret(Data(secret).base64EncodedString()))
     }
 
     /// `clinic/auth-token`, with a group in brackets: never the secret.

@@ -1,4 +1,4 @@
-import ControlAPI
+import EnvironmentConfiguration
 import LaunchContract
 
 extension TestEnvironment {
@@ -10,7 +10,7 @@ extension TestEnvironment {
   /// `system` where nothing else is asked for. Only replay moves dates: recordings and live answers stay as they are.
   ///
   /// ```swift
-  /// .environment(.replay, shift: .init(epochSeconds: ["$.expires_at"], jwt: [.init("the signing secret")]))
+  /// .environment(.replay, dates: .init(epochSeconds: ["$.expires_at"], jwt: [.init("the signing secret")]))
   /// ```
   public struct DateShift: Equatable, Sendable {
     /// A key by which tokens are signed anew.

@@ -26,7 +26,8 @@ extension TestEnvironment {
     ///   - rules: in order.
     ///   - order: in which order interactions play; nil for `request`.
     public init(_ rules: [Rule], order: PlaybackOrder? = nil) {
-      self.rules = Cassettes.MatchingRules(rules: rules.map(\.rule), order: order.map { Cassettes.PlaybackOrder($0) })
+      self.rules = Cassettes.MatchingRules(
+        rules: rules.map(\.rule), order: order.flatMap { Cassettes.PlaybackOrder(rawValue: $0.rawValue) })
     }
 
     /// Rules, in order.
@@ -115,18 +116,6 @@ extension TestEnvironment {
     case state
     /// In any order: of recordings that only rules make equal, the one that is equal without them comes first.
     case free
-  }
-}
-
-extension PlaybackOrder {
-  init(_ order: TestEnvironment.PlaybackOrder) {
-    self =
-      switch order {
-      case .strict: .strict
-      case .request: .request
-      case .state: .state
-      case .free: .free
-      }
   }
 }
 

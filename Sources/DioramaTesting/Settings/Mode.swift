@@ -40,3 +40,5 @@ extension Mode {
       }
   }
 }
+
+typealias ServiceMode = Mode

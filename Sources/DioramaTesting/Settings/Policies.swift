@@ -1,4 +1,4 @@
-import EnvironmentService
+import EnvironmentConfiguration
 
 extension TestEnvironment {
   /// What is to become of a recording that has grown old, and of interactions that a replay leaves unused.
@@ -19,7 +19,7 @@ extension TestEnvironment {
       case fail
     }
 
-    let specification: CassettePolicies
+    let configuration: EnvironmentConfiguration.Policies
 
     /// Policies; what is left out is as it is without any.
     ///
@@ -34,12 +34,9 @@ extension TestEnvironment {
       expiresAfterDays: Double? = nil, expired: Severity = .fail, recordsAnewAfterDays: Double? = nil,
       unused: Severity = .warn
     ) {
-      var policies = CassettePolicies()
-      policies.expiresAfterDays = expiresAfterDays
-      policies.expired = expired == .fail ? .fail : .warn
-      policies.recordsAnewAfterDays = recordsAnewAfterDays
-      policies.unused = unused == .fail ? .fail : .warn
-      specification = policies
+      configuration = .init(
+        expiresAfterDays: expiresAfterDays, expired: expiresAfterDays == nil ? nil : expired.rawValue,
+        recordsAnewAfterDays: recordsAnewAfterDays, unused: unused.rawValue)
     }
   }
 }

@@ -1,4 +1,4 @@
-import ControlAPI
+import EnvironmentConfiguration
 
 extension TestEnvironment {
   /// What is taken out of a recording beside what always is: credentials that the test gives, wherever they stand, and the
@@ -9,7 +9,7 @@ extension TestEnvironment {
   /// the same members, and all rules add up.
   ///
   /// ```swift
-  /// .environment(redact: .init(query: ["token"], json: ["$.user.password", "$..ssn"], patterns: ["sk_live_[A-Za-z0-9]+"]))
+  /// .environment(redaction: .init(query: ["token"], json: ["$.user.password", "$..ssn"], patterns: ["sk_live_[A-Za-z0-9]+"]))
   /// ```
   ///
   /// Decoding refuses a member that it does not know: a rule with a typing error would redact nothing.
@@ -28,7 +28,7 @@ extension TestEnvironment {
       }
     }
 
-    let rules: ControlAPI.RedactionRules
+    let rules: ConfiguredRedaction
 
     /// - Parameters:
     ///   - headers: header fields whose whole value goes; in any case of letters.
@@ -42,7 +42,7 @@ extension TestEnvironment {
       headers: [String] = [], query: [String] = [], json: [String] = [], form: [String] = [], patterns: [String] = [],
       keep: Keep = Keep()
     ) {
-      var rules = ControlAPI.RedactionRules()
+      var rules = ConfiguredRedaction()
       rules.headers = headers
       rules.query = query
       rules.json = json
@@ -52,16 +52,17 @@ extension TestEnvironment {
       self.init(rules)
     }
 
-    init(_ rules: ControlAPI.RedactionRules) { self.rules = rules }
+    init(_ rules: ConfiguredRedaction) { self.rules = rules }
 
     /// Reads rules as a file has them.
     ///
     /// - Throws: for a member that is not known, or of another type.
-    public init(from decoder: any Decoder) throws { rules = try ControlAPI.RedactionRules(from: decoder) }
+    public init(from decoder: any Decoder) throws { rules = try ConfiguredRedaction(strictlyFrom: decoder) }
 
     /// Writes rules as a file has them.
     public func encode(to encoder: any Encoder) throws { try rules.encode(to: encoder) }
-
-    func adding(_ others: Self) -> Self { Self(rules.adding(others.rules)) }
   }
 }
+
+// Inside of `TestEnvironment` the name means the type above.
+typealias ConfiguredRedaction = RedactionRules

@@ -1,5 +1,3 @@
-import EnvironmentService
-
 extension TestEnvironment {
   /// When the parts of recorded streams leave in replay: server-sent events, lines of JSON, bodies that came with pauses.
   ///
@@ -27,19 +25,13 @@ extension TestEnvironment {
   }
 }
 
-// In a place of its own: inside of `TestEnvironment` the name means the type above.
-extension StreamPace {
-  init(_ pace: TestEnvironment.StreamPace) throws(DioramaTestingError) {
-    switch pace {
-    case .instant: self = .instant
-    case .recorded: self = .recorded
-    case .timeline: self = .timeline
-    case .scaled(let factor):
-      guard Self.factors.contains(factor) else {
-        throw DioramaTestingError(
-          .usage, "streams: .scaled(by: \(factor)) needs a factor from 0.001 to 1000000, such as 10")
-      }
-      self = .scaled(factor)
+extension TestEnvironment.StreamPace {
+  var text: String {
+    switch self {
+    case .instant: "instant"
+    case .recorded: "recorded"
+    case .timeline: "timeline"
+    case .scaled(let factor): "scaled:\(factor)"
     }
   }
 }

@@ -1,5 +1,4 @@
-import ControlAPI
-import Foundation
+import EnvironmentConfiguration
 import LaunchContract
 
 extension TestEnvironment {
@@ -15,7 +14,7 @@ extension TestEnvironment {
   ///   access: ["api": .init(headers: ["X-Api-Key": key], ca: "Certificates/staging.pem")])
   /// ```
   public struct UpstreamAccess: Sendable {
-    let access: ControlAPI.UpstreamAccess
+    let access: ConfiguredAccess
 
     /// - Parameters:
     ///   - headers: fields that every request to the backend gets, in place of the app's own of that name. The values of
@@ -30,19 +29,12 @@ extension TestEnvironment {
       headers: [String: String] = [:], ca: String? = nil, clientCertificate: String? = nil, clientKey: String? = nil,
       insecure: Bool = false
     ) {
-      access = ControlAPI.UpstreamAccess(
+      access = ConfiguredAccess(
         headers: headers.isEmpty ? nil : headers.mapValues { Secret($0) }, ca: ca,
         clientCertificate: clientCertificate, clientKey: clientKey, insecure: insecure ? true : nil)
     }
-
-    /// With absolute paths, for whoever works in another folder.
-    func resolved(in folder: String) -> ControlAPI.UpstreamAccess {
-      let absolute: (String) -> String = { $0.hasPrefix("/") ? $0 : "\(folder)/\($0)" }
-      var resolved = access
-      resolved.ca = access.ca.map(absolute)
-      resolved.clientCertificate = access.clientCertificate.map(absolute)
-      resolved.clientKey = access.clientKey.map(absolute)
-      return resolved
-    }
   }
 }
+
+// Inside of `TestEnvironment` the name means the type above.
+typealias ConfiguredAccess = UpstreamAccess

@@ -1,7 +1,7 @@
 import Transforms
 package import CassetteChecks
 package import Cassettes
-package import ControlAPI
+package import EnvironmentConfiguration
 import HTTPClient
 import HTTPMessages
 import LaunchContract

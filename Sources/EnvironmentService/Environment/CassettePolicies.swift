@@ -1,3 +1,4 @@
+import EnvironmentConfiguration
 import Foundation
 import LaunchContract
 
@@ -25,15 +26,12 @@ package struct CassettePolicies: Sendable, Codable, Equatable {
 
   package init() {}
 
-  /// Days that may be given: up to a century.
-  package static let days = 0.01...36_525.0
-
-  /// - Throws: an ``EnvironmentError`` of kind `usage` for a number of days that is none; it names the member.
-  func check() throws(EnvironmentError) {
-    for (name, days) in [("expiresAfterDays", expiresAfterDays), ("recordsAnewAfterDays", recordsAnewAfterDays)] {
-      guard let days, !Self.days.contains(days) else { continue }
-      throw EnvironmentError(.usage, "policies.\(name): \(days) is not between 0.01 and 36525 days")
-    }
+  /// - Parameter policies: as a configuration has them, checked.
+  init(_ policies: EnvironmentConfiguration.Policies) {
+    expiresAfterDays = policies.expiresAfterDays
+    recordsAnewAfterDays = policies.recordsAnewAfterDays
+    expired = policies.expired.flatMap(Severity.init(rawValue:)) ?? .fail
+    unused = policies.unused.flatMap(Severity.init(rawValue:)) ?? .warn
   }
 }
 

@@ -1,5 +1,5 @@
-import Transforms
 import Cassettes
+import EnvironmentConfiguration
 import Foundation
 import HTTPMessages
 package import LaunchContract
@@ -40,6 +40,9 @@ extension Environment {
     for upstream in upstreams {
       variables["DIORAMA_ENDPOINT_" + Self.variableName(upstream.name)] = "http://127.0.0.1:\(upstream.port)"
     }
+    for (variable, name) in specification.endpointVariables ?? [:] {
+      variables[variable] = upstreams.first { $0.name == name }.map { "http://127.0.0.1:\($0.port)" }
+    }
     for (name, port) in specification.ports {
       variables["DIORAMA_PORT_" + Self.variableName(name)] = String(port)
     }
@@ -49,15 +52,7 @@ extension Environment {
   }
 
   /// Upper case, every character outside A-Z0-9 as `_`.
-  package static func variableName(_ name: String) -> String {
-    String(
-      name.uppercased().unicodeScalars.map { scalar in
-        switch scalar {
-        case "A"..."Z", "0"..."9": Character(scalar)
-        default: "_"
-        }
-      })
-  }
+  package static func variableName(_ name: String) -> String { EnvironmentConfiguration.variableName(name) }
 
   /// Where a proxy is set, an app that honours it would ask it for the endpoints too.
   package static func proxyExceptions(_ inherited: [String: String]) -> [String: String] {

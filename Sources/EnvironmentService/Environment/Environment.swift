@@ -1,6 +1,7 @@
 package import Transforms
 import Cassettes
 import Diorama
+import EnvironmentConfiguration
 package import Foundation
 import Dispatch
 import HTTPMessages

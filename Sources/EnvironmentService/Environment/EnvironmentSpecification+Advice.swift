@@ -1,5 +1,5 @@
 import Cassettes
-import ControlAPI
+import EnvironmentConfiguration
 import Foundation
 import LaunchContract
 
@@ -80,21 +80,18 @@ extension EnvironmentSpecification {
 
   /// The body of a request for this environment in another mode: all that was asked for, but for secrets and for whose it is.
   private func requestAdvice(_ mode: Mode, upstreams: [(name: String, url: String)]) -> String {
-    var asked = (try? ProvisioningRequest(self, ports: ports.keys.sorted())) ?? ProvisioningRequest()
+    var asked = asked ?? EnvironmentConfiguration()
     if asked.name == cassette?.name || asked.name == "environment" { asked.name = nil }
-    asked.credentials = asked.credentials?.map {
-      ControlAPI.Credential(service: $0.service, account: $0.account, group: $0.group, text: Secret("…"))
-    }
-    // What is recorded is as it came.
-    asked.shift = nil
-    asked.command = command == "COMMAND" ? nil : command
+    // A recording keeps dates as they are received.
+    asked.dates = nil
+    if asked.command == "COMMAND" { asked.command = nil }
     asked.caller = nil
-    let members: [JSON.Member] = [
-      .init("mode", .string(mode.rawValue)), .init("cassette", .string(cassette?.description ?? "/PATH")),
-      .init("upstreams", .object(upstreams.map { .init($0.name, .string($0.url)) })),
-    ]
-    let first = members.map(\.key)
+    asked.mode = mode.rawValue
+    asked.cassette = cassette?.description ?? "/PATH"
+    for (name, url) in upstreams { asked.upstreams[name, default: .init()].url = url }
     let document = (try? ContractJSON.encode(asked)).flatMap { try? JSON.parse([UInt8]($0)) }
+    let first = ["mode", "cassette", "upstreams"]
+    let members = first.compactMap { name in document?[name].map { JSON.Member(name, $0) } }
     let rest = (document?.object ?? []).filter { !first.contains($0.key) }
     let whole = JSON.object(members + rest).encoded(.line)
     let shown = whole.count <= Self.longestAdvice ? whole : JSON.object(members).encoded(.line)

@@ -1,9 +1,10 @@
 package import Cassettes
-package import ControlAPI
+package import EnvironmentConfiguration
 package import Foundation
 package import LaunchContract
+import Transforms
 
-/// The environment that a test asks for.
+/// A configuration with all that it refers to resolved: origins, secrets, rules, ports.
 package struct EnvironmentSpecification: Sendable, Codable {
   /// How time runs; what is nil follows from mode and cassette.
   package struct Clock: Sendable, Codable {
@@ -45,6 +46,8 @@ package struct EnvironmentSpecification: Sendable, Codable {
   package var cassette: CassetteLocation?
   /// The backends, by name. In replay the cassette's own serve when there are none.
   package var upstreams: [CassetteHeader.Upstream] = []
+  /// Variables of the command that are set to the URL of an upstream's endpoint: upstreams by variable.
+  package var endpointVariables: [String: String]?
   /// How upstreams are reached, by their names, where the URL does not say it all; nil: as it says.
   package var access: [String: UpstreamAccess]?
   /// Seed of the string store; in replay and `extend` the recorded one is the default, else a random one.
@@ -92,8 +95,6 @@ package struct EnvironmentSpecification: Sendable, Codable {
   package var allowedHosts: [String] = []
   /// The most bytes to which a body is decoded; one that has more is kept as it was sent. Nil: 1 GiB.
   package var decodedLimit: Int?
-  /// Between which numbers ``decodedLimit`` has to be.
-  package static let decodedLimits = 1...1 << 40
   /// A file for all journal entries as NDJSON.
   package var journalFile: String?
   /// Whether this is a continuous integration run, where `once` never records.
@@ -102,9 +103,101 @@ package struct EnvironmentSpecification: Sendable, Codable {
   package var command = "COMMAND"
   /// In whose words messages give advice.
   package var caller = Caller.command
+  /// The configuration that it was made of, without secrets, for advice to programs; nil where there is none.
+  package var asked: EnvironmentConfiguration?
 
   package init(name: String, mode: Mode) {
     self.name = name
     self.mode = mode
+  }
+}
+
+extension EnvironmentSpecification.Credential: Codable {
+  private enum CodingKeys: String, CodingKey {
+    case service, account, group, secret
+  }
+
+  package init(from decoder: any Decoder) throws {
+    let container = try decoder.container(keyedBy: CodingKeys.self)
+    self.init(
+      service: try container.decode(String.self, forKey: .service),
+      account: try container.decode(String.self, forKey: .account),
+      group: try container.decodeIfPresent(String.self, forKey: .group),
+      secret: [UInt8](try container.decode(Data.self, forKey: .secret)))
+  }
+
+  package func encode(to encoder: any Encoder) throws {
+    var container = encoder.container(keyedBy: CodingKeys.self)
+    try container.encode(service, forKey: .service)
+    try container.encode(account, forKey: .account)
+    try container.encodeIfPresent(group, forKey: .group)
+    try container.encode(Data(secret), forKey: .secret)
+  }
+}
+
+extension EnvironmentSpecification.Credential {
+  /// As a redactor takes it.
+  var named: (name: String, secret: [UInt8]) { ("\(service)/\(account)", secret) }
+}
+
+extension EnvironmentSpecification {
+  /// What the app's credential store is to hold, as the contract has it; nil for nothing.
+  package var contractCredentials: LaunchContract.Credentials? {
+    guard !credentials.isEmpty || !credentialFaults.isEmpty else { return nil }
+    return LaunchContract.Credentials(
+      items: credentials.map {
+        .init(service: $0.service, account: $0.account, group: $0.group, secret: Data($0.secret))
+      },
+      faults: credentialFaults)
+  }
+
+  /// What redacts all that is kept of the environment: the credentials, the rules that were given, and those in files
+  /// beside the cassette.
+  ///
+  /// - Throws: an ``EnvironmentError`` of kind `usage` naming the first rule that cannot be used; `inputOutput` for a file
+  ///   that cannot be read.
+  func redactor(token: String) throws(EnvironmentError) -> Redactor {
+    var rules = redaction
+    // Compiled apart, so that each error names where its rule stands.
+    _ = try rules.compiled(from: redactionAdvice)
+    if let cassette { rules = rules.adding(try RedactionFiles.beside(cassette)) }
+    let compiled = try rules.compiled(from: redactionAdvice)
+    return Redactor(
+      (credentials + accessSecrets(compiled)).map(\.named), token: token, rules: compiled,
+      decodedLimit: decodedLimit ?? Redactor.usualDecodedLimit)
+  }
+
+  /// - Throws: an ``EnvironmentError`` of kind `usage` naming the first toggle, default or value that no app could take.
+  func checkValues() throws(EnvironmentError) {
+    try Self.check(toggles, "toggle")
+    try Self.check(defaults, "default")
+    try Self.check(values, "value")
+    for (name, value) in defaults.sorted(by: { $0.key < $1.key }) {
+      do throws(ContractError) {
+        _ = try PropertyList(value, at: "the default '\(name)'")
+      } catch {
+        throw EnvironmentError(.usage, error.problem)
+      }
+    }
+  }
+
+  /// - Parameters:
+  ///   - values: by name.
+  ///   - what: what one of them is called.
+  /// - Throws: an ``EnvironmentError`` of kind `usage`.
+  static func check(_ values: [String: ContractValue], _ what: String) throws(EnvironmentError) {
+    for (name, value) in values.sorted(by: { $0.key < $1.key }) where !value.isShallow {
+      throw EnvironmentError(
+        .usage,
+        "the \(what) '\(name)' has arrays and objects more than \(ContractValue.maximumDepth) deep in each other; "
+          + "flatten it, or give it as a string")
+    }
+  }
+
+  /// - Throws: an ``EnvironmentError`` of kind `usage` for a rate that no clock can run at.
+  func checkRate() throws(EnvironmentError) {
+    guard !(0.000_001...1_000_000 ~= clock.rate) else { return }
+    throw EnvironmentError(
+      .usage, "the clock's rate \(clock.rate) is not between 0.000001 and 1000000; give one as in \(rateAdvice)")
   }
 }

@@ -1,5 +1,6 @@
 import Transforms
 package import Cassettes
+import EnvironmentConfiguration
 import Foundation
 import HTTPMessages
 import LaunchContract
@@ -14,7 +15,6 @@ package enum Provisioning {
     var mode = try resolve(specification)
     try specification.checkValues()
     let rules = try specification.rulesInForce()
-    try specification.policies?.check()
     var stored: OpenCassette?
     var notes: [String] = []
     var former: [CassetteHeader.Upstream] = []

@@ -1,4 +1,4 @@
-import ControlAPI
+package import EnvironmentConfiguration
 import Foundation
 import LaunchContract
 
@@ -10,27 +10,28 @@ extension CassetteLocation {
   }
 }
 
-extension RulesDocument {
+extension ConfigurationPart {
   /// Reads a file of rules.
   ///
   /// - Parameters:
   ///   - path: of the file.
   ///   - what: what a person calls such rules.
   ///   - acceptsPipes: whether it may be a pipe, as a person may name one.
-  /// - Throws: an ``EnvironmentError``: `inputOutput` where it cannot be read, `usage` for what are no rules, with the JSON
-  ///   path and what is allowed there.
-  init(file path: String, _ what: String, acceptsPipes: Bool) throws(EnvironmentError) {
+  /// - Throws: an ``EnvironmentError``: `noCassette` where there is no such file, `inputOutput` where it cannot be read,
+  ///   `broken` for other content, with its place and what is allowed there.
+  package init(file path: String, _ what: String, acceptsPipes: Bool) throws(EnvironmentError) {
     let data: Data
     do throws(InputFileError) {
       data = try InputFile(path, acceptsPipes: acceptsPipes).read(atMost: WholeFiles.smallLimit)
     } catch {
       throw EnvironmentError(
-        .inputOutput, "cannot read the \(what) \(path): \(error); fix that, or name another file")
+        error.isMissing ? .noCassette : .inputOutput,
+        "cannot read the \(what) \(path): \(error); fix that, or name another file")
     }
     do throws(ContractError) {
       try self.init(decoding: data)
     } catch {
-      throw EnvironmentError(.usage, "\(path): \(error.problem)")
+      throw EnvironmentError(.broken, "\(path): \(error.problem)")
     }
   }
 }

@@ -1,6 +1,6 @@
 import Transforms
 package import Cassettes
-package import ControlAPI
+package import EnvironmentConfiguration
 import HTTPMessages
 
 /// Takes out of what another tool has recorded what a recording of ours would not have kept: the headers that carry

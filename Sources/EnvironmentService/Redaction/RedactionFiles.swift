@@ -1,4 +1,4 @@
-package import ControlAPI
+package import EnvironmentConfiguration
 
 /// Rules in files: `NAME.redact.json` beside a cassette, and `redact.json` for all cassettes in its folder.
 package enum RedactionFiles {

@@ -1,6 +1,6 @@
 package import Transforms
 import Cassettes
-package import ControlAPI
+package import EnvironmentConfiguration
 import LaunchContract
 
 extension RedactionRules {

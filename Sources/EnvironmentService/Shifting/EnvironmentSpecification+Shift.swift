@@ -1,6 +1,6 @@
 import Transforms
 import Cassettes
-import ControlAPI
+import EnvironmentConfiguration
 import Foundation
 import HTTPMessages
 import LaunchContract

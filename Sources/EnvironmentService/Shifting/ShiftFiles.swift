@@ -1,5 +1,5 @@
 import Cassettes
-package import ControlAPI
+package import EnvironmentConfiguration
 import Foundation
 import LaunchContract
 
@@ -25,8 +25,9 @@ package enum ShiftFiles {
     var rules = try ShiftRules(file: path, "rules", acceptsPipes: acceptsPipes)
     for (number, key) in rules.jwt.enumerated() {
       guard let source = key.key else { continue }
-      let place = "\(path): $.jwt[\(number)].key"
-      rules.jwt[number].text = Secret(try text(of: source, beside: path, variables, at: place))
+      let folder = (path as NSString).deletingLastPathComponent
+      rules.jwt[number].text = Secret(
+        try SecretSource(source, in: folder, variables).text("\(path): jwt[\(number)].key"))
       rules.jwt[number].key = nil
     }
     _ = try rules.compiled(from: path)
@@ -41,42 +42,13 @@ package enum ShiftFiles {
     var rules = try ShiftRules(file: path, "rules", acceptsPipes: false)
     for (number, key) in rules.jwt.enumerated() {
       guard let source = key.key else { continue }
-      guard source.hasPrefix("env:") || source.hasPrefix("file:") else {
-        throw noSource(source, at: "\(path): $.jwt[\(number)].key")
+      guard SecretSource.isSource(source) else {
+        throw SecretSource.invalid(source, at: "\(path): jwt[\(number)].key")
       }
       // Stands for the key.
       rules.jwt[number].text = Secret("key")
       rules.jwt[number].key = nil
     }
     _ = try rules.compiled(from: path)
-  }
-
-  private static func noSource(_ source: String, at place: String) -> EnvironmentError {
-    EnvironmentError(.usage, "\(place): '\(source.prefix(20))' is neither env:VAR nor file:PATH; or use text")
-  }
-
-  private static func text(
-    of source: String, beside path: String, _ variables: [String: String], at place: String
-  ) throws(EnvironmentError) -> String {
-    if source.hasPrefix("env:") {
-      let name = String(source.dropFirst(4))
-      guard let text = variables[name], !text.isEmpty else {
-        throw EnvironmentError(.usage, "\(place): the variable \(name) is not set; set it to the key")
-      }
-      return text
-    }
-    guard source.hasPrefix("file:") else { throw noSource(source, at: place) }
-    let name = String(source.dropFirst(5))
-    let file = name.hasPrefix("/") ? name : (path as NSString).deletingLastPathComponent + "/" + name
-    let data: Data
-    do throws(InputFileError) {
-      data = try InputFile(file).read(atMost: WholeFiles.smallLimit)
-    } catch {
-      throw EnvironmentError(.inputOutput, "\(place): cannot read \(file): \(error); name a file with the key")
-    }
-    guard let text = String(data: data, encoding: .utf8) else {
-      throw EnvironmentError(.inputOutput, "\(place): cannot read \(file): it is not text; name a file with the key")
-    }
-    return text
   }
 }

@@ -1,6 +1,6 @@
 import Transforms
 import Cassettes
-import ControlAPI
+import EnvironmentConfiguration
 import LaunchContract
 
 extension ShiftRules {

@@ -1,4 +1,4 @@
-import LaunchContract
+import EnvironmentConfiguration
 
 /// When the parts of a recorded stream leave in replay: all of what came as server-sent events, as lines of JSON, or with
 /// pauses.
@@ -14,27 +14,17 @@ package enum StreamPace: Sendable, Equatable {
   /// When the environment's clock has gone on, or was moved, as far as it took when they came: while it stands, nothing
   /// comes.
   case timeline
-
-  /// Factors of ``scaled(_:)``.
-  package static let factors = 0.001...1_000_000.0
-
-  /// The names, for messages.
-  package static let choices = "instant, recorded, scaled:FACTOR, timeline"
 }
 
 extension StreamPace: RawRepresentable, Codable {
   /// - Parameter rawValue: as on the command line: `instant`, `recorded`, `scaled:10` or `timeline`.
   package init?(rawValue: String) {
+    guard EnvironmentConfiguration.problem(withPace: rawValue) == nil else { return nil }
     switch rawValue {
     case "instant": self = .instant
     case "recorded": self = .recorded
     case "timeline": self = .timeline
-    default:
-      let parts = rawValue.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
-      guard parts.count == 2, parts[0] == "scaled", let factor = Double(parts[1]), Self.factors.contains(factor) else {
-        return nil
-      }
-      self = .scaled(factor)
+    default: self = .scaled(Double(rawValue.dropFirst("scaled:".count)) ?? 1)
     }
   }
 
@@ -46,16 +36,5 @@ extension StreamPace: RawRepresentable, Codable {
     case .scaled(let factor): "scaled:\(factor)"
     case .timeline: "timeline"
     }
-  }
-}
-
-extension StreamPace {
-  /// What is wrong with a text that is none of them.
-  package static func problem(with text: String) -> String {
-    text.hasPrefix("scaled")
-      ? "'\(text.prefix(60))' needs a factor from 0.001 to 1000000, such as scaled:10 for ten times as fast"
-      : "there is no '\(text.prefix(60))'"
-        + (EditDistance.nearest(to: String(text.prefix(60)), among: ["instant", "recorded", "scaled", "timeline"]).first
-          .map { "; did you mean '\($0)'?" } ?? "") + " There are \(choices)"
   }
 }

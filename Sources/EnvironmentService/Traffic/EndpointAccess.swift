@@ -32,15 +32,6 @@ package struct EndpointAccess: Sendable {
     self.hasStakes = hasStakes
   }
 
-  /// Why a text cannot be an allowed host; nil where it can.
-  package static func problem(withHost text: String) -> String? {
-    guard text != "*" else { return nil }
-    guard let (_, port) = Origin.split(authority: text), port == nil else {
-      return "'\(text.prefix(100))' is not a host name; give one without scheme and port, or * for all"
-    }
-    return nil
-  }
-
   /// Whether a request at an endpoint needs no closer look; without an allocation.
   func admitsAtOnce(_ request: borrowing RequestView, at port: UInt16) -> Bool {
     if isOpen { return true }

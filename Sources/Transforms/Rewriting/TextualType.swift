@@ -1,5 +1,7 @@
 import HTTPMessages
 
+import HTTPMessages
+
 /// Media types of text in which addresses may be replaced.
 package enum TextualType {
   /// Whether a body of this `Content-Type` is rewritten on its way to the app.

@@ -1,5 +1,6 @@
 import ControlAPI
 import DaemonClient
+import EnvironmentConfiguration
 import Foundation
 import HTTPMessages
 import HTTPServer

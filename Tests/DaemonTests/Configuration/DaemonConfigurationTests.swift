@@ -15,13 +15,13 @@ struct DaemonConfigurationTests {
     return try DaemonConfiguration(path: path.path)
   }
 
-  @Test("has the defaults of Config/diorama.json")
+  @Test("has the defaults of Config/daemon.json")
   func defaults() throws {
-    let file = try DaemonConfiguration(path: Self.folder.appendingPathComponent("diorama.json").path)
+    let file = try DaemonConfiguration(path: Self.folder.appendingPathComponent("daemon.json").path)
     #expect(file == DaemonConfiguration())
   }
 
-  @Test("has all members in Config/diorama.json and its schema, with the same defaults")
+  @Test("has all members in Config/daemon.json and its schema, with the same defaults")
   func schema() throws {
     func object(_ name: String) throws -> [String: Any] {
       let data = try Data(contentsOf: Self.folder.appendingPathComponent(name))
@@ -38,8 +38,8 @@ struct DaemonConfigurationTests {
         }
       }
     }
-    let file = try object("diorama.json")
-    try compare(file, try #require(try object("diorama.schema.json")["properties"] as? [String: Any]))
+    let file = try object("daemon.json")
+    try compare(file, try #require(try object("daemon.schema.json")["properties"] as? [String: Any]))
     // Encoding it produces the same members.
     let written = try JSONSerialization.jsonObject(with: JSONEncoder().encode(DaemonConfiguration())) as? [String: Any]
     #expect(Set(file.keys).subtracting(["$schema"]) == Set(try #require(written).keys))

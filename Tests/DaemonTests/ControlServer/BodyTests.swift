@@ -54,10 +54,12 @@ struct BodyTests {
     arguments: [
       ("", "the body is empty; send {}"),
       ("{", "not JSON: line 1, column 2: expected a member's name in quotes, found the end of the text"),
-      (#"{"count": 1, "colour": 2}"#, "colour: unknown member; did you mean count or hold or owner?"),
+      (
+        #"{"count": 1, "colour": 2}"#, "colour: unknown member; the members are count, names, owner, ttlSeconds, hold"
+      ),
       (#"{"count": "1"}"#, "count: expected a 64-bit integer, not a string"),
       (#"{"count": 1e99}"#, "count: expected a 64-bit integer, not a number"),
-      (#"{"owner": {"pid": 7, "startTime": 1}}"#, "owner.startTime: unknown member; did you mean pid?"),
+      (#"{"owner": {"pid": 7, "startTime": 1}}"#, "owner.startTime: unknown member; the members are pid"),
     ])
   func details(body: String, detail: String) async throws {
     let answer = try await withControlServer { try await $0.call("POST", "/v1/ports", body: body) }

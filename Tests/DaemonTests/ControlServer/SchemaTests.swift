@@ -1,3 +1,4 @@
+import EnvironmentConfiguration
 import HTTPMessages
 import LaunchContract
 import Testing
@@ -6,16 +7,25 @@ import Testing
 
 @Suite("JSON schemas")
 struct SchemaTests {
+  private static let modes = "once, replay, record, extend, proxy, mock"
+  private static let names = (EnvironmentConfiguration.members.map(\.name) + ["owner", "ttlSeconds"])
+    .joined(separator: ", ")
+
   @Test(
     "report the path and the problem of an invalid value",
     arguments: [
       (#"[]"#, "expected an object, not an array"),
-      (#"{"togles": {}}"#, "togles: unknown member; did you mean toggles or rules or caller?"),
-      (#"{"mode": "live"}"#, "mode: must be one of proxy, record, extend, replay, once, mock"),
-      (#"{"order": "any"}"#, "order: must be one of strict, request, state, free"),
+      (#"{"togles": {}}"#, "togles: unknown member; did you mean 'toggles'? The members are \(Self.names)"),
+      (#"{"mode": "live"}"#, "mode: 'live' is not valid; choose from \(Self.modes)"),
+      (#"{"mode": "recrd"}"#, "mode: 'recrd' is not valid; did you mean 'record'? Choose from \(Self.modes)"),
       (
-        #"{"rules": {"rules": [{"ignore": {"jsn": []}}]}}"#,
-        "rules.rules.0.ignore.jsn: unknown member; did you mean json or form or query?"
+        #"{"matching": {"order": "any"}}"#,
+        "matching.order: 'any' is not valid; choose from strict, request, state, free"
+      ),
+      (
+        #"{"matching": {"rules": [{"ignore": {"jsn": []}}]}}"#,
+        "matching.rules[0].ignore.jsn: unknown member; did you mean 'json'? "
+          + "The members are headers, query, json, form, pattern"
       ),
       (#"{"seed": null}"#, "seed: expected a string, not null"),
       (#"{"seed": "a", "seed": "b"}"#, "seed: the member is given twice"),
@@ -23,9 +33,9 @@ struct SchemaTests {
       (#"{"owner": {"pid": 1.5}}"#, "owner.pid: expected a 64-bit integer, not a number"),
       (#"{"owner": {"pid": 0}}"#, "owner.pid: 0 is not between 1 and 4194304"),
       (#"{"clock": {"rate": 0}}"#, "clock.rate: 0.0 is not between 1e-06 and 1000000.0"),
-      (#"{"clock": {"start": "now"}}"#, "clock.start: not a time such as 2018-10-08T09:00:00Z"),
+      (#"{"clock": {"start": "now"}}"#, "clock.start: 'now' is not a time such as 2018-10-08T09:00:00Z"),
       (#"{"ttlSeconds": 0}"#, "ttlSeconds: 0.0 is not between 0.1 and 2592000.0"),
-      (#"{"ports": ["a", ""]}"#, "ports.1: must not be empty"),
+      (#"{"ports": ["a", ""]}"#, "ports[1]: must not be empty"),
       (
         #"{"cassette": "a/b"}"#, "cassette: not an absolute path without '..', such as /home/me/Cassettes/booking"
       ),
@@ -44,11 +54,11 @@ struct SchemaTests {
       (#"{"upstreams": {"a": "ftp://some"}}"#, "upstreams.a: not an origin such as https://api.example.com"),
       (
         #"{"credentials": [{"service": "s", "account": "a"}]}"#,
-        "credentials.0: give exactly one of secret and text"
+        "credentials[0]: give exactly one of secret and text"
       ),
       (
         #"{"credentials": [{"service": "s", "account": "a", "secret": "hunter2"}]}"#,
-        "credentials.0.secret: not base64 with padding"
+        "credentials[0].secret: not base64 with padding"
       ),
     ])
   func problem(json: String, problem: String) throws {
@@ -60,9 +70,11 @@ struct SchemaTests {
     "accept valid values",
     arguments: [
       #"{}"#, #"{"toggles": {"a": null, "b": [{"c": 1e300}]}, "clock": {"start": "2018-10-08T10:00:00.25+01:00"}}"#,
-      #"{"redact": {"headers": ["X-S"], "json": ["$..pin"], "keep": {"credentials": ["s/a"]}}}"#, #"{"redact": {}}"#,
-      #"{"credentials": [{"service": "s", "account": "a", "secret": "aGk="}], "ttlSeconds": 0.5, "playsUniquely": true, "streams": "scaled:2.5"}"#,
-      #"{"rules": {"rules": [{"path": "/a/**", "ignore": {"json": ["$.t"]}, "compare": {"body": "xml"}}]}, "order": "state"}"#,
+      #"{"redaction": {"headers": ["X-S"], "json": ["$..pin"], "keep": {"credentials": ["s/a"]}}}"#,
+      #"{"redaction": {}}"#,
+      #"{"credentials": [{"service": "s", "account": "a", "secret": "aGk="}], "ttlSeconds": 0.5, "matching": {"playsUniquely": true}, "streams": "scaled:2.5"}"#,
+      #"{"matching": {"rules": [{"path": "/a/**", "ignore": {"json": ["$.t"]}, "compare": {"body": "xml"}}], "order": "state"}}"#,
+      #"{"upstreams": {"api": {"url": "https://dev.api1.com", "ca": "/ca.pem", "headers": {"X-Key": "k"}}}}"#,
       #"{"cassette": "/a/..b/c..", "upstreams": {"api": "https://dev.api1.com"}, "owner": {"pid": 10.0}}"#,
     ])
   func fits(json: String) throws {

@@ -1,4 +1,5 @@
 import ControlAPI
+import EnvironmentConfiguration
 import EnvironmentService
 import Foundation
 import HTTPMessages

@@ -1,4 +1,5 @@
 import ControlAPI
+import EnvironmentConfiguration
 import EnvironmentService
 import Foundation
 import HTTPClient
@@ -23,7 +24,7 @@ struct ProvisioningTests {
     let client = try HTTPClient(.init())
     var request = ProvisioningRequest.mock
     request.ports = ["debug"]
-    request.credentials = [Credential(service: "s", account: "a", text: Secret("hush hush"))]
+    request.credentials = [EnvironmentConfiguration.Credential(service: "s", account: "a", text: Secret("hush hush"))]
     let environment = try await test.manager.provision(request)
     #expect(environment.state == "ready")
     #expect(await status(of: try #require(environment.endpoints["api"]), client: client) == 501)
@@ -104,14 +105,14 @@ struct ProvisioningTests {
     var request = ProvisioningRequest()
     request.mode = "extend"
     request.cassette = cassettes.path + "/one"
-    request.access = ["api": UpstreamAccess(headers: ["X-Api-Key": Secret("hush")])]
+    request.upstreams = ["api": .init(access: UpstreamAccess(headers: ["X-Api-Key": Secret("hush")]))]
     let refusal = await Self.error { _ = try await test.manager.provision(request) }
     #expect(refusal?.status == 422)
     #expect(
       refusal?.detail == "the header X-Api-Key would go to http://127.0.0.1:1, which only the cassette names; "
         + #"name the upstream yourself: "upstreams": {"api": "http://127.0.0.1:1"}"#)
     #expect(try test.isEmpty)
-    request.upstreams = ["api": "http://127.0.0.1:1"]
+    request.upstreams["api"]?.url = "http://127.0.0.1:1"
     _ = try await test.manager.provision(request)
     #expect(test.log.withLock { !$0.joined().contains("hush") })
     await test.stop()

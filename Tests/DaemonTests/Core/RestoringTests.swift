@@ -1,4 +1,5 @@
 import ControlAPI
+import EnvironmentConfiguration
 import Foundation
 import HTTPClient
 import HTTPMessages
@@ -89,8 +90,8 @@ struct RestoringTests {
     var request = ProvisioningRequest.mock
     request.mode = "replay"
     request.cassette = cassettes.path + "/one"
-    request.order = "strict"
-    request.rules = .object(["rules": .array([.object(["ignore": .object(["query": .array([.string("_")])])])])])
+    request.matching = .init(
+      order: "strict", rules: [.object(["ignore": .object(["query": .array([.string("_")])])])])
     let before = try await first.manager.provision(request)
     let origin = try #require(before.endpoints["api"])
     func get(_ target: String) async -> Int? { await status(of: origin, target, client: client) }

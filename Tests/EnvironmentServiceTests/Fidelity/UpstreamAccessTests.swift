@@ -1,5 +1,6 @@
 import Cassettes
 import ControlAPI
+import EnvironmentConfiguration
 import Foundation
 import HTTPMessages
 import LaunchContract
@@ -96,7 +97,7 @@ struct UpstreamAccessTests {
         ("api", .init(clientCertificate: path("cert.pem"), clientKey: path("locked.key")), .usage, "has a password"),
         ("api", .init(clientKey: path("locked.key")), .usage, "a key needs its certificate"),
         ("api", .init(ca: "ca.pem"), .usage, "is not absolute"),
-        ("api", .init(headers: ["X A": Secret("1")]), .usage, "is no header's name"),
+        ("api", .init(headers: ["X A": Secret("1")]), .usage, "is not a header name"),
         ("api", .init(headers: ["X-A": Secret("1\r\nX-B: 2")]), .usage, "has line ends"),
         ("api", .init(headers: ["Content-Length": Secret("1")]), .usage, "belongs to the connection"),
         ("api", .init(headers: ["X-A": Secret("1"), "x-a": Secret("2")]), .usage, "given twice"),
@@ -183,18 +184,17 @@ struct UpstreamAccessTests {
         headers: ["X-Api-Key": Secret("k")], ca: "/ca.pem", clientCertificate: "/c.pem", clientKey: "/k.pem",
         insecure: true)
     ]
-    var specification = EnvironmentSpecification(name: "t", mode: .proxy)
-    specification.access = access
-    let request = try ProvisioningRequest(specification)
-    #expect(request.access == access)
-    let sent = try JSONEncoder().encode(request)
-    let read = try EnvironmentSpecification(JSONDecoder().decode(ProvisioningRequest.self, from: sent))
-    #expect(read.access == access)
-    #expect(!"\(read)".contains("\"k\""))
-    var wrong = request
-    wrong.access = ["api": UpstreamAccess(ca: "relative.pem")]
-    let error = #expect(throws: EnvironmentError.self) { try EnvironmentSpecification(wrong) }
-    #expect(error?.message.hasPrefix("access.api.ca: ") == true)
+    var configuration = EnvironmentConfiguration()
+    configuration.upstreams = ["api": .init(url: "https://api.test", access: access["api"] ?? .init())]
+    let sent = try JSONEncoder().encode(configuration)
+    let specification = try EnvironmentSpecification(EnvironmentConfiguration(decoding: sent, from: .api))
+    #expect(specification.access == access)
+    #expect(!"\(specification)".contains("\"k\""))
+    configuration.upstreams["api"]?.access.ca = "relative.pem"
+    let error = #expect(throws: ContractError.self) {
+      try EnvironmentConfiguration(decoding: JSONEncoder().encode(configuration), from: .api)
+    }
+    #expect(error?.problem.hasPrefix("upstreams.api.ca: not an absolute path") == true)
     // A restart brings it back.
     let snapshot = try JSONDecoder().decode(EnvironmentSpecification.self, from: JSONEncoder().encode(specification))
     #expect(snapshot.access == access)

@@ -1,10 +1,10 @@
-@testable import Transforms
-import ControlAPI
+import EnvironmentConfiguration
 import Foundation
 import LaunchContract
 import Testing
 
 @testable import EnvironmentService
+@testable import Transforms
 
 @Suite("Redaction rules")
 struct RedactionRulesTests {
@@ -22,12 +22,16 @@ struct RedactionRulesTests {
   @Test(
     "that are none are refused, with their place and what there is",
     arguments: [
-      (#"{"header": ["a"]}"#, "$.header: there is no such rule; there are headers, query, json, form, patterns, keep"),
-      (#"{"keep": {"query": []}}"#, "$.keep.query: there is no such rule; there are headers, credentials"),
-      (#"{"json": "$.a"}"#, "$.json: it is a string, not "),
-      (#"{"json": [1]}"#, "$.json.0: it is a whole number, not a string"),
-      (#"{"json": ["$.a"], "json": ["$.b"]}"#, "'json' is there twice; put both into one"),
-      ("{", "not valid JSON"), ("[]", "it is an array"),
+      (
+        #"{"header": ["a"]}"#,
+        "header: unknown member; did you mean 'headers'? The members are headers, query, json, form"
+      ),
+      (#"{"keep": {"query": []}}"#, "keep.query: unknown member; the members are headers, credentials"),
+      (#"{"json": "$.a"}"#, "json: expected an array, not a string"),
+      (#"{"json": [1]}"#, "json[0]: expected a string, not a number"),
+      (#"{"json": ["$.a"], "json": ["$.b"]}"#, "json: the member is given twice"),
+      ("{", "not JSON"), ("[]", "expected an object, not an array"),
+      (#"{"headers": [""]}"#, "headers[0]: must not be empty"),
     ])
   func unknown(text: String, problem: String) {
     let error = #expect(throws: ContractError.self) { try RedactionRules(decoding: Data(text.utf8)) }
@@ -45,7 +49,6 @@ struct RedactionRulesTests {
       (#"{"json": ["$.a", "b"]}"#, "$.json[1]: 'b' is not a valid JSON path"),
       (#"{"patterns": ["("]}"#, "$.patterns[0]: '(' is no regular"),
       (#"{"patterns": ["a*"]}"#, "$.patterns[0]: it also finds nothing"),
-      (#"{"headers": [""]}"#, "$.headers[0]: it is empty"),
       (#"{"keep": {"headers": ["Accept"]}}"#, "$.keep.headers[0]: 'Accept' is not redacted by default"),
     ])
   func unusable(text: String, problem: String) throws {
@@ -70,18 +73,16 @@ struct RedactionRulesTests {
     #expect(try specification.redactor(token: "t").rules.headers == ["x-a", "x-b", "x-c"])
     try #"{"heads": []}"#.write(toFile: "\(folder)/redact.json", atomically: false, encoding: .utf8)
     let error = #expect(throws: EnvironmentError.self) { try specification.redactor(token: "t") }
-    #expect(error?.message.contains("\(folder)/redact.json: $.heads: there is no such rule") == true)
+    #expect(error?.message.contains("\(folder)/redact.json: heads: unknown member") == true)
   }
 
-  @Test("come over the control API and go back into it")
+  @Test("are part of a configuration")
   func request() throws {
-    var request = ProvisioningRequest()
-    request.redact = try RedactionRules(decoding: Data(#"{"query": ["token"]}"#.utf8))
-    let specification = try EnvironmentSpecification(request)
-    #expect(specification.redaction.query == ["token"])
-    #expect(try ProvisioningRequest(specification).redact == request.redact)
-    request.redact?.json = ["x"]
-    let error = #expect(throws: EnvironmentError.self) { try EnvironmentSpecification(request) }
-    #expect(error?.message.hasPrefix("redact: $.json[0]: ") == true)
+    var configuration = EnvironmentConfiguration()
+    configuration.redaction = try RedactionRules(decoding: Data(#"{"query": ["token"]}"#.utf8))
+    #expect(try EnvironmentSpecification(configuration).redaction.query == ["token"])
+    configuration.redaction?.json = ["x"]
+    let error = #expect(throws: EnvironmentError.self) { try EnvironmentSpecification(configuration) }
+    #expect(error?.message.hasPrefix("redaction: $.json[0]: ") == true)
   }
 }

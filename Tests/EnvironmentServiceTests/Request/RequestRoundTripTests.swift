@@ -1,84 +1,89 @@
 import Cassettes
-import ControlAPI
+import EnvironmentConfiguration
 import EnvironmentService
 import Foundation
 import HTTPMessages
 import LaunchContract
 import Testing
 
-@Suite("A fixture that is asked for from another process")
+@Suite("A configuration that is sent to another process")
 struct RequestRoundTripTests {
   @Test("is the same there, credentials and all")
   func same() throws {
-    var fixture = EnvironmentSpecification(name: "Booking/books", mode: .extend)
-    fixture.cassette = CassetteLocation("/tmp/tape")
-    fixture.upstreams = [.init(name: "api", origin: try Origin(parsing: "https://dev.api1.com"))]
-    fixture.seed = "s"
-    fixture.clock.kind = "scaled"
-    fixture.clock.rate = 60
-    fixture.clock.start = RFC3339.parse("2018-10-08T09:00:00.125Z")
-    fixture.clock.timeZone = "Europe/London"
-    fixture.clock.locale = "en_GB"
-    fixture.toggles = ["a": .object(["b": .array([.int(1), .double(0.5), .null])])]
-    fixture.defaults = ["seen": .bool(true)]
-    fixture.values = ["location": .string("51.5,-0.1")]
-    fixture.credentials = [.init(service: "clinic", account: "token", group: "team", secret: [0, 255, 10])]
-    fixture.credentialFaults = [.init("failWrite", nth: 2, error: "cancelled")]
-    fixture.redaction.json = ["$..pin"]
-    fixture.playsUniquely = true
-    fixture.rules = try MatchingRules.read(
-      Array(#"{"rules": [{"path": "/a/**", "ignore": {"json": ["$.t"]}, "compare": {"body": "json"}}]}"#.utf8),
-      name: "r")
-    fixture.order = .state
-    var policies = CassettePolicies()
-    policies.expiresAfterDays = 30.5
-    policies.expired = .warn
-    policies.recordsAnewAfterDays = 20
-    policies.unused = .fail
-    fixture.policies = policies
-    fixture.streams = .scaled(2.5)
-    fixture.decodedLimit = 5_000_000
-    fixture.command = "Tests.Booking/books"
-    fixture.caller = .test
-    let sent = try JSONEncoder().encode(try ProvisioningRequest(fixture, ports: ["debug"]))
-    let request = try ContractJSON.decode(ProvisioningRequest.self, from: sent, source: "the wire")
-    #expect(request.ports == ["debug"])
-    let there = try EnvironmentSpecification(request)
-    #expect(there.name == fixture.name && there.mode == fixture.mode && there.seed == fixture.seed)
-    #expect(there.cassette?.har == fixture.cassette?.har)
-    #expect(there.upstreams == fixture.upstreams)
-    #expect(there.clock.kind == "scaled" && there.clock.rate == 60 && there.clock.start == fixture.clock.start)
+    var configuration = EnvironmentConfiguration()
+    configuration.name = "Booking/books"
+    configuration.mode = "extend"
+    configuration.cassette = "/tmp/tape"
+    configuration.upstreams = ["api": "https://dev.api1.com"]
+    configuration.seed = "s"
+    configuration.clock = .init(
+      kind: "scaled", start: "2018-10-08T09:00:00.125Z", rate: 60, timeZone: "Europe/London", locale: "en_GB")
+    configuration.toggles = ["a": .object(["b": .array([.int(1), .double(0.5), .null])])]
+    configuration.defaults = ["seen": .bool(true)]
+    configuration.values = ["location": .string("51.5,-0.1")]
+    configuration.credentials = [.init(service: "clinic", account: "token", group: "team", secret: Secret("AP8K"))]
+    configuration.credentialFaults = [.init("failWrite", nth: 2, error: "cancelled")]
+    configuration.redaction = RedactionRules()
+    configuration.redaction?.json = ["$..pin"]
+    configuration.matching = .init(
+      order: "state", playsUniquely: true,
+      rules: [.object(["path": .string("/a/**"), "compare": .object(["body": .string("json")])])])
+    configuration.policies = .init(expiresAfterDays: 30.5, expired: "warn", recordsAnewAfterDays: 20, unused: "fail")
+    configuration.streams = "scaled:2.5"
+    configuration.decodedLimit = 5_000_000
+    configuration.command = "Tests.Booking/books"
+    configuration.caller = "test"
+    configuration.ports = ["debug"]
+    let sent = try ContractJSON.encode(configuration)
+    #expect(try EnvironmentConfiguration(decoding: sent, from: .api) == configuration)
+    let there = try EnvironmentSpecification(configuration)
+    #expect(there.name == configuration.name && there.mode == .extend && there.seed == "s")
+    #expect(there.cassette?.har == "/tmp/tape.har")
+    #expect(there.upstreams == [.init(name: "api", origin: try Origin(parsing: "https://dev.api1.com"))])
+    #expect(there.clock.kind == "scaled" && there.clock.rate == 60)
+    #expect(there.clock.start == RFC3339.parse("2018-10-08T09:00:00.125Z"))
     #expect(there.clock.timeZone == "Europe/London" && there.clock.locale == "en_GB")
-    #expect(there.toggles == fixture.toggles && there.defaults == fixture.defaults && there.values == fixture.values)
-    #expect(there.contractCredentials == fixture.contractCredentials)
-    #expect(there.rules == fixture.rules && there.order == .state)
-    #expect(there.redaction == fixture.redaction)
-    #expect(there.policies == policies)
+    #expect(there.toggles == configuration.toggles && there.defaults == configuration.defaults)
+    #expect(there.values == configuration.values && there.credentials.map(\.secret) == [[0, 255, 10]])
+    #expect(there.credentialFaults == configuration.credentialFaults)
+    #expect(there.rules?.rules.count == 1 && there.order == .state && there.playsUniquely)
+    #expect(there.redaction == configuration.redaction)
+    #expect(there.policies?.expiresAfterDays == 30.5 && there.policies?.expired == .warn)
+    #expect(there.policies?.recordsAnewAfterDays == 20 && there.policies?.unused == .fail)
     #expect(there.streams == .scaled(2.5) && there.decodedLimit == 5_000_000)
-    #expect(there.playsUniquely && there.command == fixture.command)
-    #expect(there.caller == EnvironmentSpecification.Caller.test)
+    #expect(there.command == "Tests.Booking/books" && there.caller == .test)
   }
 
   @Test("settles what depends on this process: its folder, and whether it is a continuous integration run")
   func settled() throws {
-    var fixture = EnvironmentSpecification(name: "n", mode: .once)
-    fixture.cassette = CassetteLocation("../tape.har")
+    var configuration = EnvironmentConfiguration()
+    configuration.cassette = "../tape.har"
     let folder = FileManager.default.currentDirectoryPath
-    let path = try ProvisioningRequest(fixture).cassette
+    let path = configuration.forDaemon(isContinuousIntegration: false).cassette
     #expect(path == ((folder as NSString).deletingLastPathComponent as NSString).appendingPathComponent("tape"))
-    #expect(try ProvisioningRequest(fixture).mode == "once")
-    fixture.isContinuousIntegration = true
-    #expect(try ProvisioningRequest(fixture).mode == "replay")
+    #expect(configuration.forDaemon(isContinuousIntegration: false).mode == nil)
+    #expect(configuration.forDaemon(isContinuousIntegration: true).mode == "replay")
   }
 
-  @Test("is refused before it is sent where it could not be said")
-  func refused() throws {
-    var fixture = EnvironmentSpecification(name: "n", mode: .mock)
-    let origin = try Origin(parsing: "https://a.example")
-    fixture.upstreams = [.init(name: "api", origin: origin), .init(name: "api", origin: origin)]
-    #expect(throws: EnvironmentError.self) { try ProvisioningRequest(fixture) }
-    var fast = EnvironmentSpecification(name: "n", mode: .mock)
-    fast.clock.rate = .nan
-    #expect(throws: EnvironmentError.self) { try ProvisioningRequest(fast) }
+  @Test("takes secrets from variables and files, and redacts the headers that they are in")
+  func secrets() throws {
+    var configuration = EnvironmentConfiguration()
+    configuration.mode = "record"
+    configuration.credentials = [.init(service: "s", account: "a", from: "env:TOKEN")]
+    configuration.upstreams = ["api": .init(url: "https://a.test", access: .init(headers: ["X-K": Secret("env:KEY")]))]
+    let variables = ["TOKEN": "hush", "KEY": "key\n"]
+    let read = try configuration.readingSecrets(variables, isContinuousIntegration: false)
+    #expect(read.credentials.map(\.secret) == [Secret("aHVzaA==")] && read.credentials.map(\.from) == [nil])
+    #expect(read.upstreams["api"]?.access.headers == ["X-K": Secret("key")])
+    #expect(read.redaction?.headers == ["X-K"])
+    let error = #expect(throws: EnvironmentError.self) {
+      try configuration.readingSecrets(["TOKEN": "hush"], isContinuousIntegration: false)
+    }
+    #expect(error?.message.contains("header api/X-K: the variable KEY is not set") == true)
+    // In replay nothing is sent.
+    configuration.mode = "replay"
+    #expect(
+      try configuration.readingSecrets(["TOKEN": "hush"], isContinuousIntegration: false)
+        .upstreams["api"]?.access.headers == [:])
   }
 }

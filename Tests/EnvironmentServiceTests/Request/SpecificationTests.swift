@@ -1,5 +1,5 @@
 import Cassettes
-import ControlAPI
+import EnvironmentConfiguration
 import Foundation
 import HTTPMessages
 import LaunchContract
@@ -7,11 +7,16 @@ import Testing
 
 @testable import EnvironmentService
 
-@Suite("A provisioning request")
+@Suite("A configuration")
 struct SpecificationTests {
   private func specification(_ body: String) throws -> EnvironmentSpecification {
-    try EnvironmentSpecification(
-      try ContractJSON.decode(ProvisioningRequest.self, from: Data(body.utf8), source: "the body"))
+    let configuration: EnvironmentConfiguration
+    do throws(ContractError) {
+      configuration = try EnvironmentConfiguration(decoding: Data(body.utf8), from: .api)
+    } catch {
+      throw EnvironmentError(.usage, error.problem)
+    }
+    return try EnvironmentSpecification(configuration)
   }
 
   @Test("becomes the specification that it describes")
@@ -25,8 +30,8 @@ struct SpecificationTests {
        "seed": "s", "toggles": {"rate": 10.0}, "defaults": {"d": 1}, "values": {"v": null},
        "credentials": [{"service": "s", "account": "a", "text": "pässword"},
                        {"service": "s", "account": "b", "group": "g", "secret": "AP8="}],
-       "credentialFaults": [{"fault": "failWrite", "nth": 2}], "ports": ["debug"], "playsUniquely": true,
-       "command": "pytest", "caller": "command", "owner": {"pid": 4711}, "ttlSeconds": 60}
+       "credentialFaults": [{"fault": "failWrite", "nth": 2}], "ports": ["debug"], "matching": {"playsUniquely": true},
+       "command": "pytest", "caller": "command"}
       """#)
     #expect(specification.name == "Booking/books a slot")
     #expect(specification.mode == .extend)
@@ -55,39 +60,42 @@ struct SpecificationTests {
   @Test(
     "with a bad member is refused by its name",
     arguments: [
-      (#"{"mode": "replya"}"#, "mode: 'replya' is none; did you mean 'replay'?"),
-      (#"{"caller": "x"}"#, "caller: "), (#"{"name": "a\u0000"}"#, "name: it has control characters"),
-      (#"{"cassette": "c/login"}"#, "cassette: 'c/login' is not absolute"),
-      (#"{"cassette": "/c/../login"}"#, "cassette: '/c/../login' goes up"), (#"{"cassette": "/"}"#, "cassette: "),
+      (#"{"mode": "replya"}"#, "mode: 'replya' is not valid; did you mean 'replay'?"),
+      (#"{"caller": "x"}"#, "caller: "), (#"{"name": "a\u0000"}"#, "name: not a string without control characters"),
+      (#"{"cassette": "c/login"}"#, "cassette: not an absolute path"),
+      (#"{"cassette": "/c/../login"}"#, "cassette: not an absolute path without '..'"),
+      (#"{"cassette": "/"}"#, "cassette: "),
       (#"{"cassette": "/c/"}"#, "cassette: '/c/' names a folder"), (#"{"cassette": "/c/.."}"#, "cassette: "),
-      (#"{"cassette": ""}"#, "cassette: it is empty"), (#"{"cassette": "/c/a\nb"}"#, "cassette: "),
+      (#"{"cassette": ""}"#, "cassette: must not be empty"), (#"{"cassette": "/c/a\nb"}"#, "cassette: "),
       (#"{"upstreams": {"api": "https://a.test/path"}}"#, "upstreams.api: "),
       (#"{"upstreams": {"api": "ftp://a.test"}}"#, "upstreams.api: "),
-      (#"{"upstreams": {"": "https://a.test"}}"#, "upstreams.: it is empty"),
+      (#"{"upstreams": {"": "https://a.test"}}"#, "upstreams.: invalid name: must not be empty"),
       (#"{"policies": {"expired": "warn"}}"#, "policies.expired: nothing expires without"),
-      (#"{"clock": {"kind": "frozn"}}"#, "clock.kind: 'frozn' is none; did you mean 'frozen'?"),
+      (#"{"clock": {"kind": "frozn"}}"#, "clock.kind: 'frozn' is not valid; did you mean 'frozen'?"),
       (#"{"clock": {"start": "yesterday"}}"#, "clock.start: "), (#"{"clock": {"rate": 0}}"#, "clock.rate: "),
       (#"{"clock": {"timeZone": "Europe/Lndon"}}"#, "clock.timeZone: "),
-      (#"{"credentials": [{"service": "s", "account": "a"}]}"#, "credentials.0: it has no secret"),
+      (
+        #"{"credentials": [{"service": "s", "account": "a"}]}"#,
+        "credentials[0]: give exactly one of secret and text"
+      ),
       (
         #"{"credentials": [{"service": "s", "account": "a", "text": "x", "secret": "eA=="}]}"#,
-        "credentials.0: it has both"
+        "credentials[0]: give exactly one of secret and text"
       ),
       (
         #"{"credentials": [{"service": "s", "account": "a", "secret": "h@"}]}"#,
-        "credentials.0.secret: it is not base64"
+        "credentials[0].secret: not base64"
       ),
-      (#"{"credentials": [{"service": "", "account": "a", "text": "x"}]}"#, "credentials.0.service: "),
+      (#"{"credentials": [{"service": "", "account": "a", "text": "x"}]}"#, "credentials[0].service: "),
       (
         #"{"credentials": [{"service": "s", "account": "a", "text": "x"}, {"service": "s", "account": "a", "text": "y"}]}"#,
-        "credentials.1: 's/a' is there twice"
+        "credentials[1]: 's/a' is given twice"
       ),
-      (#"{"credentialFaults": [{"fault": "lockd"}]}"#, "credentialFaults.0.fault: "),
-      (#"{"credentialFaults": [{"fault": "failRead"}]}"#, "credentialFaults.0.nth: "),
-      (#"{"ports": ["a b", "a_b"]}"#, "ports.1: 'a b' and 'a_b' would share DIORAMA_PORT_A_B"),
-      (#"{"ports": [""]}"#, "ports.0: it is empty"), (#"{"owner": {"pid": 1}}"#, "owner.pid: "),
-      (#"{"owner": {"pid": -5}}"#, "owner.pid: "), (#"{"ttlSeconds": 0}"#, "ttlSeconds: "),
-      (#"{"ttlSeconds": 1e9}"#, "ttlSeconds: "), (#"{"toggles": {"": 1}}"#, "toggles.: it is empty"),
+      (#"{"credentialFaults": [{"fault": "lockd"}]}"#, "credentialFaults[0].fault: "),
+      (#"{"credentialFaults": [{"fault": "failRead"}]}"#, "credentialFaults[0].nth: "),
+      (#"{"ports": ["a b", "a_b"]}"#, "ports[1]: 'a b' and 'a_b' would share DIORAMA_PORT_A_B"),
+      (#"{"ports": [""]}"#, "ports[0]: must not be empty"),
+      (#"{"toggles": {"": 1}}"#, "toggles.: invalid name: must not be empty"),
       (#"{"defaults": {"d": {"a": null}}}"#, ""),
     ])
   func bad(body: String, start: String) {
@@ -99,10 +107,10 @@ struct SpecificationTests {
 
   @Test("has a limit to everything")
   func limits() {
-    func refuses(_ configure: (inout ProvisioningRequest) -> Void) {
-      var request = ProvisioningRequest()
-      configure(&request)
-      #expect(throws: EnvironmentError.self) { try EnvironmentSpecification(request) }
+    func refuses(_ configure: (inout EnvironmentConfiguration) -> Void) {
+      var configuration = EnvironmentConfiguration()
+      configure(&configuration)
+      #expect(throws: EnvironmentError.self) { try EnvironmentSpecification(configuration) }
     }
     let long = String(repeating: "x", count: 5_000)
     refuses { $0.name = long }
@@ -110,7 +118,9 @@ struct SpecificationTests {
     refuses { $0.command = long }
     refuses { $0.cassette = "/" + long }
     refuses { $0.cassette = "/a/" + String(repeating: "x", count: 250) }
-    refuses { $0.upstreams = Dictionary(uniqueKeysWithValues: (0..<65).map { ("a\($0)", "https://a\($0).test") }) }
+    refuses {
+      $0.upstreams = Dictionary(uniqueKeysWithValues: (0..<65).map { ("a\($0)", .init(url: "https://a\($0).test")) })
+    }
     refuses { $0.ports = (0..<65).map { "p\($0)" } }
     refuses { $0.toggles = Dictionary(uniqueKeysWithValues: (0...10_000).map { ("t\($0)", .null) }) }
     refuses { $0.toggles = [long: .null] }
@@ -118,7 +128,7 @@ struct SpecificationTests {
       $0.credentials = [.init(service: "s", account: "a", text: Secret(String(repeating: "x", count: 70_000)))]
     }
     refuses { $0.credentials = (0...1000).map { .init(service: "s", account: "\($0)", text: Secret("x")) } }
-    refuses { $0.ttlSeconds = .nan }
+    refuses { $0.clock = .init(rate: .nan) }
   }
 
   @Test("advises a request of the API that would record what is missing")
@@ -133,23 +143,23 @@ struct SpecificationTests {
   func wholeAdvice() throws {
     let specification = try specification(
       #"""
-      {"cassette": "/c/login", "upstreams": {"api": "https://a.test"}, "redact": {"json": ["$.pin"]}, "order": "state",
+      {"cassette": "/c/login", "upstreams": {"api": "https://a.test"}, "redaction": {"json": ["$.pin"]},
        "credentials": [{"service": "s", "account": "a", "text": "hunter2"}], "streams": "timeline", "toggles": {"t": true},
-       "rules": {"rules": [{"ignore": {"query": ["_"]}}]}, "shift": {"dates": ["$.day"]}, "playsUniquely": true}
+       "matching": {"rules": [{"ignore": {"query": ["_"]}}], "order": "state", "playsUniquely": true},
+       "dates": {"dates": ["$.day"]}}
       """#)
     let advice = specification.recordAdvice(.extend, upstreams: [("api", "https://a.test")])
     let start =
       #"POST /v1/environments {"mode": "extend", "cassette": "/c/login", "upstreams": {"api": "https://a.test"}, "#
     #expect(advice.hasPrefix(start), "\(advice)")
     for member in [
-      #""redact": {"json": ["$.pin"]}"#, #""order": "state""#, #""streams": "timeline""#, #""toggles": {"t": true}"#,
+      #""redaction": {"json": ["$.pin"]}"#, #""order": "state""#, #""streams": "timeline""#, #""toggles": {"t": true}"#,
       #""ignore": {"query": ["_"]}"#, #""playsUniquely": true"#, #""text": "…""#,
     ] { #expect(advice.contains(member), "\(member) is not in \(advice)") }
-    for other in ["hunter2", "shift", "caller", "COMMAND", "\"name\""] { #expect(!advice.contains(other)) }
+    for other in ["hunter2", "$.day", "caller", "COMMAND", "\"name\""] { #expect(!advice.contains(other)) }
     // It is one that is accepted.
     let body = String(advice.dropFirst("POST /v1/environments ".count))
     #expect(
-      try EnvironmentSpecification(try ContractJSON.decode(ProvisioningRequest.self, from: Data(body.utf8), source: ""))
-        .order == .state)
+      try EnvironmentSpecification(EnvironmentConfiguration(decoding: Data(body.utf8), from: .api)).order == .state)
   }
 }

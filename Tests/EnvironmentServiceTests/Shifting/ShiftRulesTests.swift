@@ -1,4 +1,4 @@
-import ControlAPI
+import EnvironmentConfiguration
 import Foundation
 import LaunchContract
 import Testing
@@ -21,17 +21,14 @@ struct ShiftRulesTests {
   @Test(
     "that are none, or cannot be used, are refused with their place",
     arguments: [
-      (
-        #"{"epoch": []}"#, "$.epoch: there is no such rule; there are epochSeconds, epochMilliseconds, dates, keep, jwt"
-      ),
-      (#"{"jwt": [{"secret": "a"}]}"#, "there is no such rule; there are text, key, kid"),
+      (#"{"epoch": []}"#, "epoch: unknown member; the members are epochSeconds, epochMilliseconds, dates"),
+      (#"{"jwt": [{"secret": "a"}]}"#, "jwt[0].secret: unknown member; the members are text, key, kid"),
       (#"{"dates": ["day"]}"#, "$.dates[0]: 'day' is no place"),
       (#"{"keep": ["$.a["]}"#, "$.keep[0]: "),
-      (#"{"jwt": [{"kid": "a"}]}"#, "$.jwt[0]: it has no key; give the key itself as text"),
-      (#"{"jwt": [{}]}"#, "or in a file of rules its place as key: env:VAR or file:PATH"),
-      (#"{"jwt": [{"text": ""}]}"#, "$.jwt[0].text: the key is empty"),
-      (#"{"jwt": [{"key": "env:DIORAMA_NO_SUCH"}]}"#, "$.jwt[0].key: the variable DIORAMA_NO_SUCH is not set"),
-      (#"{"jwt": [{"key": "file:nowhere"}]}"#, "$.jwt[0].key: cannot read"),
+      (#"{"jwt": [{"kid": "a"}]}"#, "jwt[0]: give exactly one of text and key"),
+      (#"{"jwt": [{"text": ""}]}"#, "jwt[0].text: must not be empty"),
+      (#"{"jwt": [{"key": "env:DIORAMA_NO_SUCH"}]}"#, "jwt[0].key: the variable DIORAMA_NO_SUCH is not set"),
+      (#"{"jwt": [{"key": "file:nowhere"}]}"#, "jwt[0].key: cannot read"),
       (#"{"jwt": [{"key": "secret"}]}"#, "is neither env:VAR nor file:PATH"),
     ])
   func refused(text: String, problem: String) async throws {

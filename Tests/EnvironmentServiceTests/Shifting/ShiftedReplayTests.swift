@@ -1,6 +1,7 @@
 @testable import Transforms
 import Cassettes
 import ControlAPI
+import EnvironmentConfiguration
 import Foundation
 import HTTPMessages
 import LaunchContract

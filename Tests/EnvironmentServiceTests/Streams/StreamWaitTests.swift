@@ -1,4 +1,5 @@
 import Diorama
+import EnvironmentConfiguration
 import Foundation
 import LaunchContract
 import Testing
@@ -22,7 +23,7 @@ struct StreamWaitTests {
     arguments: ["", "fast", "scaled", "scaled:", "scaled:0", "scaled:nan", "scaled:-1", "scaled:1e9", "instant:2"])
   func refused(text: String) {
     #expect(StreamPace(rawValue: text) == nil)
-    #expect(StreamPace.problem(with: text).contains("scaled:"))
+    #expect(EnvironmentConfiguration.problem(withPace: text)?.contains("scaled:") == true)
   }
 
   @Test("recorded: a part leaves no earlier than it came; scaled: no earlier than its share of that")

@@ -1,4 +1,5 @@
 import ControlAPI
+import EnvironmentConfiguration
 import HTTPMessages
 import LaunchContract
 import TestSupport
@@ -92,8 +93,8 @@ struct EndpointAccessTests {
 
   @Test("is a list of host names", arguments: ["", "a b", "http://a", "a:80", "a/b", "*.a"])
   func invalid(host: String) {
-    var request = ProvisioningRequest()
-    request.allowedHosts = [host]
-    #expect(throws: EnvironmentError.self) { try EnvironmentSpecification(request) }
+    var configuration = EnvironmentConfiguration()
+    configuration.allowedHosts = [host]
+    #expect(throws: EnvironmentError.self) { try EnvironmentSpecification(configuration) }
   }
 }

@@ -1,5 +1,6 @@
 import Transforms
 import ControlAPI
+import EnvironmentConfiguration
 import EnvironmentService
 import Foundation
 import HTTPMessages

@@ -1,3 +1,5 @@
+import EnvironmentConfiguration
+
 extension Schemas {
   static let provisionedEnvironment = Schema.record(
     "An environment that answers, or is ending.",

@@ -1,3 +1,4 @@
+import EnvironmentConfiguration
 import LaunchContract
 
 /// The named schemas: all messages of the control API.
@@ -5,10 +6,10 @@ enum Schemas {
   /// All schemas, by their name in the OpenAPI document.
   static let all: [String: Schema] = [
     "Health": health, "Problem": problem,
-    "ProvisioningRequest": provisioningRequest, "MatchingRules": matchingRules, "MatchingRule": matchingRule,
-    "RedactionRules": redactionRules, "ShiftRules": shiftRules, "ClockSettings": clockSettings,
-    "Credential": credential, "PolicySettings": policySettings, "UpstreamAccess": upstreamAccess,
-    "CredentialFault": credentialFault, "Owner": owner,
+    "ProvisioningRequest": provisioningRequest, "ClockSettings": EnvironmentConfiguration.clockSettings,
+    "MatchingRules": EnvironmentConfiguration.matchingRules.accepting(.api),
+    "MatchingRule": EnvironmentConfiguration.rule,
+    "CredentialFault": EnvironmentConfiguration.credentialFault, "Owner": owner,
     "ProvisionedEnvironment": provisionedEnvironment, "EnvironmentList": environmentList, "Contract": contract,
     "LaunchContract": launchContract,
     "EnvironmentPatch": environmentPatch, "Revision": revision,
@@ -23,14 +24,6 @@ enum Schemas {
 
   /// Limits of one request.
   enum Limits {
-    /// Upstreams and ports of an environment. Each takes a port of the pool.
-    static let things = 64
-    /// Credentials, and faults of their store.
-    static let credentials = 1000
-    /// Toggles, defaults and values.
-    static let settings = 10_000
-    /// Characters of a secret in base64: 64 KiB.
-    static let secret = 87_384
     /// Ports in one request.
     static let ports = 1000
     /// Thirty days, in seconds.
@@ -41,12 +34,23 @@ enum Schemas {
     static let processID = 4_194_304
   }
 
-  static let settings = Schema.map(TextRule(.line, count: 1...1000), to: .anything, atMost: Limits.settings)
+  static let settings = EnvironmentConfiguration.named
   static let port = Schema.integer(1...65_535)
-  static let mode = Schema.word("proxy", "record", "extend", "replay", "once", "mock")
+  static let mode = EnvironmentConfiguration.modes
+  static let clockKind = EnvironmentConfiguration.clockKind
   static let timeout = Schema.number(0...Limits.wait)
   static let timeToLive = Schema.number(0.1...Limits.timeToLive)
   static let identifier = Schema.text(.identifier, 1...100)
+
+  /// An environment's configuration and lifetime.
+  static let provisioningRequest = Schema.record(
+    "An environment to provision. All members are optional.",
+    EnvironmentConfiguration.members + [
+      .optional("owner", .reference("Owner"), "The environment ends when this process does."),
+      .optional(
+        "ttlSeconds", timeToLive, "The environment ends after this many seconds; 3600 where no owner is given."),
+    ]
+  ).accepting(.api)
 
   private static let owner = Schema.record(
     "A process, by its id. The daemon looks up its start time, since ids are reused.",
@@ -240,4 +244,9 @@ extension Schemas {
           .optional("entries", .map(anyName, to: .list(of: .anything))), .optional("file", .words),
         ])),
     ])
+}
+
+extension Schema {
+  /// Returns a reference to a schema of ``Schemas``.
+  static func reference(_ name: String) -> Schema { .named(name) { Schemas.named(name) } }
 }

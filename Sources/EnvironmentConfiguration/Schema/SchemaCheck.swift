@@ -1,4 +1,4 @@
-import LaunchContract
+package import LaunchContract
 
 extension Schema {
   /// Returns the first problem of a value, with its location, in one line.
@@ -9,7 +9,7 @@ extension Schema {
   ///   - value: the value that was sent.
   ///   - place: the path of the value, such as `clock.rate`; empty for the whole body.
   /// - Returns: nil if the value is valid.
-  func problem(with value: JSON, at place: String = "") -> String? {
+  package func problem(with value: JSON, at place: String = "") -> String? {
     switch self {
     case .anything: return nil
     case .boolean: return value.bool == nil ? mismatch(value, at: place) : nil
@@ -30,10 +30,13 @@ extension Schema {
         return Self.at(
           place, "\(elements.count) elements are not between \(count.lowerBound) and \(count.upperBound)")
       }
-      return first(elements.enumerated()) { element.problem(with: $0.element, at: Self.inner(place, "\($0.offset)")) }
+      return first(elements.enumerated()) { element.problem(with: $0.element, at: "\(place)[\($0.offset)]") }
     case .map(let rule): return problem(with: value, rule, at: place)
     case .object(let rule): return problem(with: value, rule, at: place)
-    case .reference(let name): return Schemas.named(name).problem(with: value, at: place)
+    case .named(_, let schema): return schema().problem(with: value, at: place)
+    case .shorthand(let rule, let object):
+      if let text = value.string { return rule.problem(with: text).map { Self.at(place, $0) } }
+      return problem(with: value, object, at: place)
     case .nullable(let schema): return value == .null ? nil : schema.problem(with: value, at: place)
     }
   }
@@ -66,9 +69,11 @@ extension Schema {
     }
     guard !rule.exactlyOne.isEmpty else { return nil }
     let given = rule.exactlyOne.filter { value[$0] != nil }
-    let names = rule.exactlyOne.joined(separator: " and ")
+    let names = rule.exactlyOne.dropLast().joined(separator: ", ") + " and " + (rule.exactlyOne.last ?? "")
     return given.count == 1
-      ? nil : Self.at(place, "give exactly one of \(names)\(given.isEmpty ? "" : ", not both")")
+      ? nil
+      : Self.at(
+        place, "give exactly one of \(names)\(given.count == 2 && rule.exactlyOne.count == 2 ? ", not both" : "")")
   }
 
   /// Refuses repeated members, since parsers differ in which one they use.
@@ -109,7 +114,8 @@ extension Schema {
     case .number: "a number"
     case .text: "a string"
     case .array: "an array"
-    case .map, .object, .reference: "an object"
+    case .map, .object, .named: "an object"
+    case .shorthand: "a string or an object"
     case .nullable(let schema): "\(schema.kind) or null"
     }
   }
@@ -118,10 +124,8 @@ extension Schema {
 extension ObjectRule {
   fileprivate func advice(on name: String) -> String {
     let names = members.map(\.name)
-    // A long name is not a typo, and the cost of comparing grows with the product of both lengths.
-    let near = name.utf8.count <= 80 ? EditDistance.nearest(to: name, among: names) : []
-    return near.isEmpty
-      ? "known are \(names.joined(separator: ", "))" : "did you mean \(near.joined(separator: " or "))?"
+    let likely = EditDistance.likely(name, among: names)
+    return (likely.map { "did you mean '\($0)'? The" } ?? "the") + " members are \(names.joined(separator: ", "))"
   }
 }
 
@@ -136,5 +140,14 @@ extension JSON {
     case .array: "an array"
     case .object: "an object"
     }
+  }
+}
+
+extension EditDistance {
+  /// Returns the word that was probably meant; nil if none is close.
+  package static func likely(_ name: String, among words: [String]) -> String? {
+    // A long name is not a typo, and the cost of comparing grows with the product of both lengths.
+    guard name.utf8.count <= 80 else { return nil }
+    return nearest(to: name, among: words).first { between(name, $0) <= max(2, name.count / 3) }
   }
 }

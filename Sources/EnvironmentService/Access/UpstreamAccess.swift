@@ -1,6 +1,8 @@
 import Transforms
 import Cassettes
-package import ControlAPI
+package import EnvironmentConfiguration
+import Foundation
+import HTTPClient
 import HTTPMessages
 import LaunchContract
 
@@ -30,7 +32,15 @@ extension EnvironmentSpecification {
           "there is no upstream '\(name)' to reach in a way of its own; "
             + (names.isEmpty ? "declare it with \(upstreamAdvice(name))" : "declared are: \(names)"))
       }
-      try access.check("access.\(name)")
+      do throws(ContractError) { try access.check("upstreams.\(name)") } catch {
+        throw EnvironmentError(.usage, error.problem)
+      }
+      for (member, path) in [
+        ("ca", access.ca), ("clientCertificate", access.clientCertificate), ("clientKey", access.clientKey),
+      ] {
+        guard let path, !path.hasPrefix("/") else { continue }
+        throw EnvironmentError(.usage, "upstreams.\(name).\(member): '\(path)' is not absolute; give the whole path")
+      }
       guard reads else { continue }
       try checkIsNamed(upstream)
       try access.checkFiles(of: name)
@@ -78,47 +88,77 @@ extension EnvironmentSpecification {
 }
 
 extension UpstreamAccess {
-  /// - Parameter member: what an error calls it.
-  /// - Throws: an ``EnvironmentError`` of kind `usage` that names the member at fault, and never a header's value.
-  package func check(_ member: String) throws(EnvironmentError) {
-    let headers = headers ?? [:]
-    try RequestLimits.check(count: headers.count, "\(member).headers", limit: 64)
-    var names = Set<String>()
-    for (name, value) in headers.sorted(by: { $0.key < $1.key }) {
-      let place = "\(member).headers.\(name.prefix(60))"
-      guard !name.isEmpty, name.utf8.allSatisfy(Self.isInFieldName) else {
-        throw RequestLimits.usage(place, "it is no header's name; write it as in X-Api-Key")
-      }
-      guard names.insert(name.lowercased()).inserted else {
-        throw RequestLimits.usage(place, "it is given twice, in two spellings")
-      }
-      guard !Self.framing.contains(name.lowercased()) else {
-        throw RequestLimits.usage(place, "it belongs to the connection, and is written by Diorama")
-      }
-      guard value.revealed.utf8.count <= RequestLimits.secret,
-        value.revealed.utf8.allSatisfy({ $0 == 0x09 || ($0 >= 0x20 && $0 != 0x7F) })
-      else {
-        throw RequestLimits.usage(place, "its value has line ends or control characters, or more than 65536 bytes")
+  /// Looks at the files now, since nobody would understand it from the first request's failure.
+  ///
+  /// - Parameter upstream: its name, for errors.
+  /// - Throws: an ``EnvironmentError``: `inputOutput` for a file that cannot be read, `usage` for one without what it is to
+  ///   have.
+  package func checkFiles(of upstream: String) throws(EnvironmentError) {
+    if let ca {
+      guard try Self.read(ca, "CA", of: upstream).contains(Self.certificate) else {
+        throw Self.wrong(ca, "CA", of: upstream, "holds no certificate in PEM (-----BEGIN CERTIFICATE-----)")
       }
     }
-    for (name, path) in [("ca", ca), ("clientCertificate", clientCertificate), ("clientKey", clientKey)] {
-      guard let path else { continue }
-      try RequestLimits.check(path, "\(member).\(name)", limit: RequestLimits.text)
-      guard path.hasPrefix("/") else {
-        throw RequestLimits.usage("\(member).\(name)", "'\(path)' is not absolute; give the whole path")
-      }
+    guard let clientCertificate else { return }
+    let words = try Self.read(clientCertificate, "client certificate", of: upstream)
+    guard words.contains(Self.certificate) else {
+      throw Self.wrong(
+        clientCertificate, "client certificate", of: upstream,
+        "holds no certificate in PEM (-----BEGIN CERTIFICATE-----)")
     }
-    if clientKey != nil, clientCertificate == nil {
-      throw RequestLimits.usage("\(member).clientKey", "a key needs its certificate; give clientCertificate, too")
+    let path = clientKey ?? clientCertificate
+    let key = clientKey == nil ? words : try Self.read(path, "client key", of: upstream)
+    guard key.contains("PRIVATE KEY-----") else {
+      throw Self.wrong(
+        path, "client key", of: upstream,
+        "holds no key in PEM (-----BEGIN PRIVATE KEY-----)" + (clientKey == nil ? "; name the file that has it" : ""))
+    }
+    guard !key.contains("BEGIN ENCRYPTED PRIVATE KEY"), !key.contains("Proc-Type: 4,ENCRYPTED") else {
+      throw Self.wrong(
+        path, "client key", of: upstream,
+        "has a password, which nobody is here to type; write it without: openssl pkey -in \(path) -out FILE")
     }
   }
 
-  private static func isInFieldName(_ byte: UInt8) -> Bool {
-    byte > 0x20 && byte < 0x7F && !"()<>@,;:\\\"/[]?={}".utf8.contains(byte)
+  private static let certificate = "-----BEGIN CERTIFICATE-----"
+
+  private static func read(_ path: String, _ what: String, of upstream: String) throws(EnvironmentError) -> String {
+    do throws(InputFileError) {
+      return String(decoding: try InputFile(path).read(atMost: WholeFiles.smallLimit), as: UTF8.self)
+    } catch {
+      throw EnvironmentError(
+        .inputOutput,
+        "the \(what) of upstream '\(upstream)', \(path), "
+          + (error.isMissing ? "is not there; correct the path" : "cannot be read: \(error); name another file"))
+    }
   }
 
-  private static let framing: Set<String> = [
-    "connection", "content-length", "expect", "keep-alive", "te", "trailer", "transfer-encoding", "upgrade",
-    "sec-websocket-key", "sec-websocket-version", "sec-websocket-extensions",
-  ]
+  private static func wrong(_ path: String, _ what: String, of upstream: String, _ problem: String) -> EnvironmentError
+  {
+    EnvironmentError(.usage, "the \(what) of upstream '\(upstream)', \(path), \(problem)")
+  }
+}
+
+/// How an upstream is reached, ready to be used for each request.
+struct ReadyAccess: Sendable {
+  /// In alphabetical order of their names.
+  var headers: [Headers.Field] = []
+  var trust = Trust.usual
+
+  init() {}
+
+  init(_ access: UpstreamAccess) {
+    headers = (access.headers ?? [:]).sorted { $0.key < $1.key }.map { Headers.Field($0.key, $0.value.revealed) }
+    trust = Trust(
+      authorities: access.ca, clientCertificate: access.clientCertificate, clientKey: access.clientKey,
+      isInsecure: access.insecure ?? false)
+  }
+
+  /// The request as it goes to the upstream. What is recorded and matched is the app's own.
+  func sent(_ request: Request) -> Request {
+    guard !headers.isEmpty else { return request }
+    var request = request
+    for field in headers { request.headers.set(field.name, field.value) }
+    return request
+  }
 }

@@ -1,0 +1,225 @@
+import EnvironmentConfiguration
+import EnvironmentService
+import Foundation
+import LaunchContract
+
+/// The settings that a command line gives: `diorama run` and `diorama env create` share them, and both are made from
+/// ``EnvironmentConfiguration/fields``.
+struct ConfigurationOptions {
+  /// For a command's own table.
+  static let table: [Options.Option] =
+    EnvironmentConfiguration.fields.compactMap { field in
+      field.member.option.map { Options.Option($0, help: $0.help ?? field.member.note) }
+    } + [
+      shiftDates,
+      .init("--config", "FILE", "The project file (default: the nearest diorama.json).", in: .basics),
+      .init("--no-config", nil, "Read no project file.", in: .basics),
+    ]
+
+  private static let shiftDates = Options.Option(
+    "--shift-dates", nil,
+    "Move dates in replayed responses by the clock's time minus the recording date; the clock is system then.",
+    in: .time)
+
+  private let options: Options
+  private let command: String
+  private let variables: [String: String]
+
+  /// - Parameters:
+  ///   - options: the command's.
+  ///   - command: the command whose help an error names.
+  ///   - variables: the process's, for `CI` and secrets.
+  init(_ options: Options, command: String, variables: [String: String]) {
+    self.options = options
+    self.command = command
+    self.variables = variables
+  }
+
+  var isContinuousIntegration: Bool { !(variables["CI"] ?? "").isEmpty }
+
+  /// What is asked for, with secrets read: by options, else by files that they name, else by the project file.
+  ///
+  /// - Parameter command: names the cassette in the project's folder where no option does; nil for none.
+  /// - Returns: the settings.
+  /// - Throws: ``UsageError`` for a value that cannot be used; an `EnvironmentError` for a file that cannot be read.
+  func configuration(named command: String? = nil) throws -> EnvironmentConfiguration {
+    var configuration = try given().inside(try files())
+    if let project = try project() {
+      if configuration.cassette == nil, let folder = project.cassettes, let command {
+        let mode = (configuration.mode ?? project.settings.mode).flatMap(Mode.init(rawValue:)) ?? .once
+        if mode.needsCassette { configuration.cassette = "\(folder)/\(command)" }
+      }
+      configuration = configuration.inside(
+        project.settings(for: configuration.cassette.map { CassetteLocation($0).base }))
+    }
+    configuration.caller = "command"
+    return try checked(configuration).readingSecrets(variables, isContinuousIntegration: isContinuousIntegration)
+  }
+
+  /// The environment that ``configuration()``, perhaps completed, comes to, before it has ports.
+  func specification(_ configuration: EnvironmentConfiguration) throws -> EnvironmentSpecification {
+    var specification = try EnvironmentSpecification(try checked(configuration), isChecked: true)
+    specification.isContinuousIntegration = isContinuousIntegration
+    specification.rulesFile = options.value("--rules")
+    specification.shiftFile = options.value("--shift")
+    specification.secrecyOptions = [
+      "--credential", "--redact", "--ca", "--client-certificate", "--insecure", "--header",
+    ].flatMap { option in options.all(option).map { "\(option) \(ShellWord.quoted($0))" } }
+    return specification
+  }
+
+  private func checked(_ configuration: EnvironmentConfiguration) throws(UsageError) -> EnvironmentConfiguration {
+    do throws(ContractError) { try configuration.check() } catch { throw UsageError(error.problem, command: command) }
+    return configuration
+  }
+
+  /// The project file; nil where there is none.
+  private func project() throws -> ProjectFile? {
+    if options.has("--no-config") { return nil }
+    let current = FileManager.default.currentDirectoryPath
+    guard let path = options.value("--config") ?? ProjectFile.nearest(to: current) else { return nil }
+    return try ProjectFile.read(path.hasPrefix("/") ? path : "\(current)/\(path)")
+  }
+
+  /// What files say that options name.
+  private func files() throws -> EnvironmentConfiguration {
+    var configuration = EnvironmentConfiguration()
+    if let path = options.value("--rules") {
+      configuration.matching = try .init(file: path, "matching rules", acceptsPipes: true)
+    }
+    for path in options.all("--redact") {
+      let rules = try RedactionFiles.read(path, acceptsPipes: true)
+      configuration.redaction = configuration.redaction?.adding(rules) ?? rules
+    }
+    if let path = options.value("--shift") {
+      configuration.dates = try ShiftFiles.read(path, variables: variables, acceptsPipes: true)
+    } else if options.has("--shift-dates") {
+      configuration.dates = ShiftRules()
+    }
+    return configuration
+  }
+
+  /// What the options themselves say.
+  private func given() throws -> EnvironmentConfiguration {
+    var tree: [String: ContractValue] = [:]
+    for field in EnvironmentConfiguration.fields {
+      guard let option = field.member.option, let value = try value(of: option, field.member) else { continue }
+      tree.set(value, at: field.path.split(separator: ".").map(String.init))
+    }
+    var configuration = try ContractJSON.decode(
+      EnvironmentConfiguration.self, from: try ContractJSON.encode(tree), source: "")
+    configuration.clock = try clock()
+    try readUpstreams(&configuration)
+    configuration.credentials = try options.all("--credential").map(credential)
+    configuration.credentialFaults = options.all("--credential-fault").map { text in
+      let parts = text.split(separator: ":", maxSplits: 1)
+      return .init(String(parts.first ?? ""), nth: parts.count == 2 ? Int(parts[1]) ?? 0 : nil)
+    }
+    return configuration
+  }
+
+  private func value(of option: CommandOption, _ member: ObjectRule.Member) throws(UsageError) -> ContractValue? {
+    let texts = options.all(option.name)
+    guard let last = texts.last else { return nil }
+    let value: ContractValue
+    switch option.form {
+    case .value: value = try self.value(last, of: member.schema, option.name)
+    case .flag: value = .bool(true)
+    case .element: value = .array(texts.map(ContractValue.string))
+    case .entry: value = .object(try values(option.name))
+    case .file, .other: return nil
+    }
+    try check(value, member.schema, option.name)
+    return value
+  }
+
+  /// A number where the setting is one, else a string.
+  private func value(_ text: String, of schema: Schema, _ option: String) throws(UsageError) -> ContractValue {
+    switch schema {
+    case .integer, .number:
+      if let whole = Int(text) { return .int(whole) }
+      guard let number = Double(text), number.isFinite else {
+        throw usage("\(option) takes a number, not '\(text)'")
+      }
+      return .double(number)
+    default: return .string(text)
+    }
+  }
+
+  /// - Throws: ``UsageError`` where a value does not fit.
+  func check(_ value: ContractValue, _ schema: Schema, _ option: String) throws(UsageError) {
+    guard let data = try? ContractJSON.encode(value), let json = try? JSON.parse([UInt8](data)) else { return }
+    if let problem = schema.problem(with: json) { throw usage("\(option): \(problem)") }
+  }
+
+  /// How time runs; nil where no option says anything.
+  func clock() throws(UsageError) -> EnvironmentConfiguration.Clock? {
+    var clock = EnvironmentConfiguration.Clock(
+      start: options.value("--start"), timeZone: options.value("--time-zone"), locale: options.value("--locale"))
+    if let start = clock.start { try check(.string(start), .instant, "--start") }
+    if let text = options.value("--clock") {
+      let parts = text.split(separator: ":", maxSplits: 1)
+      let kind = parts.first.map(String.init) ?? ""
+      try check(.string(kind), EnvironmentConfiguration.clockKind, "--clock")
+      clock.kind = kind
+      clock.rate = parts.count == 2 ? Double(parts[1]) : nil
+      if kind == "scaled", !(1e-6...1e6 ~= clock.rate ?? .nan) {
+        throw usage("--clock: a scaled clock needs a rate from 0.000001 to 1000000, such as scaled:60, not '\(text)'")
+      }
+      if kind != "scaled", parts.count == 2 { throw usage("--clock: only a scaled clock has a rate, not '\(text)'") }
+    }
+    return clock == .init() ? nil : clock
+  }
+
+  private func readUpstreams(_ configuration: inout EnvironmentConfiguration) throws {
+    for text in options.all("--upstream") {
+      let (name, url) = try pair(text, option: "--upstream", command: command)
+      if let other = configuration.upstreams[name]?.url {
+        throw UsageError("upstream '\(name)' is given twice, as \(other) and \(url)", command: command)
+      }
+      configuration.upstreams[name] = .init(url: url)
+    }
+    for (name, access) in try AccessOptions(options, command: command).access {
+      configuration.upstreams[name, default: .init()].access = access
+    }
+  }
+
+  private func credential(_ text: String) throws(UsageError) -> EnvironmentConfiguration.Credential {
+    guard let equals = text.lastIndex(of: "="), let slash = text[..<equals].firstIndex(of: "/"),
+      slash != text.startIndex, text.index(after: slash) < equals
+    else { throw usage("--credential takes SERVICE/ACCOUNT=env:VAR or SERVICE/ACCOUNT=file:PATH") }
+    let source = String(text[text.index(after: equals)...])
+    guard SecretSource.isSource(source) else {
+      throw usage(
+        "--credential takes SERVICE/ACCOUNT=env:VAR or SERVICE/ACCOUNT=file:PATH; "
+          + "other users can read a secret in a command line")
+    }
+    return .init(
+      service: String(text[..<slash]), account: String(text[text.index(after: slash)..<equals]), from: source)
+  }
+
+  /// The values of an option that takes `NAME=VALUE`, where VALUE is JSON or a bare word.
+  func values(_ option: String) throws(UsageError) -> [String: ContractValue] {
+    var values: [String: ContractValue] = [:]
+    for text in options.all(option) {
+      let (key, value) = try pair(text, option: option, command: command)
+      values[key] = ContractValue(argument: value)
+    }
+    return values
+  }
+
+  private func usage(_ message: String) -> UsageError { UsageError(message, command: command) }
+}
+
+extension [String: ContractValue] {
+  /// Sets a value in nested objects.
+  fileprivate mutating func set(_ value: ContractValue, at path: [String]) {
+    guard path.count > 1 else {
+      self[path[0]] = value
+      return
+    }
+    var inner: [String: ContractValue] = if case .object(let members) = self[path[0]] { members } else { [:] }
+    inner.set(value, at: Array(path.dropFirst()))
+    self[path[0]] = .object(inner)
+  }
+}

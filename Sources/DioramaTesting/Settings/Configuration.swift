@@ -1,0 +1,177 @@
+import Cassettes
+import EnvironmentConfiguration
+import EnvironmentService
+import LaunchContract
+
+extension TestEnvironment {
+  /// What a test asks for; everything may be left out.
+  ///
+  /// Make one where several tests or suites share it:
+  ///
+  /// ```swift
+  /// extension TestEnvironment.Configuration {
+  ///   static let shop = Self(upstreams: ["api": "https://dev.api1.com"], clock: .frozen(at: "2018-10-08T09:00:00Z"))
+  /// }
+  /// @Suite(.environment(.shop)) struct BookingTests { … }
+  /// ```
+  ///
+  /// Where a suite and a test both say something, the test's own counts; toggles, values, upstreams and the like are put
+  /// together by name. The settings are those of the project file and the command; the configuration reference has them
+  /// all, with their limits.
+  public struct Configuration: Sendable {
+    var settings = EnvironmentConfiguration()
+    /// What is wrong already, such as a value without JSON; thrown when the environment is provisioned.
+    var failure: DioramaTestingError?
+    var host: Host?
+
+    /// - Parameters:
+    ///   - mode: what to do with requests, ``Mode/once`` by default. The variable `DIORAMA_MODE` outranks it.
+    ///   - upstreams: the backends, an origin such as `https://dev.api1.com` by each name. Replay needs none.
+    ///   - access: how upstreams are reached, by name, where the URL does not say it all.
+    ///   - toggles: feature toggles of the app.
+    ///   - values: values for the app's own keys.
+    ///   - defaults: user defaults of the app.
+    ///   - credentials: secrets in the app's credential store, which is one in memory.
+    ///   - credentialFaults: faults of that store, such as `.locked`.
+    ///   - clock: how time runs; by default it stands, in `replay` and `extend` at the recording date, else at now.
+    ///   - seed: the seed of random values; by default as recorded, else random.
+    ///   - cassette: its path, with or without `.har`; a relative one starts at the folder of the test's file. By default
+    ///     `Cassettes/<suite>/<test>`, with a further `/<case>` where there are cases.
+    ///   - policies: what happens to old recordings and unused interactions.
+    ///   - streams: when the parts of recorded streams are sent; by default one after the other, without waiting.
+    ///   - allowedHosts: additional host names that clients may use for endpoints. Web pages from these hosts may also use
+    ///     endpoints while the environment records or adds secrets to requests; `*` allows any.
+    ///   - decodedLimit: the maximum size in bytes of a decoded body, 1 GiB by default; a larger one is kept as sent.
+    ///   - ports: names of free ports that the app binds itself.
+    ///   - rules: what counts as the same request where that is not the default.
+    ///   - order: in which order interactions play; by default what `rules` say, else ``PlaybackOrder/request``.
+    ///   - playsUniquely: whether each interaction plays once; else the last of equal ones repeats.
+    ///   - redaction: what is redacted in recordings beside credentials and the headers that carry them.
+    ///   - dates: moves dates in replayed responses to the clock's time.
+    ///   - host: this process or a daemon; by default what the variable `DIORAMA_DAEMON` says, else this process.
+    public init(
+      _ mode: Mode? = nil, upstreams: [String: String] = [:], access: [String: UpstreamAccess] = [:],
+      toggles: [String: Value] = [:], values: [String: Value] = [:], defaults: [String: Value] = [:],
+      credentials: [Credential] = [], credentialFaults: [CredentialFault] = [], clock: ClockSettings? = nil,
+      seed: String? = nil, cassette: String? = nil, policies: Policies? = nil, streams: StreamPace? = nil,
+      allowedHosts: [String] = [], decodedLimit: Int? = nil, ports: [String] = [], rules: MatchingRules? = nil,
+      order: PlaybackOrder? = nil, playsUniquely: Bool? = nil, redaction: RedactionRules? = nil,
+      dates: DateShift? = nil, host: Host? = nil
+    ) {
+      self.host = host
+      settings.mode = mode?.rawValue
+      settings.upstreams = upstreams.mapValues { .init(url: $0) }
+      for (name, access) in access { settings.upstreams[name, default: .init()].access = access.access }
+      settings.toggles = json(toggles, "toggle")
+      settings.values = json(values, "value")
+      settings.defaults = json(defaults, "user default")
+      settings.credentials = credentials.map(\.configuration)
+      settings.credentialFaults = credentialFaults.map(\.fault)
+      settings.clock = clock?.configuration
+      settings.seed = seed
+      settings.cassette = cassette
+      settings.policies = policies?.configuration
+      settings.streams = streams?.text
+      settings.allowedHosts = allowedHosts
+      settings.decodedLimit = decodedLimit
+      settings.ports = ports
+      if rules != nil || order != nil || playsUniquely != nil {
+        settings.matching = .init(
+          order: order?.rawValue ?? rules?.rules.order?.rawValue, playsUniquely: playsUniquely,
+          rules: rules?.rules.list)
+      }
+      settings.redaction = redaction?.rules
+      settings.dates = dates?.rules
+    }
+
+    private mutating func json(_ values: [String: Value], _ what: String) -> [String: ContractValue] {
+      do throws(DioramaTestingError) { return try values.contractValues(what) } catch {
+        failure = failure ?? error
+        return [:]
+      }
+    }
+
+    /// This one, with that of a suite around it where this says nothing.
+    func inside(_ outer: Configuration) -> Configuration {
+      var all = self
+      all.settings = settings.inside(outer.settings)
+      all.failure = failure ?? outer.failure
+      all.host = host ?? outer.host
+      return all
+    }
+
+    /// What this comes to for a test.
+    ///
+    /// - Parameters:
+    ///   - identity: which test asks.
+    ///   - variables: the process's, of which `DIORAMA_MODE` counts.
+    /// - Returns: the settings, checked, with absolute paths.
+    /// - Throws: when something of it cannot be used.
+    func resolved(
+      for identity: TestIdentity, variables: [String: String]
+    ) throws(DioramaTestingError) -> EnvironmentConfiguration {
+      if let failure { throw failure }
+      let project: ProjectFile?
+      do throws(EnvironmentError) {
+        project = try ProjectFile.nearest(to: identity.folder).map { path throws(EnvironmentError) in
+          try ProjectFile.read(path)
+        }
+      } catch {
+        throw DioramaTestingError(.usage, error.message)
+      }
+      var settings = settings
+      settings.mode = settings.mode ?? project?.settings.mode
+      let code = settings.mode.flatMap(Mode.init(rawValue:)) ?? .once
+      let upstreams = settings.upstreams.merging(project?.settings.upstreams ?? [:]) { own, _ in own }
+      let hasUpstreams = upstreams.values.contains { $0.url != nil }
+      let mode = try RequestedMode.resolve(code, hasUpstreams: hasUpstreams, variables: variables)
+      settings.mode = mode.rawValue
+      settings.cassette =
+        ServiceMode(mode).needsCassette ? try identity.cassette(named: settings.cassette, in: project?.cassettes) : nil
+      if let project { settings = settings.inside(project.settings(for: settings.cassette)) }
+      settings.mode = mode.rawValue
+      settings.name = identity.name
+      settings.command = identity.filter
+      settings.caller = "test"
+      let folder = identity.folder
+      settings.upstreams = settings.upstreams.mapValues { $0.absolute(in: folder) }
+      do throws(ContractError) { try settings.check() } catch { throw DioramaTestingError(.usage, error.problem) }
+      do throws(EnvironmentError) {
+        return try settings.readingSecrets(
+          in: folder, variables, isContinuousIntegration: !(variables["CI"] ?? "").isEmpty)
+      } catch {
+        throw DioramaTestingError(.usage, error.message)
+      }
+    }
+  }
+}
+
+extension EnvironmentSpecification {
+  /// - Parameters:
+  ///   - settings: of a test, checked.
+  ///   - variables: the process's, of which `CI` counts.
+  /// - Throws: an `EnvironmentError` for a setting that cannot be used.
+  init(_ settings: EnvironmentConfiguration, variables: [String: String]) throws(EnvironmentError) {
+    try self.init(settings, isChecked: true)
+    isContinuousIntegration = !(variables["CI"] ?? "").isEmpty
+  }
+}
+
+extension MatchingRules {
+  /// The rules as a configuration has them.
+  fileprivate var list: [ContractValue] {
+    if case .object(let members) = document, case .array(let rules)? = members["rules"] { rules } else { [] }
+  }
+}
+
+extension EnvironmentConfiguration.Upstream {
+  /// With absolute paths, for a process in another folder.
+  fileprivate func absolute(in folder: String) -> Self {
+    let absolute: (String) -> String = { $0.hasPrefix("/") ? $0 : "\(folder)/\($0)" }
+    var upstream = self
+    upstream.access.ca = access.ca.map(absolute)
+    upstream.access.clientCertificate = access.clientCertificate.map(absolute)
+    upstream.access.clientKey = access.clientKey.map(absolute)
+    return upstream
+  }
+}

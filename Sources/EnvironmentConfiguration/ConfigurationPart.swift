@@ -1,0 +1,66 @@
+package import Foundation
+package import LaunchContract
+
+/// A part of a configuration that a person may also keep in a file of its own, such as redaction rules.
+package protocol ConfigurationPart: Codable, Equatable, Sendable {
+  /// What the configuration calls it.
+  static var member: String { get }
+
+  /// Nothing at all.
+  init()
+}
+
+extension ConfigurationPart {
+  /// Reads the part as a file has it. Unknown and repeated members are refused: a rule with a typing error would do nothing.
+  ///
+  /// - Throws: a `ContractError` that says in one line what is wrong, and where.
+  package init(decoding data: Data) throws(ContractError) {
+    let json: JSON
+    do throws(JSONError) {
+      json = try JSON.parse([UInt8](data))
+    } catch {
+      throw ContractError("not JSON: \(error)")
+    }
+    let schema = EnvironmentConfiguration.members.first { $0.name == Self.member }?.schema.accepting(.caller)
+    if let problem = schema?.problem(with: json) { throw ContractError(problem) }
+    self = try ContractJSON.decode(Self.self, from: data, source: "")
+  }
+
+  /// Reads the part strictly from any decoder, for types of the Swift API that wrap it.
+  package init(strictlyFrom decoder: any Decoder) throws {
+    try self.init(decoding: ContractJSON.encode(try ContractValue(from: decoder)))
+  }
+
+  /// Whether it says nothing.
+  package var isEmpty: Bool { self == Self() }
+}
+
+/// A list or a map that may be left out: it reads as empty then, and is not written while it is empty.
+@propertyWrapper
+package struct Omittable<Value: Codable & Sendable & Equatable & EmptyInitializable>: Codable, Sendable, Equatable {
+  package var wrappedValue: Value
+
+  package init(wrappedValue: Value) { self.wrappedValue = wrappedValue }
+  package init(from decoder: any Decoder) throws { wrappedValue = try Value(from: decoder) }
+  package func encode(to encoder: any Encoder) throws { try wrappedValue.encode(to: encoder) }
+}
+
+/// What can be empty.
+package protocol EmptyInitializable {
+  init()
+}
+
+extension Array: EmptyInitializable {}
+extension Dictionary: EmptyInitializable {}
+
+extension KeyedDecodingContainer {
+  package func decode<Value>(_: Omittable<Value>.Type, forKey key: Key) throws -> Omittable<Value> {
+    Omittable(wrappedValue: try decodeIfPresent(Value.self, forKey: key) ?? Value())
+  }
+}
+
+extension KeyedEncodingContainer {
+  package mutating func encode<Value>(_ value: Omittable<Value>, forKey key: Key) throws {
+    if value.wrappedValue != Value() { try encode(value.wrappedValue, forKey: key) }
+  }
+}

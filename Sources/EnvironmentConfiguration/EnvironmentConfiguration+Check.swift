@@ -1,0 +1,181 @@
+package import Foundation
+import HTTPMessages
+package import LaunchContract
+
+extension EnvironmentConfiguration {
+  /// Reads a configuration strictly.
+  ///
+  /// - Parameters:
+  ///   - data: a JSON object; members that are not known are refused.
+  ///   - scope: where it comes from.
+  /// - Throws: a `ContractError` in one line that names the place of the first mistake and what is allowed there.
+  package init(decoding data: Data, from scope: ObjectRule.Scope) throws(ContractError) {
+    try Self.check(data, Schema.record(Self.members).accepting(scope))
+    self = try ContractJSON.decode(Self.self, from: data, source: "")
+    try checkRelations()
+  }
+
+  private static func check(_ data: Data, _ schema: Schema) throws(ContractError) {
+    let json: JSON
+    do throws(JSONError) { json = try JSON.parse([UInt8](data)) } catch { throw ContractError("not JSON: \(error)") }
+    if let problem = schema.problem(with: json) { throw ContractError(problem) }
+  }
+
+  /// Checks a configuration that was made in code, as if it had been written as JSON.
+  ///
+  /// - Throws: a `ContractError` in one line that names the place of the first mistake and what is allowed there.
+  package func check() throws(ContractError) {
+    let data: Data
+    do {
+      data = try ContractJSON.encode(self)
+    } catch {
+      throw ContractError(Self.numberProblem(self) ?? "a value has no JSON: \(error)")
+    }
+    try Self.check(data, Schema.record(Self.members))
+    try checkRelations()
+  }
+
+  /// JSON has neither infinity nor NaN.
+  private static func numberProblem(_ configuration: Self) -> String? {
+    let numbers = [
+      ("clock.rate", configuration.clock?.rate),
+      ("policies.expiresAfterDays", configuration.policies?.expiresAfterDays),
+      ("policies.recordsAnewAfterDays", configuration.policies?.recordsAnewAfterDays),
+    ]
+    return numbers.first { $0.1?.isFinite == false }.map { "\($0.0): \($0.1 ?? 0) is not a finite number" }
+  }
+
+  /// What a schema cannot say: what depends on other members, or on what the system knows.
+  ///
+  /// - Throws: a `ContractError` in one line.
+  package func checkRelations() throws(ContractError) {
+    try checkCassette()
+    for (name, upstream) in upstreams.sorted(by: { $0.key < $1.key }) {
+      if let url = upstream.url {
+        do throws(InvalidOrigin) { _ = try Origin(parsing: url) } catch {
+          throw ContractError("upstreams.\(name): \(error)")
+        }
+      }
+      try upstream.access.check("upstreams.\(name)")
+    }
+    if let name = clock?.timeZone, TimeZone(identifier: name) == nil {
+      throw ContractError("clock.timeZone: '\(name)' is not a time zone; give an IANA name such as Europe/London")
+    }
+    if policies?.expired != nil, policies?.expiresAfterDays == nil {
+      throw ContractError("policies.expired: nothing expires without policies.expiresAfterDays; give that, too")
+    }
+    if let streams, let problem = Self.problem(withPace: streams) { throw ContractError("streams: \(problem)") }
+    for (index, host) in allowedHosts.enumerated() {
+      if let problem = Self.problem(withHost: host) { throw ContractError("allowedHosts[\(index)]: \(problem)") }
+    }
+    try checkCredentials()
+    for (index, name) in ports.enumerated() {
+      let variable = "DIORAMA_PORT_" + Self.variableName(name)
+      if let other = ports[..<index].first(where: { "DIORAMA_PORT_" + Self.variableName($0) == variable }) {
+        throw ContractError(
+          "ports[\(index)]: "
+            + (other == name
+              ? "'\(name)' is given twice; \(variable) can be set once only"
+              : "'\(other)' and '\(name)' would share \(variable); rename one"))
+      }
+    }
+  }
+
+  private func checkCassette() throws(ContractError) {
+    guard let cassette else { return }
+    let name = cassette.split(separator: "/").last ?? ""
+    guard !cassette.hasSuffix("/"), !name.isEmpty, name != "." else {
+      throw ContractError(
+        "cassette: '\(cassette)' names a folder, not a cassette, such as /home/me/shop/Cassettes/login")
+    }
+    guard name.utf8.count <= 200 else {
+      throw ContractError("cassette: its name has \(name.utf8.count) bytes; at most 200 are allowed")
+    }
+  }
+
+  private func checkCredentials() throws(ContractError) {
+    var seen = Set<[String?]>()
+    for (index, item) in credentials.enumerated() where !seen.insert(item.identity).inserted {
+      throw ContractError("credentials[\(index)]: '\(item.service)/\(item.account)' is given twice")
+    }
+    for (index, fault) in credentialFaults.enumerated() where fault.fault.hasPrefix("fail") && fault.nth == nil {
+      throw ContractError("credentialFaults[\(index)].nth: \(fault.fault) needs a number from 1: which call fails")
+    }
+  }
+
+  /// Upper case, and `_` for every character outside of A-Z and 0-9: as in `DIORAMA_PORT_<NAME>`.
+  package static func variableName(_ name: String) -> String {
+    String(
+      name.uppercased().unicodeScalars.map { scalar in
+        switch scalar {
+        case "A"..."Z", "0"..."9": Character(scalar)
+        default: "_"
+        }
+      })
+  }
+
+  /// Why a text cannot be an allowed host; nil where it can.
+  package static func problem(withHost text: String) -> String? {
+    guard text != "*" else { return nil }
+    guard let (_, port) = Origin.split(authority: text), port == nil else {
+      return "'\(text.prefix(100))' is not a host name; give one without scheme and port, or * for all"
+    }
+    return nil
+  }
+
+  /// Factors of `streams: scaled:FACTOR`.
+  package static let paceFactors = 0.001...1_000_000.0
+
+  /// Why a text is not a pace of streams; nil where it is.
+  package static func problem(withPace text: String) -> String? {
+    let words = ["instant", "recorded", "timeline"]
+    if words.contains(text) { return nil }
+    let shown = text.prefix(60)
+    guard text.hasPrefix("scaled") else {
+      let near = EditDistance.likely(String(shown), among: words + ["scaled"])
+      return "'\(shown)' is not valid; " + (near.map { "did you mean '\($0)'? Choose" } ?? "choose")
+        + " from instant, recorded, scaled:FACTOR, timeline"
+    }
+    guard text.hasPrefix("scaled:"), let factor = Double(text.dropFirst(7)), paceFactors.contains(factor) else {
+      return "'\(shown)' needs a factor from 0.001 to 1000000, such as scaled:10 for ten times as fast"
+    }
+    return nil
+  }
+}
+
+extension UpstreamAccess {
+  /// - Parameter place: what an error calls it.
+  /// - Throws: a `ContractError` that names the member at fault, and never a header's value.
+  package func check(_ place: String) throws(ContractError) {
+    var names = Set<String>()
+    for (name, value) in (headers ?? [:]).sorted(by: { $0.key < $1.key }) {
+      let place = "\(place).headers.\(name.prefix(60))"
+      guard !name.isEmpty, name.utf8.allSatisfy(Self.isInFieldName) else {
+        throw ContractError("\(place): it is not a header name; write it as in X-Api-Key")
+      }
+      guard names.insert(name.lowercased()).inserted else {
+        throw ContractError("\(place): it is given twice, in two spellings")
+      }
+      guard !Self.framing.contains(name.lowercased()) else {
+        throw ContractError("\(place): it belongs to the connection; Diorama sets it")
+      }
+      guard value.revealed.utf8.count <= 65_536,
+        value.revealed.utf8.allSatisfy({ $0 == 0x09 || ($0 >= 0x20 && $0 != 0x7F) })
+      else {
+        throw ContractError("\(place): its value has line ends or control characters, or more than 65536 bytes")
+      }
+    }
+    if clientKey != nil, clientCertificate == nil {
+      throw ContractError("\(place).clientKey: a key needs its certificate; give clientCertificate, too")
+    }
+  }
+
+  private static func isInFieldName(_ byte: UInt8) -> Bool {
+    byte > 0x20 && byte < 0x7F && !"()<>@,;:\\\"/[]?={}".utf8.contains(byte)
+  }
+
+  private static let framing: Set<String> = [
+    "connection", "content-length", "expect", "keep-alive", "te", "trailer", "transfer-encoding", "upgrade",
+    "sec-websocket-key", "sec-websocket-version", "sec-websocket-extensions",
+  ]
+}

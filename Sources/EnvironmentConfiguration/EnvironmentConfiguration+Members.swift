@@ -1,0 +1,394 @@
+/// How a command line says a setting.
+package struct CommandOption: Sendable {
+  /// How its value becomes one of the configuration.
+  package enum Form: Sendable, Equatable {
+    /// The value itself; of several the last counts.
+    case value
+    /// True; it takes no value.
+    case flag
+    /// One of several.
+    case element
+    /// `NAME=VALUE`, where VALUE is JSON or a bare word.
+    case entry
+    /// A file with the JSON of the setting.
+    case file
+    /// What the command reads in a way of its own.
+    case other
+  }
+
+  /// The part of the help in which it stands.
+  package enum Group: String, Sendable, CaseIterable {
+    case basics = "Basics"
+    case time = "Time and random values"
+    case matching = "Matching and old recordings"
+    case secrets = "Secrets"
+    case streams = "Streams and bodies"
+    case output = "Output"
+  }
+
+  package let name: String
+  /// What stands for the value in the help; nil for a flag.
+  package let metavariable: String?
+  package let form: Form
+  package let group: Group
+  /// The help, where the setting's own sentence does not serve.
+  package let help: String?
+
+  package init(
+    _ name: String, _ metavariable: String?, _ form: Form = .value, in group: Group = .basics, help: String? = nil
+  ) {
+    self.name = name
+    self.metavariable = metavariable
+    self.form = form
+    self.group = group
+    self.help = help
+  }
+}
+
+extension EnvironmentConfiguration {
+  /// Limits of one configuration.
+  package enum Limits {
+    /// Upstreams and ports of an environment. Each takes a port of the pool.
+    package static let things = 64
+    /// Credentials, faults of their store, and redaction rules of each kind.
+    package static let credentials = 1000
+    /// Toggles, defaults and values.
+    package static let settings = 10_000
+    /// Characters of a secret in Base64: 64 KiB.
+    package static let secret = 87_384
+  }
+
+  /// The table of settings: each is declared here and nowhere else.
+  ///
+  /// The command's options and help, the OpenAPI document, the JSON Schema of the project file and the reference page are
+  /// made from it, and the strict decoder checks by it.
+  package static let members: [ObjectRule.Member] = [
+    .optional("name", .line(0...200), "The environment's name in reports, such as the test's name."),
+    .optional(
+      "cassette", .text(.path, 1...4096), "The path of the recording, without extension.",
+      .init("--cassette", "PATH", help: "The recording: PATH.har and PATH.strings.json.")),
+    .optional(
+      "mode", modes, "What to do with requests (default: once).",
+      .init(
+        "--mode", "MODE",
+        help: """
+          What to do with requests:
+          once    replay if the cassette exists, else record (default); never record where CI is set
+          replay  never reach the network
+          record  forward and rewrite the cassette
+          extend  replay, and record what is missing
+          proxy   forward and log
+          mock    stubs only
+          """)),
+    .optional(
+      "upstreams", byName(.shorthand(TextRule(.origin, count: 8...4096), upstream), atMost: Limits.things),
+      "The real backends, by name: a URL such as https://api.example.com, or an object.",
+      .init("--upstream", "NAME=URL", .other, help: "A backend; repeatable. Replay needs none.")),
+    .optional(
+      "toggles", named, "Feature toggles of the app: JSON values.",
+      .init("--toggle", "NAME=VALUE", .entry, help: "A feature toggle: JSON, or a bare word.")),
+    .optional(
+      "values", named, "Values for the app's own keys: JSON.",
+      .init("--value", "KEY=VALUE", .entry, help: "A value for one of the app's own keys, likewise.")),
+    .optional(
+      "defaults", named, "User defaults of the app: JSON values.",
+      .init("--default", "KEY=VALUE", .entry, help: "A user default for the app, likewise.")),
+    .optional(
+      "ports", .array(of: .line(1...200), atMost: Limits.things),
+      "Names of free ports that the app binds itself, each in the variable DIORAMA_PORT_NAME.",
+      .init("--port", "NAME", .element, help: "A free port for the app to bind, in DIORAMA_PORT_NAME.")),
+    .optional(
+      "allowedHosts", .array(of: .line(1...253), atMost: 64),
+      "Additional host names that clients may use for endpoints. Web pages from these hosts may also use endpoints while "
+        + "the environment records or adds secrets to requests; * allows any host.",
+      .init(
+        "--allowed-host", "HOST", .element,
+        help: "An additional host name for endpoints; its web pages may use them while recording. * allows any.")),
+    .optional("clock", .named("ClockSettings") { clockSettings }, "How time runs."),
+    .optional(
+      "seed", .line(0...4096), "The seed of random values (default: as recorded, else random).",
+      .init("--seed", "TEXT", in: .time)),
+    .optional(
+      "matching", .named("MatchingRules") { matchingRules }, "What counts as the same request, and the order.",
+      .init(
+        "--rules", "FILE", .file, in: .matching,
+        help: "Matching rules (default: PATH.rules.json, else rules.json beside it).")),
+    .optional("policies", aged, "What happens to old recordings and unused interactions."),
+    .optional(
+      "credentials", .array(of: credential, atMost: Limits.credentials), "Secrets in the app's in-memory store.",
+      .init(
+        "--credential", "SERVICE/ACCOUNT=SOURCE", .other, in: .secrets,
+        help: "A secret in the app's in-memory store. SOURCE is env:VAR or file:PATH.")),
+    .optional(
+      "credentialFaults", .array(of: .named("CredentialFault") { credentialFault }, atMost: Limits.credentials),
+      "Faults of the app's credential store, such as a locked device.",
+      .init(
+        "--credential-fault", "FAULT", .other, in: .secrets,
+        help: "A fault of that store: locked, missingEntitlement, cancelled, failWrite:N or failRead:N.")),
+    .optional(
+      "redaction", redacted, "What is redacted in recordings beside credentials and the headers that carry them.",
+      .init("--redact", "FILE", .file, in: .secrets, help: "Redaction rules; repeatable.")),
+    .optional(
+      "dates", shifted,
+      "Moves dates in replayed responses by the clock's time minus the recording date. {} moves what looks like a date.",
+      .init(
+        "--shift", "FILE", .file, in: .time,
+        help: "Move dates, and those that the rules in FILE name.")),
+    .optional(
+      "streams", .line(1...100),
+      "When the parts of recorded streams are sent in replay: instant (default), recorded, scaled:FACTOR or timeline.",
+      .init(
+        "--streams", "PACE", in: .streams,
+        help: """
+          When the parts of recorded streams are sent in replay:
+          instant        without delays (default)
+          recorded       with the recorded delays
+          scaled:FACTOR  FACTOR times as fast
+          timeline       by the environment's clock
+          """)),
+    .optional(
+      "decodedLimit", .integer(1...1 << 40),
+      "The maximum size in bytes of a decoded body (default: 1 GiB). A larger body is kept as sent.",
+      .init("--decoded-limit", "BYTES", in: .streams)),
+    .optional(
+      "command", .line(1...4096), "What a person types to run the same again, for messages.", scope: .api),
+    .optional("caller", .word("command", "test", "api"), "The kind of client, for advice in messages.", scope: .api),
+  ]
+
+  /// The modes, the everyday one first.
+  package static let modes = Schema.word("once", "replay", "record", "extend", "proxy", "mock")
+
+  private static let upstream = ObjectRule(
+    members: [
+      .optional("url", .text(.origin, 8...4096), "Its origin. Without it, the cassette's own upstream is meant."),
+      .optional("variable", .line(1...200), "A variable of the command that is set to the endpoint's URL."),
+      .optional(
+        "headers", byName(.text(.any, 0...65_536), atMost: 64),
+        "Header fields that every request to it gets. In a project file a value may be env:VAR or file:PATH.",
+        .init(
+          "--header", "UPSTREAM/NAME=SOURCE", .other, in: .secrets,
+          help: """
+            A header that every request to an upstream gets; repeatable. SOURCE is env:VAR, file:PATH, or the value \
+            itself if it is not secret.
+            """)),
+      .optional(
+        "ca", .text(.path, 1...4096), "A PEM file with the only trusted CAs.",
+        .init("--ca", "UPSTREAM=FILE", .other, in: .secrets, help: "A PEM file with the only CAs trusted there.")),
+      .optional(
+        "clientCertificate", .text(.path, 1...4096),
+        "A PEM file with the client certificate, and its key unless clientKey has it.",
+        .init(
+          "--client-certificate", "UPSTREAM=FILE[,KEY]", .other, in: .secrets,
+          help: "A PEM file with the client certificate; KEY if its key is in another file.")),
+      .optional("clientKey", .text(.path, 1...4096), "A PEM file with the certificate's key, without a password."),
+      .optional(
+        "insecure", .boolean, "Whether to skip certificate verification.",
+        .init("--insecure", "UPSTREAM", .other, in: .secrets, help: "Skip certificate verification there.")),
+    ],
+    note: "A backend, and how it is reached where the URL does not say it all. Only the URL is recorded.")
+
+  /// Also what a `PATCH` changes.
+  package static let clockSettings = Schema.record(
+    "How time runs.",
+    [
+      .optional(
+        "kind", clockKind, "How the clock runs (default: system in mode proxy, else frozen).",
+        .init(
+          "--clock", "KIND", .other, in: .time,
+          help: "system, frozen, ticking, scaled:RATE or manual (default: system in mode proxy, else frozen).")),
+      .optional(
+        "start", .instant, "RFC 3339 (default: the recording date in replay and extend, else now).",
+        .init(
+          "--start", "INSTANT", in: .time,
+          help: "Such as 2018-10-08T09:00:00Z (default: the recording date in replay and extend, else now).")),
+      .optional("rate", .number(0.000_001...1_000_000), "Seconds of the clock in a real second, for scaled."),
+      .optional(
+        "timeZone", .line(1...200), "An IANA name such as Europe/London (default: as recorded, else the machine's).",
+        .init("--time-zone", "ID", in: .time)),
+      .optional(
+        "locale", .line(1...200), "Such as en_GB (default: as recorded, else the machine's).",
+        .init("--locale", "ID", in: .time)),
+    ])
+
+  package static let clockKind = Schema.word("system", "frozen", "ticking", "scaled", "manual")
+
+  private static let aged = Schema.record([
+    .optional(
+      "expiresAfterDays", days, "Days after which a recording expires and is not replayed.",
+      .init("--expires-after", "DAYS", in: .matching)),
+    .optional(
+      "expired", severity, "What to do with an expired recording: fail (default) or warn.",
+      .init("--expired", "warn|fail", in: .matching)),
+    .optional(
+      "recordsAnewAfterDays", days, "Days after which mode once re-records; never where CI is set.",
+      .init("--record-anew-after", "DAYS", in: .matching)),
+    .optional(
+      "unused", severity, "What to do about interactions that a replay did not use: warn (default) or fail.",
+      .init("--unused", "warn|fail", in: .matching)),
+  ])
+
+  private static let days = Schema.number(0.01...36_525)
+  private static let severity = Schema.word("warn", "fail")
+
+  private static let credential = Schema.record(
+    "A secret for the app's store.", exactlyOne: ["secret", "text", "from"],
+    [
+      .required("service", .line(1...1000)), .required("account", .line(1...1000)),
+      .optional("group", .line(1...1000), "The access group that shares it (default: the app's own)."),
+      .optional("secret", .text(.base64, 0...Limits.secret), "In Base64."),
+      .optional("text", .text(.any, 0...65_536), "As it is, instead of secret."),
+      .optional("from", .line(5...4096), "Where it is: env:VAR or file:PATH.", scope: .caller),
+    ])
+
+  package static let credentialFault = Schema.record(
+    "A fault of the app's credential store: a locked device, a write that fails.",
+    [
+      .required("fault", .word("locked", "missingEntitlement", "cancelled", "failWrite", "failRead")),
+      .optional("nth", .integer(1...1_000_000), "Which write or read fails, from 1."),
+      .optional("error", .line(1...200), "How it fails."),
+    ])
+
+  private static let redacted = Schema.record(
+    lists(
+      atMost: Limits.credentials,
+      [
+        "headers": "Header fields whose whole value is redacted.", "query": "Query items whose value is redacted.",
+        "json": "Places in JSON bodies, such as $.user.password, $..ssn, $.items[*].pin.",
+        "form": "Fields of urlencoded and multipart forms.",
+        "patterns": "Regular expressions; every match is redacted.",
+      ]) + [
+        .optional(
+          "keep",
+          .record(
+            lists(
+              atMost: Limits.credentials,
+              [
+                "headers": "Header fields that would be redacted without being named.",
+                "credentials": "SERVICE/ACCOUNT of credentials that are not secret.",
+              ])), "Exceptions from what is redacted by default.")
+      ])
+
+  private static let shifted = Schema.record(
+    "Places of dates that do not look like one: JSON paths, header:NAME, query:NAME, form:NAME.",
+    lists(
+      atMost: 100,
+      [
+        "epochSeconds": "Seconds since 1970.", "epochMilliseconds": "Milliseconds since 1970.",
+        "dates": "Dates without a time, such as 2018-10-08.", "keep": "Places whose dates stay as recorded.",
+      ]) + [
+        .optional(
+          "jwt",
+          .array(
+            of: .record(
+              "A key of tokens.", exactlyOne: ["text", "key"],
+              [
+                .optional(
+                  "text", .text(.any, 1...65_536), "The secret of HS256, HS384, HS512, or a private key in PEM."),
+                .optional("key", .line(5...4096), "Where it is: env:VAR or file:PATH.", scope: .caller),
+                .optional("kid", .line(1...4096), "Only for tokens that name this key."),
+              ]), atMost: 100), "Keys that sign moved tokens.")
+      ])
+
+  package static let matchingRules = Schema.record(
+    "What counts as the same request where that is not the default, and in which order interactions play.",
+    [
+      .optional(
+        "order", .word("strict", "request", "state", "free"), "In which order interactions play (default: request).",
+        .init(
+          "--order", "ORDER", in: .matching,
+          help: """
+            In which order interactions play:
+            request  repeats of one request are answered in order (default)
+            strict   requests must come in the recorded order
+            state    responses follow changes (POST, PUT, …) as recorded
+            free     in any order
+            """)),
+      .optional(
+        "playsUniquely", .boolean, "Whether each interaction plays once; else the last of equal ones repeats.",
+        .init("--play-uniquely", nil, .flag, in: .matching, help: "Play each interaction once; do not repeat the last.")
+      ),
+      .optional(
+        "rules", .array(of: .named("MatchingRule") { rule }, atMost: 1000),
+        "What is different for some requests. All rules that fit apply; where two differ the later one counts."),
+    ])
+
+  /// One rule of `matching.rules`.
+  package static let rule = Schema.record(
+    "What is different for some requests.",
+    [
+      .optional("note", ruleText, "Why, in a person's words."),
+      .optional("upstream", ruleText, "Requests to this upstream only."),
+      .optional("method", ruleText, "Requests with this method only."),
+      .optional(
+        "path", ruleText, "Requests with such a path only: * matches within a segment, ** matches anything."),
+      .optional(
+        "ignore",
+        .record(
+          "What is compared as if it were absent.",
+          [
+            .optional("headers", ruleTexts, "Names of headers that an earlier rule compares."),
+            .optional("query", ruleTexts, "Names of query items; * matches anything."),
+            .optional("json", ruleTexts, "JSON paths, such as $.orders[*].sentAt."),
+            .optional("form", ruleTexts, "Names of form fields and multipart parts."),
+            .optional("pattern", ruleTexts, "Regular expressions; their matches are ignored."),
+          ])),
+      .optional(
+        "compare",
+        .record(
+          "Which parts count.",
+          [
+            .optional("method", .boolean), .optional("scheme", .boolean), .optional("host", .boolean),
+            .optional("path", .boolean), .optional("query", .boolean),
+            .optional("headers", ruleTexts, "Names of headers that count."),
+            .optional(
+              "body", .word("auto", "bytes", "json", "form", "multipart", "xml", "none"), "How bodies are compared."),
+          ])),
+      .optional(
+        "changesState", .boolean, "Whether it changes the state (default: all but GET, HEAD, OPTIONS, TRACE)."),
+    ])
+
+  private static let ruleText = Schema.text(.any, 1...4096)
+  private static let ruleTexts = Schema.array(of: ruleText, atMost: 1000)
+
+  /// Members that are lists of rules, with what each is for.
+  private static func lists(atMost most: Int, _ notes: KeyValuePairs<String, String>) -> [ObjectRule.Member] {
+    notes.map { .optional($0.key, .array(of: .line(1...4096), atMost: most), $0.value) }
+  }
+
+  /// Values by a name that a person chooses.
+  private static func byName(_ value: Schema, atMost most: Int) -> Schema {
+    .map(TextRule(.line, count: 1...200), to: value, atMost: most)
+  }
+
+  /// Any JSON by name.
+  package static let named = Schema.map(TextRule(.line, count: 1...1000), to: .anything, atMost: Limits.settings)
+}
+
+/// A setting with its place in the configuration.
+package struct ConfigurationField: Sendable {
+  /// Such as `clock.start`, or `upstreams.*.ca` where a name is chosen by the user.
+  package let path: String
+  package let member: ObjectRule.Member
+}
+
+extension EnvironmentConfiguration {
+  /// All settings, the members of objects after their object.
+  package static let fields: [ConfigurationField] = fields(of: members, at: "")
+
+  private static func fields(of members: [ObjectRule.Member], at place: String) -> [ConfigurationField] {
+    members.flatMap { member in
+      let path = place + member.name
+      return [ConfigurationField(path: path, member: member)] + inner(member.schema, at: path)
+    }
+  }
+
+  private static func inner(_ schema: Schema, at path: String) -> [ConfigurationField] {
+    switch schema {
+    case .object(let rule), .shorthand(_, let rule): fields(of: rule.members, at: path + ".")
+    case .map(let rule): inner(rule.values, at: path + ".*")
+    case .array(let element, _): inner(element, at: path + "[]")
+    case .named(_, let schema): inner(schema(), at: path)
+    default: []
+    }
+  }
+}

@@ -1,0 +1,239 @@
+package import LaunchContract
+
+/// What a test asks for: the same value behind a project file, the command's options, the control API and the Swift API.
+///
+/// Each setting is declared once, in ``members``; everything may be left out.
+///
+/// ```swift
+/// var configuration = EnvironmentConfiguration()
+/// configuration.cassette = "Cassettes/login"
+/// configuration.upstreams = ["api": "https://api.example.com"]
+/// configuration.clock = .init(kind: "manual", start: "2018-10-08T09:00:00Z")
+/// ```
+package struct EnvironmentConfiguration: Codable, Sendable, Equatable {
+  package var name: String?
+  package var mode: String?
+  package var cassette: String?
+  @Omittable package var upstreams: [String: Upstream] = [:]
+  package var clock: Clock?
+  package var seed: String?
+  @Omittable package var toggles: [String: ContractValue] = [:]
+  @Omittable package var defaults: [String: ContractValue] = [:]
+  @Omittable package var values: [String: ContractValue] = [:]
+  @Omittable package var credentials: [Credential] = []
+  @Omittable package var credentialFaults: [LaunchContract.Credentials.Fault] = []
+  package var matching: Matching?
+  package var redaction: RedactionRules?
+  package var dates: ShiftRules?
+  package var policies: Policies?
+  package var streams: String?
+  @Omittable package var ports: [String] = []
+  @Omittable package var allowedHosts: [String] = []
+  package var decodedLimit: Int?
+  package var command: String?
+  package var caller: String?
+
+  package init() {}
+
+  /// How time runs.
+  package struct Clock: Codable, Sendable, Equatable {
+    package var kind: String?
+    package var start: String?
+    package var rate: Double?
+    package var timeZone: String?
+    package var locale: String?
+
+    package init(
+      kind: String? = nil, start: String? = nil, rate: Double? = nil, timeZone: String? = nil, locale: String? = nil
+    ) {
+      self.kind = kind
+      self.start = start
+      self.rate = rate
+      self.timeZone = timeZone
+      self.locale = locale
+    }
+  }
+
+  /// A real backend: its URL, and how it is reached where the URL does not say it all.
+  ///
+  /// Nothing but the URL is recorded or counts when requests are matched. Without a URL it is the cassette's own upstream.
+  package struct Upstream: Sendable, Equatable {
+    package var url: String?
+    package var access = UpstreamAccess()
+    /// A variable of the command that is set to the endpoint's URL.
+    package var variable: String?
+
+    package init(url: String? = nil, access: UpstreamAccess = UpstreamAccess(), variable: String? = nil) {
+      self.url = url
+      self.access = access
+      self.variable = variable
+    }
+  }
+
+  /// A secret for the app's store: one of `secret` (Base64), `text` and `from`.
+  package struct Credential: Codable, Sendable, Equatable {
+    package var service: String
+    package var account: String
+    /// The access group that shares it; nil for the app's own.
+    package var group: String?
+    /// Base64.
+    package var secret: Secret?
+    package var text: Secret?
+    /// `env:VAR` or `file:PATH`.
+    package var from: String?
+
+    package init(
+      service: String, account: String, group: String? = nil, secret: Secret? = nil, text: Secret? = nil,
+      from: String? = nil
+    ) {
+      self.service = service
+      self.account = account
+      self.group = group
+      self.secret = secret
+      self.text = text
+      self.from = from
+    }
+  }
+
+  /// What counts as the same request, and in which order interactions play.
+  package struct Matching: ConfigurationPart {
+    package static var member: String { "matching" }
+
+    package var order: String?
+    package var playsUniquely: Bool?
+    /// As `MatchingRules` reads them; nil where none are given, so that those of a file hold.
+    package var rules: [ContractValue]?
+
+    package init() {}
+
+    package init(order: String? = nil, playsUniquely: Bool? = nil, rules: [ContractValue]? = nil) {
+      self.order = order
+      self.playsUniquely = playsUniquely
+      self.rules = rules
+    }
+  }
+
+  /// What happens to old recordings and unused interactions.
+  package struct Policies: Codable, Sendable, Equatable {
+    package var expiresAfterDays: Double?
+    package var expired: String?
+    package var recordsAnewAfterDays: Double?
+    package var unused: String?
+
+    package init(
+      expiresAfterDays: Double? = nil, expired: String? = nil, recordsAnewAfterDays: Double? = nil,
+      unused: String? = nil
+    ) {
+      self.expiresAfterDays = expiresAfterDays
+      self.expired = expired
+      self.recordsAnewAfterDays = recordsAnewAfterDays
+      self.unused = unused
+    }
+  }
+}
+
+/// How an upstream is reached where its URL does not say it all.
+package struct UpstreamAccess: Codable, Sendable, Equatable {
+  /// Header fields that are set on every request to it.
+  package var headers: [String: Secret]?
+  /// The path of a PEM file with the only trusted CAs.
+  package var ca: String?
+  /// The path of a PEM file with the client certificate, and its key unless `clientKey` has it.
+  package var clientCertificate: String?
+  /// The path of a PEM file with the key of `clientCertificate`; it has no password.
+  package var clientKey: String?
+  /// Whether to skip certificate verification.
+  package var insecure: Bool?
+
+  package init(
+    headers: [String: Secret]? = nil, ca: String? = nil, clientCertificate: String? = nil, clientKey: String? = nil,
+    insecure: Bool? = nil
+  ) {
+    self.headers = headers
+    self.ca = ca
+    self.clientCertificate = clientCertificate
+    self.clientKey = clientKey
+    self.insecure = insecure
+  }
+}
+
+extension EnvironmentConfiguration.Upstream: Codable, ExpressibleByStringLiteral {
+  private enum CodingKeys: String, CodingKey { case url, variable }
+
+  package init(stringLiteral value: String) { self.init(url: value) }
+
+  package init(from decoder: any Decoder) throws {
+    if let text = try? decoder.singleValueContainer().decode(String.self) {
+      self.init(url: text)
+    } else {
+      let container = try decoder.container(keyedBy: CodingKeys.self)
+      self.init(
+        url: try container.decodeIfPresent(String.self, forKey: .url),
+        access: try UpstreamAccess(from: decoder),
+        variable: try container.decodeIfPresent(String.self, forKey: .variable))
+    }
+  }
+
+  package func encode(to encoder: any Encoder) throws {
+    if let url, self == Self(url: url) {
+      var container = encoder.singleValueContainer()
+      try container.encode(url)
+    } else {
+      var container = encoder.container(keyedBy: CodingKeys.self)
+      try container.encodeIfPresent(url, forKey: .url)
+      try container.encodeIfPresent(variable, forKey: .variable)
+      try access.encode(to: encoder)
+    }
+  }
+}
+
+extension EnvironmentConfiguration {
+  /// This configuration where it says something, else a more general one, such as a suite's for one of its tests.
+  ///
+  /// Toggles, upstreams and all else that has a name are put together by name, lists and redaction rules are added to the
+  /// general ones, and any other setting takes the place of the general one.
+  package func inside(_ general: EnvironmentConfiguration) -> EnvironmentConfiguration {
+    var all = self
+    all.name = name ?? general.name
+    all.mode = mode ?? general.mode
+    all.cassette = cassette ?? general.cassette
+    all.upstreams = general.upstreams.merging(upstreams) { old, new in
+      Upstream(
+        url: new.url ?? old.url, access: new.access == UpstreamAccess() ? old.access : new.access,
+        variable: new.variable ?? old.variable)
+    }
+    all.clock = clock ?? general.clock
+    all.seed = seed ?? general.seed
+    all.toggles = general.toggles.merging(toggles) { $1 }
+    all.defaults = general.defaults.merging(defaults) { $1 }
+    all.values = general.values.merging(values) { $1 }
+    all.credentials =
+      general.credentials.filter { old in !credentials.contains { $0.identity == old.identity } } + credentials
+    // Of two faults that affect one call the first counts.
+    all.credentialFaults += general.credentialFaults
+    if let matching, let old = general.matching {
+      all.matching = Matching(
+        order: matching.order ?? old.order, playsUniquely: matching.playsUniquely ?? old.playsUniquely,
+        rules: matching.rules ?? old.rules)
+    } else {
+      all.matching = matching ?? general.matching
+    }
+    all.redaction = general.redaction.map { $0.adding(redaction ?? RedactionRules()) } ?? redaction
+    all.dates = dates ?? general.dates
+    all.policies = policies ?? general.policies
+    all.streams = streams ?? general.streams
+    all.ports = general.ports
+    all.ports.appendNew(ports)
+    all.allowedHosts = general.allowedHosts
+    all.allowedHosts.appendNew(allowedHosts)
+    all.decodedLimit = decodedLimit ?? general.decodedLimit
+    all.command = command ?? general.command
+    all.caller = caller ?? general.caller
+    return all
+  }
+}
+
+extension EnvironmentConfiguration.Credential {
+  /// What tells it from others.
+  package var identity: [String?] { [service, account, group] }
+}

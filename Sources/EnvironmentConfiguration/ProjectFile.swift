@@ -1,0 +1,162 @@
+package import Foundation
+package import LaunchContract
+
+#if canImport(Darwin)
+  import Darwin
+#else
+  import Glibc
+#endif
+
+/// `diorama.json`: what holds for all environments of a project, and what for some cassettes.
+///
+/// ```json
+/// {"cassettes": "Cassettes", "upstreams": {"api": {"url": "https://api.example.com", "variable": "API_URL"}},
+///  "overrides": [{"cassettes": "booking/*", "matching": {"order": "strict"}}]}
+/// ```
+package struct ProjectFile: Sendable, Equatable {
+  package static let name = "diorama.json"
+
+  /// Settings for the cassettes that a pattern matches.
+  package struct Override: Sendable, Equatable {
+    /// `*` matches within a segment of the path, `**` anything; the path starts at ``ProjectFile/cassettes``.
+    package let pattern: String
+    package let settings: EnvironmentConfiguration
+  }
+
+  /// The file's own path.
+  package let path: String
+  /// The absolute path of the folder of cassettes; nil where none is named.
+  package let cassettes: String?
+  /// What holds for all environments.
+  package let settings: EnvironmentConfiguration
+  package let overrides: [Override]
+
+  /// Where relative paths start.
+  package var folder: String { (path as NSString).deletingLastPathComponent }
+
+  private static let ownMembers: [ObjectRule.Member] = [
+    .optional("$schema", .line(0...4096), "The JSON Schema, for editors."),
+    .optional("cassettes", .text(.path, 1...4096), "The folder of cassettes, from this file's folder."),
+  ]
+
+  /// Settings without those that belong to one environment.
+  private static let shared = EnvironmentConfiguration.members.filter { !["name", "cassette"].contains($0.name) }
+
+  /// What the file may have.
+  package static let schema = Schema.record(
+    "Settings of a project's environments. Options of the command, and what a test says itself, take precedence.",
+    ownMembers + shared + [
+      .optional(
+        "overrides",
+        .array(
+          of: .record(
+            "Settings for some cassettes, in addition to the general ones. Named things are combined by name, redaction "
+              + "rules and lists are added, any other setting replaces the general one.",
+            [
+              .required(
+                "cassettes", .line(1...4096),
+                "Which cassettes: * matches within a segment of the path, ** matches anything.")
+            ] + shared), atMost: 1000), "Settings for some cassettes; later ones take precedence.")
+    ]
+  ).accepting(.caller)
+
+  /// The file in a folder or the nearest one above it, up to the root of the repository; nil where there is none.
+  package static func nearest(to folder: String) -> String? {
+    var folder = URL(fileURLWithPath: folder).standardizedFileURL.path
+    while true {
+      let path = (folder as NSString).appendingPathComponent(name)
+      if FileManager.default.fileExists(atPath: path) { return path }
+      let isRoot = FileManager.default.fileExists(atPath: (folder as NSString).appendingPathComponent(".git"))
+      let parent = (folder as NSString).deletingLastPathComponent
+      guard !isRoot, parent != folder, !parent.isEmpty else { return nil }
+      folder = parent
+    }
+  }
+
+  /// Reads a project file.
+  ///
+  /// - Parameters:
+  ///   - data: its content.
+  ///   - path: its absolute path.
+  /// - Throws: a `ContractError` in one line that names the file, the place of the mistake, and what is allowed there.
+  package init(decoding data: Data, path: String) throws(ContractError) {
+    do throws(ContractError) {
+      let json: JSON
+      do throws(JSONError) { json = try JSON.parse([UInt8](data)) } catch { throw ContractError("not JSON: \(error)") }
+      if let problem = Self.schema.problem(with: json) { throw ContractError(problem) }
+      let content = try ContractJSON.decode(Content.self, from: data, source: "")
+      try content.settings.checkRelations()
+      for (index, override) in content.overrides.enumerated() {
+        do throws(ContractError) { try override.settings.checkRelations() } catch {
+          throw ContractError("overrides[\(index)].\(error.problem)")
+        }
+      }
+      let folder = (path as NSString).deletingLastPathComponent
+      self.path = path
+      cassettes = content.cassettes.map { Self.absolute($0, in: folder) }
+      settings = content.settings.absolute(in: folder)
+      overrides = content.overrides.map {
+        Override(pattern: $0.cassettes ?? "", settings: $0.settings.absolute(in: folder))
+      }
+    } catch {
+      throw ContractError("\(path): \(error.problem)")
+    }
+  }
+
+  /// What holds for a cassette: the general settings, and the overrides that match it.
+  ///
+  /// - Parameter cassette: its absolute path without ending; nil for none.
+  /// - Returns: the settings, with absolute paths.
+  package func settings(for cassette: String?) -> EnvironmentConfiguration {
+    guard let cassette else { return settings }
+    let root = (cassettes ?? folder) + "/"
+    let name = cassette.hasPrefix(root) ? String(cassette.dropFirst(root.count)) : cassette
+    return overrides.filter { Self.matches($0.pattern, name) }.reduce(settings) { $1.settings.inside($0) }
+  }
+
+  private static func matches(_ pattern: String, _ name: String) -> Bool {
+    fnmatch(pattern, name, pattern.contains("**") ? 0 : FNM_PATHNAME) == 0
+  }
+
+  static func absolute(_ path: String, in folder: String) -> String {
+    URL(fileURLWithPath: path.hasPrefix("/") ? path : "\(folder)/\(path)").standardizedFileURL.path
+  }
+
+  /// A file, or one of its overrides.
+  private struct Content: Decodable {
+    var cassettes: String?
+    var settings: EnvironmentConfiguration
+    var overrides: [Content]
+
+    private enum CodingKeys: String, CodingKey { case cassettes, overrides }
+
+    init(from decoder: any Decoder) throws {
+      let container = try decoder.container(keyedBy: CodingKeys.self)
+      cassettes = try container.decodeIfPresent(String.self, forKey: .cassettes)
+      overrides = try container.decodeIfPresent([Content].self, forKey: .overrides) ?? []
+      settings = try EnvironmentConfiguration(from: decoder)
+    }
+  }
+}
+
+extension EnvironmentConfiguration {
+  /// With the paths of files and of secrets absolute.
+  fileprivate func absolute(in folder: String) -> Self {
+    func source(_ text: String) -> String {
+      text.hasPrefix("file:") ? "file:" + ProjectFile.absolute(String(text.dropFirst(5)), in: folder) : text
+    }
+    var settings = self
+    for name in upstreams.keys {
+      let access = upstreams[name]?.access ?? UpstreamAccess()
+      settings.upstreams[name]?.access.ca = access.ca.map { ProjectFile.absolute($0, in: folder) }
+      settings.upstreams[name]?.access.clientCertificate = access.clientCertificate.map {
+        ProjectFile.absolute($0, in: folder)
+      }
+      settings.upstreams[name]?.access.clientKey = access.clientKey.map { ProjectFile.absolute($0, in: folder) }
+      settings.upstreams[name]?.access.headers = access.headers?.mapValues { Secret(source($0.revealed)) }
+    }
+    for index in credentials.indices { settings.credentials[index].from = credentials[index].from.map(source) }
+    for index in (dates?.jwt ?? []).indices { settings.dates?.jwt[index].key = dates?.jwt[index].key.map(source) }
+    return settings
+  }
+}

@@ -1,0 +1,51 @@
+/// What is redacted in a recording beside the credentials that the environment knows and the headers that carry them.
+package struct RedactionRules: ConfigurationPart {
+  package static var member: String { "redaction" }
+
+  /// Header fields whose whole value is redacted; names are compared without case.
+  @Omittable package var headers: [String] = []
+  /// Query items whose value is redacted, in the request's URL and in URLs in headers and text; compared without case.
+  @Omittable package var query: [String] = []
+  /// Places in JSON bodies: JSON paths (RFC 9535) of names, indices, `*` and `..`.
+  @Omittable package var json: [String] = []
+  /// Fields of form bodies, urlencoded and multipart; compared without case.
+  @Omittable package var form: [String] = []
+  /// Regular expressions; every match is redacted.
+  @Omittable package var patterns: [String] = []
+  @Omittable package var keep = Keep()
+
+  /// Exceptions from what is redacted by default.
+  package struct Keep: Codable, Sendable, Equatable, EmptyInitializable {
+    /// Header fields that would be redacted without being named.
+    @Omittable package var headers: [String] = []
+    /// Credentials that are not secret, as `SERVICE/ACCOUNT`, such as a user's name.
+    @Omittable package var credentials: [String] = []
+
+    package init() {}
+
+    package init(headers: [String], credentials: [String]) {
+      self.headers = headers
+      self.credentials = credentials
+    }
+  }
+
+  package init() {}
+
+  /// These rules and the others: rules only add up.
+  package func adding(_ others: RedactionRules) -> RedactionRules {
+    var all = self
+    all.headers.appendNew(others.headers)
+    all.query.appendNew(others.query)
+    all.json.appendNew(others.json)
+    all.form.appendNew(others.form)
+    all.patterns.appendNew(others.patterns)
+    all.keep.headers.appendNew(others.keep.headers)
+    all.keep.credentials.appendNew(others.keep.credentials)
+    return all
+  }
+}
+
+extension [String] {
+  /// Appends what is not there yet.
+  mutating func appendNew(_ others: [String]) { self += others.filter { !contains($0) } }
+}

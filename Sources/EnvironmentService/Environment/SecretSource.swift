@@ -1,0 +1,117 @@
+package import EnvironmentConfiguration
+import Foundation
+import LaunchContract
+
+/// Where a secret is that is not written down: `env:VAR` or `file:PATH`.
+package struct SecretSource {
+  private let source: String
+  private let folder: String
+  private let variables: [String: String]
+
+  /// - Parameters:
+  ///   - source: `env:VAR` or `file:PATH`.
+  ///   - folder: where a relative path starts.
+  ///   - variables: the process's.
+  package init(_ source: String, in folder: String = "", _ variables: [String: String]) {
+    self.source = source
+    self.folder = folder
+    self.variables = variables
+  }
+
+  package static func isSource(_ text: String) -> Bool { text.hasPrefix("env:") || text.hasPrefix("file:") }
+
+  package static func invalid(_ source: String, at place: String) -> EnvironmentError {
+    EnvironmentError(.usage, "\(place): '\(source.prefix(20))' is neither env:VAR nor file:PATH")
+  }
+
+  /// Whether it is a variable that is not set.
+  var isUnset: Bool { source.hasPrefix("env:") && variables[String(source.dropFirst(4))] == nil }
+
+  /// The secret.
+  ///
+  /// - Parameter place: what an error calls it.
+  /// - Returns: its bytes.
+  /// - Throws: an ``EnvironmentError``: `usage` for a variable that is not set, `inputOutput` for a file that cannot be read.
+  package func bytes(_ place: String) throws(EnvironmentError) -> [UInt8] {
+    if source.hasPrefix("env:") {
+      let name = String(source.dropFirst(4))
+      guard let text = variables[name] else {
+        throw EnvironmentError(.usage, "\(place): the variable \(name) is not set; set it to the secret")
+      }
+      return Array(text.utf8)
+    }
+    guard source.hasPrefix("file:") else { throw Self.invalid(source, at: place) }
+    let name = String(source.dropFirst(5))
+    let path = name.hasPrefix("/") || folder.isEmpty ? name : "\(folder)/\(name)"
+    do throws(InputFileError) {
+      return [UInt8](try InputFile(path, acceptsPipes: true).read(atMost: WholeFiles.smallLimit))
+    } catch {
+      throw EnvironmentError(.inputOutput, "\(place): cannot read \(path): \(error); name a file with the secret")
+    }
+  }
+
+  /// The secret as text.
+  ///
+  /// - Throws: as ``bytes(_:)``, and for an empty variable or a file that is not UTF-8.
+  package func text(_ place: String) throws(EnvironmentError) -> String {
+    let bytes = try bytes(place)
+    guard let text = String(validating: bytes, as: UTF8.self) else {
+      throw EnvironmentError(.inputOutput, "\(place): the secret in \(source.dropFirst(5)) is not text")
+    }
+    guard !text.isEmpty else {
+      throw EnvironmentError(.usage, "\(place): \(source) is empty; set it to the secret")
+    }
+    return text
+  }
+}
+
+extension EnvironmentConfiguration {
+  /// Reads the secrets that the configuration only refers to: credentials, headers, keys of tokens. Headers whose values
+  /// are read are redacted in recordings, whatever their names.
+  ///
+  /// - Parameters:
+  ///   - folder: where relative paths start; empty for the current one.
+  ///   - variables: the process's.
+  ///   - isContinuousIntegration: whether mode `once` never records.
+  /// - Returns: the same without references.
+  /// - Throws: an ``EnvironmentError`` that names the setting. A header's variable may be unset, and a key missing, where
+  ///   the mode does not use it.
+  package func readingSecrets(
+    in folder: String = "", _ variables: [String: String], isContinuousIntegration: Bool
+  ) throws(EnvironmentError) -> Self {
+    var read = self
+    for (index, item) in credentials.enumerated() {
+      guard let source = item.from else { continue }
+      let bytes = try SecretSource(source, in: folder, variables).bytes("credential \(item.service)/\(item.account)")
+      read.credentials[index].secret = Secret(Data(bytes).base64EncodedString())
+      read.credentials[index].from = nil
+    }
+    let mode = Mode(rawValue: mode ?? "") ?? .once
+    let replays = mode == .replay || (mode == .once && (isContinuousIntegration || cassetteExists))
+    for (upstream, value) in upstreams.sorted(by: { $0.key < $1.key }) {
+      for (name, secret) in (value.access.headers ?? [:]).sorted(by: { $0.key < $1.key }) {
+        guard SecretSource.isSource(secret.revealed) else { continue }
+        let source = SecretSource(secret.revealed, in: folder, variables)
+        if (replays || mode == .mock) && source.isUnset {
+          read.upstreams[upstream]?.access.headers?[name] = nil
+          continue
+        }
+        let text = try source.text("header \(upstream)/\(name)")
+        read.upstreams[upstream]?.access.headers?[name] = Secret(text.trimmingCharacters(in: .whitespacesAndNewlines))
+        var rules = read.redaction ?? RedactionRules()
+        if !rules.headers.contains(where: { $0.lowercased() == name.lowercased() }) { rules.headers.append(name) }
+        read.redaction = rules
+      }
+    }
+    for (index, key) in (dates?.jwt ?? []).enumerated() {
+      guard let source = key.key else { continue }
+      let place = "dates.jwt[\(index)].key"
+      read.dates?.jwt[index].text = Secret(
+        try replays ? SecretSource(source, in: folder, variables).text(place) : "unused")
+      read.dates?.jwt[index].key = nil
+    }
+    return read
+  }
+
+  private var cassetteExists: Bool { cassette.map { CassetteLocation($0).exists } ?? false }
+}
