@@ -2,6 +2,7 @@ import Cassettes
 import EnvironmentConfiguration
 import Foundation
 import HTTPMessages
+import Transforms
 package import LaunchContract
 
 extension Environment {
