@@ -57,7 +57,8 @@ let package = Package(
     .target(name: "EventLoops", dependencies: ["HTTPMessages", "CEpoll"]),
     .target(name: "HTTPServer", dependencies: ["HTTPMessages", "EventLoops", "CMicroHTTPD"]),
     .target(name: "HTTPClient", dependencies: ["HTTPMessages", "EventLoops", "CCurl"]),
-    .target(name: "Cassettes", dependencies: ["HTTPMessages", "LaunchContract", "CCompression"]),
+    .target(
+      name: "Cassettes", dependencies: ["EnvironmentConfiguration", "HTTPMessages", "LaunchContract", "CCompression"]),
     .target(name: "CassetteConversion", dependencies: ["Cassettes", "HTTPMessages", "LaunchContract", "CYAML"]),
     .target(
       name: "CassetteChecks", dependencies: ["Cassettes", "CassetteConversion", "HTTPMessages", "LaunchContract"]),
@@ -144,7 +145,8 @@ let package = Package(
     .testTarget(
       name: "CassettesTests",
       dependencies: [
-        "Cassettes", "CassetteConversion", "CassetteChecks", "Transforms", "HTTPMessages", "LaunchContract",
+        "Cassettes", "CassetteConversion", "CassetteChecks", "EnvironmentConfiguration", "Transforms", "HTTPMessages",
+        "LaunchContract",
       ],
       exclude: ["Fixtures"]),
     .testTarget(name: "PortLeasesTests", dependencies: ["TestSupport", "PortLeases", "HTTPMessages"]),

@@ -1,7 +1,7 @@
 package import Foundation
 package import LaunchContract
 
-/// A part of a configuration that a person may also keep in a file of its own, such as redaction rules.
+/// A part of a configuration that has a type of its own in the Swift API, such as redaction rules.
 package protocol ConfigurationPart: Codable, Equatable, Sendable {
   /// What the configuration calls it.
   static var member: String { get }
@@ -11,7 +11,7 @@ package protocol ConfigurationPart: Codable, Equatable, Sendable {
 }
 
 extension ConfigurationPart {
-  /// Reads the part as a file has it. Unknown and repeated members are refused: a rule with a typing error would do nothing.
+  /// Reads the part as a project file has it. Unknown and repeated members are refused: a misspelled rule would do nothing.
   ///
   /// - Throws: a `ContractError` that says in one line what is wrong, and where.
   package init(decoding data: Data) throws(ContractError) {

@@ -32,7 +32,7 @@ package enum ConfigurationReference {
     - `cassettes`: the folder of cassettes. `diorama run` records `<folder>/<command>` there if no `--cassette` is given, and
       a test `<folder>/<suite>/<test>`.
     - `overrides`: settings for some cassettes, such as `{"cassettes": "booking/*", "matching": {"order": "strict"}}`; `*`
-      matches within a segment of the path, `**` anything. Named things are combined by name, redaction rules and lists are
+      matches within a segment of the path, `**` anything. Named things are combined by name, lists and rules are
       added, any other setting replaces the general one. A suite's and a test's settings combine the same way.
 
     Secrets stay out of the file: a header's value, a credential's `from` and a token's `key` are `env:VAR` or `file:PATH`.

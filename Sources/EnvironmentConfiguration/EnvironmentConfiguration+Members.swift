@@ -10,8 +10,6 @@ package struct CommandOption: Sendable {
     case element
     /// `NAME=VALUE`, where VALUE is JSON or a bare word.
     case entry
-    /// A file with the JSON of the setting.
-    case file
     /// What the command reads in a way of its own.
     case other
   }
@@ -81,7 +79,7 @@ extension EnvironmentConfiguration {
           mock    stubs only
           """)),
     .optional(
-      "upstreams", byName(.shorthand(TextRule(.origin, count: 8...4096), upstream), atMost: Limits.things),
+      "upstreams", byName(.shorthand(TextRule(.origin, count: 1...4096), upstream), atMost: Limits.things),
       "The real backends, by name: a URL such as https://api.example.com, or an object.",
       .init("--upstream", "NAME=URL", .other, help: "A backend; repeatable. Replay needs none.")),
     .optional(
@@ -109,10 +107,7 @@ extension EnvironmentConfiguration {
       "seed", .line(0...4096), "The seed of random values (default: as recorded, else random).",
       .init("--seed", "TEXT", in: .time)),
     .optional(
-      "matching", .named("MatchingRules") { matchingRules }, "What counts as the same request, and the order.",
-      .init(
-        "--rules", "FILE", .file, in: .matching,
-        help: "Matching rules (default: PATH.rules.json, else rules.json beside it).")),
+      "matching", .named("MatchingRules") { matchingRules }, "What counts as the same request, and the order."),
     .optional("policies", aged, "What happens to old recordings and unused interactions."),
     .optional(
       "credentials", .array(of: credential, atMost: Limits.credentials), "Secrets in the app's in-memory store.",
@@ -126,14 +121,14 @@ extension EnvironmentConfiguration {
         "--credential-fault", "FAULT", .other, in: .secrets,
         help: "A fault of that store: locked, missingEntitlement, cancelled, failWrite:N or failRead:N.")),
     .optional(
-      "redaction", redacted, "What is redacted in recordings beside credentials and the headers that carry them.",
-      .init("--redact", "FILE", .file, in: .secrets, help: "Redaction rules; repeatable.")),
+      "redaction", redacted, "What is redacted in recordings beside credentials and the headers that carry them."),
     .optional(
       "dates", shifted,
       "Moves dates in replayed responses by the clock's time minus the recording date. {} moves what looks like a date.",
       .init(
-        "--shift", "FILE", .file, in: .time,
-        help: "Move dates, and those that the rules in FILE name.")),
+        "--shift-dates", nil, .other, in: .time,
+        help: "Move dates in replayed responses by the clock's time minus the recording date; the clock is system then.")
+    ),
     .optional(
       "streams", .line(1...100),
       "When the parts of recorded streams are sent in replay: instant (default), recorded, scaled:FACTOR or timeline.",
@@ -151,7 +146,7 @@ extension EnvironmentConfiguration {
       "The maximum size in bytes of a decoded body (default: 1 GiB). A larger body is kept as sent.",
       .init("--decoded-limit", "BYTES", in: .streams)),
     .optional(
-      "command", .line(1...4096), "What a person types to run the same again, for messages.", scope: .api),
+      "command", .text(.any, 1...1 << 22), "The command line that runs the same again, for messages.", scope: .api),
     .optional("caller", .word("command", "test", "api"), "The kind of client, for advice in messages.", scope: .api),
   ]
 
@@ -160,7 +155,7 @@ extension EnvironmentConfiguration {
 
   private static let upstream = ObjectRule(
     members: [
-      .optional("url", .text(.origin, 8...4096), "Its origin. Without it, the cassette's own upstream is meant."),
+      .optional("url", .text(.origin, 1...4096), "Its origin. Without it, the cassette's own upstream is meant."),
       .optional("variable", .line(1...200), "A variable of the command that is set to the endpoint's URL."),
       .optional(
         "headers", byName(.text(.any, 0...65_536), atMost: 64),

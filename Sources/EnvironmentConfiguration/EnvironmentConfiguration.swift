@@ -22,7 +22,7 @@ package struct EnvironmentConfiguration: Codable, Sendable, Equatable {
   @Omittable package var values: [String: ContractValue] = [:]
   @Omittable package var credentials: [Credential] = []
   @Omittable package var credentialFaults: [LaunchContract.Credentials.Fault] = []
-  package var matching: Matching?
+  package var matching: MatchingRules?
   package var redaction: RedactionRules?
   package var dates: ShiftRules?
   package var policies: Policies?
@@ -92,24 +92,6 @@ package struct EnvironmentConfiguration: Codable, Sendable, Equatable {
       self.secret = secret
       self.text = text
       self.from = from
-    }
-  }
-
-  /// What counts as the same request, and in which order interactions play.
-  package struct Matching: ConfigurationPart {
-    package static var member: String { "matching" }
-
-    package var order: String?
-    package var playsUniquely: Bool?
-    /// As `MatchingRules` reads them; nil where none are given, so that those of a file hold.
-    package var rules: [ContractValue]?
-
-    package init() {}
-
-    package init(order: String? = nil, playsUniquely: Bool? = nil, rules: [ContractValue]? = nil) {
-      self.order = order
-      self.playsUniquely = playsUniquely
-      self.rules = rules
     }
   }
 
@@ -190,8 +172,8 @@ extension EnvironmentConfiguration.Upstream: Codable, ExpressibleByStringLiteral
 extension EnvironmentConfiguration {
   /// This configuration where it says something, else a more general one, such as a suite's for one of its tests.
   ///
-  /// Toggles, upstreams and all else that has a name are put together by name, lists and redaction rules are added to the
-  /// general ones, and any other setting takes the place of the general one.
+  /// Toggles, upstreams and all else that has a name are combined by name, lists and rules are added to the general ones,
+  /// and any other setting replaces the general one.
   package func inside(_ general: EnvironmentConfiguration) -> EnvironmentConfiguration {
     var all = self
     all.name = name ?? general.name
@@ -211,15 +193,10 @@ extension EnvironmentConfiguration {
       general.credentials.filter { old in !credentials.contains { $0.identity == old.identity } } + credentials
     // Of two faults that affect one call the first counts.
     all.credentialFaults += general.credentialFaults
-    if let matching, let old = general.matching {
-      all.matching = Matching(
-        order: matching.order ?? old.order, playsUniquely: matching.playsUniquely ?? old.playsUniquely,
-        rules: matching.rules ?? old.rules)
-    } else {
-      all.matching = matching ?? general.matching
-    }
+    all.matching = general.matching.map { (matching ?? MatchingRules()).inside($0) } ?? matching
     all.redaction = general.redaction.map { $0.adding(redaction ?? RedactionRules()) } ?? redaction
-    all.dates = dates ?? general.dates
+    // No places of its own: those of the general one.
+    all.dates = dates?.isEmpty == false ? dates : general.dates ?? dates
     all.policies = policies ?? general.policies
     all.streams = streams ?? general.streams
     all.ports = general.ports

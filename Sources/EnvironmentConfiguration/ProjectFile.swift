@@ -50,8 +50,8 @@ package struct ProjectFile: Sendable, Equatable {
         "overrides",
         .array(
           of: .record(
-            "Settings for some cassettes, in addition to the general ones. Named things are combined by name, redaction "
-              + "rules and lists are added, any other setting replaces the general one.",
+            "Settings for some cassettes, in addition to the general ones. Named things are combined by name, lists and "
+              + "rules are added, any other setting replaces the general one.",
             [
               .required(
                 "cassettes", .line(1...4096),
@@ -94,13 +94,33 @@ package struct ProjectFile: Sendable, Equatable {
       let folder = (path as NSString).deletingLastPathComponent
       self.path = path
       cassettes = content.cassettes.map { Self.absolute($0, in: folder) }
-      settings = content.settings.absolute(in: folder)
+      let name = (path as NSString).lastPathComponent
+      settings = content.settings.absolute(in: folder).naming(rulesOf: name, isShared: true)
       overrides = content.overrides.map {
-        Override(pattern: $0.cassettes ?? "", settings: $0.settings.absolute(in: folder))
+        let pattern = $0.cassettes ?? ""
+        return Override(
+          pattern: pattern, settings: $0.settings.absolute(in: folder).naming(rulesOf: "\(name), for \(pattern)"))
       }
     } catch {
       throw ContractError("\(path): \(error.problem)")
     }
+  }
+
+  /// What a test or a command asks for, completed by this file.
+  ///
+  /// - Parameter own: what was asked for, with the mode and the absolute path of the cassette.
+  /// - Returns: the same with the file's settings for that cassette where it says nothing.
+  package func completing(_ own: EnvironmentConfiguration) -> EnvironmentConfiguration {
+    var project = settings(for: own.cassette)
+    // A recording must not have moved dates.
+    if own.mode == "extend" { project.dates = nil }
+    var all = own.inside(project)
+    // The file only says where dates are. Dates move where a clock is asked for that moves them.
+    if own.dates == nil, all.dates != nil, all.clock?.kind == nil, all.mode != "proxy" {
+      all.clock = all.clock ?? .init()
+      all.clock?.kind = "frozen"
+    }
+    return all
   }
 
   /// What holds for a cassette: the general settings, and the overrides that match it.
@@ -157,6 +177,16 @@ extension EnvironmentConfiguration {
     }
     for index in credentials.indices { settings.credentials[index].from = credentials[index].from.map(source) }
     for index in (dates?.jwt ?? []).indices { settings.dates?.jwt[index].key = dates?.jwt[index].key.map(source) }
+    return settings
+  }
+
+  /// With rules that messages can name.
+  fileprivate func naming(rulesOf file: String, isShared: Bool = false) -> Self {
+    var settings = self
+    for index in (matching?.rules ?? []).indices {
+      settings.matching?.rules[index].source = "rule \(index + 1) of \(file)"
+      settings.matching?.rules[index].isShared = isShared
+    }
     return settings
   }
 }

@@ -1,3 +1,4 @@
+import EnvironmentConfiguration
 package import LaunchContract
 
 /// A body in the form in which it is compared: JSON by value, forms by items, multipart by parts, anything else byte

@@ -1,3 +1,4 @@
+package import EnvironmentConfiguration
 package import HTTPMessages
 
 /// A cassette's interactions by request key, for lookups in constant time.

@@ -1,4 +1,5 @@
 package import HTTPMessages
+import EnvironmentConfiguration
 
 /// Computes the keys of a request whose body arrives in chunks.
 ///

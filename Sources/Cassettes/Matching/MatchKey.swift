@@ -1,3 +1,4 @@
+import EnvironmentConfiguration
 package import HTTPMessages
 
 /// A 128-bit hash of the parts of a request that count for matching.

@@ -1,3 +1,5 @@
+import EnvironmentConfiguration
+
 /// The state of playback in the orders ``PlaybackOrder/strict``, ``PlaybackOrder/state`` and ``PlaybackOrder/free``.
 struct OrderedPlayback: Sendable {
   private let index: CassetteIndex

@@ -1,3 +1,5 @@
+import EnvironmentConfiguration
+
 /// The state of playing a cassette: which interactions were played, and which comes next.
 ///
 /// A value without a lock; the environment guards it with its own.

@@ -1,3 +1,4 @@
+import EnvironmentConfiguration
 package import HTTPMessages
 
 /// A recorded request similar to a request without a match, and how they differ.

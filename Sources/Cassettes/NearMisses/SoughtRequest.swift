@@ -1,3 +1,4 @@
+import EnvironmentConfiguration
 import HTTPMessages
 
 /// A request without a match, prepared for comparison with many recorded ones.

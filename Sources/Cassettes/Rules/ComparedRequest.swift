@@ -1,3 +1,4 @@
+import EnvironmentConfiguration
 import HTTPMessages
 
 /// A request reduced to the parts that count by the rules; parts that do not count are nil.

@@ -1,3 +1,4 @@
+package import EnvironmentConfiguration
 package import LaunchContract
 
 /// Compiled matching rules.
@@ -15,23 +16,19 @@ package struct RuleBook: Sendable {
   private let rules: [Compiled]
   /// The environment's upstreams.
   let upstreams: [CassetteHeader.Upstream]
-  /// The origin of the rules, for messages.
-  private let source: String
 
   /// - Parameters:
   ///   - rules: the rules to compile.
   ///   - upstreams: the environment's upstreams.
-  ///   - source: the name of the rules file for messages, such as `login.rules.json`; empty for none.
   /// - Throws: `ContractError` for the first invalid rule.
   package init(
-    _ rules: MatchingRules, upstreams: [CassetteHeader.Upstream], source: String = ""
+    _ rules: MatchingRules, upstreams: [CassetteHeader.Upstream]
   ) throws(ContractError) {
     self.upstreams = upstreams
-    self.source = source
     var compiled: [Compiled] = []
     for (index, rule) in rules.rules.enumerated() {
-      try Self.checkScope(of: rule, at: "$.rules[\(index)]")
-      let place = "$.rules[\(index)].ignore"
+      try Self.check(rule, at: "matching.rules[\(index)]")
+      let place = "matching.rules[\(index)].ignore"
       compiled.append(
         Compiled(
           rule: rule, path: rule.path.map(Glob.init(path:)),
@@ -51,8 +48,11 @@ package struct RuleBook: Sendable {
     self.rules = compiled
   }
 
-  /// Throws for a rule that no request can match.
-  private static func checkScope(of rule: MatchingRules.Rule, at place: String) throws(ContractError) {
+  /// Throws for a rule that no request can match, or that changes nothing.
+  private static func check(_ rule: MatchingRules.Rule, at place: String) throws(ContractError) {
+    guard !rule.changesNothing else {
+      throw ContractError("\(place) changes nothing; give it ignore, compare or changesState")
+    }
     if let path = rule.path {
       guard path.hasPrefix("/") || path.hasPrefix("*") else {
         throw ContractError(
@@ -93,7 +93,6 @@ package struct RuleBook: Sendable {
   private init() {
     rules = []
     upstreams = []
-    source = ""
   }
 
   /// Returns the parts of a request that count.
@@ -152,8 +151,7 @@ package struct RuleBook: Sendable {
     case MatchingRules.BodyKind.none?: does.append("ignores the body")
     case let kind?: does.append("compares the body as \(kind.rawValue)")
     }
-    let place = source.isEmpty ? "" : " of \(source)"
-    let title = "rule \(index + 1)\(place)" + (scope.isEmpty ? "" : " (\(scope))")
+    let title = (rule.source ?? "rule \(index + 1)") + (scope.isEmpty ? "" : " (\(scope))")
     return Preview.shortened("\(title): \(does.joined(separator: "; "))", to: 300).escapedForTerminal
   }
 }
@@ -188,4 +186,21 @@ struct Criteria: Sendable {
 
   /// The default without rules.
   static let plain = Criteria()
+}
+
+extension MatchingRules {
+  /// A hash of the rules and the order: equal for equal rules across runs, ignoring notes. Nil if there are no rules
+  /// and the order is ``PlaybackOrder/request``.
+  package var fingerprint: String? {
+    var meant = self
+    for index in meant.rules.indices { meant.rules[index].note = nil }
+    if meant.order == .request { meant.order = nil }
+    meant.playsUniquely = nil
+    // Encoding cannot fail: rules consist of strings and booleans.
+    guard meant != MatchingRules(), let document = try? ContractJSON.encode(meant) else { return nil }
+    var hash = SipHash()
+    [UInt8](document).withUnsafeBytes { hash.append($0) }
+    let (high, low) = hash.finish()
+    return String(high, radix: 16) + "-" + String(low, radix: 16)
+  }
 }

@@ -11,6 +11,7 @@ enum CassetteCheck {
       return 0
     }
     if let other = try comparison(options) { return try other(options, command, terminal) }
+    _ = try ConfigurationOptions.project(options)
     var status: Int32 = 0
     var results: [Result] = []
     for location in try CassetteCommand.locations(options, command: command) {
@@ -23,18 +24,7 @@ enum CassetteCheck {
           result.strings = contents.strings
           result.leftOut = contents.skipped.isEmpty ? nil : contents.skipped
           result.unusedBodies = contents.strayBodies
-          result.rules = location.declaredRules
-          if let path = location.declaredRules { _ = try EnvironmentSpecification.readRules(path) }
-          let redaction = RedactionFiles.paths(beside: location)
-          result.redaction = redaction.isEmpty ? nil : redaction
-          result.shift = ShiftFiles.declared(for: location)
-          do {
-            for path in redaction { _ = try RedactionFiles.read(path) }
-            if let path = result.shift { try ShiftFiles.check(path) }
-          } catch let error as EnvironmentError where error.kind == .usage {
-            // The caller didn't name these files, so an error in them is not a usage error.
-            throw EnvironmentError(.broken, error.message)
-          }
+          try location.checkForSideFiles()
           result.unfinished = try CassetteSealer.unfinished(location)
         }
       } catch let error as EnvironmentError {
@@ -78,12 +68,6 @@ enum CassetteCheck {
     var cassette: String
     var interactions: Int?
     var strings: Int?
-    /// The file of matching rules.
-    var rules: String?
-    /// The files of redaction rules.
-    var redaction: [String]?
-    /// The file of date rules.
-    var shift: String?
     /// Entries of the HAR that aren't interactions, and why.
     var leftOut: [String]?
     /// Body files that no interaction uses.
@@ -99,11 +83,8 @@ enum CassetteCheck {
         Output.print("\(cassette): recovered \(counted(recovered, "interaction")) from an unfinished recording")
       }
       if let problem { return terminal.error(problem) }
-      let rules = rules.map { ", rules in \($0)" } ?? ""
-      let redaction = (redaction ?? []).map { ", redaction in \($0)" }.joined()
-      let shift = shift.map { ", shift in \($0)" } ?? ""
       let holds = "\(counted(interactions ?? 0, "interaction")), \(counted(strings ?? 0, "string"))"
-      Output.print("\(cassette): ok, \(holds)\(rules)\(redaction)\(shift)")
+      Output.print("\(cassette): ok, \(holds)")
       for reason in leftOut ?? [] { terminal.line("left out: \(reason)") }
       if let unusedBodies, unusedBodies > 0 {
         let bodies = unusedBodies == 1 ? "1 unused body" : "\(unusedBodies) unused bodies"
@@ -137,16 +118,16 @@ enum CassetteCheck {
       .init("--values", nil, "with --live: also list changed values"),
       .init("--openapi", "FILE", "compare with an OpenAPI 3.0 or 3.1 document, in YAML or JSON"),
       .init("--json", nil, "print JSON"),
-    ]
+    ] + ConfigurationOptions.projectTable
 
   private static let help = """
     usage: diorama cassette check [--recover] [--json] PATH …
            diorama cassette check --live [option …] PATH …
            diorama cassette check --openapi FILE [option …] PATH …
 
-    Verifies cassettes: the HAR, string store and bodies, and the rules for
-    matching, redaction and dates. With --live or --openapi, compares a cassette
-    with its upstreams or a document instead, and changes nothing.
+    Verifies the project file and cassettes: the HAR, string store and bodies. With
+    --live or --openapi, compares a cassette with its upstreams or a document
+    instead, and changes nothing.
 
     Exit status: 0 valid; 65 broken; 66 no cassette. With --live and --openapi: 1
     the shape has changed or contradicts the document; 69 an upstream didn't answer.

@@ -38,7 +38,12 @@ enum CassetteExport {
     }
     product.losses += (stored.cassette.skipped + stored.cassette.incomplete.map { "\($0): its body was not saved" })
       .map { Loss(places: [], text: $0) }
-    if let rules = location.declaredRules { product.losses.append(Loss(places: [], text: "the rules in \(rules)")) }
+    try location.checkForSideFiles()
+    if let project = try ConfigurationOptions.project(options),
+      project.settings(for: location.base).matching?.rules.isEmpty == false
+    {
+      product.losses.append(Loss(places: [], text: "the matching rules in \(project.path)"))
+    }
     let own = URL(fileURLWithPath: location.har).resolvingSymlinksInPath()
     for (path, _) in product.files where URL(fileURLWithPath: path).resolvingSymlinksInPath() == own {
       throw UsageError(
@@ -90,12 +95,13 @@ enum CassetteExport {
 
   static let command = "cassette export"
 
-  private static let table: [Options.Option] = [
+  private static let table: [Options.Option] =
+    [
     .init("--to", "FILE|FOLDER", "the HAR file, or WireMock's root folder (or a file FILE.json of mappings)"),
     .init("--as", "FORMAT", "har: one HAR 1.2 file with all bodies; wiremock: stub mappings"),
     .init("--force", nil, "replace existing files"),
     .init("--json", nil, "print the result as JSON"),
-  ]
+  ] + ConfigurationOptions.projectTable
 
   private static let help = """
     usage: diorama cassette export PATH --to FILE|FOLDER --as har|wiremock [options]

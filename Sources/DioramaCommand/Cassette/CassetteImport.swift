@@ -78,15 +78,10 @@ enum CassetteImport {
   private static func redacted(
     _ cassette: Cassette, for location: CassetteLocation, _ options: Options
   ) throws -> (Cassette, Int) {
-    if options.has("--as-is") {
-      guard options.value("--redact") == nil else {
-        throw UsageError("--as-is and --redact exclude each other; leave one out", command: command)
-      }
-      return (cassette, 0)
-    }
-    var rules = RedactionRules()
-    for path in options.all("--redact") { rules = rules.adding(try RedactionFiles.read(path, acceptsPipes: true)) }
-    var redaction = try ImportRedaction(for: location, adding: rules)
+    if options.has("--as-is") { return (cassette, 0) }
+    try location.checkForSideFiles()
+    let rules = try ConfigurationOptions.project(options)?.settings(for: location.base).redaction
+    var redaction = try ImportRedaction(rules ?? RedactionRules())
     return (redaction.redact(cassette), redaction.count)
   }
 
@@ -123,16 +118,16 @@ enum CassetteImport {
 
   private static let command = "cassette import"
 
-  private static let table: [Options.Option] = [
+  private static let table: [Options.Option] =
+    [
     .init("--to", "PATH", "the cassette to write, without its extension"),
     .init("--from", "FORMAT", "har, vinyl, dvr, vcr or vcrpy (default: detected)"),
     .init("--upstream", "NAME=URL", "name an upstream (default: its host); repeatable"),
     .init("--recorded-at", "INSTANT", "the recording date, RFC 3339 (default: from the files)"),
-    .init("--redact", "FILE", "redaction rules, in addition to PATH.redact.json and redact.json; repeatable"),
     .init("--as-is", nil, "don't redact anything"),
     .init("--force", nil, "replace an existing cassette"),
     .init("--json", nil, "print the result as JSON"),
-  ]
+  ] + ConfigurationOptions.projectTable
 
   private static let help = """
     usage: diorama cassette import FILE … --to PATH [options]

@@ -1,5 +1,6 @@
 import CassetteChecks
 import Cassettes
+import EnvironmentConfiguration
 import EnvironmentService
 import Foundation
 import HTTPMessages
@@ -13,14 +14,19 @@ enum CassetteLiveCheck {
       upstreams: try upstreams(options, command: command), replacements: try replacements(options, command: command),
       access: access,
       seconds: try options.seconds("--timeout", upTo: 86_400, command: command) ?? 30)
+    let project = try ConfigurationOptions.project(options)
     var status: Int32 = 0
     var results: [Result] = []
     for location in try CassetteCommand.locations(options, command: command) {
       do {
+        try location.checkForSideFiles()
         let stored = try CassetteReader.read(location)
         let found = try terminal.progress("repeating the requests of \(location.har)") {
           try blocking { () async -> Swift.Result<LiveCheck.Result, any Error> in
-            do { return .success(try await check.run(stored, location)) } catch { return .failure(error) }
+            do {
+              let rules = project?.settings(for: location.base).redaction
+              return .success(try await check.run(stored, location, redacting: rules ?? .init()))
+            } catch { return .failure(error) }
           }.get()
         }
         let result = Result(found, stored.cassette, location, withValues: options.has("--values"))

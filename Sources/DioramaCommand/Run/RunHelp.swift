@@ -16,8 +16,8 @@ extension RunCommand {
     DIORAMA_ENDPOINT_<NAME>. Its requests are recorded or replayed. Diorama writes
     its own messages and the report to standard error.
 
-      diorama run --cassette Cassettes/login --upstream api=https://api.example.com \\
-        -- ./login-test
+      diorama run --cassette Cassettes/login \\
+        --upstream api=https://api.example.com -- ./login-test
       diorama run --cassette Cassettes/login --mode replay -- ./login-test
 
     \(Options.describeGroups(table))

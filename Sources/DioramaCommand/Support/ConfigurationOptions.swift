@@ -10,16 +10,13 @@ struct ConfigurationOptions {
   static let table: [Options.Option] =
     EnvironmentConfiguration.fields.compactMap { field in
       field.member.option.map { Options.Option($0, help: $0.help ?? field.member.note) }
-    } + [
-      shiftDates,
-      .init("--config", "FILE", "The project file (default: the nearest diorama.json).", in: .basics),
-      .init("--no-config", nil, "Read no project file.", in: .basics),
-    ]
+    } + projectTable
 
-  private static let shiftDates = Options.Option(
-    "--shift-dates", nil,
-    "Move dates in replayed responses by the clock's time minus the recording date; the clock is system then.",
-    in: .time)
+  /// How to choose the project file.
+  static let projectTable: [Options.Option] = [
+    .init("--config", "FILE", "The project file (default: the nearest diorama.json).", in: .basics),
+    .init("--no-config", nil, "Read no project file.", in: .basics),
+  ]
 
   private let options: Options
   private let command: String
@@ -37,20 +34,20 @@ struct ConfigurationOptions {
 
   var isContinuousIntegration: Bool { !(variables["CI"] ?? "").isEmpty }
 
-  /// What is asked for, with secrets read: by options, else by files that they name, else by the project file.
+  /// What is asked for, with secrets read: by options, else by the project file.
   ///
   /// - Parameter command: names the cassette in the project's folder where no option does; nil for none.
   /// - Returns: the settings.
   /// - Throws: ``UsageError`` for a value that cannot be used; an `EnvironmentError` for a file that cannot be read.
   func configuration(named command: String? = nil) throws -> EnvironmentConfiguration {
-    var configuration = try given().inside(try files())
-    if let project = try project() {
+    var configuration = try given()
+    if let project = try Self.project(options) {
       if configuration.cassette == nil, let folder = project.cassettes, let command {
         let mode = (configuration.mode ?? project.settings.mode).flatMap(Mode.init(rawValue:)) ?? .once
         if mode.needsCassette { configuration.cassette = "\(folder)/\(command)" }
       }
-      configuration = configuration.inside(
-        project.settings(for: configuration.cassette.map { CassetteLocation($0).base }))
+      configuration.cassette = configuration.cassette.map { CassetteLocation($0).base }
+      configuration = project.completing(configuration)
     }
     configuration.caller = "command"
     return try checked(configuration).readingSecrets(variables, isContinuousIntegration: isContinuousIntegration)
@@ -60,10 +57,8 @@ struct ConfigurationOptions {
   func specification(_ configuration: EnvironmentConfiguration) throws -> EnvironmentSpecification {
     var specification = try EnvironmentSpecification(try checked(configuration), isChecked: true)
     specification.isContinuousIntegration = isContinuousIntegration
-    specification.rulesFile = options.value("--rules")
-    specification.shiftFile = options.value("--shift")
     specification.secrecyOptions = [
-      "--credential", "--redact", "--ca", "--client-certificate", "--insecure", "--header",
+      "--config", "--credential", "--ca", "--client-certificate", "--insecure", "--header",
     ].flatMap { option in options.all(option).map { "\(option) \(ShellWord.quoted($0))" } }
     return specification
   }
@@ -74,29 +69,11 @@ struct ConfigurationOptions {
   }
 
   /// The project file; nil where there is none.
-  private func project() throws -> ProjectFile? {
+  static func project(_ options: Options) throws(EnvironmentError) -> ProjectFile? {
     if options.has("--no-config") { return nil }
     let current = FileManager.default.currentDirectoryPath
     guard let path = options.value("--config") ?? ProjectFile.nearest(to: current) else { return nil }
     return try ProjectFile.read(path.hasPrefix("/") ? path : "\(current)/\(path)")
-  }
-
-  /// What files say that options name.
-  private func files() throws -> EnvironmentConfiguration {
-    var configuration = EnvironmentConfiguration()
-    if let path = options.value("--rules") {
-      configuration.matching = try .init(file: path, "matching rules", acceptsPipes: true)
-    }
-    for path in options.all("--redact") {
-      let rules = try RedactionFiles.read(path, acceptsPipes: true)
-      configuration.redaction = configuration.redaction?.adding(rules) ?? rules
-    }
-    if let path = options.value("--shift") {
-      configuration.dates = try ShiftFiles.read(path, variables: variables, acceptsPipes: true)
-    } else if options.has("--shift-dates") {
-      configuration.dates = ShiftRules()
-    }
-    return configuration
   }
 
   /// What the options themselves say.
@@ -109,6 +86,7 @@ struct ConfigurationOptions {
     var configuration = try ContractJSON.decode(
       EnvironmentConfiguration.self, from: try ContractJSON.encode(tree), source: "")
     configuration.clock = try clock()
+    if options.has("--shift-dates") { configuration.dates = ShiftRules() }
     try readUpstreams(&configuration)
     configuration.credentials = try options.all("--credential").map(credential)
     configuration.credentialFaults = options.all("--credential-fault").map { text in
@@ -127,7 +105,7 @@ struct ConfigurationOptions {
     case .flag: value = .bool(true)
     case .element: value = .array(texts.map(ContractValue.string))
     case .entry: value = .object(try values(option.name))
-    case .file, .other: return nil
+    case .other: return nil
     }
     try check(value, member.schema, option.name)
     return value

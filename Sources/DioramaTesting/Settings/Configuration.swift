@@ -76,9 +76,9 @@ extension TestEnvironment {
       settings.decodedLimit = decodedLimit
       settings.ports = ports
       if rules != nil || order != nil || playsUniquely != nil {
-        settings.matching = .init(
-          order: order?.rawValue ?? rules?.rules.order?.rawValue, playsUniquely: playsUniquely,
-          rules: rules?.rules.list)
+        settings.matching = rules?.rules ?? .init()
+        if let order { settings.matching?.order = ConfiguredOrder(rawValue: order.rawValue) }
+        settings.matching?.playsUniquely = playsUniquely
       }
       settings.redaction = redaction?.rules
       settings.dates = dates?.rules
@@ -128,7 +128,7 @@ extension TestEnvironment {
       settings.mode = mode.rawValue
       settings.cassette =
         ServiceMode(mode).needsCassette ? try identity.cassette(named: settings.cassette, in: project?.cassettes) : nil
-      if let project { settings = settings.inside(project.settings(for: settings.cassette)) }
+      if let project { settings = project.completing(settings) }
       settings.mode = mode.rawValue
       settings.name = identity.name
       settings.command = identity.filter
@@ -154,13 +154,6 @@ extension EnvironmentSpecification {
   init(_ settings: EnvironmentConfiguration, variables: [String: String]) throws(EnvironmentError) {
     try self.init(settings, isChecked: true)
     isContinuousIntegration = !(variables["CI"] ?? "").isEmpty
-  }
-}
-
-extension MatchingRules {
-  /// The rules as a configuration has them.
-  fileprivate var list: [ContractValue] {
-    if case .object(let members) = document, case .array(let rules)? = members["rules"] { rules } else { [] }
   }
 }
 

@@ -1,4 +1,4 @@
-import Cassettes
+import EnvironmentConfiguration
 
 extension TestEnvironment {
   /// What counts as the same request, where that is not the default: method, upstream, path, query and body by value.
@@ -15,28 +15,27 @@ extension TestEnvironment {
   /// struct BookingTests { … }
   /// ```
   ///
-  /// The same rules can stand in a file beside the cassette, `NAME.rules.json`, or for all of a folder in `rules.json`. Of
-  /// rules in the code, the cassette's and the folder's only the first that are there count. As `Codable` it is what such
-  /// a file has: `{"rules": [{"path": "/search/**", "ignore": {"json": ["$.sentAt"]}}]}`; a member that is not known is an
-  /// error that names its place and what is allowed.
+  /// The same rules can be in the project file, `diorama.json`, as `matching`; those of the code are added to them. As
+  /// `Codable` it is the content of `matching`: `{"rules": [{"path": "/search/**", "ignore": {"json": ["$.sentAt"]}}]}`; an
+  /// unknown member is an error that names its place and what is allowed.
   public struct MatchingRules: Sendable, Equatable, Codable, ExpressibleByArrayLiteral {
-    let rules: Cassettes.MatchingRules
+    let rules: ConfiguredMatching
 
     /// - Parameters:
     ///   - rules: in order.
     ///   - order: in which order interactions play; nil for `request`.
     public init(_ rules: [Rule], order: PlaybackOrder? = nil) {
-      self.rules = Cassettes.MatchingRules(
-        rules: rules.map(\.rule), order: order.flatMap { Cassettes.PlaybackOrder(rawValue: $0.rawValue) })
+      self.rules = ConfiguredMatching(
+        rules: rules.map(\.rule), order: order.flatMap { ConfiguredOrder(rawValue: $0.rawValue) })
     }
 
     /// Rules, in order.
     public init(arrayLiteral elements: Rule...) { self.init(elements) }
 
-    /// Reads what a rules file has.
-    public init(from decoder: any Decoder) throws { rules = try Cassettes.MatchingRules(from: decoder) }
+    /// Reads the content of `matching`.
+    public init(from decoder: any Decoder) throws { rules = try ConfiguredMatching(strictlyFrom: decoder) }
 
-    /// Writes what a rules file has.
+    /// Writes the content of `matching`.
     public func encode(to encoder: any Encoder) throws { try rules.encode(to: encoder) }
   }
 }
@@ -44,7 +43,7 @@ extension TestEnvironment {
 extension TestEnvironment.MatchingRules {
   /// What is different for some requests; see ``TestEnvironment/MatchingRules``.
   public struct Rule: Sendable, Equatable {
-    let rule: Cassettes.MatchingRules.Rule
+    let rule: ConfiguredMatching.Rule
 
     /// A rule for the requests of an upstream, with a method, of a path, or for all.
     ///
@@ -75,12 +74,12 @@ extension TestEnvironment.MatchingRules {
       query: Bool? = nil, comparingHeaders: [String] = [], body: Body? = nil, changesState: Bool? = nil
     ) -> Rule {
       Rule(
-        rule: Cassettes.MatchingRules.Rule(
+        rule: ConfiguredMatching.Rule(
           upstream: upstream, method: method, path: path,
           ignore: .init(headers: ignoringHeaders, query: ignoringQuery, json: json, form: form, pattern: patterns),
           compare: .init(
             method: comparingMethod, scheme: scheme, host: host, path: comparingPath, query: query,
-            headers: comparingHeaders, body: body.map { Cassettes.MatchingRules.BodyKind($0) }),
+            headers: comparingHeaders, body: body.map { ConfiguredMatching.BodyKind($0) }),
           changesState: changesState))
     }
   }
@@ -119,7 +118,7 @@ extension TestEnvironment {
   }
 }
 
-extension MatchingRules.BodyKind {
+extension ConfiguredMatching.BodyKind {
   fileprivate init(_ body: TestEnvironment.MatchingRules.Body) {
     self =
       switch body {
@@ -133,3 +132,6 @@ extension MatchingRules.BodyKind {
       }
   }
 }
+
+typealias ConfiguredMatching = MatchingRules
+typealias ConfiguredOrder = PlaybackOrder

@@ -181,7 +181,7 @@ package struct TextRule: Sendable {
     }
     guard !fits(text) else { return nil }
     // A string of another form may be a secret.
-    return (form == .instant ? "'\(text)' is " : "") + "not \(name)"
+    return (form == .instant || form == .origin ? "'\(text)' is " : "") + "not \(name)"
   }
 
   private func fits(_ text: String) -> Bool {

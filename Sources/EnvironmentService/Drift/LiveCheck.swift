@@ -50,11 +50,14 @@ package struct LiveCheck: Sendable {
   /// - Parameters:
   ///   - stored: the cassette.
   ///   - location: where its bodies lie.
+  ///   - rules: what is redacted beside what always is.
   /// - Returns: what came of it.
   /// - Throws: an ``EnvironmentError`` where a body cannot be read, an upstream is named that the cassette does not have,
   ///   or a header or a client certificate would go to a URL that only the cassette names. Nothing has been sent then.
-  package func run(_ stored: StoredCassette, _ location: CassetteLocation) async throws -> Result {
-    let redactor = try redactor(location)
+  package func run(
+    _ stored: StoredCassette, _ location: CassetteLocation, redacting rules: RedactionRules = RedactionRules()
+  ) async throws -> Result {
+    let redactor = try redactor(location, rules.compiled())
     let recorded = stored.cassette.redacted(redactor)
     let recording = Recording(recorded) { try CassetteReader.bytes(of: $0, in: location) }
     let questions = try LiveQuestions(recording, replacing: replacements)
@@ -104,9 +107,8 @@ package struct LiveCheck: Sendable {
     return result
   }
 
-  /// What a recording would be redacted by: the rules beside the cassette, and the secrets by which backends are asked.
-  private func redactor(_ location: CassetteLocation) throws(EnvironmentError) -> Redactor {
-    let rules = try RedactionFiles.beside(location).compiled(from: "the rules beside \(location.har)")
+  /// What a recording would be redacted by: the rules, and the secrets sent to upstreams.
+  private func redactor(_ location: CassetteLocation, _ rules: CompiledRules) -> Redactor {
     var specification = EnvironmentSpecification(name: location.name, mode: .record)
     specification.access = access
     let sent = replacements.map { replacement in

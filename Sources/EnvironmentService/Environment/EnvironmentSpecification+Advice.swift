@@ -33,14 +33,6 @@ extension EnvironmentSpecification {
     }
   }
 
-  /// Where redaction rules are given.
-  var redactionAdvice: String {
-    switch caller {
-    case .command: "--redact"
-    case .test, .api: "redact"
-    }
-  }
-
   /// How to give the clock an instant.
   var startAdvice: String {
     switch caller {
@@ -64,7 +56,7 @@ extension EnvironmentSpecification {
     switch caller {
     case .command:
       let named = upstreams.map { " \(upstreamAdvice($0.name, $0.url))" }.joined()
-      let rules = (rulesFile.map { " --rules \($0)" } ?? "") + (order.map { " --order \($0.rawValue)" } ?? "")
+      let rules = order.map { " --order \($0.rawValue)" } ?? ""
       let secrecy = secrecyOptions.map { " \($0)" }.joined()
       return "diorama run --mode \(mode.rawValue) --cassette \(cassette?.description ?? "PATH")"
         + "\(named)\(rules)\(secrecy) -- \(command)"

@@ -48,33 +48,17 @@ extension EnvironmentSpecification {
       try Self.credential(index, item)
     }
     credentialFaults = configuration.credentialFaults
-    try match(configuration.matching)
-    if let rules = configuration.redaction {
-      _ = try rules.compiled(from: "redaction")
-      redaction = rules
-    }
-    if let rules = configuration.dates {
-      _ = try rules.compiled(from: "dates")
-      shift = rules
-    }
+    try configuration.checkRules()
+    rules = configuration.matching
+    order = configuration.matching?.order
+    playsUniquely = configuration.matching?.playsUniquely ?? false
+    redaction = configuration.redaction ?? RedactionRules()
+    shift = configuration.dates
     policies = configuration.policies.map(CassettePolicies.init)
     streams = configuration.streams.flatMap(StreamPace.init(rawValue:))
     allowedHosts = configuration.allowedHosts
     decodedLimit = configuration.decodedLimit
     if caller == .api { asked = configuration.withoutSecrets }
-  }
-
-  private mutating func match(_ matching: EnvironmentConfiguration.Matching?) throws(EnvironmentError) {
-    playsUniquely = matching?.playsUniquely ?? false
-    order = matching?.order.flatMap(PlaybackOrder.init(rawValue:))
-    guard let list = matching?.rules else { return }
-    do throws(ContractError) {
-      let rules = try MatchingRules(.object(["rules": .array(list)]))
-      _ = try RuleBook(rules, upstreams: [])
-      self.rules = rules
-    } catch {
-      throw EnvironmentError(.usage, "matching: \(error.problem)")
-    }
   }
 
   private static func credential(
@@ -107,6 +91,17 @@ extension EnvironmentSpecification.Clock {
 }
 
 extension EnvironmentConfiguration {
+  /// Checks what no schema can: patterns, JSON paths, places of dates.
+  ///
+  /// - Throws: an ``EnvironmentError`` of kind `usage` that names the first rule at fault.
+  func checkRules() throws(EnvironmentError) {
+    do throws(ContractError) { _ = try RuleBook(matching ?? MatchingRules(), upstreams: []) } catch {
+      throw EnvironmentError(.usage, error.problem)
+    }
+    _ = try redaction?.compiled()
+    _ = try dates?.compiled()
+  }
+
   /// For messages: secrets are replaced by `…`.
   fileprivate var withoutSecrets: Self {
     var plain = self

@@ -68,26 +68,21 @@ package struct EnvironmentSpecification: Sendable, Codable {
   package var ports: [String: UInt16] = [:]
   /// Whether each interaction is played once (Vinyl's `playTracksUniquely`); else the last of equal ones repeats.
   package var playsUniquely = false
-  /// What counts as the same request; nil: what is declared beside the cassette, else as INTERFACE.md has it.
+  /// What counts as the same request where that is not the default.
   package var rules: MatchingRules?
-  /// The file from which ``rules`` were read, as it was given; nil where they were not.
-  package var rulesFile: String?
   /// In which order interactions play; nil: what the rules say, else each request's repeats as recorded.
   package var order: PlaybackOrder?
   /// Seconds for which a request that comes before its turn is held; nil: ``Environment/turnSeconds``.
   package var turnSeconds: Double?
-  /// What is taken out of recordings beside what always is; files beside the cassette add to it.
+  /// What is redacted in recordings beside what always is.
   package var redaction = RedactionRules()
   /// What the command was given to keep secrets out, as it was written: advice repeats it, since a recording without it
   /// would have them.
   package var secrecyOptions: [String] = []
   /// What is to become of an old recording, and of interactions that are not used.
   package var policies: CassettePolicies?
-  /// Moves dates in recorded answers to the clock's time; nil: only where a file beside the cassette says so. Keys of
-  /// tokens are texts. Empty: as that file says, where there is one.
+  /// Moves dates in recorded answers to the clock's time. Keys of tokens are texts.
   package var shift: ShiftRules?
-  /// The file from which ``shift`` was read, as it was given; nil where it was not.
-  package var shiftFile: String?
   /// When the parts of recorded streams leave; nil: `instant`.
   package var streams: StreamPace?
   /// Hosts beside the endpoints' and the upstreams' own by which clients may address endpoints, and whose pages may use
@@ -151,17 +146,11 @@ extension EnvironmentSpecification {
       faults: credentialFaults)
   }
 
-  /// What redacts all that is kept of the environment: the credentials, the rules that were given, and those in files
-  /// beside the cassette.
+  /// What redacts all that is kept of the environment: credentials, and what the rules name.
   ///
-  /// - Throws: an ``EnvironmentError`` of kind `usage` naming the first rule that cannot be used; `inputOutput` for a file
-  ///   that cannot be read.
+  /// - Throws: an ``EnvironmentError`` of kind `usage` naming the first rule that cannot be used.
   func redactor(token: String) throws(EnvironmentError) -> Redactor {
-    var rules = redaction
-    // Compiled apart, so that each error names where its rule stands.
-    _ = try rules.compiled(from: redactionAdvice)
-    if let cassette { rules = rules.adding(try RedactionFiles.beside(cassette)) }
-    let compiled = try rules.compiled(from: redactionAdvice)
+    let compiled = try redaction.compiled()
     return Redactor(
       (credentials + accessSecrets(compiled)).map(\.named), token: token, rules: compiled,
       decodedLimit: decodedLimit ?? Redactor.usualDecodedLimit)

@@ -1,4 +1,5 @@
 import Cassettes
+import EnvironmentConfiguration
 import Foundation
 import HTTPMessages
 import LaunchContract
@@ -43,7 +44,7 @@ extension Provisioning {
       var replay: Replay?
       if let stored, let location = specification.cassette {
         let opened = try stored.replay(
-          snapshot.upstreams, rules: try specification.rulesInForce(), order: specification.order,
+          snapshot.upstreams, rules: specification.rules ?? MatchingRules(), order: specification.order,
           redactor: state.redactor)
         var playback = Playback(index: opened.index, uniquely: specification.playsUniquely)
         if let position = progress.playback, !playback.resume(position, of: opened) {

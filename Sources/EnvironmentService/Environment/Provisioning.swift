@@ -14,12 +14,13 @@ package enum Provisioning {
     let token = hooks.token ?? randomToken()
     var mode = try resolve(specification)
     try specification.checkValues()
-    let rules = try specification.rulesInForce()
+    let rules = specification.rules ?? MatchingRules()
     var stored: OpenCassette?
     var notes: [String] = []
     var former: [CassetteHeader.Upstream] = []
     if let location = specification.cassette {
       try CassetteReader.checkIsFile(location)
+      try location.checkForSideFiles()
       // Before the cassette is read: what a killed extension has left belongs to it.
       if mode == .extend, let note = try UnfinishedRecording.takeUp(location, before: .extend) { notes.append(note) }
       if mode == .replay, !location.exists { throw specification.missing(location) }
@@ -68,7 +69,7 @@ package enum Provisioning {
     var recorder: CassetteRecorder?
     if mode.mayRecord, let location = specification.cassette {
       notes += state.redactor.unseen.map {
-        "the credential \($0) is too short to be found in a recording; name where it stands, with \(specification.redactionAdvice)"
+        "the credential \($0) is too short to be found in a recording; name where it stands, with redaction"
       }
       let header = CassetteHeader(
         recordedAt: recordedAt, timeZone: clock.timeZone, locale: clock.locale,

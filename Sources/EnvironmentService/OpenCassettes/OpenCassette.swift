@@ -1,3 +1,4 @@
+import EnvironmentConfiguration
 import Transforms
 import Cassettes
 import HTTPMessages
@@ -69,17 +70,17 @@ final class OpenCassette: Sendable {
   /// - Returns: one that others may share, unless the redactor takes something out of a recorded request.
   /// - Throws: an ``EnvironmentError`` for a body that cannot be read, or rules that are broken.
   func replay(
-    _ upstreams: [CassetteHeader.Upstream], rules: MatchingRules.InForce = .none, order: PlaybackOrder? = nil,
+    _ upstreams: [CassetteHeader.Upstream], rules: MatchingRules = MatchingRules(), order: PlaybackOrder? = nil,
     redactor: Redactor
   ) throws(EnvironmentError) -> Replay {
-    let order = order ?? rules.rules.order ?? .request
+    let order = order ?? rules.order ?? .request
     func known(_ isMeant: (Known) -> Bool) -> Replay? {
       replays.withLock { $0.filter(isMeant).compactMap(\.replay) }
         .first { $0.upstreams == upstreams && $0.rules == rules && $0.index.order == order }
     }
     let isPlain = !redactor.changesRequests
     if isPlain, let same = known(\.isPlain) { return same }
-    let sought = try SoughtInteractions(self, redactor, byRules: !rules.rules.rules.isEmpty)
+    let sought = try SoughtInteractions(self, redactor, byRules: !rules.rules.isEmpty)
     if !isPlain, sought.areAsRecorded, let same = known(\.isAsRecorded) { return same }
     let replay = try Replay(self, sought, upstreams: upstreams, rules: rules, order: order)
     guard isPlain || sought.areAsRecorded else { return replay }

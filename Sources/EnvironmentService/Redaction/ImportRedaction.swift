@@ -10,13 +10,10 @@ package struct ImportRedaction {
   /// How many values went.
   package private(set) var count = 0
 
-  /// - Parameters:
-  ///   - location: of the cassette to write: the rules in files beside it hold.
-  ///   - rules: others that hold, too.
-  /// - Throws: an ``EnvironmentError`` naming the file or the rule that cannot be used.
-  package init(for location: CassetteLocation, adding rules: RedactionRules) throws(EnvironmentError) {
-    let all = try RedactionFiles.beside(location).adding(rules)
-    redactor = Redactor([], token: "", rules: try all.compiled(from: "redaction rules"))
+  /// - Parameter rules: what is redacted beside what always is.
+  /// - Throws: an ``EnvironmentError`` naming the rule that cannot be used.
+  package init(_ rules: RedactionRules) throws(EnvironmentError) {
+    redactor = Redactor([], token: "", rules: try rules.compiled())
   }
 
   /// The cassette as it would have been recorded, all bodies in memory.

@@ -4,50 +4,38 @@ package import EnvironmentConfiguration
 import LaunchContract
 
 extension RedactionRules {
-  /// - Parameter source: where the rules stand, for the error: a member, a file.
   /// - Returns: the rules, ready to be used.
   /// - Throws: an ``EnvironmentError`` of kind `usage` naming the first rule that cannot be used.
-  package func compiled(from source: String) throws(EnvironmentError) -> CompiledRules {
-    let places = RulePlaces(source: source, limit: 1000)
-    let lists = [
-      ("headers", headers), ("query", query), ("json", json), ("form", form), ("patterns", patterns),
-      ("keep.headers", keep.headers), ("keep.credentials", keep.credentials),
-    ]
-    for (name, list) in lists {
-      try places.check(count: list.count, name)
-      for (number, text) in list.enumerated() {
-        guard !text.isEmpty else {
-          throw places.failure("\(name)[\(number)]", "it is empty; take it out, or say what it means")
-        }
-        try places.check(text, "\(name)[\(number)]")
-      }
+  package func compiled() throws(EnvironmentError) -> CompiledRules {
+    func failure(_ place: String, _ problem: String) -> EnvironmentError {
+      EnvironmentError(.usage, "redaction.\(place): \(problem)")
     }
     for (list, names) in [("headers", headers), ("keep.headers", keep.headers)] {
       for (number, name) in names.enumerated() where !name.utf8.allSatisfy(Self.isInFieldName) {
-        throw places.failure(
+        throw failure(
           "\(list)[\(number)]", "'\(name.prefix(80))' is no header's name; write it whole, as in X-Session")
       }
     }
     for (list, names) in [("query", query), ("form", form)] {
       for (number, name) in names.enumerated() where name.contains("*") {
-        throw places.failure(
+        throw failure(
           "\(list)[\(number)]",
           "'\(name.prefix(80))': '*' stands for nothing here; write each name whole, or a regular expression in patterns"
         )
       }
     }
     for (number, name) in keep.credentials.enumerated() where !name.contains("/") {
-      throw places.failure(
+      throw failure(
         "keep.credentials[\(number)]", "'\(name.prefix(80))' is no credential; write SERVICE/ACCOUNT")
     }
     for (number, name) in keep.headers.enumerated() where !HeaderRedaction.defaultNames.contains(name.lowercased()) {
-      throw places.failure("keep.headers[\(number)]", "'\(name)' is not redacted by default; take it out")
+      throw failure("keep.headers[\(number)]", "'\(name)' is not redacted by default; take it out")
     }
     var rules = CompiledRules(patterns: .none)
     do throws(PatternScanner.Invalid) {
       rules.patterns = try PatternScanner(patterns: patterns, query: query)
     } catch {
-      throw places.failure(
+      throw failure(
         "patterns[\(error.number)]",
         error.isEmpty
           ? "it also finds nothing at all, everywhere; write + for *"
@@ -61,7 +49,7 @@ extension RedactionRules {
         }
         rules.json.append(path)
       } catch {
-        throw places.failure("json[\(number)]", error.problem)
+        throw failure("json[\(number)]", error.problem)
       }
     }
     rules.headers = Set(headers.map { $0.lowercased() })

@@ -6,10 +6,9 @@ import HTTPMessages
 import LaunchContract
 
 extension EnvironmentSpecification {
-  /// What moves dates in recorded answers from the recording's time to the clock's, as it stands at the beginning.
+  /// Moves dates in recorded answers from the recording's time to the clock's time at the start.
   ///
-  /// It is asked for, or declared by a file beside the cassette. It is for replay alone: what is live stays as it is, and
-  /// nothing that was moved is ever recorded.
+  /// For replay alone: live answers stay as they are, and nothing moved is ever recorded.
   ///
   /// - Parameters:
   ///   - mode: in force.
@@ -27,11 +26,9 @@ extension EnvironmentSpecification {
         "\(shiftAdvice) moves dates in replay alone, and extend would record what follows from moved ones; take mode replay"
       )
     }
-    // Rules that were given are told to be broken at once, whatever the mode; a file's keys may be there for replay alone.
-    var (places, signer) = try (shift ?? ShiftRules()).compiled(from: shiftAdvice)
-    let file = mode == .replay && shift?.isEmpty ?? true ? cassette.flatMap(ShiftFiles.declared) : nil
-    if let file { try ShiftFiles.check(file) }
-    guard mode == .replay, shift != nil || file != nil, let recorded = recordedAt.flatMap(RFC3339.parse),
+    // Broken rules are an error in every mode.
+    let rules = try shift?.compiled()
+    guard mode == .replay, let (places, signer) = rules, let recorded = recordedAt.flatMap(RFC3339.parse),
       let now = (clock.start ?? clock.provisioned).flatMap(RFC3339.parse)
     else { return (nil, nil) }
     let offset = DateOffset(
@@ -41,11 +38,6 @@ extension EnvironmentSpecification {
       return (
         nil, "dates stay as recorded, since the clock is \(kind) at the recording date; clock system moves them to now"
       )
-    }
-    // Its keys are asked for where dates move: elsewhere nobody needs to have them.
-    if let file {
-      (places, signer) = try ShiftFiles.read(file, variables: ProcessInfo.processInfo.environment)
-        .compiled(from: file)
     }
     return (
       DateShifter(offset, places: places, signer: signer),
@@ -57,9 +49,8 @@ extension EnvironmentSpecification {
   /// How to ask for dates to be moved.
   var shiftAdvice: String {
     switch caller {
-    // Over the control API the file's name does not come along.
-    case .command: shiftFile != nil || shift?.isEmpty == false ? "--shift" : "--shift-dates"
-    case .test, .api: "shift"
+    case .command: shift?.isEmpty == true ? "--shift-dates" : "dates"
+    case .test, .api: "dates"
     }
   }
 }

@@ -1,4 +1,5 @@
 import Cassettes
+import EnvironmentConfiguration
 import HTTPMessages
 import HTTPServer
 

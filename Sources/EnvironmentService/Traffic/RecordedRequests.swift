@@ -1,3 +1,4 @@
+import EnvironmentConfiguration
 import Transforms
 import Cassettes
 import HTTPMessages
@@ -14,7 +15,7 @@ struct RecordedRequests: Sendable {
   /// For whom they are.
   let upstreams: [CassetteHeader.Upstream]
   /// What the keys are made by.
-  let rules: MatchingRules.InForce
+  let rules: MatchingRules
   /// Tells whether positions in others mean the same here: nil for no rules and no order of one's own.
   let rulesFingerprint: String?
   /// The upstream of each interaction, or -1.
@@ -34,15 +35,15 @@ struct RecordedRequests: Sendable {
   /// - Throws: an ``EnvironmentError`` for a body that cannot be read, or rules that are broken.
   init(
     _ sought: SoughtInteractions, of location: CassetteLocation, upstreams: [CassetteHeader.Upstream],
-    rules: MatchingRules.InForce, order: PlaybackOrder
+    rules: MatchingRules, order: PlaybackOrder
   ) throws(EnvironmentError) {
     self.upstreams = upstreams
     self.rules = rules
-    rulesFingerprint = MatchingRules(rules: rules.rules.rules, order: order).fingerprint
+    rulesFingerprint = MatchingRules(rules: rules.rules, order: order).fingerprint
     do throws(ContractError) {
-      maker = MatchKeyMaker(try RuleBook(rules.rules, upstreams: upstreams, source: rules.source))
+      maker = MatchKeyMaker(try RuleBook(rules, upstreams: upstreams))
     } catch {
-      throw EnvironmentError(.usage, "rules: \(error.problem)")
+      throw EnvironmentError(.usage, error.problem)
     }
     self.sought = sought
     let interactions = sought.interactions

@@ -1,3 +1,4 @@
+import EnvironmentConfiguration
 import Transforms
 import Cassettes
 import HTTPMessages
@@ -23,7 +24,7 @@ final class Replay: Sendable {
   /// To be asked of ``OpenCassette/replay(_:rules:order:redactor:)``.
   init(
     _ cassette: OpenCassette, _ sought: SoughtInteractions, upstreams: [CassetteHeader.Upstream],
-    rules: MatchingRules.InForce, order: PlaybackOrder
+    rules: MatchingRules, order: PlaybackOrder
   ) throws(EnvironmentError) {
     self.cassette = cassette
     requests = try RecordedRequests(sought, of: cassette.location, upstreams: upstreams, rules: rules, order: order)
@@ -58,7 +59,7 @@ final class Replay: Sendable {
   /// For whom it answers.
   var upstreams: [CassetteHeader.Upstream] { requests.upstreams }
   /// What the keys are made by.
-  var rules: MatchingRules.InForce { requests.rules }
+  var rules: MatchingRules { requests.rules }
   /// Tells whether positions in another replay mean the same here: nil for no rules and no order of one's own.
   var rulesFingerprint: String? { requests.rulesFingerprint }
   /// For each of the upstreams, where it was when it was recorded, if elsewhere.

@@ -1,3 +1,4 @@
+import EnvironmentConfiguration
 import HTTPMessages
 import Testing
 

@@ -1,3 +1,4 @@
+import EnvironmentConfiguration
 import Foundation
 import LaunchContract
 import Testing

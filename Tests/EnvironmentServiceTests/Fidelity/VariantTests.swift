@@ -127,7 +127,7 @@ struct VariantTests {
   func rule() async throws {
     let upstream = try Self.digits()
     try await withService(upstream) { fixture in
-      try fixture.write(#"{"rules": [{"ignore": {"headers": ["Range"]}}]}"#, to: "c.rules.json")
+      try fixture.project(matching: #"{"rules": [{"ignore": {"headers": ["Range"]}}]}"#)
       try await fixture.record(["api": upstream.origin]) { environment async throws in
         _ = try await Self.get(environment, ["Range": "bytes=0-3"])
       }

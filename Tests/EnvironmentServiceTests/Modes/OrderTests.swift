@@ -1,4 +1,5 @@
 import Cassettes
+import EnvironmentConfiguration
 import Foundation
 import HTTPMessages
 import LaunchContract
@@ -167,7 +168,7 @@ struct OrderTests {
   @Test("is declared beside the cassette, too, and what is asked for outranks it")
   func declared() async throws {
     try await withCart { fixture in
-      try fixture.write(#"{"order": "state"}"#, to: "c.rules.json")
+      try fixture.project(matching: #"{"order": "state"}"#)
       try await fixture.run(.replay) { environment async throws in
         for _ in 0..<2 { #expect(try await environment.get("/cart").text == "/cart: 0") }
       }
@@ -197,7 +198,7 @@ struct OrderTests {
     try await withCart { fixture in
       try await fixture.twoLives(.replay) { environment async throws in
         #expect(try await environment.get("/cart").text == "/cart: 0")
-        try fixture.write(#"{"rules": [{"compare": {"query": false}}]}"#, to: "rules.json")
+        try fixture.project(matching: #"{"rules": [{"compare": {"query": false}}]}"#)
       } after: { environment async throws in
         #expect(try await environment.get("/cart").text == "/cart: 0")
         #expect(environment.notes.contains { $0.contains("its rules are others than before the restart") })

@@ -1,5 +1,6 @@
 @testable import Transforms
 import Cassettes
+import EnvironmentConfiguration
 import Foundation
 import HTTPMessages
 import LaunchContract
@@ -38,9 +39,9 @@ struct RuleTests {
     try await withBooking { fixture in
       let recorded = try fixture.read("c.har")
       #expect(try await answer(fixture) == 501)
-      try fixture.write(Self.ignoringTime, to: "c.rules.json")
+      try fixture.project(matching: Self.ignoringTime)
       #expect(try await answer(fixture) == 200)
-      try fixture.write(#"{"rules": [{"ignore": {"query": ["_"]}}]}"#, to: "c.rules.json")
+      try fixture.project(matching: #"{"rules": [{"ignore": {"query": ["_"]}}]}"#)
       #expect(try await answer(fixture) == 501)
       #expect(try fixture.read("c.har") == recorded)
     }
@@ -49,9 +50,9 @@ struct RuleTests {
   @Test("of the cassette outrank those of the folder, and those that are asked for outrank both")
   func nearest() async throws {
     try await withBooking { fixture in
-      try fixture.write(Self.ignoringTime, to: "rules.json")
+      try fixture.project(matching: Self.ignoringTime)
       #expect(try await answer(fixture) == 200)
-      try fixture.write("{}", to: "c.rules.json")
+      try fixture.project(matching: "{}", to: "c.rules.json")
       #expect(try await answer(fixture) == 501)
       let given = try MatchingRules.read(Array(Self.ignoringTime.utf8), name: "given")
       #expect(try await answer(fixture) { $0.rules = given } == 200)
@@ -63,7 +64,7 @@ struct RuleTests {
   @Test("that are broken are told at once, whatever the mode", arguments: [Mode.record, .replay, .once])
   func broken(mode: Mode) async throws {
     try await withBooking { fixture in
-      try fixture.write(#"{"rules": [{"ignore": {"headrs": []}}]}"#, to: "c.rules.json")
+      try fixture.write(#"{"rules": [{"ignore": {"headrs": []}}]}"#)
       #expect {
         _ = try fixture.provision(mode, ["api": Origin(scheme: "http", host: "a.test", port: 80)])
       } throws: { error in
@@ -79,9 +80,9 @@ struct RuleTests {
   func strangers() async throws {
     try await withBooking { fixture in
       let json = #"{"rules": [{"changesState": true}, {"upstream": "apii", "ignore": {"query": ["_"]}}]}"#
-      try fixture.write(json, to: "rules.json")
+      try fixture.project(matching: json)
       try await fixture.run(.replay) { #expect($0.notes.isEmpty) }
-      try fixture.write(json, to: "c.rules.json")
+      try fixture.project(matching: json)
       try await fixture.run(.replay) { environment async throws in
         #expect(
           environment.notes == [
@@ -103,7 +104,7 @@ struct RuleTests {
   @Test("are named where a request is nearly recorded, and what they leave out is no difference")
   func miss() async throws {
     try await withBooking { fixture in
-      try fixture.write(Self.ignoringTime, to: "c.rules.json")
+      try fixture.project(matching: Self.ignoringTime)
       let report = try await fixture.run(.replay) { environment async throws in
         let answer = try await environment.post("/book/1?_=2", #"{"at": 2, "slot": 8}"#)
         #expect(answer.status == 501)
@@ -130,8 +131,7 @@ struct RuleTests {
           _ = try await environment.get("/a", ["Accept-Language": language, "Referer": "\(own)/page"])
         }
       }
-      try fixture.write(
-        #"{"rules": [{"compare": {"headers": ["Accept-Language", "Referer"]}}]}"#, to: "rules.json")
+      try fixture.project(matching: #"{"rules": [{"compare": {"headers": ["Accept-Language", "Referer"]}}]}"#)
       try await fixture.run(.replay) { environment async throws in
         for (language, expected) in [("de", "/a: 1"), ("de", "/a: 1"), ("en", "/a: 0")] {
           let own = "http://127.0.0.1:\(environment.upstreams[0].port)"
@@ -146,7 +146,7 @@ struct RuleTests {
   @Test("with a pattern that takes too long fail the environment, and say which")
   func slow() async throws {
     try await withBooking { fixture in
-      try fixture.write(#"{"rules": [{"ignore": {"pattern": ["(a|aa)+$"]}}]}"#, to: "rules.json")
+      try fixture.project(matching: #"{"rules": [{"ignore": {"pattern": ["(a|aa)+$"]}}]}"#)
       let report = try await fixture.run(.replay) { environment async throws in
         let text = String(repeating: "a", count: 80) + "b"
         let answer = try await environment.post("/x", "\"\(text)\"")

@@ -1,5 +1,6 @@
 @testable import Transforms
 import Cassettes
+import EnvironmentConfiguration
 import Foundation
 import HTTPMessages
 import HTTPServer

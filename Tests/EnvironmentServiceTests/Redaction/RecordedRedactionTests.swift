@@ -39,7 +39,7 @@ struct RecordedRedactionTests {
     let slow = "private " + String(repeating: "a", count: 80) + "b"
     let upstream = try TestUpstream { _ in text(slow) }
     try await withService(upstream) { fixture in
-      try fixture.write(#"{"patterns": ["(a|aa)+$"]}"#, to: "c.redact.json")
+      try fixture.project(redaction: #"{"patterns": ["(a|aa)+$"]}"#)
       let report = try await fixture.record(["api": upstream.origin]) { environment async throws in
         #expect(try await environment.get("/").text == slow)
       }
@@ -98,7 +98,7 @@ struct RecordedRedactionTests {
       #"{"headers": ["X-Session"], "query": ["token"], "json": ["$.pin"], "form": ["pin"], "patterns": ["sk_[a-z]+"]}"#
     let upstream = try Self.echo()
     try await withService(upstream) { fixture in
-      try fixture.write(rules, to: "c.redact.json")
+      try fixture.project(redaction: rules)
       try await fixture.run(.record, ["api": upstream.origin]) { environment in
         _ = try await environment.get(
           "/a?token=canary&x=1", ["X-Session": "canary", "Referer": "http://x/?token=canary"])
@@ -131,7 +131,7 @@ struct RecordedRedactionTests {
       try await fixture.record(["api": upstream.origin]) { environment in
         _ = try await environment.post("/b?token=one", #"{"pin": 7777}"#)
       }
-      try fixture.write(#"{"query": ["token"], "json": ["$.pin"]}"#, to: "redact.json")
+      try fixture.project(redaction: #"{"query": ["token"], "json": ["$.pin"]}"#)
       let report = try await fixture.run(.replay) { environment in
         let answer = try await environment.post("/b?token=two", #"{"pin": 1}"#)
         #expect(answer.status == 200)
@@ -216,7 +216,7 @@ struct RecordedRedactionTests {
         #expect(environment.notes.allSatisfy { $0.contains("credential s/a is too short") && !$0.contains("abc") })
         _ = await environment.end()
       }
-      try fixture.write(#"{"keep": {"credentials": ["s/a"]}}"#, to: "redact.json")
+      try fixture.project(redaction: #"{"keep": {"credentials": ["s/a"]}}"#)
       let kept = try fixture.provision(.record, ["api": upstream.origin], Self.credentials("abc"))
       #expect(kept.notes.isEmpty)
       _ = await kept.end()

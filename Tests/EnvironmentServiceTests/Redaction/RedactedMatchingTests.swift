@@ -39,8 +39,8 @@ struct RedactedMatchingTests {
   func together() async throws {
     let upstream = try numbered()
     try await withService(upstream) { fixture in
-      try fixture.write(Self.redaction, to: "c.redact.json")
-      try fixture.write(Self.rules, to: "c.rules.json")
+      try fixture.project(redaction: Self.redaction)
+      try fixture.project(matching: Self.rules)
       try await fixture.run(.record, ["api": upstream.origin], with: Self.credentials(Self.secret)) {
         environment async throws in
         #expect(try await Self.book(environment, secret: Self.secret, time: 1).status == 200)
@@ -68,21 +68,21 @@ struct RedactedMatchingTests {
   func later() async throws {
     let upstream = try numbered()
     try await withService(upstream) { fixture in
-      try fixture.write(#"{"keep": {"headers": ["Authorization"]}}"#, to: "c.redact.json")
+      try fixture.project(redaction: #"{"keep": {"headers": ["Authorization"]}}"#)
       try await fixture.record(["api": upstream.origin]) { environment async throws in
         #expect(try await Self.book(environment, secret: Self.secret, time: 1).status == 200)
       }
       #expect(try fixture.cassette().interactions[0].request.headers["Authorization"] == "Bearer \(Self.secret)")
       let recorded = try fixture.read("c.har")
       // No rule at all: what goes by default is compared without its value, in what is recorded too.
-      try fixture.write("{}", to: "c.redact.json")
-      try fixture.write(#"{"rules": [{"compare": {"headers": ["Authorization"]}}]}"#, to: "c.rules.json")
+      try fixture.project(matching: "{}", to: "c.redact.json")
+      try fixture.write(#"{"rules": [{"compare": {"headers": ["Authorization"]}}]}"#)
       let byDefault = try await fixture.run(.replay) { environment async throws in
         #expect(try await Self.book(environment, secret: Self.secret, time: 1).status == 200)
       }
       #expect(byDefault.ok)
-      try fixture.write(Self.rules, to: "c.rules.json")
-      try fixture.write(Self.redaction, to: "c.redact.json")
+      try fixture.project(matching: Self.rules)
+      try fixture.project(redaction: Self.redaction)
       let report = try await fixture.run(.replay, with: Self.credentials(Self.secret)) { environment async throws in
         #expect(try await Self.book(environment, secret: Self.secret, time: 2).status == 200)
       }

@@ -33,7 +33,7 @@ struct ShiftRulesTests {
     ])
   func refused(text: String, problem: String) async throws {
     try await withService { fixture in
-      try fixture.write(text, to: "c.shift.json")
+      try fixture.project(dates: text)
       let error = #expect(throws: EnvironmentError.self) {
         try ShiftFiles.read("\(fixture.folder)/c.shift.json", variables: [:])
       }
@@ -45,8 +45,8 @@ struct ShiftRulesTests {
   @Test("take keys from the environment and from files beside them")
   func keys() async throws {
     try await withService { fixture in
-      try fixture.write("from a file", to: "key.txt")
-      try fixture.write(#"{"jwt": [{"key": "env:KEY"}, {"key": "file:key.txt", "kid": "f"}]}"#, to: "c.shift.json")
+      try fixture.project(dates: "from a file", to: "key.txt")
+      try fixture.write(#"{"jwt": [{"key": "env:KEY"}, {"key": "file:key.txt", "kid": "f"}]}"#)
       let rules = try ShiftFiles.read("\(fixture.folder)/c.shift.json", variables: ["KEY": "from a variable"])
       #expect(rules.jwt.map(\.text?.revealed) == ["from a variable", "from a file"])
       #expect(rules.jwt.map(\.key) == [nil, nil])

@@ -304,12 +304,12 @@ struct ShiftedReplayTests {
         environment async throws in
         _ = try await environment.get("/plain")
       }
-      try fixture.write(#"{"dates": ["$.day"]}"#, to: "shift.json")
+      try fixture.project(dates: #"{"dates": ["$.day"]}"#)
       try await fixture.run(.replay, with: Self.at(Self.replayed)) { environment async throws in
         #expect(try await environment.get("/plain").text.contains(#""day": "2026-11-22""#))
       }
       // The nearest counts alone.
-      try fixture.write("{}", to: "c.shift.json")
+      try fixture.project(dates: "{}")
       try await fixture.run(.replay, with: Self.at(Self.replayed)) { environment async throws in
         let answer = try await environment.get("/plain").text
         #expect(answer.contains(#""day": "2018-10-08""#) && answer.contains("2026-11-22T19:30:00"))
@@ -319,12 +319,12 @@ struct ShiftedReplayTests {
         #expect(try await environment.get("/plain").text == Self.answer)
       }
       // Nobody needs a key where nothing moves.
-      try fixture.write(#"{"jwt": [{"key": "env:DIORAMA_NO_SUCH"}]}"#, to: "c.shift.json")
+      try fixture.project(dates: #"{"jwt": [{"key": "env:DIORAMA_NO_SUCH"}]}"#)
       try await fixture.run(.replay) { environment async throws in
         #expect(try await environment.get("/plain").text == Self.answer)
       }
       #expect(throws: EnvironmentError.self) { try fixture.provision(.replay, [:], Self.at(Self.replayed)) }
-      try fixture.write(#"{"dats": []}"#, to: "c.shift.json")
+      try fixture.project(dates: #"{"dats": []}"#)
       #expect(throws: EnvironmentError.self) { try fixture.provision(.replay) }
     }
   }

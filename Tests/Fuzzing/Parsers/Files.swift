@@ -1,5 +1,7 @@
 import CassetteConversion
 import Cassettes
+import EnvironmentConfiguration
+import Foundation
 import LaunchContract
 
 /// File formats. Whatever can be read must survive writing and reading.
@@ -32,7 +34,7 @@ enum Files {
   }
 
   static func rules(_ bytes: [UInt8]) throws {
-    _ = try MatchingRules.read(bytes, name: "fuzzed.rules.json")
+    _ = try RuleBook(MatchingRules(decoding: Data(bytes)), upstreams: [])
   }
 
   static func contract(_ bytes: [UInt8]) throws {
