@@ -335,8 +335,8 @@ def main():
         for name, (rules, calls) in own_rules(secret).items():
             place = folder / name
             place.mkdir()
-            (place / "rules.json").write_text(json.dumps(rules))
-            option = ["--redact", place / "rules.json"]
+            (place / "diorama.json").write_text(json.dumps({"redaction": rules}))
+            option = ["--config", place / "diorama.json"]
             record(checks, f"own {name}", place, calls, traces(secret), option)
             replay(checks, f"own {name}", place, own_rules(secret)[name][1], traces(secret), option)
             replay(checks, f"own {name}, another secret", place, own_rules(second)[name][1] if name != "patterns" else calls, traces(secret), option)
@@ -345,9 +345,9 @@ def main():
         killed(checks, folder / "killed", plain, forms, options)
 
         wrong = folder / "wrong.json"
-        wrong.write_text('{"header": ["X-Session"]}')
-        refused = support.diorama("run", "--redact", wrong, "--mode", "mock", "--", "true")
-        checks.that(refused.returncode == 65 and "header: unknown member" in refused.stderr and len(refused.stderr.splitlines()) == 1, "an invalid rule is refused in one line", refused)
+        wrong.write_text('{"redaction": {"header": ["X-Session"]}}')
+        refused = support.diorama("run", "--config", wrong, "--mode", "mock", "--", "true")
+        checks.that(refused.returncode == 65 and "redaction.header: unknown member" in refused.stderr and len(refused.stderr.splitlines()) == 1, "an invalid rule is refused in one line", refused)
     checks.end()
 
 

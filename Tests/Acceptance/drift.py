@@ -24,11 +24,6 @@ def backend(release, port=0):
     return support.Program([support.binary("clinic-backend"), "--release", release, "--now", NOW, "--port", str(port)])
 
 
-def check(*words):
-    ended = support.diorama("cassette", "check", *words)
-    return ended.returncode, ended.stdout, ended.stderr
-
-
 def differences(result):
     """The changes of one cassette in `--json`: (method and path, line) of each change of shape, and of each doubtful one.
     """
@@ -45,11 +40,16 @@ def main():
     with support.folder() as folder:
         cassette, booking, second = folder / "clinics", folder / "booking", folder / "second"
         app = [sys.executable, "-c", APP, *PATHS]
+
+        def check(*words):
+            ended = support.diorama("cassette", "check", *words, cwd=folder)
+            return ended.returncode, ended.stdout, ended.stderr
+
         # A rule keeps the header, so the check sends it again.
-        (folder / "redact.json").write_text('{"keep": {"headers": ["Authorization", "Cookie", "Set-Cookie"]}}')
+        (folder / "diorama.json").write_text('{"redaction": {"keep": {"headers": ["Authorization", "Cookie", "Set-Cookie"]}}}')
         with backend("1") as first:
-            run = support.Run("record", cassette, app, {"clinic": first.url}, ["--start", NOW])
-            book = support.Run("record", booking, [support.binary("clinic"), "book"], {"clinic": first.url}, ["--start", NOW])
+            run = support.Run("record", cassette, app, {"clinic": first.url}, ["--start", NOW], cwd=folder)
+            book = support.Run("record", booking, [support.binary("clinic"), "book"], {"clinic": first.url}, ["--start", NOW], cwd=folder)
             if not checks.that(run.status == 0 and book.status == 0, "both recordings succeed", f"{run} {book}"):
                 checks.end()
             files = support.snapshot(folder)
@@ -130,7 +130,7 @@ def main():
                 "interactions 0-1, 5: POST is not repeated: it may change something" in output,
                 "a POST is never repeated, which is reported", output,
             )
-            run = support.Run("record", second, app, {"clinic": url}, ["--start", NOW])
+            run = support.Run("record", second, app, {"clinic": url}, ["--start", NOW], cwd=folder)
             checks.that(run.status == 0, "recording the second release succeeds", run)
         checks.that(
             {name: files[name] for name in files} == {name: text for name, text in support.snapshot(folder).items() if name in files},

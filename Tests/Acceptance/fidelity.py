@@ -166,13 +166,13 @@ def messages(checks, folder):
             ["API", "POST /echo HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"],
         ]
         cassette = folder / "messages"
-        keep = folder / "messages.redact.json"
-        keep.write_text('{"keep": {"headers": ["Cookie", "Set-Cookie"]}}')
-        live, ran = run("record", cassette, requests, {"API": upstream.url})
+        keep = folder / "keep.json"
+        keep.write_text('{"redaction": {"keep": {"headers": ["Cookie", "Set-Cookie"]}}}')
+        live, ran = run("record", cassette, requests, {"API": upstream.url}, ["--config", keep])
         checks.that(ran.status == 0 and len(live) == len(requests), "all requests are recorded", ran)
         sent = [head for head, _ in upstream.requests]
         bodies = [body for _, body in upstream.requests]
-    replayed, ran = run("replay", cassette, requests)
+    replayed, ran = run("replay", cassette, requests, options=["--config", keep])
     checks.that(ran.status == 0 and len(replayed) == len(requests), "all requests are replayed", ran)
     for (_, request), one, other in zip(requests, live, replayed):
         # The framing fields may move among the other fields.
@@ -252,11 +252,12 @@ def cookies(checks, folder):
 
         return Raw(answer)
 
-    (folder / "cookies.redact.json").write_text('{"keep": {"headers": ["Cookie", "Set-Cookie"]}}')
-    (folder / "cookies.rules.json").write_text('{"rules": [{"path": "/me", "compare": {"headers": ["Cookie"]}}]}')
+    project = {"cassettes": "cookies", "matching": {"rules": [{"path": "/me", "compare": {"headers": ["Cookie"]}}]}}
+    project["redaction"] = {"keep": {"headers": ["Cookie", "Set-Cookie"]}}
+    (folder / "diorama.json").write_text(json.dumps({"overrides": [project]}))
     command = [sys.executable, "-c", BROWSER]
     with upstream("a") as a, upstream("b") as b:
-        live = support.Run("record", folder / "cookies", command, {"A": a.url, "B": b.url})
+        live = support.Run("record", folder / "cookies", command, {"A": a.url, "B": b.url}, cwd=folder)
         words = [json.loads(line) for line in live.output.splitlines()]
         checks.that(
             words[:4] == ["theme=dark", "theme=dark", "a=1; sid=of-a; theme=dark", "b=1; sid=of-b; theme=dark"],
@@ -270,7 +271,7 @@ def cookies(checks, folder):
         checks.that("a=1" not in seen and "of-a" not in seen, "A's cookies never reach B", seen)
     recorded = [field["value"] for entry in support.har(folder / "cookies")[2:4] for field in entry["request"]["headers"] if field["name"] == "Cookie"]
     checks.that(len(recorded) == 2 and "a=1" in recorded[0] and "a=1" not in recorded[1], "the recording contains the cookies sent", recorded)
-    replay = support.Run("replay", folder / "cookies", command)
+    replay = support.Run("replay", folder / "cookies", command, cwd=folder)
     checks.that(replay.status == 0 and replay.output == live.output, "it replays with cookies compared", replay)
 
 

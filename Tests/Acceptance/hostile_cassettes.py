@@ -607,17 +607,22 @@ def terminal(checks, folder):
         own = folder / path.stem
         own.mkdir()
         for file in path.parent.glob(f"{path.stem}.*"):
-            shutil.copy(file, own / file.name)
+            # A project file is found by its name, in the folder where the command runs.
+            shutil.copy(file, own / ("diorama.json" if file.name.endswith(".diorama.json") else file.name))
         (own / "honest.har").write_text(json.dumps(victims_own()))
         cassette, honest, out = own / path.stem, own / "honest", own / "out"
         out.mkdir()
+
+        def run(*words):
+            return Bounded([support.binary("diorama"), *words], folder=own)
+
         trials = {
             "show": run("cassette", "show", cassette), "check": run("cassette", "check", cassette), "diff": run("cassette", "diff", "--values", cassette, honest),
             "diff, the other way": run("cassette", "diff", "--values", honest, cassette), "export": run("cassette", "export", cassette, "--to", out / "e.har", "--as", "har"),
             "export --as wiremock": run("cassette", "export", cassette, "--to", out / "mock", "--as", "wiremock"), "import": run("cassette", "import", f"{cassette}.har", "--to", out / "c"),
-            "replay": replay(cassette, quiet=True), "prune --dry-run": run("cassette", "prune", "--dry-run", cassette, "--report", prepared_report(cassette, out)),
+            "replay": replay(cassette, quiet=True, folder=own), "prune --dry-run": run("cassette", "prune", "--dry-run", cassette, "--report", prepared_report(cassette, out)),
             "check --live": run("cassette", "check", "--live", "--values", "--timeout", "2", cassette),
-            "extend": replay(cassette, "--upstream", "api=http://127.0.0.1:1", mode="extend", quiet=True),
+            "extend": replay(cassette, "--upstream", "api=http://127.0.0.1:1", mode="extend", quiet=True, folder=own),
         }
         return trials
 

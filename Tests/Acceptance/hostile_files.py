@@ -210,7 +210,7 @@ def readers():
         "cassette diff, the other way": ("c.har", ["cassette", "diff", "honest", "c"]), "cassette export": ("c.har", ["cassette", "export", "c", "--to", "out.har", "--as", "har"]),
         "cassette import": ("c.har", ["cassette", "import", "c.har", "--to", "out"]), "cassette import of YAML": ("c.yaml", ["cassette", "import", "c.yaml", "--to", "out"]),
         "cassette import --from vcr": ("c", ["cassette", "import", "c", "--from", "vcr", "--to", "out"]),
-        "cassette import --redact": ("r.json", ["cassette", "import", "honest.har", "--to", "out", "--redact", "r.json"]),
+        "cassette import --config": ("r.json", ["cassette", "import", "honest.har", "--to", "out", "--config", "r.json"]),
         "cassette prune": ("c.har", ["cassette", "prune", "c", "--report", "report.json"]), "cassette prune --report": ("r.json", ["cassette", "prune", "honest", "--report", "r.json"]),
         "cassette check --openapi": ("o.yaml", ["cassette", "check", "--openapi", "o.yaml", "honest"]), "cassette check --live": ("c.har", ["cassette", "check", "--live", "c"]),
         "cassette check --recover": ("honest.har.partial", ["cassette", "check", "--recover", "honest"]), "run beside a partial file": ("honest.har.partial", [*run, "--", "true"]),
@@ -218,11 +218,13 @@ def readers():
         "run --mode replay": ("c.har", ["run", "--mode", "replay", "--cassette", "c", "--", "true"]),
         "run --mode extend": ("c.har", ["run", "--mode", "extend", "--cassette", "c", "--upstream", "api=http://127.0.0.1:1", "--", "true"]),
         "run --mode once": ("c.har", ["run", "--cassette", "c", "--upstream", "api=http://127.0.0.1:1", "--", "true"]),
-        "run with strings": ("honest.strings.json", [*run, "--", "true"]), "run with rules beside it": ("honest.rules.json", [*run, "--", "true"]),
-        "run with redaction beside it": ("honest.redact.json", [*run, "--", "true"]), "run with shifts beside it": ("honest.shift.json", [*run, "--", "true"]),
-        "run with the folder's rules": ("rules.json", [*run, "--", "true"]), "run with the folder's redaction": ("redact.json", [*run, "--", "true"]), "run with the folder's shifts": ("shift.json", [*run, "--", "true"]),
-        "cassette check with strings": ("honest.strings.json", ["cassette", "check", "honest"]), "cassette check with rules": ("honest.rules.json", ["cassette", "check", "honest"]),
-        "run --rules": ("r.json", [*run, "--rules", "r.json", "--", "true"]), "run --redact": ("r.json", [*run, "--redact", "r.json", "--", "true"]), "run --shift": ("r.json", [*run, "--shift", "r.json", "--", "true"]),
+        "run with strings": ("honest.strings.json", [*run, "--", "true"]), "run with a leftover rules file": ("honest.rules.json", [*run, "--", "true"]),
+        "run with a project file": ("diorama.json", [*run, "--", "true"]), "env create --config": ("r.json", [*create, "--config", "r.json"]),
+        "cassette import with a project file": ("diorama.json", ["cassette", "import", "honest.har", "--to", "out"]),
+        "cassette export with a project file": ("diorama.json", ["cassette", "export", "honest", "--to", "out.har", "--as", "har"]),
+        "cassette check with strings": ("honest.strings.json", ["cassette", "check", "honest"]), "cassette check with a project file": ("diorama.json", ["cassette", "check", "honest"]),
+        "cassette check --live with a project file": ("diorama.json", ["cassette", "check", "--live", "honest"]),
+        "run --config": ("r.json", [*run, "--config", "r.json", "--", "true"]), "cassette check --config": ("r.json", ["cassette", "check", "--config", "r.json", "honest"]),
         "run --credential": ("s", [*run, "--credential", "s/a=file:s", "--", "true"]),
         "run --header": ("s", ["run", "--mode", "proxy", "--cassette", "x", "--upstream", "api=http://127.0.0.1:1", "--header", "api/X-Api-Key=file:s", "--", "true"]),
         "run --ca": ("s", ["run", "--mode", "proxy", "--cassette", "x", "--upstream", "api=https://127.0.0.1:1", "--ca", "api=s", "--", "true"]),
@@ -232,8 +234,8 @@ def readers():
 
 
 TAKE_PIPES = {
-    "cassette import", "cassette import of YAML", "cassette import --from vcr", "cassette import --redact", "cassette prune --report",
-    "cassette check --openapi", "run --rules", "run --redact", "run --shift", "run --credential", "run --header", "serve --config",
+    "cassette import", "cassette import of YAML", "cassette import --from vcr", "cassette import --config", "cassette prune --report",
+    "cassette check --openapi", "run --config", "cassette check --config", "env create --config", "run --credential", "run --header", "serve --config",
 }
 
 
@@ -254,7 +256,7 @@ def irregular(checks, folder):
     few = ("a pipe", "a link to /dev/zero", "a folder", "a socket", "a loop of links")  # the others open files in the same way
     trials = [
         (reader, kind) for reader in readers().items() for kind in kinds(folder).items()
-        if kind[0] in few or reader[0] in ("cassette show", "cassette import", "run --mode replay", "run with strings", "run --rules", "serve --config")
+        if kind[0] in few or reader[0] in ("cassette show", "cassette import", "run --mode replay", "run with strings", "run with a project file", "run --config", "serve --config")
     ]
     for ((title, _), (kind, _)), ended in zip(trials, victim.together(4, one, list(enumerate(trials)))):
         if ended is None:

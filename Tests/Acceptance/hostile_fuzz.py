@@ -1,6 +1,6 @@
-"""Mutates cassettes as an attacker would: bytes, JSON values, names of side files, URLs, headers, sizes; links, FIFOs,
-folders and permissions in the folder. Then replays, checks, shows, compares, exports, imports and extends each cassette
-under strace.
+"""Mutates cassettes and the project file beside them as an attacker would: bytes, JSON values, settings, names of side
+files, URLs, headers, sizes; links, FIFOs, folders and permissions in the folder. Then replays, checks, shows, compares,
+exports, imports and extends each cassette under strace.
 
 No command opens or changes a file outside, connects to anything but loopback, or prints the content of a canary. Every
 command ends by itself within its time and memory limits.
@@ -55,6 +55,9 @@ def answer(handler, body):
 
 REQUESTS = [("GET", "/json?x=1", b""), ("GET", "/large", b""), ("GET", "/gzip", b""), ("GET", "/chunked", b""), ("GET", "/moved", b""),
             ("POST", "/json", b'{"name": "x"}'), ("PUT", "/upload", LARGE)]
+PROJECT = {"cassettes": ".", "matching": {"rules": [{"path": "/json", "ignore": {"query": ["y"], "json": ["$.at"]}}]},
+           "redaction": {"json": ["$..token"], "patterns": ["sk_[a-z]+"]}, "dates": {"epochSeconds": ["$.expires_at"], "keep": ["$.born"]},
+           "overrides": [{"cassettes": "thei*", "matching": {"order": "free"}, "toggles": {"some": True}}]}
 ASK = """
 import http.client, json, os, sys
 host = os.environ["DIORAMA_ENDPOINT_API"].split("//")[1]
@@ -88,6 +91,7 @@ def build(place, upstream):
                          "content": {"size": len(body), "mimeType": kind, "_file": name}}})
     har = {"log": {"version": "1.2", "creator": {"name": "Playwright", "version": "1.40.0"}, "pages": [], "entries": entries}}
     (good / "theirs.har").write_text(json.dumps(har, indent=1))
+    (good / "diorama.json").write_text(json.dumps(PROJECT))
     bomb = base64.b64encode(gzip.compress(b"\0" * (80 << 20))).decode()
     (good / "recording.yml").write_text(
         f"http_interactions:\n- request: {{method: get, uri: {upstream.url}/bomb, headers: {{}}}}\n"
@@ -240,8 +244,8 @@ class Trial:
         sides = [p for p in self.folder.iterdir() if re.fullmatch(r"[0-9a-f]{40}\.\w+", p.name)]
         strict = [*inside, *inside, *sides, bodies, bodies, self.folder / "ours.har.partial", self.folder / "ours.strings.json",
                   self.folder / "ours.har.new", self.folder / "ours.strings.json.new", self.folder / "ours.strings.json.before"]
-        # Links in place of cassettes and rules are the user's choice, so they must not lead to canaries here.
-        lax = [self.folder / name for name in ("ours.har", "theirs.har", "ours.rules.json", "redact.json", "ours.shift.json")]
+        # Links in place of cassettes and the project file are the user's choice, so they must not lead to canaries here.
+        lax = [self.folder / name for name in ("ours.har", "theirs.har", "diorama.json", "diorama.json", "ours.rules.json")]
         path = chance.choice(strict * 3 + lax)
         kind = chance.choice(["link", "link", "link", "fifo", "folder", "hard", "mode", "gone", "socket", "holes"])
         if kind == "mode":
@@ -276,16 +280,32 @@ class Trial:
         except OSError:
             pass
 
-    def edit_rules(self):
-        name = self.chance.choice(["ours.rules.json", "rules.json", "redact.json", "ours.redact.json", "shift.json"])
-        text = self.chance.choice(['{"json": ["$..a"]}', '{"rules": [{"ignore": {"query": ["x"]}}]}', "{}", "[", '{"dates": ["$.day"]}', '{"patterns": ["(a+)+$"]}'])
+    def edit_project(self):
+        """Replaces settings by others, by values of another kind, and by what is too long or too deep. None names a canary or
+        another host, since a project file may.
+        """
+        chance = self.chance
+        some = [{"rules": [{"ignore": {"query": ["x"], "pattern": ["(a+)+$"]}}]}, {"rules": [{}] * 1001}, {"json": ["$..a"]}, {"patterns": ["(a+)+$", "["]},
+                {"dates": ["$.day"]}, {"jwt": [{"key": "file:/dev/zero"}]}, {"jwt": [{"key": "env:\x1b[2J"}]}, [{"cassettes": "**", "matching": {"order": "strict"}}],
+                [{"cassettes": "[" * 4000}] * 5, [{"cassettes": "*" * 4000, "redaction": {"json": ["$" + "..a" * 1000]}}],
+                [{"service": "s", "account": "a", "from": "file:nowhere"}], {"api": self.upstream.url}, {"api": {"variable": "PATH"}}, {"api": {"ca": "theirs.har"}},
+                {"kind": "manual"}, {"kind": "scaled", "rate": 1e308}, {"expiresAfterDays": 1}, {f"k{number}": number for number in range(20_000)},
+                None, True, 0, -1, 1 << 63, "", ".", "..", "x" * 5000, "\x1b]0;x\x07", [], {}, [[[]]], ["a"] * 100, ["*"]]
+        names = ["matching", "redaction", "dates", "overrides", "overrides", "cassettes", "upstreams", "credentials", "clock", "seed", "toggles", "policies",
+                 "allowedHosts", "decodedLimit", "streams", "mode", "cassette", "name", "$schema", "rules", "\x1b[2J"]
+        settings = dict(PROJECT)
+        for _ in range(chance.choice([1, 2, 5])):
+            settings[chance.choice(names)] = chance.choice(some)
+        deep = chance.choice(['{"toggles":', '{"overrides":[', "["]) * 100_000
+        text = chance.choice([json.dumps(settings)] * 8 + ["", "[", "null", deep, '{"matching": {}, "matching": {}}', json.dumps(settings)[:-1], " " * (17 << 20) + "{}"])
+        name = chance.choice(["diorama.json"] * 9 + ["ours.rules.json", "redact.json", "shift.json"])
         (self.folder / name).unlink(missing_ok=True)
         (self.folder / name).write_text(text)
-        self.note(f"{name} = {text}")
+        self.note(f"{name} = {text[:300]}")
 
     def mutate(self):
         kinds = [self.edit_bytes, self.edit_json, self.edit_json, self.edit_json, self.edit_place, self.edit_place, self.edit_place, self.edit_text,
-                 self.edit_rules]
+                 self.edit_project]
         for _ in range(self.chance.choice([1, 1, 2, 3, 4])):
             self.edit(self.chance.choice(kinds))
         # An unreferenced link isn't an attack.
@@ -409,7 +429,7 @@ class Trial:
         variables = dict(support.environment(), TMPDIR=str(self.tmp), HOME=str(self.root / "home"))
         with open(self.root / "stdout", "w+b") as output, open(self.root / "stderr", "w+b") as errors:
             child = subprocess.Popen(
-                strace, env=variables, stdin=subprocess.DEVNULL, stdout=output, stderr=errors, start_new_session=True,
+                strace, cwd=self.folder, env=variables, stdin=subprocess.DEVNULL, stdout=output, stderr=errors, start_new_session=True,
                 preexec_fn=limit)
             late = threading.Timer(TIMEOUT, lambda: os.killpg(child.pid, signal.SIGKILL))
             late.start()
@@ -426,6 +446,8 @@ class Trial:
         seen = f"{self.edits}; {said[-600:].decode(errors='replace')}"
         self.checks.that(not isLate, f"{what} ends", seen)
         self.checks.that(child.returncode >= 0 and child.returncode not in range(129, 160), f"{what} is not killed by a signal: {child.returncode}", seen)
+        if words[1:3] == ["cassette", "check"] and "--recover" not in words:
+            self.checks.that(child.returncode in (0, 64, 65, 66, 74), f"{what} ends with a documented status: {child.returncode}", seen)
         self.checks.that(usage.ru_maxrss < MEMORY, f"{what} uses {usage.ru_maxrss >> 10} MiB of memory", seen)
         self.clean(said, f"what {' '.join(words[1:3])} says")
         self.look(trace, what)

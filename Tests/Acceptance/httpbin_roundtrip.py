@@ -101,7 +101,7 @@ def main():
     with support.folder() as folder:
         cassette = folder / "httpbin"
         # Nothing here is secret, and every header is compared.
-        (folder / "redact.json").write_text('{"keep": {"headers": ["Set-Cookie"]}}')
+        (folder / "diorama.json").write_text('{"redaction": {"keep": {"headers": ["Set-Cookie"]}}}')
 
         def app(name):
             return [sys.executable, support.HERE / "httpbin_client.py", folder / f"{name}.json"]
@@ -114,7 +114,7 @@ def main():
                 timeout=support.PATIENCE,
             )
             checks.that(directly.returncode == 0, "the app runs directly against httpbin")
-            recording = support.Run("record", cassette, app("record"), {"httpbin": upstream.url})
+            recording = support.Run("record", cassette, app("record"), {"httpbin": upstream.url}, cwd=folder)
             if not checks.that(recording.status == 0, "the app runs while it is recorded", recording):
                 checks.end()
 
@@ -129,12 +129,12 @@ def main():
         checks.that(not leaks, "no response leads past the endpoint", leaks)
 
         # httpbin is gone. First replay: without an upstream. Second: with its old address, which is watched.
-        first = support.Run("replay", cassette, app("first"))
+        first = support.Run("replay", cassette, app("first"), cwd=folder)
         prefix, trace = [], folder / "trace"
         if shutil.which("strace") and support.finish(["strace", "-e", "trace=connect", "true"]).returncode == 0:
             prefix = ["strace", "-f", "-qq", "-e", "trace=connect", "-o", str(trace)]
         with support.Watch(upstream.port) as watch:
-            second = support.Run("replay", cassette, app("second"), {"httpbin": upstream.url}, prefix=prefix)
+            second = support.Run("replay", cassette, app("second"), {"httpbin": upstream.url}, prefix=prefix, cwd=folder)
         checks.that(watch.count == 0, "no connection to httpbin is attempted", watch.count)
         for name, run in (("first", first), ("second", second)):
             if not checks.that(run.status == 0, f"the {name} replay succeeds", run):

@@ -54,7 +54,7 @@ def main():
             return cassette
 
         def replay(cassette, calls, *options):
-            run = support.Run("replay", cassette, app(calls), options=options)
+            run = support.Run("replay", cassette, app(calls), options=options, cwd=folder)
             return run, [text if status == 200 else status for status, text in json.loads(run.output or "[]")]
 
         # Multipart: needs no rule.
@@ -70,29 +70,41 @@ def main():
             "multipart: the miss names another file name", run,
         )
 
-        # A time in the JSON: a miss, until a rule beside the cassette ignores it.
+        # A time in the JSON: a miss, until a rule in the project file ignores it.
         cart = record("cart", CART)
         before = support.snapshot(folder)["cart.har"]
         later = [CART[0], changed(CART[1], json={"item": "tea", "sentAt": 2}), CART[2]]
         run, seen = replay(cart, later)
         checks.that(run.status == 3 and seen == ["1", 501, "3"], "time in JSON: a miss without a rule", run)
-        rules = folder / "cart.rules.json"
-        rules.write_text('{"rules": [{"path": "/cart", "ignore": {"json": ["$.sentAt"]}}]}')
+        project = folder / "diorama.json"
+        matching = {"rules": [{"path": "/cart", "ignore": {"json": ["$.sentAt"]}}]}
+        project.write_text(json.dumps({"overrides": [{"cassettes": "cart", "matching": matching}]}))
         run, seen = replay(cart, later)
-        checks.that(run.status == 0 and seen == ["1", "2", "3"], "time in JSON: a match with a rule beside the cassette", run)
+        checks.that(run.status == 0 and seen == ["1", "2", "3"], "time in JSON: a match with a rule for this cassette", run)
         checks.that(support.snapshot(folder)["cart.har"] == before, "a rule doesn't change the recording")
         run, _ = replay(cart, [changed(CART[1], json={"item": "milk", "sentAt": 3})])
         checks.that(
             run.status == 3 and "body $.item: recorded \"tea\", got \"milk\"" in run.words and "sentAt:" not in run.words
-            and "compared by rule 1 of cart.rules.json (/cart): ignores JSON $.sentAt" in run.words,
+            and "compared by rule 1 of diorama.json, for cart (/cart): ignores JSON $.sentAt" in run.words,
             "a miss names the difference and the rule", run.words,
         )
-        rules.rename(folder / "rules.json")
+        project.write_text(json.dumps({"matching": matching}))
         run, _ = replay(cart, later)
-        checks.that(run.status == 0, "the folder's rules apply to all its cassettes", run)
-        (folder / "rules.json").rename(folder / "mine.json")
-        run, _ = replay(cart, later, "--rules", folder / "mine.json")
-        checks.that(run.status == 0, "--rules accepts a file anywhere", run)
+        checks.that(run.status == 0, "general rules apply to all cassettes", run)
+        run, _ = replay(cart, later, "--no-config")
+        checks.that(run.status == 3, "--no-config reads no rules", run)
+        project.rename(folder / "mine.json")
+        run, _ = replay(cart, later, "--config", folder / "mine.json")
+        checks.that(run.status == 0, "--config accepts a file anywhere", run)
+        leftover = folder / "cart.rules.json"
+        leftover.write_text("{}")
+        run = support.diorama("run", "--cassette", cart, "--", "true")
+        checks.that(
+            run.returncode == 65 and len(run.stderr.splitlines()) == 1
+            and f'{leftover} is no longer read; move its content to diorama.json, as {{"overrides": [{{"cassettes": "cart", "matching": …}}]}}' in run.stderr,
+            "a rules file beside the cassette is an error that says where its content belongs", run.stderr,
+        )
+        leftover.unlink()
 
         # Order.
         twice = [CART[0], CART[0], CART[0]]
@@ -112,7 +124,7 @@ def main():
         # XML and headers.
         soap = record("soap", [["POST", "/soap", {"data": "<s:e xmlns:s='urn:s'><b a='1' c='2'/></s:e>", "headers": {"Accept-Language": "en"}}]])
         same = {"data": "<e xmlns='urn:s'>\n  <b xmlns='' c=\"2\" a=\"1\"></b>\n</e>", "headers": {"Accept-Language": "en"}}
-        (folder / "soap.rules.json").write_text('{"rules": [{"compare": {"body": "xml", "headers": ["accept-language"]}}]}')
+        project.write_text('{"overrides": [{"cassettes": "so*", "matching": {"rules": [{"compare": {"body": "xml", "headers": ["accept-language"]}}]}}]}')
         run, seen = replay(soap, [["POST", "/soap", same]])
         checks.that(run.status == 0 and seen == ["1"], "XML: an equivalent document matches", run)
         run, _ = replay(soap, [["POST", "/soap", {**same, "headers": {"Accept-Language": "de"}}]])
@@ -121,12 +133,12 @@ def main():
             "a compared header that differs is named", run.words,
         )
 
-        # A typo in a rules file.
-        (folder / "soap.rules.json").write_text('{"rules": [{"ignore": {"jsn": ["$.a"]}}]}')
-        run = support.diorama("run", "--cassette", soap, "--", "true")
+        # A typo in the project file.
+        project.write_text('{"matching": {"rules": [{"ignore": {"jsn": ["$.a"]}}]}}')
+        run = support.diorama("run", "--cassette", soap, "--", "true", cwd=folder)
         checks.that(
-            run.returncode == 65 and len(run.stderr.splitlines()) == 1 and "$.rules[0].ignore has no member 'jsn'" in run.stderr,
-            "a typo in a rules file gets one line with its location", run.stderr,
+            run.returncode == 65 and len(run.stderr.splitlines()) == 1 and f"{project}: matching.rules[0].ignore.jsn: unknown member; did you mean 'json'?" in run.stderr,
+            "a typo in the project file gets one line with its location", run.stderr,
         )
     checks.end()
 

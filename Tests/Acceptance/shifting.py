@@ -162,13 +162,13 @@ def main():
         seen = json.loads(plain.output)
         checks.that(seen["session"] == [], "without moving dates, the session has expired", seen["session"])
 
-        (folder / "clinic.shift.json").write_text(json.dumps({
+        (folder / "diorama.json").write_text(json.dumps({"dates": {
             "epochSeconds": ["$.expires_at", "$.stamp", "$.exp", "header:X-Expires", "query:t"],
             "epochMilliseconds": ["$.at_ms"], "dates": ["$.day"], "keep": ["$.born"],
-            "jwt": [{"text": KEY}] + [{"key": f"file:{pair.private.name}"} for pair in pairs.values()]}))
+            "jwt": [{"text": KEY}] + [{"key": f"file:{pair.private.name}"} for pair in pairs.values()]}}))
         started = time.time()
         with support.Watch(port) as watch:
-            run = support.Run("replay", cassette, app, options=["--shift-dates", "--unused", "fail"])
+            run = support.Run("replay", cassette, app, options=["--shift-dates", "--unused", "fail"], cwd=folder)
         checks.that(run.status == 0, "with moved dates, all requests match", run)
         checks.that(watch.count == 0, "no connection to the upstream is attempted")
         seen = json.loads(run.output)

@@ -134,7 +134,7 @@ class Session:
     def __init__(self, mode, cassette, folder, seed, upstreams=()):
         seen, journal = folder / f"seen-{mode}-{seed}.json", folder / f"journal-{mode}-{seed}"
         app = [support.python("websockets"), support.HERE / "traces_client.py", seen, seed]
-        self.run = support.Run(mode, cassette, app, upstreams, ["--journal", journal])
+        self.run = support.Run(mode, cassette, app, upstreams, ["--journal", journal], cwd=folder)
         self.got = json.loads(seen.read_text()) if seen.exists() else {}
         self.journal = [json.loads(line) for line in journal.read_text().splitlines()] if journal.exists() else []
         for file in (seen, journal):
@@ -208,7 +208,7 @@ def main():
     with support.folder() as folder:
         cassette = folder / "session"
         # Nothing here is secret, and every header is compared.
-        (folder / "redact.json").write_text('{"keep": {"headers": ["Set-Cookie"]}}')
+        (folder / "diorama.json").write_text('{"redaction": {"keep": {"headers": ["Set-Cookie"]}}}')
         shop = Shop()
         with support.Program([support.python("websockets"), "-c", CHAT]) as chat:
             recorded = Session("record", cassette, folder, 0, {"shop": shop.url, "chat": chat.url})

@@ -59,7 +59,7 @@ struct CassetteConversionTests {
   }
 
   @Test(
-    "import redacts like a recording, with the rules beside the cassette; --as-is doesn't"
+    "import redacts like a recording, by the rules of the project file; --as-is doesn't"
   )
   func redacting() async throws {
     let secret = "open-sesame"
@@ -77,10 +77,11 @@ struct CassetteConversionTests {
       version: 1
       """
     try folder.write(booking, to: "booking.yaml")
-    try folder.write(#"{"json": ["$..pin"]}"#, to: "redact.json")
-    try folder.write(#"{"query": ["key"]}"#, to: "more.json")
+    try folder.write(
+      #"{"redaction": {"json": ["$..pin"]}, "overrides": [{"cassettes": "sh*", "redaction": {"query": ["key"]}}]}"#,
+      to: "diorama.json")
     let words = ["cassette", "import", folder.file("booking.yaml"), "--to", folder.file("shop")]
-    let outcome = try await Diorama.run(words + ["--redact", folder.file("more.json")])
+    let outcome = try await Diorama.run(words + ["--config", folder.file("diorama.json")])
     #expect(outcome.status == 0, "\(outcome.words)")
     #expect(
       outcome.text.contains("  5 values redacted; keep them with --as-is\n"), "\(outcome.text)")
@@ -93,8 +94,6 @@ struct CassetteConversionTests {
     let kept = try await Diorama.run(words + ["--as-is", "--force", "--json"])
     #expect(try object(kept.text)["redacted"] as? Int == 0)
     #expect(try folder.read("shop.har").contains("Bearer \(secret)"))
-    let both = try await Diorama.run(words + ["--as-is", "--redact", folder.file("more.json")])
-    expectOneLine(both, status: 64, naming: "--as-is and --redact exclude each other")
   }
 
   @Test(

@@ -158,12 +158,12 @@ struct CassetteDriftTests {
     // Recorded before a rule for its tokens existed.
     try write(
       "booking", upstream: api, entry("GET", "\(api)/a", #"{"echo": "<redacted:api/X-Api-Key>", "token": 4, "a": 2}"#))
-    try folder.write(#"{"json": ["$.token"]}"#, to: "booking.redact.json", mode: 0o600)
+    try folder.write(#"{"redaction": {"json": ["$.token"]}}"#, to: "diorama.json", mode: 0o600)
     for words in [[], ["--json"]] {
       let outcome = try await Diorama.run(
         [
           "cassette", "check", "--live", "--values", "--upstream", "api=\(api)", "--header",
-          "api/X-Api-Key=env:CHECK_KEY", folder.file("booking"),
+          "api/X-Api-Key=env:CHECK_KEY", "--config", folder.file("diorama.json"), folder.file("booking"),
         ] + words,
         variables: ["CHECK_KEY": "canary-key-1"])
       #expect(!outcome.text.contains("canary"), "\(outcome.text)")

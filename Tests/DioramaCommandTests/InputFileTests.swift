@@ -43,26 +43,25 @@ struct InputFileTests {
 
   @Test(
     "are refused beside a cassette", arguments: ["pipe", "device"],
-    ["c.strings.json", "c.rules.json", "rules.json", "c.redact.json", "redact.json", "c.shift.json", "c.har.partial"])
+    ["c.strings.json", "c.rules.json", "redact.json", "c.har.partial"])
   func beside(kind: String, name: String) async throws {
     try folder.write(Self.har, to: "c.har")
     try put(kind, at: name)
-    // Dates are moved only in replay.
-    let mode = name == "c.shift.json" ? ["replay"] : ["extend", "--upstream", "h=http://127.0.0.1:1"]
     let outcome = try await Diorama.run(
-      ["run", "--cassette", folder.file("c"), "--mode"] + mode + ["--", "true"])
+      "run", "--cassette", folder.file("c"), "--mode", "extend", "--upstream", "h=http://127.0.0.1:1", "--", "true")
     #expect(outcome.status != 0 && outcome.lines.count == 1, "\(outcome.words)")
     #expect(outcome.words.contains(name), "\(outcome.words)")
   }
 
   @Test(
-    "sparse files of terabytes are refused", arguments: ["c.har", "c.strings.json", "c.rules.json", "c.har.partial"])
+    "sparse files of terabytes are refused", arguments: ["c.har", "c.strings.json", "diorama.json", "c.har.partial"])
   func sparse(name: String) async throws {
     try folder.write(Self.har, to: "c.har")
     try folder.write("", to: name)
     try #require(truncate(folder.file(name), 1 << 43) == 0)
     let outcome = try await Diorama.run(
-      "run", "--cassette", folder.file("c"), "--mode", "extend", "--upstream", "h=http://127.0.0.1:1", "--", "true")
+      ["run", "--cassette", folder.file("c"), "--mode", "extend", "--upstream", "h=http://127.0.0.1:1"]
+        + (name == "diorama.json" ? ["--config", folder.file(name)] : []) + ["--", "true"])
     #expect(outcome.status != 0 && outcome.lines.count == 1, "\(outcome.words)")
     #expect(outcome.words.contains(name) && outcome.words.contains("it is larger than"), "\(outcome.words)")
   }
@@ -85,8 +84,7 @@ struct InputFileTests {
     let run = ["run", "--mode", "replay", "--cassette", folder.file("c")]
     for words in [
       ["cassette", "import", file, "--to", folder.file("out")],
-      run + ["--rules", file, "--", "true"], run + ["--redact", file, "--", "true"],
-      run + ["--shift", file, "--", "true"], run + ["--credential", "s/a=file:\(file)", "--", "true"],
+      run + ["--config", file, "--", "true"], run + ["--credential", "s/a=file:\(file)", "--", "true"],
       ["run", "--mode", "proxy", "--upstream", "h=https://h.test", "--ca", "h=\(file)", "--", "true"],
       ["cassette", "prune", folder.file("c"), "--report", file],
       ["cassette", "check", folder.file("c"), "--openapi", file],
@@ -101,11 +99,11 @@ struct InputFileTests {
   @Test("pipes are accepted as arguments")
   func pipes() async throws {
     try folder.write(Self.har, to: "c.har")
-    try folder.write(#"{"rules": [{"ignore": {"query": ["x"]}}]}"#, to: "rules")
+    try folder.write(#"{"matching": {"rules": [{"ignore": {"query": ["x"]}}]}}"#, to: "rules")
     let diorama = String(decoding: try Diorama.words([])[0], as: UTF8.self)
     let script = """
       set -e; cat "$1/c.har" | "$0" cassette import /dev/stdin --to "$1/out"
-      mkfifo "$1/fifo"; cat "$1/rules" >"$1/fifo" & "$0" run --mode replay --cassette "$1/out" --rules "$1/fifo" -- true || test $? = 3
+      mkfifo "$1/fifo"; cat "$1/rules" >"$1/fifo" & "$0" run --mode replay --cassette "$1/out" --config "$1/fifo" -- true || test $? = 3
       """
     let outcome = try await onThread {
       try Child(

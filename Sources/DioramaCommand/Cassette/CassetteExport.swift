@@ -1,5 +1,6 @@
 import CassetteConversion
 import Cassettes
+import EnvironmentConfiguration
 import EnvironmentService
 import Foundation
 import HTTPMessages

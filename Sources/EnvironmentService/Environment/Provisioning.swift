@@ -69,7 +69,7 @@ package enum Provisioning {
     var recorder: CassetteRecorder?
     if mode.mayRecord, let location = specification.cassette {
       notes += state.redactor.unseen.map {
-        "the credential \($0) is too short to be found in a recording; name where it stands, with redaction"
+        "the credential \($0) is too short to be found in a recording; name where it is, in redaction"
       }
       let header = CassetteHeader(
         recordedAt: recordedAt, timeZone: clock.timeZone, locale: clock.locale,

@@ -12,7 +12,7 @@ struct RuleNearMissTests {
     _ sent: Sent, _ interactions: [Interaction], _ json: String? = nil, expected: Int? = nil,
     awaited: (Int) -> Int? = { _ in nil }
   ) throws -> [NearMiss] {
-    let book = try json.map { try RuleBook(try rules($0), upstreams: Sent.upstreams, source: "r.json") }
+    let book = try json.map { try RuleBook(try rules($0), upstreams: Sent.upstreams) }
     return nearMisses(
       method: sent.method, target: sent.target, upstreamName: Sent.upstreams[sent.upstream].name, headers: sent.headers,
       body: Array(sent.body.utf8), in: interactions, names: { $0.upstream }, book: book, expected: expected,
@@ -35,7 +35,7 @@ struct RuleNearMissTests {
       miss.differences.map(\.description) == [
         "query item `p`: recorded `1`, got `2`", "body $.v: recorded 1, got 2",
       ])
-    #expect(miss.rules == ["rule 1 of r.json (/x): ignores query item _; ignores JSON $.t"])
+    #expect(miss.rules == ["rule 1 (/x): ignores query item _; ignores JSON $.t"])
     #expect(try nearest(sent, [recorded]).first?.rules == [])
   }
 

@@ -24,32 +24,32 @@ struct MatchingRulesTests {
   @Test(
     "rejects invalid rules with the location and the allowed values",
     arguments: [
-      ("[]", "$ must be an object"),
-      ("{\"rule\": []}", "$ has no member 'rule', did you mean 'rules'? It can have rules, order"),
-      (#"{"rules": [{"ignore": {"jsn": []}}]}"#, "$.rules[0].ignore has no member 'jsn', did you mean 'json'?"),
-      (#"{"rules": [{"ignore": {"json": "$.a"}}]}"#, "$.rules[0].ignore.json must be an array"),
-      (#"{"rules": [{"ignore": {"json": [1]}}]}"#, "$.rules[0].ignore.json[0] must be a string"),
+      ("[]", "must be an object"),
+      ("{\"rule\": []}", "rule: unknown member; did you mean 'rules'?"),
+      (#"{"rules": [{"ignore": {"jsn": []}}]}"#, "rules[0].ignore.jsn: unknown member; did you mean 'json'?"),
+      (#"{"rules": [{"ignore": {"json": "$.a"}}]}"#, "rules[0].ignore.json: must be an array"),
+      (#"{"rules": [{"ignore": {"json": [1]}}]}"#, "rules[0].ignore.json[0]: must be a string"),
       (
         #"{"rules": [{"ignore": {"json": ["a"]}}]}"#,
-        "$.rules[0].ignore.json[0]: 'a' is not a valid JSON path: it must begin with $"
+        "matching.rules[0].ignore.json[0]: 'a' is not a valid JSON path: it must begin with $"
       ),
-      (#"{"rules": [{"ignore": {"json": ["$"]}}]}"#, "$.rules[0].ignore.json[0]: '$' is the whole body; use"),
+      (#"{"rules": [{"ignore": {"json": ["$"]}}]}"#, "matching.rules[0].ignore.json[0]: '$' is the whole body; use"),
       (
         #"{"rules": [{"ignore": {"pattern": ["("]}}]}"#,
-        "$.rules[0].ignore.pattern[0]: '(' is not a valid ICU regular expression"
+        "matching.rules[0].ignore.pattern[0]: '(' is not a valid ICU regular expression"
       ),
-      (#"{"rules": [{"compare": {"body": "yaml"}}]}"#, "it can be auto, bytes, json, form, multipart, xml, none"),
-      (#"{"rules": [{"compare": {"host": "no"}}]}"#, "$.rules[0].compare.host must be true or false"),
-      (#"{"order": "any"}"#, "$.order is 'any'; it can be strict, request, state, free"),
-      (#"{"rules": [{"path": "/a"}]}"#, "$.rules[0] changes nothing; give it ignore, compare or changesState"),
+      (#"{"rules": [{"compare": {"body": "yaml"}}]}"#, "choose from auto, bytes, json, form, multipart, xml, none"),
+      (#"{"rules": [{"compare": {"host": "no"}}]}"#, "rules[0].compare.host: must be true or false"),
+      (#"{"order": "any"}"#, "order: 'any' is not valid"),
+      (#"{"rules": [{"path": "/a"}]}"#, "matching.rules[0] changes nothing; give it ignore, compare or changesState"),
       (
         #"{"rules": [{"path": "a/*", "changesState": true}]}"#,
-        "$.rules[0].path is 'a/*'; paths begin with /, so begin it with / or **"
+        "matching.rules[0].path is 'a/*'; paths begin with /, so begin it with / or **"
       ),
       (#"{"rules": [{"path": "/a?b=*", "changesState": true}]}"#, "use ignore.query to ignore query items"),
       (#"{"rules": [{"method": "get", "changesState": true}]}"#, "methods are uppercase: GET"),
-      (#"{"rules": [], "rules": []}"#, "$ has 'rules' twice"),
-      (#"{"rules": ["#, "r.json: it is not valid JSON"),
+      (#"{"rules": [], "rules": []}"#, "rules: given twice"),
+      (#"{"rules": ["#, "not JSON"),
     ])
   func refused(json: String, problem: String) {
     #expect {

@@ -126,7 +126,9 @@ struct RuleKeyTests {
 
 /// Rules in the format of a file.
 func rules(_ json: String) throws -> MatchingRules {
-  try MatchingRules.read(Array(json.utf8), name: "r.json")
+  let rules = try MatchingRules(decoding: Data(json.utf8))
+  _ = try RuleBook(rules, upstreams: [])
+  return rules
 }
 
 /// A request to one of two upstreams, `api` (https://a.test) and `b` (http://a.test:81).
@@ -155,7 +157,7 @@ struct Sent {
   ]
 
   func keys(_ json: String?) throws -> RequestKeys {
-    let book = try json.map { try RuleBook(try rules($0), upstreams: Self.upstreams, source: "r.json") }
+    let book = try json.map { try RuleBook(try rules($0), upstreams: Self.upstreams) }
     return try MatchKeyMaker(book).keys(
       method: method, upstream: upstream, target: target, headers: headers, body: Array(body.utf8))
   }

@@ -90,8 +90,7 @@ struct RestoringTests {
     var request = ProvisioningRequest.mock
     request.mode = "replay"
     request.cassette = cassettes.path + "/one"
-    request.matching = .init(
-      order: "strict", rules: [.object(["ignore": .object(["query": .array([.string("_")])])])])
+    request.matching = .init(rules: [.init(ignore: .init(query: ["_"]))], order: .strict)
     let before = try await first.manager.provision(request)
     let origin = try #require(before.endpoints["api"])
     func get(_ target: String) async -> Int? { await status(of: origin, target, client: client) }

@@ -35,8 +35,9 @@ struct CookieTests {
     let (a, b) = (try Self.upstream("a"), try Self.upstream("b"))
     try await withService(a) { fixture in
       // All cookies as they are: what is recorded is what was sent.
-      try fixture.project(redaction: #"{"keep": {"headers": ["Cookie", "Set-Cookie"]}}"#)
-      try fixture.project(matching: #"{"rules": [{"compare": {"headers": ["Cookie"]}}]}"#)
+      try fixture.project(
+        matching: #"{"rules": [{"compare": {"headers": ["Cookie"]}}]}"#,
+        redaction: #"{"keep": {"headers": ["Cookie", "Set-Cookie"]}}"#)
       let expected = ["theme=dark; a=1; sid=a", "theme=dark; b=1; sid=b"]
       try await fixture.record(["a": a.origin, "b": b.origin]) { environment async throws in
         #expect(try await Self.visit(environment) == expected)

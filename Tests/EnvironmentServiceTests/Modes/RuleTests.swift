@@ -34,7 +34,7 @@ struct RuleTests {
     return status
   }
 
-  @Test("stand in a file beside the cassette, and change no recording")
+  @Test("are read from the project file, and change no recording")
   func beside() async throws {
     try await withBooking { fixture in
       let recorded = try fixture.read("c.har")
@@ -47,57 +47,68 @@ struct RuleTests {
     }
   }
 
-  @Test("of the cassette outrank those of the folder, and those that are asked for outrank both")
+  @Test("for some cassettes are added to those for all, and those that were asked for to both")
   func nearest() async throws {
     try await withBooking { fixture in
-      try fixture.project(matching: Self.ignoringTime)
-      #expect(try await answer(fixture) == 200)
-      try fixture.project(matching: "{}", to: "c.rules.json")
+      try fixture.project(matching: #"{"rules": [{"ignore": {"query": ["_"]}}]}"#)
       #expect(try await answer(fixture) == 501)
-      let given = try MatchingRules.read(Array(Self.ignoringTime.utf8), name: "given")
-      #expect(try await answer(fixture) { $0.rules = given } == 200)
-      try fixture.write(Self.ignoringTime, to: "c.rules.json")
+      let override = #"{"cassettes": "c", "matching": {"rules": [{"path": "/book/*", "ignore": {"json": ["$.at"]}}]}}"#
+      try fixture.write(
+        #"{"matching": {"rules": [{"ignore": {"query": ["_"]}}]}, "overrides": [\#(override)]}"#, to: "diorama.json")
+      #expect(try await answer(fixture) == 200)
       #expect(try await answer(fixture) { $0.rules = MatchingRules() } == 501)
     }
   }
 
-  @Test("that are broken are told at once, whatever the mode", arguments: [Mode.record, .replay, .once])
+  @Test("that are broken are an error at once, whatever the mode", arguments: [Mode.record, .replay, .once])
   func broken(mode: Mode) async throws {
     try await withBooking { fixture in
-      try fixture.write(#"{"rules": [{"ignore": {"headrs": []}}]}"#)
-      #expect {
-        _ = try fixture.provision(mode, ["api": Origin(scheme: "http", host: "a.test", port: 80)])
-      } throws: { error in
-        let error = error as? EnvironmentError
-        return error?.kind == .broken
-          && error?.message.hasPrefix("\(fixture.folder)/c.rules.json: $.rules[0].ignore has no member 'headrs'")
-            == true
+      for (text, problem) in [
+        (#"{"rules": [{"ignore": {"headrs": []}}]}"#, "matching.rules[0].ignore.headrs: unknown member"),
+        (#"{"rules": [{"path": "a", "changesState": true}]}"#, "matching.rules[0].path is 'a'"),
+      ] {
+        try fixture.project(matching: text)
+        #expect {
+          _ = try fixture.provision(mode, ["api": Origin(scheme: "http", host: "a.test", port: 80)])
+        } throws: { error in
+          let error = error as? EnvironmentError
+          return error?.kind == .broken
+            && error?.message.hasPrefix("\(fixture.folder)/diorama.json: \(problem)") == true
+        }
       }
     }
   }
 
-  @Test("for an upstream that is not there are noted, but for a folder's, which may mean other cassettes'")
+  @Test(
+    "in a file of their own are an error that says where they belong",
+    arguments: [
+      ("rules.json", #"{"matching": …}"#),
+      ("c.redact.json", #"{"overrides": [{"cassettes": "c", "redaction": …}]}"#), ("shift.json", #"{"dates": …}"#),
+    ])
+  func sideFile(name: String, advice: String) async throws {
+    try await withBooking { fixture in
+      try fixture.write("{}", to: name)
+      let error = #expect(throws: EnvironmentError.self) { try fixture.provision(.replay) }
+      #expect(error?.kind == .broken)
+      #expect(
+        error?.message
+          == "\(fixture.folder)/\(name) is no longer read; move its content to diorama.json, as \(advice), and delete it")
+    }
+  }
+
+  @Test("for an unknown upstream are noted, except rules for all cassettes, which may mean another's")
   func strangers() async throws {
     try await withBooking { fixture in
       let json = #"{"rules": [{"changesState": true}, {"upstream": "apii", "ignore": {"query": ["_"]}}]}"#
       try fixture.project(matching: json)
       try await fixture.run(.replay) { #expect($0.notes.isEmpty) }
-      try fixture.project(matching: json)
+      try fixture.write(#"{"overrides": [{"cassettes": "c", "matching": \#(json)}]}"#, to: "diorama.json")
       try await fixture.run(.replay) { environment async throws in
         #expect(
           environment.notes == [
-            "rule 2 of c.rules.json is for the upstream 'apii', which is not here; did you mean 'api'?"
+            "rule 2 of diorama.json, for c is for the upstream 'apii', which is not here; did you mean 'api'?"
           ])
       }
-    }
-  }
-
-  @Test("that cannot be read are told by the file's name")
-  func unreadable() async throws {
-    try await withService { fixture in
-      _ = #expect {
-        _ = try EnvironmentSpecification.readRules("\(fixture.folder)/none.json")
-      } throws: { ($0 as? EnvironmentError)?.kind == .noCassette && "\($0)".contains("none.json") }
     }
   }
 
@@ -112,12 +123,12 @@ struct RuleTests {
         #expect(nearest?["differences"]?.array?.compactMap(\.string) == ["body $.slot: recorded 7, got 8"])
         #expect(
           nearest?["rules"]?.array?.compactMap(\.string) == [
-            "rule 1 of c.rules.json (/book/*): ignores query item _; ignores JSON $.at"
+            "rule 1 of diorama.json (/book/*): ignores query item _; ignores JSON $.at"
           ])
       }
       let lines = ReportText(report).lines()
       #expect(
-        lines.contains("    compared by rule 1 of c.rules.json (/book/*): ignores query item _; ignores JSON $.at"))
+        lines.contains("    compared by rule 1 of diorama.json (/book/*): ignores query item _; ignores JSON $.at"))
     }
   }
 

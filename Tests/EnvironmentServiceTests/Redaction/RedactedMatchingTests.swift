@@ -39,8 +39,7 @@ struct RedactedMatchingTests {
   func together() async throws {
     let upstream = try numbered()
     try await withService(upstream) { fixture in
-      try fixture.project(redaction: Self.redaction)
-      try fixture.project(matching: Self.rules)
+      try fixture.project(matching: Self.rules, redaction: Self.redaction)
       try await fixture.run(.record, ["api": upstream.origin], with: Self.credentials(Self.secret)) {
         environment async throws in
         #expect(try await Self.book(environment, secret: Self.secret, time: 1).status == 200)
@@ -75,14 +74,12 @@ struct RedactedMatchingTests {
       #expect(try fixture.cassette().interactions[0].request.headers["Authorization"] == "Bearer \(Self.secret)")
       let recorded = try fixture.read("c.har")
       // No rule at all: what goes by default is compared without its value, in what is recorded too.
-      try fixture.project(matching: "{}", to: "c.redact.json")
-      try fixture.write(#"{"rules": [{"compare": {"headers": ["Authorization"]}}]}"#)
+      try fixture.project(matching: #"{"rules": [{"compare": {"headers": ["Authorization"]}}]}"#)
       let byDefault = try await fixture.run(.replay) { environment async throws in
         #expect(try await Self.book(environment, secret: Self.secret, time: 1).status == 200)
       }
       #expect(byDefault.ok)
-      try fixture.project(matching: Self.rules)
-      try fixture.project(redaction: Self.redaction)
+      try fixture.project(matching: Self.rules, redaction: Self.redaction)
       let report = try await fixture.run(.replay, with: Self.credentials(Self.secret)) { environment async throws in
         #expect(try await Self.book(environment, secret: Self.secret, time: 2).status == 200)
       }

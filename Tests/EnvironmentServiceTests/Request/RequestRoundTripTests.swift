@@ -26,8 +26,7 @@ struct RequestRoundTripTests {
     configuration.redaction = RedactionRules()
     configuration.redaction?.json = ["$..pin"]
     configuration.matching = .init(
-      order: "state", playsUniquely: true,
-      rules: [.object(["path": .string("/a/**"), "compare": .object(["body": .string("json")])])])
+      rules: [.init(path: "/a/**", compare: .init(body: .json))], order: .state, playsUniquely: true)
     configuration.policies = .init(expiresAfterDays: 30.5, expired: "warn", recordsAnewAfterDays: 20, unused: "fail")
     configuration.streams = "scaled:2.5"
     configuration.decodedLimit = 5_000_000

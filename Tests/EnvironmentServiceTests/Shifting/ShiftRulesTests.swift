@@ -21,35 +21,44 @@ struct ShiftRulesTests {
   @Test(
     "that are none, or cannot be used, are refused with their place",
     arguments: [
-      (#"{"epoch": []}"#, "epoch: unknown member; the members are epochSeconds, epochMilliseconds, dates"),
-      (#"{"jwt": [{"secret": "a"}]}"#, "jwt[0].secret: unknown member; the members are text, key, kid"),
-      (#"{"dates": ["day"]}"#, "$.dates[0]: 'day' is no place"),
-      (#"{"keep": ["$.a["]}"#, "$.keep[0]: "),
-      (#"{"jwt": [{"kid": "a"}]}"#, "jwt[0]: give exactly one of text and key"),
-      (#"{"jwt": [{"text": ""}]}"#, "jwt[0].text: must not be empty"),
-      (#"{"jwt": [{"key": "env:DIORAMA_NO_SUCH"}]}"#, "jwt[0].key: the variable DIORAMA_NO_SUCH is not set"),
-      (#"{"jwt": [{"key": "file:nowhere"}]}"#, "jwt[0].key: cannot read"),
+      (#"{"epoch": []}"#, "dates.epoch: unknown member; the members are epochSeconds, epochMilliseconds, dates"),
+      (#"{"jwt": [{"secret": "a"}]}"#, "dates.jwt[0].secret: unknown member; the members are text, key, kid"),
+      (#"{"dates": ["day"]}"#, "dates.dates[0]: 'day' is no place"),
+      (#"{"keep": ["$.a["]}"#, "dates.keep[0]: "),
+      (#"{"jwt": [{"kid": "a"}]}"#, "dates.jwt[0]: give exactly one of text and key"),
+      (#"{"jwt": [{"text": ""}]}"#, "dates.jwt[0].text: must not be empty"),
+      (#"{"jwt": [{"key": "env:DIORAMA_NO_SUCH"}]}"#, "dates.jwt[0].key: the variable DIORAMA_NO_SUCH is not set"),
+      (#"{"jwt": [{"key": "file:nowhere"}]}"#, "dates.jwt[0].key: cannot read"),
       (#"{"jwt": [{"key": "secret"}]}"#, "is neither env:VAR nor file:PATH"),
     ])
   func refused(text: String, problem: String) async throws {
     try await withService { fixture in
       try fixture.project(dates: text)
-      let error = #expect(throws: EnvironmentError.self) {
-        try ShiftFiles.read("\(fixture.folder)/c.shift.json", variables: [:])
-      }
-      #expect(
-        error?.message.contains("c.shift.json: ") == true && error?.message.contains(problem) == true, "\(error!)")
+      let error = #expect(throws: EnvironmentError.self) { try dates(fixture, [:]) }
+      #expect(error?.message.contains(problem) == true, "\(error!)")
     }
   }
 
-  @Test("take keys from the environment and from files beside them")
+  @Test("take keys from the environment and from files beside the project file, where dates move")
   func keys() async throws {
     try await withService { fixture in
-      try fixture.project(dates: "from a file", to: "key.txt")
-      try fixture.write(#"{"jwt": [{"key": "env:KEY"}, {"key": "file:key.txt", "kid": "f"}]}"#)
-      let rules = try ShiftFiles.read("\(fixture.folder)/c.shift.json", variables: ["KEY": "from a variable"])
+      try fixture.write("from a file", to: "key.txt")
+      try fixture.project(dates: #"{"jwt": [{"key": "env:KEY"}, {"key": "file:key.txt", "kid": "f"}]}"#)
+      let rules = try dates(fixture, ["KEY": "from a variable"])
       #expect(rules.jwt.map(\.text?.revealed) == ["from a variable", "from a file"])
       #expect(rules.jwt.map(\.key) == [nil, nil])
+      // Under a clock that stands at the recording date nothing moves, and nobody needs a key.
+      _ = try dates(fixture, [:], kind: nil)
     }
+  }
+
+  private func dates(
+    _ fixture: ServiceFixture, _ variables: [String: String], kind: String? = "system"
+  ) throws -> ShiftRules {
+    var own = EnvironmentConfiguration()
+    own.mode = "replay"
+    own.clock = kind.map { .init(kind: $0) }
+    let all = try ProjectFile.read("\(fixture.folder)/diorama.json").completing(own)
+    return try #require(try all.readingSecrets(variables, isContinuousIntegration: false).dates)
   }
 }

@@ -296,7 +296,7 @@ struct ShiftedReplayTests {
     }
   }
 
-  @Test("is declared by a file beside the cassette, and does nothing under a clock that stands at the recording date")
+  @Test("has its places in the project file, and does nothing under a clock that stands at the recording date")
   func file() async throws {
     let upstream = try Self.upstream()
     try await withService(upstream) { fixture in
@@ -305,27 +305,14 @@ struct ShiftedReplayTests {
         _ = try await environment.get("/plain")
       }
       try fixture.project(dates: #"{"dates": ["$.day"]}"#)
-      try await fixture.run(.replay, with: Self.at(Self.replayed)) { environment async throws in
+      try await fixture.run(.replay, with: { $0.clock.start = RFC3339.parse(Self.replayed) }) {
+        environment async throws in
         #expect(try await environment.get("/plain").text.contains(#""day": "2026-11-22""#))
-      }
-      // The nearest counts alone.
-      try fixture.project(dates: "{}")
-      try await fixture.run(.replay, with: Self.at(Self.replayed)) { environment async throws in
-        let answer = try await environment.get("/plain").text
-        #expect(answer.contains(#""day": "2018-10-08""#) && answer.contains("2026-11-22T19:30:00"))
       }
       try await fixture.run(.replay) { environment async throws in
         #expect(environment.notes.contains { $0.hasPrefix("dates stay as recorded, since the clock is frozen") })
         #expect(try await environment.get("/plain").text == Self.answer)
       }
-      // Nobody needs a key where nothing moves.
-      try fixture.project(dates: #"{"jwt": [{"key": "env:DIORAMA_NO_SUCH"}]}"#)
-      try await fixture.run(.replay) { environment async throws in
-        #expect(try await environment.get("/plain").text == Self.answer)
-      }
-      #expect(throws: EnvironmentError.self) { try fixture.provision(.replay, [:], Self.at(Self.replayed)) }
-      try fixture.project(dates: #"{"dats": []}"#)
-      #expect(throws: EnvironmentError.self) { try fixture.provision(.replay) }
     }
   }
 

@@ -1,5 +1,6 @@
 @testable import Transforms
 import Cassettes
+import EnvironmentConfiguration
 import Foundation
 import HTTPMessages
 import LaunchContract
@@ -23,8 +24,26 @@ struct ServiceFixture: Sendable {
     var specification = EnvironmentSpecification(name: "a test", mode: mode)
     if mode.needsCassette { specification.cassette = location() }
     specification.upstreams = upstreams.map { CassetteHeader.Upstream(name: $0.key, origin: $0.value) }
+    if FileManager.default.fileExists(atPath: "\(folder)/diorama.json") {
+      var own = EnvironmentConfiguration()
+      own.mode = mode.rawValue
+      own.cassette = specification.cassette?.base
+      let all = try ProjectFile.read("\(folder)/diorama.json").completing(own)
+      specification.rules = all.matching
+      specification.order = all.matching?.order
+      specification.redaction = all.redaction ?? RedactionRules()
+      specification.shift = all.dates
+      specification.clock.kind = all.clock?.kind
+    }
     configure(&specification)
     return try service.provision(specification)
+  }
+
+  /// Writes a project file, which counts for the environments that follow. Each argument is the JSON of a setting.
+  func project(matching: String? = nil, redaction: String? = nil, dates: String? = nil) throws {
+    let settings = [("matching", matching), ("redaction", redaction), ("dates", dates)]
+      .compactMap { name, text in text.map { "\"\(name)\": \($0)" } }
+    try write("{\(settings.joined(separator: ", "))}", to: "diorama.json")
   }
 
   /// Records what the closure asks for, and seals it.

@@ -17,10 +17,10 @@ enum Redaction {
     let (text, rest) = Messages.line(bytes[...])
     let (type, body) = Messages.line(rest)
     var rules = try RedactionRules(decoding: Data(text))
-    _ = try rules.compiled(from: "fuzzed")
+    _ = try rules.compiled()
     // A pattern that takes too long is given up by the clock, each time at another place.
     if !rules.patterns.isEmpty { rules.patterns = ["sk_live_[A-Za-z0-9]+"] }
-    let redactor = Redactor([credential], token: "t0k3n-of-this", rules: try rules.compiled(from: "fuzzed"))
+    let redactor = Redactor([credential], token: "t0k3n-of-this", rules: try rules.compiled())
     let headers: Headers = ["Content-Type": String(decoding: type, as: UTF8.self)]
     _ = redactor.redact(headers)
     _ = redactor.redactURL(String(decoding: body.prefix(limit), as: UTF8.self))
