@@ -10,25 +10,27 @@ extension EnvironmentSpecification {
     access?[upstream].map { ReadyAccess($0) } ?? ReadyAccess()
   }
 
-  /// Whether a header field of that name carries a secret by its purpose.
+  /// Whether a header field with this name usually carries a secret, such as `Authorization`.
   package static func isSecretHeader(_ name: String) -> Bool {
     HeaderRedaction.defaultNames.contains(name.lowercased())
   }
 
+  /// Checks that ``access`` names declared upstreams and that everything in it is usable.
+  ///
   /// - Parameters:
-  ///   - upstreams: the environment's.
-  ///   - reads: whether upstreams are contacted, so that the files are needed.
+  ///   - upstreams: the environment's upstreams.
+  ///   - reads: whether upstreams will be contacted, so that the named files must be readable.
   /// - Throws: an ``EnvironmentError``: of kind `usage` for an upstream that is not declared, a header that cannot be
-  ///   sent, a header or a client certificate for a URL that only the cassette names, or a file without what it is to
-  ///   have; `inputOutput` for one that cannot be read.
+  ///   sent, a header or client certificate for a URL that only the cassette names, or a file with the wrong content;
+  ///   of kind `inputOutput` for a file that cannot be read.
   func checkAccess(to upstreams: [CassetteHeader.Upstream], reads: Bool) throws(EnvironmentError) {
     for (name, access) in (access ?? [:]).sorted(by: { $0.key < $1.key }) {
       guard let upstream = upstreams.first(where: { $0.name == name }) else {
         let names = upstreams.map(\.name).joined(separator: ", ")
         throw EnvironmentError(
           .usage,
-          "there is no upstream '\(name)' to reach in a way of its own; "
-            + (names.isEmpty ? "declare it with \(upstreamAdvice(name))" : "declared are: \(names)"))
+          "access names the unknown upstream '\(name)'; "
+            + (names.isEmpty ? "declare it with \(upstreamAdvice(name))" : "the declared upstreams are: \(names)"))
       }
       try access.check("access.\(name)")
       guard reads else { continue }
@@ -37,16 +39,17 @@ extension EnvironmentSpecification {
     }
   }
 
-  /// Whether requests to some upstream get a header or a client certificate of the caller's.
+  /// Whether requests to any upstream get a header or a client certificate from the caller.
   var addsSecrets: Bool {
     access?.values.contains { !($0.headers ?? [:]).isEmpty || $0.clientCertificate != nil } ?? false
   }
 
-  /// Secrets go to a URL only if the caller named it: whoever wrote the cassette could otherwise collect them.
+  /// Checks that the caller, not only the cassette, named the URL that is about to receive secrets. Otherwise the
+  /// author of a cassette could collect them.
   ///
   /// - Parameter upstream: an upstream that is about to be contacted.
-  /// - Throws: an ``EnvironmentError`` of kind `usage` where ``access`` has a header or a client certificate for it, and
-  ///   ``upstreams`` does not have it with the same URL.
+  /// - Throws: an ``EnvironmentError`` of kind `usage` if ``access`` has a header or a client certificate for the
+  ///   upstream, but ``upstreams`` does not name it with the same URL.
   func checkIsNamed(_ upstream: CassetteHeader.Upstream) throws(EnvironmentError) {
     guard let access = access?[upstream.name] else { return }
     var secrets = (access.headers ?? [:]).keys.sorted().map { "the header \($0)" }
@@ -58,10 +61,10 @@ extension EnvironmentSpecification {
         + "name the upstream yourself: \(upstreamAdvice(upstream.name, upstream.origin.description))")
   }
 
-  /// The values of added header fields that are secrets: those of fields that are redacted, wherever they occur.
+  /// The secret values of added header fields. Their fields are redacted, and so are the values wherever they occur.
   ///
-  /// - Parameter rules: by which recordings are redacted.
-  /// - Returns: each under its upstream's and its field's name.
+  /// - Parameter rules: the rules that redact recordings.
+  /// - Returns: one credential for each secret field, named after the upstream and the field.
   func accessSecrets(_ rules: CompiledRules) -> [Credential] {
     (access ?? [:]).sorted { $0.key < $1.key }.flatMap { upstream, access in
       (access.headers ?? [:]).sorted { $0.key < $1.key }.compactMap { name, value -> Credential? in
@@ -78,8 +81,10 @@ extension EnvironmentSpecification {
 }
 
 extension UpstreamAccess {
-  /// - Parameter member: what an error calls it.
-  /// - Throws: an ``EnvironmentError`` of kind `usage` that names the member at fault, and never a header's value.
+  /// Checks headers and file paths, without reading files.
+  ///
+  /// - Parameter member: the name of this value in error messages.
+  /// - Throws: an ``EnvironmentError`` of kind `usage` that names the invalid member, but never a header's value.
   package func check(_ member: String) throws(EnvironmentError) {
     let headers = headers ?? [:]
     try RequestLimits.check(count: headers.count, "\(member).headers", limit: 64)
@@ -87,29 +92,29 @@ extension UpstreamAccess {
     for (name, value) in headers.sorted(by: { $0.key < $1.key }) {
       let place = "\(member).headers.\(name.prefix(60))"
       guard !name.isEmpty, name.utf8.allSatisfy(Self.isInFieldName) else {
-        throw RequestLimits.usage(place, "it is no header's name; write it as in X-Api-Key")
+        throw RequestLimits.usage(place, "not a valid header name; use a name such as X-Api-Key")
       }
       guard names.insert(name.lowercased()).inserted else {
-        throw RequestLimits.usage(place, "it is given twice, in two spellings")
+        throw RequestLimits.usage(place, "given twice; header names are case-insensitive")
       }
       guard !Self.framing.contains(name.lowercased()) else {
-        throw RequestLimits.usage(place, "it belongs to the connection, and is written by Diorama")
+        throw RequestLimits.usage(place, "Diorama sets this header itself; remove it")
       }
       guard value.revealed.utf8.count <= RequestLimits.secret,
         value.revealed.utf8.allSatisfy({ $0 == 0x09 || ($0 >= 0x20 && $0 != 0x7F) })
       else {
-        throw RequestLimits.usage(place, "its value has line ends or control characters, or more than 65536 bytes")
+        throw RequestLimits.usage(place, "the value has control characters or is longer than 65536 bytes")
       }
     }
     for (name, path) in [("ca", ca), ("clientCertificate", clientCertificate), ("clientKey", clientKey)] {
       guard let path else { continue }
       try RequestLimits.check(path, "\(member).\(name)", limit: RequestLimits.text)
       guard path.hasPrefix("/") else {
-        throw RequestLimits.usage("\(member).\(name)", "'\(path)' is not absolute; give the whole path")
+        throw RequestLimits.usage("\(member).\(name)", "'\(path)' is not absolute; give an absolute path")
       }
     }
     if clientKey != nil, clientCertificate == nil {
-      throw RequestLimits.usage("\(member).clientKey", "a key needs its certificate; give clientCertificate, too")
+      throw RequestLimits.usage("\(member).clientKey", "a key needs its certificate; set clientCertificate too")
     }
   }
 

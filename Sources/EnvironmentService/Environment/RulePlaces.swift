@@ -1,10 +1,10 @@
-/// Names the place of a rule that cannot be used, and knows how many rules there may be, and how long.
+/// Checks the number and length of rules, and words the errors for invalid ones.
 struct RulePlaces {
-  /// Where the rules stand: a member, a file.
+  /// Where the rules are written: a member's name or a file.
   let source: String
-  /// The most rules of one kind.
+  /// The maximum number of rules of one kind.
   let limit: Int
-  /// The most bytes of one of them.
+  /// The maximum length of a rule in bytes.
   private static let textLimit = 4096
 
   /// The error for a place such as `json[3]`.
@@ -12,13 +12,13 @@ struct RulePlaces {
     EnvironmentError(.usage, "\(source): $.\(place): \(problem)")
   }
 
-  /// - Throws: an ``EnvironmentError`` where there are too many.
+  /// - Throws: an ``EnvironmentError`` if there are too many.
   func check(count: Int, _ place: String, _ noun: String = "rules") throws(EnvironmentError) {
-    guard count <= limit else { throw failure(place, "\(count) \(noun) are more than \(limit)") }
+    guard count <= limit else { throw failure(place, "\(count) \(noun); the limit is \(limit)") }
   }
 
-  /// - Throws: an ``EnvironmentError`` where it is too long.
+  /// - Throws: an ``EnvironmentError`` if it is too long.
   func check(_ text: String, _ place: String, atMost limit: Int = textLimit) throws(EnvironmentError) {
-    guard text.utf8.count <= limit else { throw failure(place, "it has \(text.utf8.count) bytes, more than \(limit)") }
+    guard text.utf8.count <= limit else { throw failure(place, "\(text.utf8.count) bytes long; the limit is \(limit)") }
   }
 }

@@ -3,36 +3,36 @@ import Foundation
 import LaunchContract
 
 extension MatchingRules {
-  /// Rules, and what a person calls the place where they stand.
+  /// Matching rules, and the name of their source for messages.
   struct InForce: Sendable, Equatable {
     var rules: MatchingRules
     /// Such as `cassettes/login.rules.json`.
     var source: String
-    /// Whether they hold for other cassettes, too.
+    /// Whether other cassettes use them too.
     var isShared = false
 
-    /// INTERFACE.md's own.
+    /// No rules: requests are matched by the defaults.
     static let none = Self(rules: MatchingRules(), source: "")
 
-    /// What a person should know of rules that no request fits here. Shared ones may mean other cassettes' upstreams.
+    /// Warnings about rules that match no request here. Shared rules may be for other cassettes' upstreams, so they get
+    /// none.
     func notes(for upstreams: [CassetteHeader.Upstream]) -> [String] {
       guard !isShared else { return [] }
       let names = upstreams.map(\.name)
       return rules.rules.enumerated().compactMap { number, rule in
         guard let name = rule.upstream, !names.contains(name) else { return nil }
         let near = EditDistance.nearest(to: name, among: names).first.map { "; did you mean '\($0)'?" } ?? ""
-        return "rule \(number + 1) of \(source) is for the upstream '\(name)', which is not here" + near
+        return "rule \(number + 1) of \(source) is for the upstream '\(name)', which is not declared" + near
       }
     }
   }
 }
 
 extension EnvironmentSpecification {
-  /// The rules that count: those that were asked for; else those beside the cassette, `NAME.rules.json`; else those of
-  /// its folder, `rules.json`. The nearest alone counts, nothing is put together.
+  /// The rules that apply: those of the request; else those beside the cassette, `NAME.rules.json`; else those of its
+  /// folder, `rules.json`. They are not combined.
   ///
-  /// - Throws: an ``EnvironmentError`` for rules that cannot be read, whatever the mode: who has declared some is told at
-  ///   once that they are broken.
+  /// - Throws: an ``EnvironmentError`` for rules that cannot be read, in any mode, so that mistakes show up early.
   func rulesInForce() throws(EnvironmentError) -> MatchingRules.InForce {
     if let rules {
       do throws(ContractError) {
@@ -51,17 +51,17 @@ extension EnvironmentSpecification {
   /// Reads a rules file.
   ///
   /// - Parameters:
-  ///   - path: of the file.
-  ///   - acceptsPipes: whether it may be a pipe, as a person may name one.
+  ///   - path: the file's path.
+  ///   - acceptsPipes: whether the path may be a pipe, as on a command line.
   /// - Returns: the rules.
-  /// - Throws: an ``EnvironmentError`` that says what is wrong at which JSON path.
+  /// - Throws: an ``EnvironmentError`` with the JSON path of what is wrong.
   package static func readRules(_ path: String, acceptsPipes: Bool = false) throws(EnvironmentError) -> MatchingRules {
     let data: Data
     do throws(InputFileError) {
       data = try InputFile(path, acceptsPipes: acceptsPipes).read(atMost: WholeFiles.smallLimit)
     } catch {
       throw EnvironmentError(
-        error.isMissing ? .noCassette : .inputOutput, "cannot read the rules \(path): \(error); name a file of rules")
+        error.isMissing ? .noCassette : .inputOutput, "cannot read the rules \(path): \(error); name a rules file")
     }
     do throws(CassetteError) {
       return try MatchingRules.read([UInt8](data), name: path)
@@ -72,6 +72,6 @@ extension EnvironmentSpecification {
 }
 
 extension CassetteLocation {
-  /// The file of rules that holds for this cassette where nothing else is asked for; nil where there is none.
+  /// The rules file for this cassette if nothing else is requested; nil if there is none.
   package var declaredRules: String? { declared("rules").first }
 }

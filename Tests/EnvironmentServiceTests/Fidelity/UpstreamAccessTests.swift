@@ -96,11 +96,11 @@ struct UpstreamAccessTests {
         ("api", .init(clientCertificate: path("cert.pem"), clientKey: path("locked.key")), .usage, "has a password"),
         ("api", .init(clientKey: path("locked.key")), .usage, "a key needs its certificate"),
         ("api", .init(ca: "ca.pem"), .usage, "is not absolute"),
-        ("api", .init(headers: ["X A": Secret("1")]), .usage, "is no header's name"),
-        ("api", .init(headers: ["X-A": Secret("1\r\nX-B: 2")]), .usage, "has line ends"),
-        ("api", .init(headers: ["Content-Length": Secret("1")]), .usage, "belongs to the connection"),
+        ("api", .init(headers: ["X A": Secret("1")]), .usage, "not a valid header name"),
+        ("api", .init(headers: ["X-A": Secret("1\r\nX-B: 2")]), .usage, "has control characters"),
+        ("api", .init(headers: ["Content-Length": Secret("1")]), .usage, "sets this header itself"),
         ("api", .init(headers: ["X-A": Secret("1"), "x-a": Secret("2")]), .usage, "given twice"),
-        ("ap", .init(insecure: true), .usage, "there is no upstream 'ap'"),
+        ("ap", .init(insecure: true), .usage, "unknown upstream 'ap'"),
       ]
       for (name, access, kind, words) in cases {
         let error = #expect(throws: EnvironmentError.self) {

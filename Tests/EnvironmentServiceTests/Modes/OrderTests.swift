@@ -200,7 +200,7 @@ struct OrderTests {
         try fixture.write(#"{"rules": [{"compare": {"query": false}}]}"#, to: "rules.json")
       } after: { environment async throws in
         #expect(try await environment.get("/cart").text == "/cart: 0")
-        #expect(environment.notes.contains { $0.contains("its rules are others than before the restart") })
+        #expect(environment.notes.contains { $0.contains("its rules changed during the restart") })
       }
     }
   }

@@ -85,7 +85,7 @@ struct RuleTests {
       try await fixture.run(.replay) { environment async throws in
         #expect(
           environment.notes == [
-            "rule 2 of c.rules.json is for the upstream 'apii', which is not here; did you mean 'api'?"
+            "rule 2 of c.rules.json is for the upstream 'apii', which is not declared; did you mean 'api'?"
           ])
       }
     }

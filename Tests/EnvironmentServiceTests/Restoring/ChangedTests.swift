@@ -98,7 +98,7 @@ struct ChangedTests {
       let error = await #expect(throws: EnvironmentError.self) {
         try await environment.update(toggles: ["a": .bool(false)], timeout: .zero)
       }
-      #expect(error?.kind == .cannotWrite && error?.message.hasPrefix("it has changed, but") == true)
+      #expect(error?.kind == .cannotWrite && error?.message.hasPrefix("the change was made but not stored") == true)
       store.room.withLock { $0 = .max }
       #expect(try await environment.update(values: ["v": .int(1)], timeout: .zero) == 2)
       #expect(store.last?.progress.live.toggles == ["a": .bool(false)])

@@ -137,7 +137,7 @@ struct RestoringTests {
         #expect(try await environment.get("/a").text == "/a: 0")
         try await fixture.record(["api": upstream.origin]) { _ = try await $0.get("/a") }
       } after: { environment async throws in
-        #expect(environment.notes.first?.contains("plays from its beginning") == true)
+        #expect(environment.notes.first?.contains("plays from the beginning") == true)
         #expect(try await environment.get("/a").text == "/a: 4")
       }
     }
