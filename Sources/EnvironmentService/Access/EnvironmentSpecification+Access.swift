@@ -29,7 +29,7 @@ extension EnvironmentSpecification {
         let names = upstreams.map(\.name).joined(separator: ", ")
         throw EnvironmentError(
           .usage,
-          "access names the unknown upstream '\(name)'; "
+          "there is no upstream '\(name)'; "
             + (names.isEmpty ? "declare it with \(upstreamAdvice(name))" : "the declared upstreams are: \(names)"))
       }
       try access.check("access.\(name)")

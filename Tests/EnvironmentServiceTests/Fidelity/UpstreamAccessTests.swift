@@ -100,7 +100,7 @@ struct UpstreamAccessTests {
         ("api", .init(headers: ["X-A": Secret("1\r\nX-B: 2")]), .usage, "has control characters"),
         ("api", .init(headers: ["Content-Length": Secret("1")]), .usage, "sets this header itself"),
         ("api", .init(headers: ["X-A": Secret("1"), "x-a": Secret("2")]), .usage, "given twice"),
-        ("ap", .init(insecure: true), .usage, "unknown upstream 'ap'"),
+        ("ap", .init(insecure: true), .usage, "there is no upstream 'ap'"),
       ]
       for (name, access, kind, words) in cases {
         let error = #expect(throws: EnvironmentError.self) {

@@ -81,14 +81,14 @@ struct UnusedTests {
           return "\(error)"
         }
       }
-      #expect(problem { $0.mode = "extend" } == "report.json is of mode extend; only a replay tells what is not used")
-      #expect(problem { $0.cassette = "/other.har" }.hasPrefix("report.json is of /other.har, not of "))
+      #expect(problem { $0.mode = "extend" } == "report.json is of mode extend; only a replay shows what is unused")
+      #expect(problem { $0.cassette = "/other.har" }.hasPrefix("report.json is for /other.har, not "))
       #expect(problem { $0.ok = false }.hasPrefix("report.json is of a test that failed"))
-      #expect(problem { $0.recordedAt = "2018-10-08T09:00:00Z" }.hasPrefix("report.json is of another recording than "))
-      #expect(problem { $0.unused[0].url += "x" }.hasPrefix("report.json is of another recording than "))
+      #expect(problem { $0.recordedAt = "2018-10-08T09:00:00Z" }.hasPrefix("report.json is for an earlier recording of "))
+      #expect(problem { $0.unused[0].url += "x" }.hasPrefix("report.json is for an earlier recording of "))
       #expect(problem { $0.commandStatus = 1 }.hasPrefix("report.json is of a test that failed"))
       #expect(problem { $0.ended = nil }.hasPrefix("report.json is of an environment that had not ended"))
-      #expect(problem { $0.interactions = 5 }.hasPrefix("report.json is of another recording than "))
+      #expect(problem { $0.interactions = 5 }.hasPrefix("report.json is for an earlier recording of "))
       #expect(problem { _ in } == "[1, 2, 3]")
     }
   }

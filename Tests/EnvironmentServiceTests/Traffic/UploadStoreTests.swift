@@ -37,7 +37,7 @@ struct UploadStoreTests {
     let temporary = FileWriting.failure("write", "/x", isRecording: false).message
     errno = ENOSPC
     let recording = FileWriting.failure("write", "/x").message
-    #expect(temporary == "cannot write /x: No space left on device; make room and run it again")
-    #expect(recording == temporary + "; what was acknowledged is safe, the old content whole")
+    #expect(temporary == "cannot write /x: No space left on device; free disk space and run again")
+    #expect(recording == temporary + "; acknowledged data and the old file are safe")
   }
 }
