@@ -8,11 +8,11 @@ import Testing
 
 @testable import EnvironmentService
 
-@Suite("Rules of what counts as the same request")
+@Suite("Matching rules")
 struct RuleTests {
   private static let ignoringTime = #"{"rules": [{"path": "/book/*", "ignore": {"json": ["$.at"], "query": ["_"]}}]}"#
 
-  /// A cassette with a booking whose body has the time in it.
+  /// Records a booking whose body contains the time.
   private func withBooking(_ body: (ServiceFixture) async throws -> Void) async throws {
     let upstream = try numbered()
     try await withService(upstream) { fixture in
@@ -33,7 +33,7 @@ struct RuleTests {
     return status
   }
 
-  @Test("stand in a file beside the cassette, and change no recording")
+  @Test("are read from a file beside the cassette, and do not change the recording")
   func beside() async throws {
     try await withBooking { fixture in
       let recorded = try fixture.read("c.har")
@@ -46,7 +46,7 @@ struct RuleTests {
     }
   }
 
-  @Test("of the cassette outrank those of the folder, and those that are asked for outrank both")
+  @Test("of the cassette take precedence over the folder's, and those of the request over both")
   func nearest() async throws {
     try await withBooking { fixture in
       try fixture.write(Self.ignoringTime, to: "rules.json")
@@ -60,7 +60,7 @@ struct RuleTests {
     }
   }
 
-  @Test("that are broken are told at once, whatever the mode", arguments: [Mode.record, .replay, .once])
+  @Test("that are invalid are reported at once, in any mode", arguments: [Mode.record, .replay, .once])
   func broken(mode: Mode) async throws {
     try await withBooking { fixture in
       try fixture.write(#"{"rules": [{"ignore": {"headrs": []}}]}"#, to: "c.rules.json")
@@ -75,7 +75,7 @@ struct RuleTests {
     }
   }
 
-  @Test("for an upstream that is not there are noted, but for a folder's, which may mean other cassettes'")
+  @Test("for an unknown upstream are noted, except the folder's, which may be for other cassettes")
   func strangers() async throws {
     try await withBooking { fixture in
       let json = #"{"rules": [{"changesState": true}, {"upstream": "apii", "ignore": {"query": ["_"]}}]}"#
@@ -91,7 +91,7 @@ struct RuleTests {
     }
   }
 
-  @Test("that cannot be read are told by the file's name")
+  @Test("that cannot be read are reported with the file's name")
   func unreadable() async throws {
     try await withService { fixture in
       _ = #expect {
@@ -100,7 +100,7 @@ struct RuleTests {
     }
   }
 
-  @Test("are named where a request is nearly recorded, and what they leave out is no difference")
+  @Test("are named in near misses, which leave out the differences that they ignore")
   func miss() async throws {
     try await withBooking { fixture in
       try fixture.write(Self.ignoringTime, to: "c.rules.json")
@@ -120,7 +120,7 @@ struct RuleTests {
     }
   }
 
-  @Test("compare headers that the app sends, in the upstream's terms")
+  @Test("compare headers that the app sends, with the upstream's URLs")
   func headers() async throws {
     let upstream = try numbered()
     try await withService(upstream) { fixture in
@@ -143,7 +143,7 @@ struct RuleTests {
     }
   }
 
-  @Test("with a pattern that takes too long fail the environment, and say which")
+  @Test("with a pattern that takes too long fail the environment, and the report names it")
   func slow() async throws {
     try await withBooking { fixture in
       try fixture.write(#"{"rules": [{"ignore": {"pattern": ["(a|aa)+$"]}}]}"#, to: "rules.json")
@@ -157,7 +157,7 @@ struct RuleTests {
     }
   }
 
-  @Test("multipart bodies are the same whatever their boundary, without any rule")
+  @Test("are not needed to match multipart bodies with different boundaries")
   func multipart() async throws {
     func body(_ boundary: String) -> String {
       "--\(boundary)\r\nContent-Disposition: form-data; name=\"a\"\r\n\r\n1\r\n--\(boundary)--\r\n"

@@ -7,9 +7,9 @@ import Testing
 
 @testable import EnvironmentService
 
-@Suite("A recording that has grown old")
+@Suite("A recording that has expired")
 struct AgeTests {
-  /// A cassette that says that it was recorded so many days ago.
+  /// A cassette that claims to have been recorded this many days ago.
   private static func withOldRecording(
     days: Double = 45, _ body: (ServiceFixture, TestUpstream) async throws -> Void
   ) async throws {
@@ -30,7 +30,7 @@ struct AgeTests {
   }
 
   @Test(
-    "is not replayed once it has expired: the error says how old it is, and how to record it anew",
+    "is not replayed, and the error has its age and the command to re-record it",
     arguments: [
       Mode.replay, .once, .extend,
     ])
@@ -49,7 +49,7 @@ struct AgeTests {
     }
   }
 
-  @Test("replays with a word of warning where that is the policy, and without one while it is young enough")
+  @Test("is replayed with a warning if that is the policy, and without one while it is recent enough")
   func warned() async throws {
     try await Self.withOldRecording { fixture, _ in
       for (limit, isSaid) in [(30.0, true), (46, false)] {
@@ -66,7 +66,7 @@ struct AgeTests {
     }
   }
 
-  @Test("is recorded anew by `once`, from the backends of the cassette, and that is said")
+  @Test("is re-recorded by `once` from the cassette's upstreams, with a note")
   func anew() async throws {
     try await Self.withOldRecording { fixture, _ in
       let environment = try fixture.provision(.once) { $0.policies = Self.policies { $0.recordsAnewAfterDays = 30 } }
@@ -84,7 +84,7 @@ struct AgeTests {
   }
 
   @Test(
-    "never goes live where nobody asked for that: in mode replay, and where CI is set, it is only said",
+    "is never re-recorded without a request: in mode replay, and if CI is set, there is only a note",
     arguments: [
       (Mode.replay, false), (.once, true), (.replay, true),
     ])
@@ -101,7 +101,7 @@ struct AgeTests {
     }
   }
 
-  @Test("of which nobody knows the age has expired, too")
+  @Test("may be one of unknown age")
   func unknown() async throws {
     let upstream = try numbered()
     try await withService(upstream) { fixture in
@@ -115,7 +115,7 @@ struct AgeTests {
     }
   }
 
-  @Test("that says it is from a time to come is as one of which nobody knows the age")
+  @Test("may be one with a date in the future, which counts as unknown age")
   func toCome() async throws {
     try await Self.withOldRecording(days: -400) { fixture, _ async throws in
       let error = #expect(throws: EnvironmentError.self) {
@@ -126,7 +126,7 @@ struct AgeTests {
     }
   }
 
-  @Test("a number of days that is none is refused, by its name", arguments: [0, -1, .nan, .infinity, 40_000])
+  @Test("cannot be declared with an invalid number of days", arguments: [0, -1, .nan, .infinity, 40_000])
   func refused(days: Double) async throws {
     let upstream = try numbered()
     try await withService(upstream) { fixture in
