@@ -17,7 +17,7 @@ enum Fixture: String, CaseIterable {
   case vinyl = "vinyl.json"
   case dvr = "dvr.json"
 
-  /// What it has to be taken for.
+  /// The format that it must be detected as.
   var format: ImportFormat {
     switch self {
     case .vcrpy, .vcrpyJSON: .vcrpy
@@ -39,7 +39,7 @@ enum Fixture: String, CaseIterable {
 }
 
 extension RecordedBody {
-  /// The bytes as text; nil where they are none.
+  /// The bytes as text; nil for a body in a file.
   var text: String? {
     guard case .bytes(let bytes) = self else { return nil }
     return String(validating: bytes, as: UTF8.self)

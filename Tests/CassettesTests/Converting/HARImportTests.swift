@@ -57,7 +57,7 @@ struct HARImportTests {
       ])
   }
 
-  @Test("leaves out entries that nobody can be asked for, and the secrets of URLs")
+  @Test("leaves out entries without a host to request, and secrets in URLs")
   func urls() throws {
     let entries = ["http://user:secret@h/a", "http:///none", "data:text/plain,x"].map {
       #"{"startedDateTime": "2018-10-08T09:00:00Z", "request": {"method": "GET", "url": "\#($0)"}, "response": {"status": 200}}"#

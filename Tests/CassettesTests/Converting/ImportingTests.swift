@@ -72,7 +72,7 @@ struct ImportingTests {
     #expect(foreign.losses == [])
   }
 
-  @Test("says of many entries on one line what is the same with all")
+  @Test("lists what many entries have in common on one line")
   func lines() {
     var losses = Losses()
     for place in [1, 2, 3, 3, 7, 9, 10] { losses.add("it is odd", at: place) }

@@ -205,7 +205,7 @@ struct VCRImportTests {
         "http_interactions:\n- request: {uri: x, method: get}\n  response: {status: OK}",
         "line 3, column 22: entry 1: response.status.code is not a whole number"
       ),
-      ("http_interactions: 1", "line 1, column 1: it is no cassette of VCR, which has a list 'http_interactions'"),
+      ("http_interactions: 1", "line 1, column 1: it is not a VCR cassette, which has a list 'http_interactions'"),
       ("http_interactions:\n- [", "line 3, column 1: did not find expected node content"),
       ("a: !binary '*'", "line 1, column 4: a binary value is not Base64"),
       ("a: 1\n--- b", "line 2, column 1: a second document begins"),

@@ -93,7 +93,7 @@ struct VinylImportTests {
     }
   }
 
-  @Test("says when a file is not what it is said to be")
+  @Test("refuses a file in another format than declared")
   func wrongFormat() throws {
     #expect(throws: CassetteError.self) { try read("{}", as: .vinyl) }
     #expect(throws: CassetteError.self) { try read("[]", as: .dvr) }

@@ -89,7 +89,7 @@ struct AnswerTests {
     #expect(changes(.json("{}"), .json("<p>")).lines == ["body: was JSON, is other content"])
   }
 
-  @Test("takes XML that is none for other content", arguments: ["", "<a>", "<a></b>", "< a>", "<a", "a"])
+  @Test("compares malformed XML as plain content", arguments: ["", "<a>", "<a></b>", "< a>", "<a", "a"])
   func noXML(_ text: String) {
     #expect(Markup.tree(Array(text.utf8)) == nil)
   }

@@ -12,7 +12,7 @@ struct CassetteDiffTests {
     }
   }
 
-  @Test("has nothing to say of a cassette and itself")
+  @Test("finds no difference between a cassette and itself")
   func same() throws {
     let one = Recording.of(.call("GET", "/a?x=1&y=2", #"{"a":1}"#), .call("POST", "/a", sends: #"{"b":1,"c":2}"#))
     let two = Recording.of(.call("GET", "/a?y=2&x=1", #"{"a":1}"#), .call("POST", "/a", sends: #"{"c":2,"b":1.0}"#))

@@ -120,7 +120,7 @@ struct DocumentTests {
     #expect(try lines(.call("GET", "/v1/users/ann", status: 400)) == [])
   }
 
-  @Test("says of WebSockets that it does not look at them")
+  @Test("reports that WebSockets are skipped")
   func webSockets() throws {
     var socket = Interaction.call("WEBSOCKET", "/v1/news", status: 101)
     socket.webSocket = []

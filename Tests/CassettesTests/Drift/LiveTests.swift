@@ -29,7 +29,7 @@ struct LiveTests {
     #expect(questions.left == left)
   }
 
-  @Test("says of a WebSocket that it is one")
+  @Test("reports a WebSocket as skipped")
   func webSocket() throws {
     var socket = Interaction.call("WEBSOCKET", "/news", status: 101)
     socket.webSocket = []

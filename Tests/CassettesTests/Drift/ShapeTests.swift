@@ -86,7 +86,7 @@ struct ShapeTests {
     #expect(changes(recorded, live).lines == lines)
   }
 
-  @Test("counts values by their places, an element put in as one; a change of shape is told once")
+  @Test("counts changed values by their places, an inserted element as one, and reports a changed shape once")
   func values() {
     let two = changes(#"{"s":[{"i":1,"t":"a"},{"i":2,"t":"b"}],"n":1}"#, #"{"s":[{"i":1},{"i":9}],"n":2}"#)
     #expect(two.lines == ["body $.s[].t: gone, was a string"])
@@ -106,7 +106,7 @@ struct ShapeTests {
     #expect(changes.shape.isEmpty)
   }
 
-  @Test("compares what lies deeper than anybody looks by its kind, and ends")
+  @Test("compares values beyond the maximum depth by their kind, and ends")
   func deep() {
     let open = String(repeating: "[", count: 500)
     let close = String(repeating: "]", count: 500)

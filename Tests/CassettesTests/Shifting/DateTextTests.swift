@@ -46,7 +46,7 @@ struct DateTextTests {
   }
 
   @Test(
-    "stay where they are none, or mean none",
+    "stay unchanged if they are invalid or placeholders",
     arguments: [
       "2018-10-08", "2018-13-08T09:00:00Z", "2018-02-29T09:00:00Z", "2018-10-08T24:00:00Z", "2018-10-08T09:61:00Z",
       "2018-10-08T09", "2018-10-08T09:00:000Z", "12018-10-08T09:00:00Z", "0001-01-01T00:00:00Z",

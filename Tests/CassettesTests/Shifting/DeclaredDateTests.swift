@@ -59,7 +59,7 @@ struct DeclaredDateTests {
   }
 
   @Test(
-    "in events stand in a document each, and a broken one is no reason to misread the next",
+    "are found in the document of each event, even after a malformed one",
     arguments: ["{\"exp\": [\"broken", String(repeating: "[", count: 5000)])
   func lines(broken: String) throws {
     let shifter = DateShifter(eightYears, places: try Self.places())
@@ -139,15 +139,15 @@ struct DeclaredDateTests {
     }
     #expect(shifter.headers(["Link": recorded])["Link"] == replayed)
     #expect(shifter.reversed.headers(["Referer": replayed])["Referer"] == recorded)
-    // A number that would become longer stays where the length is told already.
+    // A number that would become longer stays unchanged if the length was already sent.
     let old = "/?since=999999999"
     #expect(String(decoding: shifter.body(Array(old.utf8), .text), as: UTF8.self) == old)
   }
 
   @Test(
-    "are refused at places that there are not",
+    "are refused at invalid places",
     arguments: [
-      ("expires", "'expires' is no place"), ("cookie:a", "there is no place 'cookie'"),
+      ("expires", "'expires' is not a place"), ("cookie:a", "there is no place 'cookie'"),
       ("$.a[-1]", "counts from an end"),
       ("$.a[", "is not a valid JSON path"),
     ])

@@ -56,7 +56,7 @@ struct TokenShiftTests {
     #expect(shifter.reversed.target("/a?t=\(moved)") == "/a?t=\(token)")
   }
 
-  @Test("stay without a key, without times, and where they are none")
+  @Test("stay unchanged without a key or times, and if they are invalid")
   func stay() {
     let shifter = Self.shifter()
     for text in [

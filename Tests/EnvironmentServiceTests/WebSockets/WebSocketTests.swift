@@ -248,7 +248,7 @@ struct WebSocketTests {
         #expect(try await chat.next()?.closeCode == 1008)
       }
       #expect(!report.ok)
-      #expect(report.failures.contains { $0.contains("cannot be added to: record anew with mode record") })
+      #expect(report.failures.contains { $0.contains("differs from the recording; re-record it with mode record") })
     }
   }
 
