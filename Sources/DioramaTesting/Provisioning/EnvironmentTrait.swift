@@ -73,7 +73,7 @@ extension Trait where Self == EnvironmentTrait {
   ///   - defaults: user defaults that the app is to find.
   ///   - credentials: what its credential store holds.
   ///   - credentialFaults: the trouble that its credential store is in, such as `.locked`.
-  ///   - clock: which time it is for the app, and how it goes on.
+  ///   - clock: the app's time at the start, and how it advances.
   ///   - seed: what random values are derived from; left out, as recorded, else random.
   ///   - cassette: its path, with or without `.har`; a relative one begins at the folder of the test's file. Left out,
   ///     `Cassettes/<suite>/<test>`. A parameterised test has a folder there, with a cassette for each case.

@@ -26,7 +26,7 @@ extension TestEnvironment {
   ///   - defaults: user defaults that the app is to find.
   ///   - credentials: what its credential store holds.
   ///   - credentialFaults: the trouble that its credential store is in, such as `.locked`.
-  ///   - clock: which time it is for the app, and how it goes on.
+  ///   - clock: the app's time at the start, and how it advances.
   ///   - seed: what random values are derived from; nil: as recorded, else random.
   ///   - cassette: its path, with or without `.har`; a relative one begins at the folder of `file`. Nil:
   ///     `Cassettes/<class>/<test>`.
@@ -104,7 +104,7 @@ extension TestEnvironment {
   ///   - defaults: user defaults that the app is to find.
   ///   - credentials: what its credential store holds.
   ///   - credentialFaults: the trouble that its credential store is in, such as `.locked`.
-  ///   - clock: which time it is for the app, and how it goes on.
+  ///   - clock: the app's time at the start, and how it advances.
   ///   - seed: what random values are derived from; nil: as recorded, else random.
   ///   - cassette: its path, with or without `.har`; a relative one begins at the folder of the test's file. Nil:
   ///     `Cassettes/<suite>/<test>`, with a further `/<case>` where there are cases.

@@ -15,7 +15,7 @@ extension TestEnvironment {
   /// struct BookingTests { … }
   /// ```
   ///
-  /// The same rules can stand in a file beside the cassette, `NAME.rules.json`, or for all of a folder in `rules.json`. Of
+  /// The same rules can be in a file beside the cassette, `NAME.rules.json`, or for all of a folder in `rules.json`. Of
   /// rules in the code, the cassette's and the folder's only the first that are there count. As `Codable` it is what such
   /// a file has: `{"rules": [{"path": "/search/**", "ignore": {"json": ["$.sentAt"]}}]}`; a member that is not known is an
   /// error that names its place and what is allowed.

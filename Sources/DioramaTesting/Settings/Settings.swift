@@ -60,7 +60,7 @@ struct Settings: Sendable {
   ///
   /// - Parameters:
   ///   - identity: which test asks.
-  ///   - variables: the process's, of which `DIORAMA_MODE` and `CI` count.
+  ///   - variables: the process's variables; only `DIORAMA_MODE` and `CI` are used.
   /// - Returns: what the service provisions.
   /// - Throws: when something of it makes no sense.
   func specification(

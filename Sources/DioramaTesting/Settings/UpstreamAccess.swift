@@ -35,7 +35,7 @@ extension TestEnvironment {
         clientCertificate: clientCertificate, clientKey: clientKey, insecure: insecure ? true : nil)
     }
 
-    /// With absolute paths, for whoever works in another folder.
+    /// The same with absolute paths, for a process in another folder.
     func resolved(in folder: String) -> ControlAPI.UpstreamAccess {
       let absolute: (String) -> String = { $0.hasPrefix("/") ? $0 : "\(folder)/\($0)" }
       var resolved = access

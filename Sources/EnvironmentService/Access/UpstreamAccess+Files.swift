@@ -3,7 +3,7 @@ import Foundation
 import LaunchContract
 
 extension UpstreamAccess {
-  /// Looks at the files now, since nobody would understand it from the first request's failure.
+  /// Checks the files now, since the first request's failure would not explain the problem.
   ///
   /// - Parameter upstream: its name, for errors.
   /// - Throws: an ``EnvironmentError``: `inputOutput` for a file that cannot be read, `usage` for one without what it is to
@@ -31,7 +31,7 @@ extension UpstreamAccess {
     guard !key.contains("BEGIN ENCRYPTED PRIVATE KEY"), !key.contains("Proc-Type: 4,ENCRYPTED") else {
       throw Self.wrong(
         path, "client key", of: upstream,
-        "has a password, which nobody is here to type; write it without: openssl pkey -in \(path) -out FILE")
+        "has a password; write it without one: openssl pkey -in \(path) -out FILE")
     }
   }
 

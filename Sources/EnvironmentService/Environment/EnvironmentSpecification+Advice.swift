@@ -85,7 +85,7 @@ extension EnvironmentSpecification {
     asked.credentials = asked.credentials?.map {
       ControlAPI.Credential(service: $0.service, account: $0.account, group: $0.group, text: Secret("…"))
     }
-    // What is recorded is as it came.
+    // Dates are recorded unmoved.
     asked.shift = nil
     asked.command = command == "COMMAND" ? nil : command
     asked.caller = nil

@@ -5,7 +5,7 @@ import HTTPMessages
 import LaunchContract
 
 extension ProvisioningRequest {
-  /// An environment as the control API asks for it, from whoever would else provision it himself.
+  /// The control API's request for an environment that this process would otherwise provision itself.
   ///
   /// What depends on this process is settled here: the cassette's path becomes absolute, and `once` is `replay` where
   /// `CI` is set.

@@ -6,7 +6,7 @@ enum RequestLimits {
   static let name = 200
   /// Bytes of a path, a URL, a command.
   static let text = 4096
-  /// Upstreams, each of which has a port of its own.
+  /// Upstreams. Each has its own port.
   static let upstreams = 64
   /// Ports for the app to bind.
   static let ports = 64
@@ -45,7 +45,7 @@ enum RequestLimits {
       let words = Word.allCases.map(\.rawValue)
       let nearest = EditDistance.nearest(to: String(text.prefix(60)), among: words).first ?? ""
       throw usage(
-        member, "'\(text.prefix(60))' is none; did you mean '\(nearest)'? There are \(words.joined(separator: ", "))")
+        member, "'\(text.prefix(60))' is not valid; did you mean '\(nearest)'? Use \(words.joined(separator: ", "))")
     }
     return word
   }

@@ -27,7 +27,7 @@ extension EnvironmentSpecification {
         "\(shiftAdvice) moves dates in replay alone, and extend would record what follows from moved ones; take mode replay"
       )
     }
-    // Rules that were given are told to be broken at once, whatever the mode; a file's keys may be there for replay alone.
+    // Invalid rules are reported at once, in any mode. The keys of a file may exist for replay only.
     var (places, signer) = try (shift ?? ShiftRules()).compiled(from: shiftAdvice)
     let file = mode == .replay && shift?.isEmpty ?? true ? cassette.flatMap(ShiftFiles.declared) : nil
     if let file { try ShiftFiles.check(file) }
@@ -42,7 +42,7 @@ extension EnvironmentSpecification {
         nil, "dates stay as recorded, since the clock is \(kind) at the recording date; clock system moves them to now"
       )
     }
-    // Its keys are asked for where dates move: elsewhere nobody needs to have them.
+    // Its keys are only needed if dates are moved.
     if let file {
       (places, signer) = try ShiftFiles.read(file, variables: ProcessInfo.processInfo.environment)
         .compiled(from: file)

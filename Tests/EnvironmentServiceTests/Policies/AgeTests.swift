@@ -71,7 +71,7 @@ struct AgeTests {
     try await Self.withOldRecording { fixture, _ in
       let environment = try fixture.provision(.once) { $0.policies = Self.policies { $0.recordsAnewAfterDays = 30 } }
       #expect(environment.mode == .record)
-      #expect(environment.notes.contains { $0.hasSuffix("more than 30 days: recording it anew") })
+      #expect(environment.notes.contains { $0.hasSuffix("more than 30 days: re-recording it") })
       #expect(try await environment.get("/a").text == "/a: 1")
       #expect(try await environment.end().sealed.get() != nil)
       let report = try await fixture.run(.once, with: { $0.policies = Self.policies { $0.recordsAnewAfterDays = 30 } })
@@ -121,7 +121,7 @@ struct AgeTests {
       let error = #expect(throws: EnvironmentError.self) {
         try fixture.provision(.replay) { $0.policies = Self.policies { $0.expiresAfterDays = 30 } }
       }
-      #expect(error?.message.contains("a time to come, so nobody knows whether it has expired") == true)
+      #expect(error?.message.contains("in the future, so its age is unknown") == true)
       #expect(try await fixture.provision(.replay).end().report.ok)
     }
   }

@@ -20,7 +20,7 @@ struct RedactionRulesTests {
   }
 
   @Test(
-    "that are none are refused, with their place and what there is",
+    "that are invalid are refused with their place and the valid ones",
     arguments: [
       (#"{"header": ["a"]}"#, "$.header: there is no such rule; there are headers, query, json, form, patterns, keep"),
       (#"{"keep": {"query": []}}"#, "$.keep.query: there is no such rule; there are headers, credentials"),
@@ -55,7 +55,7 @@ struct RedactionRulesTests {
     #expect(error?.message.contains("redact.json: \(problem)") == true, "\(error?.message ?? "")")
   }
 
-  @Test("of the files beside a cassette and of who asks add up")
+  @Test("of the request and of the files beside a cassette are combined")
   func files() throws {
     let folder = NSTemporaryDirectory() + "diorama-\(UUID().uuidString)"
     try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)

@@ -55,7 +55,7 @@ struct SpecificationTests {
   @Test(
     "with a bad member is refused by its name",
     arguments: [
-      (#"{"mode": "replya"}"#, "mode: 'replya' is none; did you mean 'replay'?"),
+      (#"{"mode": "replya"}"#, "mode: 'replya' is not valid; did you mean 'replay'?"),
       (#"{"caller": "x"}"#, "caller: "), (#"{"name": "a\u0000"}"#, "name: it has control characters"),
       (#"{"cassette": "c/login"}"#, "cassette: 'c/login' is not absolute"),
       (#"{"cassette": "/c/../login"}"#, "cassette: '/c/../login' goes up"), (#"{"cassette": "/"}"#, "cassette: "),
@@ -65,7 +65,7 @@ struct SpecificationTests {
       (#"{"upstreams": {"api": "ftp://a.test"}}"#, "upstreams.api: "),
       (#"{"upstreams": {"": "https://a.test"}}"#, "upstreams.: it is empty"),
       (#"{"policies": {"expired": "warn"}}"#, "policies.expired: nothing expires without"),
-      (#"{"clock": {"kind": "frozn"}}"#, "clock.kind: 'frozn' is none; did you mean 'frozen'?"),
+      (#"{"clock": {"kind": "frozn"}}"#, "clock.kind: 'frozn' is not valid; did you mean 'frozen'?"),
       (#"{"clock": {"start": "yesterday"}}"#, "clock.start: "), (#"{"clock": {"rate": 0}}"#, "clock.rate: "),
       (#"{"clock": {"timeZone": "Europe/Lndon"}}"#, "clock.timeZone: "),
       (#"{"credentials": [{"service": "s", "account": "a"}]}"#, "credentials.0: it has no secret"),

@@ -19,13 +19,13 @@ struct ShiftRulesTests {
   }
 
   @Test(
-    "that are none, or cannot be used, are refused with their place",
+    "that are invalid are refused with their place",
     arguments: [
       (
         #"{"epoch": []}"#, "$.epoch: there is no such rule; there are epochSeconds, epochMilliseconds, dates, keep, jwt"
       ),
       (#"{"jwt": [{"secret": "a"}]}"#, "there is no such rule; there are text, key, kid"),
-      (#"{"dates": ["day"]}"#, "$.dates[0]: 'day' is no place"),
+      (#"{"dates": ["day"]}"#, "$.dates[0]: 'day' is not a place"),
       (#"{"keep": ["$.a["]}"#, "$.keep[0]: "),
       (#"{"jwt": [{"kid": "a"}]}"#, "$.jwt[0]: it has no key; give the key itself as text"),
       (#"{"jwt": [{}]}"#, "or in a file of rules its place as key: env:VAR or file:PATH"),

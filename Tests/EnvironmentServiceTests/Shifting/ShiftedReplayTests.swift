@@ -175,7 +175,7 @@ struct ShiftedReplayTests {
   }
 
   @Test(
-    "finds bodies of more than a mebibyte by their dates, and as they came",
+    "matches bodies of more than 1 MiB by their moved dates, and unchanged",
     arguments: ["application/json", "application/x-www-form-urlencoded", "text/plain", "application/xml", ""])
   func longBodies(type: String) async throws {
     let upstream = try TestUpstream { request in
@@ -244,7 +244,7 @@ struct ShiftedReplayTests {
     }
   }
 
-  @Test("signs tokens anew where there is a key, and takes them back")
+  @Test("signs tokens again if there is a key, and restores them in requests")
   func tokens() async throws {
     let key = try TokenKey("a secret", keyID: nil)
     func encode(_ bytes: [UInt8]) -> String {
@@ -276,7 +276,7 @@ struct ShiftedReplayTests {
     }
   }
 
-  @Test("follows the machine's clock where it is asked for and nothing is said of the clock")
+  @Test("follows the machine's time if moving is requested and no clock is set")
   func system() async throws {
     let upstream = try Self.upstream()
     try await withService(upstream) { fixture in
@@ -317,7 +317,7 @@ struct ShiftedReplayTests {
         #expect(environment.notes.contains { $0.hasPrefix("dates stay as recorded, since the clock is frozen") })
         #expect(try await environment.get("/plain").text == Self.answer)
       }
-      // Nobody needs a key where nothing moves.
+      // Without moved dates, the key is not needed.
       try fixture.write(#"{"jwt": [{"key": "env:DIORAMA_NO_SUCH"}]}"#, to: "c.shift.json")
       try await fixture.run(.replay) { environment async throws in
         #expect(try await environment.get("/plain").text == Self.answer)
@@ -343,7 +343,7 @@ struct ShiftedReplayTests {
     }
   }
 
-  @Test("goes on by the same distance after its process was killed")
+  @Test("continues with the same distance after its process was killed")
   func restored() async throws {
     let upstream = try Self.upstream()
     try await withService(upstream) { fixture in
