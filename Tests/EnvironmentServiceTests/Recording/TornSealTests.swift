@@ -75,7 +75,7 @@ struct TornSealTests {
   }
 
   @Test(
-    "between the two files of an extension is completed by the next command", arguments: ["recover", "extend", "record"])
+    "between the files of an extension is completed by the next command", arguments: ["recover", "extend", "record"])
   func extendIsFinished(next: String) async throws {
     let upstream = try numbered()
     try await withService(upstream) { fixture in
