@@ -6,7 +6,7 @@ import Testing
 
 @Suite("Importing HARs")
 struct HARImportTests {
-  @Test("reads Chrome's and lists all that it has besides")
+  @Test("reads Chrome's, and lists what is lost")
   func chrome() throws {
     let foreign = try Fixture.chrome.read()
     #expect(
@@ -29,7 +29,7 @@ struct HARImportTests {
       ])
   }
 
-  @Test("reads Firefox's, whose forms may have fields alone")
+  @Test("reads Firefox's, whose forms may only have fields")
   func firefox() throws {
     let foreign = try Fixture.firefox.read()
     let interaction = try #require(foreign.interactions.first)
