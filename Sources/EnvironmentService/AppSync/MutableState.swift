@@ -180,7 +180,7 @@ struct MutableState: Sendable {
     if provisionedMode == .extend, mode == .replay || mode == .extend { return }
     throw EnvironmentError(
       .usage,
-      "an environment provisioned in mode \(provisionedMode.rawValue) cannot change to mode \(mode.rawValue):  "
+      "an environment provisioned in mode \(provisionedMode.rawValue) cannot change to mode \(mode.rawValue); "
         + "mode extend can change to replay and back; for other modes provision a new environment")
   }
 
