@@ -3,7 +3,7 @@ import LaunchContract
 
 /// The report as text, for the end of a run or a failed test.
 package struct ReportText {
-  /// What a part of a line means, for output in colour.
+  /// What a part of a line means, for output in color.
   package enum Style: Sendable {
     case good, bad, doubtful
   }

@@ -153,7 +153,7 @@ package enum CassetteReader {
     throw EnvironmentError(.broken, "\(location.har) is \(kind), not a HAR; move it away or name another cassette")
   }
 
-  /// The maximum size of a HAR in bytes, as it is read into memory. Large bodies have their own files.
+  /// The maximum size of a HAR in bytes, because it is read into memory. Large bodies have their own files.
   private static let limit = 2 << 30
 
   /// Reads a HAR, with little more memory than its interactions take.
