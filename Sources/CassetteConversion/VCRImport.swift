@@ -22,7 +22,7 @@ struct VCRImport {
     var list = hasKey ? [YAMLNode]() : nil
     if let node = file[key] { list = node.sequence }
     guard let list else {
-      throw wrong("it is no cassette of \(format.title), which has a list '\(key)'", file, at: nil)
+      throw wrong("it is not a \(format.title) cassette, which has a list '\(key)'", file, at: nil)
     }
     unknown(in: file, but: [key, "version"], "", at: nil)
     var interactions: [Interaction] = []

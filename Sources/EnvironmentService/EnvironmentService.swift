@@ -4,16 +4,16 @@ import HTTPMessages
 package import HTTPServer
 import LaunchContract
 
-/// Provisions environments and holds what they share: one server pool, one client, the cassettes that several replay.
+/// Provisions environments and holds what they share: the server, the upstream client and the open cassettes.
 package final class EnvironmentService: Sendable {
   private let server: HTTPServer
-  /// Whether somebody else stops it.
+  /// Whether the server belongs to the caller, who stops it.
   private let isServerShared: Bool
   private let client = UpstreamClient()
   private let cache: CassetteCache
 
-  /// - Parameter threads: server threads; nil for as many as there are processors, at most four.
-  /// - Throws: an ``EnvironmentError`` when the system gives no threads or descriptors.
+  /// - Parameter threads: the number of server threads; nil for one per processor, at most four.
+  /// - Throws: an ``EnvironmentError`` if the system refuses threads or descriptors.
   package init(threads: Int? = nil) throws(EnvironmentError) {
     var configuration = HTTPServer.Configuration()
     if let threads { configuration.threads = threads }
@@ -26,7 +26,7 @@ package final class EnvironmentService: Sendable {
     }
   }
 
-  /// - Parameter server: where environments listen; whoever made it stops it.
+  /// - Parameter server: where environments listen. The caller stops it.
   package convenience init(server: HTTPServer) { self.init(server: server, cache: CassetteCache()) }
 
   init(server: HTTPServer, cache: CassetteCache) {
@@ -35,15 +35,16 @@ package final class EnvironmentService: Sendable {
     isServerShared = true
   }
 
-  /// Makes an environment: opens the cassette, leases the endpoints' ports, starts the timeline.
+  /// Provisions an environment: opens the cassette, reserves the endpoints' ports and starts the timeline.
   ///
   /// - Parameters:
   ///   - specification: what the test asks for.
   ///   - hooks: what a daemon adds.
-  ///   - snapshot: an environment that is to go on after its process was killed, with the snapshot's own specification,
-  ///     id and token.
-  /// - Returns: the environment, which answers from now on.
-  /// - Throws: an ``EnvironmentError``; nothing is left behind then, but for the recording of one that was to go on.
+  ///   - snapshot: the snapshot of an environment to restore after its process was killed; its specification, id and
+  ///     token apply.
+  /// - Returns: the environment, which already serves requests.
+  /// - Throws: an ``EnvironmentError``. Nothing is left behind then, except the partial recording of a restored
+  ///   environment.
   package func provision(
     _ specification: EnvironmentSpecification, hooks: EnvironmentHooks = EnvironmentHooks(),
     restoring snapshot: EnvironmentSnapshot? = nil
@@ -65,7 +66,7 @@ package final class EnvironmentService: Sendable {
     }
   }
 
-  /// Ends the server once running requests are through, and the client.
+  /// Lets running requests finish, then ends the server and the client. A shared server is left running.
   package func stop(grace: Duration = .seconds(5)) async {
     if !isServerShared { await server.stop(grace: grace) }
     client.shutdown()

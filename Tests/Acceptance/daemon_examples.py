@@ -10,12 +10,12 @@ import support
 
 README = support.ROOT / "README.md"
 ARTICLE = support.ROOT / "Sources/DioramaTesting/DioramaTesting.docc/DaemonAndPorts.md"
-BACKEND = "http://127.0.0.1:8080"  # what the documents call their backend
-LINES = 10  # the most lines that an example may have
+BACKEND = "http://127.0.0.1:8080"  # the backend's name in the documents
+LINES = 10  # the maximum length of an example in lines
 
 
 def example(document, language, holding):
-    """A document's one block of a language that holds a text."""
+    """The document's only code block of a language that contains a text."""
     found = re.findall(rf"```{language}\n(.*?)```", document.read_text(encoding="utf-8"), re.DOTALL)
     blocks = [block for block in found if holding in block]
     if len(blocks) != 1:
@@ -24,12 +24,12 @@ def example(document, language, holding):
 
 
 def code(block):
-    """The lines that do something."""
+    """The lines of code, without comments and blank lines."""
     return [line for line in block.splitlines() if line.strip() and not line.startswith(("#!", "# "))]
 
 
 def run(words, home, folder):
-    """Runs a program beside our command, with a state folder of its own."""
+    """Runs a program with our command in PATH and its own state folder."""
     environment = support.environment()
     environment["DIORAMA_HOME"] = str(home)
     environment["PATH"] = f"{pathlib.Path(support.binary('diorama')).parent}:{environment['PATH']}"
@@ -38,7 +38,7 @@ def run(words, home, folder):
 
 
 def answer(handler, body):
-    """A backend whose answers are never the same."""
+    """A backend whose answers are never equal."""
     handler.server.count = getattr(handler.server, "count", 0) + 1
     return 200, [("Content-Type", "application/json")], b'{"uuid": "answer %d"}' % handler.server.count
 
@@ -67,7 +67,7 @@ with support.folder() as folder:
     checks.that('"answer ' in first and first.splitlines()[0] == again.splitlines()[0], "the answers are the recorded ones", again)
     checks.that("record ok: 1 request" in first, "the shell reads the report of the recording", first)
     checks.that("replay ok: 1 request (1 replayed)" in again, "the shell reads the report of the replay", again)
-    # A program that makes another request gets a report about it.
+    # A program that sends another request gets a report about it.
     for name, words in commands.items():
         path = folder / name
         path.write_text(path.read_text(encoding="utf-8").replace("/uuid", "/ip"), encoding="utf-8")

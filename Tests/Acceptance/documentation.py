@@ -7,15 +7,15 @@ A code block fenced as `console` is a session: a line that begins with `$ ` is a
 one shell, in order, in one empty folder. Blocks that cannot run here are fenced as `sh` or `text`, without a prompt.
 
 - `…` stands for any text within a line, a line of `…` alone for any number of lines.
-- Ports of 127.0.0.1 (after that, or where a line begins), instants, HTTP dates, seconds (`0.09 s`), numbers of ten or more
-  digits, JSON Web Tokens, UUIDs, and e-mail addresses of random characters differ from run to run: any other of the same
-  kind matches. Ports where a line begins, instants, UUIDs, and e-mail addresses that are equal in the document have to be
-  equal in the run.
-- `$ cat FILE` makes the file with the content that is shown, if there is none yet; `.sh` and `.py` are executable.
+- Values that differ from run to run match any value of the same kind: ports of 127.0.0.1 (after the address, or at the
+  start of a line), timestamps, HTTP dates, seconds (`0.09 s`), numbers of ten or more digits, JSON Web Tokens, UUIDs,
+  and e-mail addresses of random characters. Ports at the start of a line, timestamps, UUIDs and e-mail addresses that are
+  equal in the document must be equal in the run.
+- `$ cat FILE` creates the file with the shown content, unless it exists; `.sh` and `.py` files are executable.
 - The addresses in UPSTREAMS stand for servers that this script starts.
 
 --update writes what was printed into the documents, but keeps lines that match; --print shows what was printed.
-The script also follows the links between the documents, and looks whether options, make targets, packages, source files,
+The script also checks the links between the documents, and whether the options, make targets, packages, source files,
 types and tests that they name exist.
 """
 
@@ -41,12 +41,12 @@ ARTICLES = sorted(support.ROOT.glob("Sources/*/*.docc/*.md"))
 THREATS = support.ROOT / "Sources/Daemon/THREATS.md"
 ARCHITECTURE = support.ROOT / "Sources/DioramaTesting/DioramaTesting.docc/Architecture.md"
 README_LINES = 200
-# Reference pages that are generated, and checked by what generates them.
+# Generated reference pages, which their generators check.
 GENERATED = {"ConfigurationReference.md"}
 
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
-# What differs from run to run: a name, how it looks, and whether equal values have to stay equal.
+# Values that differ from run to run: a name, a pattern, and whether equal values must stay equal.
 KINDS = [
     ("any", r"…", False),
     ("instant", r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|\+00:00)", True),
@@ -139,7 +139,7 @@ def board():
     server.server_close()
 
 
-# By the address in a document: what it stands for. Each is started once, when a document first names it.
+# The servers by their addresses in the documents. Each is started once, when a document first names it.
 UPSTREAMS = {
     "127.0.0.1:8080": support.httpbin,
     "127.0.0.1:8081": lambda: support.Upstream(slots(1)),
@@ -179,7 +179,7 @@ def commands(block):
 
 
 def script(all_commands, mark):
-    """A shell script that runs the commands and says after each that it has ended."""
+    """A shell script that runs the commands and marks the end of each."""
     lines = []
     for number, command in enumerate(all_commands):
         made = re.fullmatch(r"cat (\S+)", command.text)
@@ -192,7 +192,7 @@ def script(all_commands, mark):
 
 
 def run(all_commands, folder, home, real):
-    """What each command prints, a list of lines each; `real` has the address for each of UPSTREAMS that is named."""
+    """The output lines of each command; `real` has the actual addresses of UPSTREAMS."""
     mark = "END-OF-COMMAND"
     text = script(all_commands, mark)
     for shown, address in real.items():
@@ -202,14 +202,14 @@ def run(all_commands, folder, home, real):
     tools.mkdir(exist_ok=True)
     if not (tools / "diorama").exists():
         (tools / "diorama").symlink_to(support.binary("diorama"))
-        # Not a link: a virtual environment is found by the path of its interpreter.
+        # Not a link, because Python finds its virtual environment by the interpreter's path.
         (tools / "python").write_text(f'#!/bin/sh\nexec {support.python("websockets")} "$@"\n')
         (tools / "python").chmod(0o755)
     environment.update(
         PATH=f"{tools}:{environment['PATH']}", DIORAMA_HOME=str(home), TZ="Etc/UTC", LANG="en_GB.UTF-8", LC_ALL="C.UTF-8")
     script_file, output = folder.parent / "session.sh", folder.parent / "output"
     script_file.write_text(text, encoding="utf-8")
-    # Into a file: what a session leaves in the background would keep a pipe open.
+    # Into a file, because background processes of a session would keep a pipe open.
     with output.open("wb") as file:
         shell = subprocess.Popen(
             ["bash", str(script_file)], cwd=folder, env=environment, stdin=subprocess.DEVNULL, stdout=file,
@@ -224,7 +224,7 @@ def run(all_commands, folder, home, real):
         printed = printed.replace(address, shown)
     outputs = [[]]
     for line in printed.splitlines():
-        # A command's last line may have no end of its own.
+        # A command's last line may lack a line break.
         before, found, number = line.partition(f"{mark} ")
         if before or not found:
             outputs[-1].append(before)
@@ -234,13 +234,13 @@ def run(all_commands, folder, home, real):
 
 
 class Comparison:
-    """Compares lines, and remembers which value of a run stands for which in the document."""
+    """Compares lines, and remembers which value in the document each value of the run corresponds to."""
 
     def __init__(self):
         self.bound = {}
 
     def line(self, shown, printed):
-        """Whether a line of the document stands for a printed one."""
+        """Whether a line of the document matches a printed one."""
         pattern, values, end = "", [], 0
         for found in KIND.finditer(shown):
             pattern += re.escape(shown[end : found.start()])
@@ -260,7 +260,7 @@ class Comparison:
         return True
 
     def lines(self, shown, printed):
-        """Whether the lines of the document stand for the printed ones."""
+        """Whether the lines of the document match the printed ones."""
         if not shown:
             return not printed
         if shown[0].strip() == "…":
@@ -269,11 +269,11 @@ class Comparison:
 
 
 def updated(shown, printed):
-    """What a document is to show: the printed lines, but for those that it abbreviates rightly."""
+    """The updated lines of a document: the printed ones, except where its abbreviations still match."""
     lines, rest = [], list(printed)
     for place, line in enumerate(shown):
         if line.strip() == "…":
-            # As many as it leaves out: up to the line that is shown next.
+            # Skips the omitted lines, up to the next one that is shown.
             later = shown[place + 1] if place + 1 < len(shown) else None
             lines.append(line)
             while rest and (later is None or not Comparison().line(later, rest[0])):
@@ -294,14 +294,14 @@ class Document:
         self.blocks = [found for found in FENCE.finditer(self.text) if found[1] == "console"]
 
     def check(self, checks, servers, folder, arguments):
-        """Runs the document's sessions; rewrites it where it is to be updated."""
+        """Runs the document's sessions, and rewrites it with --update."""
         sessions = [commands(block[2]) for block in self.blocks]
         all_commands = [command for one in sessions for command in one]
         if not all_commands:
             return 0
         named = [address for address in UPSTREAMS if any(address in block[2] for block in self.blocks)]
         real = {address: f"127.0.0.1:{port(servers(address))}" for address in named}
-        # A short path: the daemon's socket lies below.
+        # A short path, since it is the beginning of the daemon's socket path.
         place = folder / self.path.stem[:20] / "session"
         place.mkdir(parents=True)
         home = place.parent / "state"
@@ -335,7 +335,7 @@ class Document:
         print(f"  updated {self.name}", flush=True)
 
     def check_text(self, checks, options, targets):
-        """Links, options, make targets; no session that is not run."""
+        """Checks links, options and make targets, and that each session is run."""
         for target in re.findall(r"\]\(([^)\s]+)\)", FENCE.sub("", self.text)):
             path, _, anchor = target.partition("#")
             if "://" in target or pathlib.Path(path).name in GENERATED:
@@ -355,7 +355,7 @@ class Document:
 
 
 def check_tests(checks, document):
-    """Each test that a document names in a table exists: `Suite`, `Suite.function` or `script.py`, perhaps `: function`."""
+    """Checks that the tests in a document's tables exist, such as `Suite`, `Suite.function` or `script.py: function`."""
     rows = re.findall(r"^\|.*\|$", document.text, re.MULTILINE)
     for name in {name for row in rows for name in re.findall(r"`(\w+Tests(?:\.\w+)?|\w+\.py(?:: \w+)?)`", row)}:
         place, _, function = name.replace(": ", ".", 1).replace(".py", "", 1).partition(".")
@@ -369,13 +369,13 @@ def check_tests(checks, document):
 
 
 def headings(text):
-    """The anchors of a document's headings, as GitHub makes them."""
+    """The anchors of a document's headings, as on GitHub."""
     titles = re.findall(r"^#+ (.*)$", FENCE.sub("", text), re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
 
 
 def check_architecture(checks):
-    """Each path that the article on the architecture names exists, and holds the type beside it."""
+    """Checks that the paths in the architecture article exist and contain the types beside them."""
     text = ARCHITECTURE.read_text(encoding="utf-8")
     rows = re.findall(r"`(\w[\w.]*)`\s\(`(\w[^`]*)`\)", text)
     checks.that(len(rows) > 10, "the article on the architecture names types and their files", rows)
@@ -396,7 +396,7 @@ def check_architecture(checks):
 
 
 def check_packages(checks, readme):
-    """The README lists the system packages that Config/system-packages has."""
+    """Checks that the README lists the packages in Config/system-packages."""
     listed = (support.ROOT / "Config/system-packages").read_text(encoding="utf-8")
     needed = set(re.findall(r"^apt: *(\S+)", listed, re.MULTILINE))
     command = re.search(r"apt-get install ((?:[^\n]*\\\n)*[^\n]*)", readme)
@@ -405,7 +405,7 @@ def check_packages(checks, readme):
 
 
 def known_options():
-    """All options in the help of all commands, and this script's."""
+    """The options in the help of all commands, and of this script."""
     words = ["run", "serve", "env", "port", "cassette", "contract", "strings"]
     deeper = {
         "env": ["list", "show", "create", "update", "report", "delete"], "port": ["list", "release"],

@@ -41,7 +41,7 @@ struct App {
 }
 """
 
-# The names by which a contract is found; code that reads contracts must contain them.
+# The names by which a contract is found. Code that reads contracts must contain them.
 TRACES = ["DIORAMA_CONTRACT", "DioramaContract"]
 FORBIDDEN = ["curl", "FoundationNetworking", "microhttpd", "sqlite", "secret", "gnutls", "brotli"]
 CONTRACT = {
@@ -54,7 +54,7 @@ CONTRACT = {
 }
 
 
-# The build's name: options for `swift build`, and whether the app is to read a contract.
+# The build's name: options for `swift build`, and whether the app should read a contract.
 BUILDS = {
     # A dependency is compiled with -suppress-warnings, which Swift Build does not combine with -warnings-as-errors.
     "debug build": (["-c", "debug", "--build-system", "swiftbuild"], True),
@@ -64,7 +64,7 @@ BUILDS = {
 
 
 def build(place, name, options):
-    """Builds the app in a folder of its own, and returns the program's path."""
+    """Builds the app in its own folder. Returns the program's path."""
     place = place / name.replace(" ", "-")
     (place / "Sources/app").mkdir(parents=True)
     (place / "Sources/app/App.swift").write_text(APP)

@@ -1,5 +1,5 @@
 """64 processes take 100 leases each while 8 others bind any port all the time, in generations, and owners are killed at
-random: no port is leased twice, none is stolen, and an empty pool has those of killed owners back at the next request.
+random: no port is leased twice or taken by a binder, and an empty pool reuses the ports of killed owners at the next request.
 
     leases.py [--generations N] [--processes N] [--leases N] [--seed N]
 """
@@ -19,13 +19,13 @@ import daemon
 import support
 
 BINDERS = 8
-HELD = 40  # ports that each of them has at one time
-# Inside the system's ephemeral range, so that programs that bind any port compete for these.
+HELD = 40  # ports of each of them at a time
+# In the system's ephemeral range, so that programs that bind any port compete for them.
 AREA = range(33_000, 60_900)
 
 
 def reusing(port):
-    """A server's socket, as nearly every program makes it."""
+    """A server's socket with the usual options."""
     server = socket.socket()
     server.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     server.bind(("127.0.0.1", port))
@@ -34,7 +34,7 @@ def reusing(port):
 
 
 def can_bind(port):
-    """Whether a server could have the port now. Closed connections of other programs keep theirs for a minute."""
+    """Whether a server could bind the port now. Closed connections of other programs block theirs for a minute."""
     try:
         reusing(port).close()
     except OSError:
@@ -61,7 +61,7 @@ def by_call(server, connection, count):
 
 
 def own(server, address, count, seed):
-    """An owner's life: takes its leases one by one and several at once, uses some, tries all, and stays."""
+    """An owner: takes leases one by one and several at once, uses some, tries all, and keeps running."""
     chance = random.Random(seed)
     connection = server.unix()
     ports, servers, problem = [], [], None
@@ -85,7 +85,7 @@ def own(server, address, count, seed):
 
 
 def bind_any():
-    """Binds what the system gives it, without end; on every address that a program would."""
+    """Binds any free port repeatedly, on all addresses that programs use."""
     held = []
     while True:
         for host in ("127.0.0.1", "0.0.0.0", "::"):
@@ -94,11 +94,11 @@ def bind_any():
             held.append(other)
         while len(held) > HELD:
             held.pop(random.randrange(len(held))).close()
-        time.sleep(0.001)  # the others need a processor, too
+        time.sleep(0.001)  # leaves processor time to the others
 
 
 class Process:
-    """A copy of this one that runs a function, with pipes for its standard input and output."""
+    """A copy of this process that runs a function, with pipes for its standard input and output."""
 
     def __init__(self, function, *arguments):
         taken, self.input = os.pipe()
@@ -118,7 +118,7 @@ class Process:
         os.close(given)
 
     def line(self):
-        """What it says; None when it says nothing."""
+        """The next line of its output; None if there is none."""
         said = b""
         while not said.endswith(b"\n"):
             ready, _, _ = select.select([self.output], [], [], support.PATIENCE)
@@ -147,8 +147,8 @@ def main():
     checks.say(f"{options.generations} generations, --seed {options.seed}")
     daemon.raise_limit()
     total = options.processes * options.leases
-    # A little more than all leases together: from the second generation on the pool is empty time and again. What the
-    # binders have of it, and connections of former owners, are room that is needed besides.
+    # A little more than all leases together, so that the pool is often empty from the second generation on. The rest is
+    # for the ports that binders hold, and for closed connections of former owners.
     free = sum(map(can_bind, AREA)) / len(AREA)
     count = int((total + total // 20 + BINDERS * HELD) / free)
     ports = daemon.own_ports(count, AREA.start, AREA.stop)
@@ -175,7 +175,7 @@ def main():
                 listed = {lease["port"]: lease["owner"]["pid"] for lease in server.call("GET", "/v1/ports").json["ports"]}
                 wrong = [port for process, held in owners.items() for port in held if listed.get(port) != process.pid]
                 checks.that(not wrong, f"{title}: the daemon lists each with its owner", wrong)
-                # At least a quarter goes, so that what is left of the pool is too little for the next.
+                # Kills at least a quarter, so that the rest of the pool is too small for the next generation.
                 for process in chance.sample(list(owners), chance.randint(options.processes // 4, options.processes)):
                     process.kill()
                     del owners[process]

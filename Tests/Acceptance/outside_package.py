@@ -21,7 +21,7 @@ EXPECTED = {"BuyingTests/politely.har", "BuyingTests/each/salt.har", "BuyingTest
 
 
 def lay_out():
-    """Puts the package in its place. A file that has not changed is not written, so that it is not built again."""
+    """Writes the package. Unchanged files are not written again, so they are not built again."""
     source = support.HERE / "OutsidePackage"
     for file in source.rglob("*"):
         target = PLACE / file.relative_to(source)
@@ -33,7 +33,7 @@ def lay_out():
 
 
 def swift(*words, **variables):
-    """Runs `swift WORDS…` in the package's folder, as a shell does; its output and whether it succeeded."""
+    """Runs `swift WORDS…` in the package's folder. Returns its output, and whether it succeeded."""
     ended = subprocess.run(
         ["swift", *words], cwd=PLACE, env={**support.environment(), "PWD": str(PLACE), **variables},
         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=3600,
@@ -52,7 +52,7 @@ def answer(handler, body):
 
 
 def check(checks, system):
-    """Builds and tests the package with a build system, from no cassettes to a failed replay."""
+    """Builds and tests the package with a build system: records, replays, and replays with a failure."""
     lay_out()
     begun = time.monotonic()
     # Debug information takes a tenth of the time, and is not needed.

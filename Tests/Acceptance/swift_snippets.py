@@ -41,7 +41,7 @@ DECLARATION = re.compile(r"(extension|@Suite|@Test|override|struct|final class|e
 
 
 def chunks(code):
-    """The parts of a snippet that begin at its margin: declarations, each with its body, and statements."""
+    """The top-level parts of a snippet: declarations with their bodies, and statements."""
     parts = []
     for line in code.splitlines():
         begins = DECLARATION.match(line) and not (parts and parts[-1][-1].startswith(("@Test", "@Suite", "]))")))
@@ -53,7 +53,7 @@ def chunks(code):
 
 
 def wrapped(name, code):
-    """A snippet as a file of its own."""
+    """A snippet as a complete file."""
     lines = [line for line in code.replace("…", "").splitlines() if not line.startswith("import ")]
     parts = chunks("\n".join(lines))
     extensions = [part for part in parts if part.startswith("extension")]
@@ -61,7 +61,7 @@ def wrapped(name, code):
     members, statements = [], []
     for part in parts:
         if part.startswith(("@Test", "@Suite", "struct", "final class", "enum")):
-            # An attribute alone is of a test that is not shown.
+            # An attribute alone belongs to a test that is not shown.
             members.append(part if re.search(r"\b(func|struct|class|enum) ", part) else f"{part} func omitted() {{}}")
         elif part not in extensions and part not in overrides:
             statements.append(part)

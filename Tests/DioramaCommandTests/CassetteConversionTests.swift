@@ -153,12 +153,12 @@ struct CassetteConversionTests {
     try await expect(64, "is not an origin", good, "--to", target, "--upstream", "api=ftp://x")
     try await expect(
       64, "is given twice", good, "--to", target, "--upstream", "a=http://x", "--upstream", "a=http://y")
-    try await expect(73, "its folder cannot be made", good, "--to", folder.file("text/shop"))
+    try await expect(73, "cannot create its folder", good, "--to", folder.file("text/shop"))
 
     #expect(try await Diorama.run("cassette", "import", good, "--to", target).status == 0)
     let written = try folder.read("shop.har")
     let again = try await Diorama.run("cassette", "import", good, "--to", target)
-    expectOneLine(again, status: 73, naming: "is there already", "--force")
+    expectOneLine(again, status: 73, naming: "already exists", "--force")
     #expect(try folder.read("shop.har") == written)
   }
 
@@ -192,7 +192,7 @@ struct CassetteConversionTests {
 
     let before = try folder.read("out.har")
     let words = ["cassette", "export", cassette, "--to", folder.file("out.har")]
-    expectOneLine(try await Diorama.run(words + ["--as", "har"]), status: 73, naming: "is there already", "--force")
+    expectOneLine(try await Diorama.run(words + ["--as", "har"]), status: 73, naming: "already exists", "--force")
     expectOneLine(try await Diorama.run(words), status: 64, naming: "--as is missing; give har or wiremock")
     expectOneLine(try await Diorama.run(words + ["--as", "hal"]), status: 64, naming: "did you mean har?")
     #expect(try await Diorama.run(words + ["--as", "har", "--force"]).status == 0)
@@ -234,7 +234,7 @@ struct CassetteConversionTests {
       try await Diorama.run(words + [folder.file("shop.har")]), status: 64, naming: "is the cassette itself")
     #expect(try folder.read("shop.har") == before)
     #expect(mkfifo(folder.file("pipe"), 0o600) == 0)
-    expectOneLine(try await Diorama.run(words + [folder.file("pipe")]), status: 73, naming: "is no regular file")
+    expectOneLine(try await Diorama.run(words + [folder.file("pipe")]), status: 73, naming: "is not a regular file")
     #expect(mkfifo(folder.file("pipe"), 0o600) == -1 && errno == EEXIST)
   }
 }

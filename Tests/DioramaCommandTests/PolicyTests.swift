@@ -67,7 +67,7 @@ struct PolicyTests {
     // The reports describe the cassette before it was pruned.
     let again = try await Diorama.run(prune)
     #expect(again.status == 65)
-    #expect(again.words.contains("is of another recording than"))
+    #expect(again.words.contains("is for an earlier recording of"))
   }
 
   @Test(

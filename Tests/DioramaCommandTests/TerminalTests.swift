@@ -147,7 +147,7 @@ struct TerminalTests {
       sys.stdin.readline()
       print("asks", flush=True)
       print("pager got " + open("/dev/tty").readline(), flush=True)
-      open(sys.argv[1], "w").write("go on\\n")
+      open(sys.argv[1], "w").write("continue\\n")
       """, to: "pager.py")
     let outcome = try await shell(
       "mkfifo \"$0/fifo\"; \"$@\" | \(Program.python.joined(separator: " ")) \"$0/pager.py\" \"$0/fifo\"",
@@ -174,7 +174,7 @@ struct TerminalTests {
     let outcome = try await shell(
       "trap : INT; \"$@\" >\"$0/output\"",
       ["run", "--mode", "mock", "--", "sh", "-c", "exec \"$@\" >/dev/tty", "sh"] + Program.python + ["-c", script],
-      folder: folder, typing: [("ready", "\u{3}"), ("seen", "go on\n")])
+      folder: folder, typing: [("ready", "\u{3}"), ("seen", "continue\n")])
     #expect(outcome.text.contains("came 1 times"), "\(outcome.text)")
   }
 

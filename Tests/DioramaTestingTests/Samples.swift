@@ -17,9 +17,9 @@ struct Samples {
 
   @Test("launches an application that crashes", .environment(.mock))
   func crashing() async throws {
-    let app = shell("echo last words; kill -s ABRT $$", in: .current)
+    let app = shell("echo last output; kill -s ABRT $$", in: .current)
     try await app.launch()
-    try await app.wait(forOutput: "last words")
+    try await app.wait(forOutput: "last output")
     while app.state == .running { await Task.yield() }
   }
 

@@ -34,7 +34,7 @@ struct TestRunTests {
     let (text, passed) = try await NestedRun.run("Samples/crashing")
     #expect(!passed)
     #expect(text.contains("sh ended unexpectedly: it was killed by signal 6 (SIGABRT)"), "\(text)")
-    #expect(text.contains("last words"), "\(text)")
+    #expect(text.contains("last output"), "\(text)")
   }
 
   @Test("attaches an application's output to a test that fails for another reason")

@@ -65,7 +65,7 @@ final class XCTestCaseTests: XCTestCase {
     }
 
     func testShowsACrashAtTheLineThatProvisioned() async throws {
-      let app = shell("echo last words; kill -s ABRT $$", in: .current)
+      let app = shell("echo last output; kill -s ABRT $$", in: .current)
       try await app.launch()
       while app.state == .running { await Task.yield() }
     }
@@ -74,7 +74,7 @@ final class XCTestCaseTests: XCTestCase {
       let caught = failures
       failures = []
       guard caught.count == 1, caught[0].line == Self.line, caught[0].file == "\(#filePath)",
-        caught[0].text.contains("killed by signal 6 (SIGABRT)"), caught[0].text.contains("last words")
+        caught[0].text.contains("killed by signal 6 (SIGABRT)"), caught[0].text.contains("last output")
       else {
         return super.recordFailure(
           withDescription: "failed with \(caught)", inFile: "\(#filePath)", atLine: #line, expected: true)

@@ -3,7 +3,7 @@ public import Foundation
 import LaunchContract
 
 extension TestEnvironment {
-  /// Which time it is for the app when it starts, and how it goes on.
+  /// The app's time when it starts, and how it advances.
   ///
   /// Left out, time stands: in `replay` and `extend` at the date of the recording, else at the moment of provisioning.
   ///

@@ -13,7 +13,7 @@ extension TestEnvironment {
   /// .environment(.replay, dates: .init(epochSeconds: ["$.expires_at"], jwt: [.init("the signing secret")]))
   /// ```
   public struct DateShift: Equatable, Sendable {
-    /// A key by which tokens are signed anew.
+    /// A key that signs tokens again after their dates have been moved.
     public struct Key: Equatable, Sendable {
       fileprivate let key: ShiftRules.Key
 
@@ -34,7 +34,7 @@ extension TestEnvironment {
     ///   - epochMilliseconds: where numbers of milliseconds since 1970 stand.
     ///   - dates: where dates without a time stand, as `2018-10-08`.
     ///   - keep: where dates stay.
-    ///   - jwt: by which JSON Web Tokens are signed anew, the first that fits; without one they stay as they are.
+    ///   - jwt: keys that sign moved JSON Web Tokens; the first that fits is used. Tokens without a key stay unchanged.
     public init(
       epochSeconds: [String] = [], epochMilliseconds: [String] = [], dates: [String] = [], keep: [String] = [],
       jwt: [Key] = []

@@ -1,8 +1,8 @@
 extension TestEnvironment {
   /// The process in which a test's environment lives.
   ///
-  /// Left out, it is what the variable `DIORAMA_DAEMON` says, and the test process where that is not set: a daemon is used
-  /// when somebody says so, never because one happens to run.
+  /// If left out, the variable `DIORAMA_DAEMON` decides; if that is not set either, it is the test process. A daemon is
+  /// only used on request, never because one happens to run.
   ///
   /// ```swift
   /// @Suite(.environment(upstreams: ["api": "https://dev.api1.com"], host: .daemon))

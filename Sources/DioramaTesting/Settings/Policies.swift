@@ -13,7 +13,7 @@ extension TestEnvironment {
   public struct Policies: Sendable, Equatable {
     /// What to do about something that need not be wrong.
     public enum Severity: String, CaseIterable, Sendable {
-      /// Say so on standard error; the test goes on.
+      /// Print a warning on standard error; the test continues.
       case warn
       /// Fail the test.
       case fail
@@ -26,9 +26,9 @@ extension TestEnvironment {
     /// - Parameters:
     ///   - expiresAfterDays: days after which a recording that is replayed has expired, 0.01 to 36525; nil: it never
     ///     does. Another number fails the test when the environment is provisioned.
-    ///   - expired: what then: the test fails before it begins, or it is said.
-    ///   - recordsAnewAfterDays: days after which mode `once` records anew; nil: never. Mode `replay` never does, and
-    ///     neither does `once` where the variable `CI` is set: they say that it is time to.
+    ///   - expired: whether an expired recording fails the test before it begins, or only causes a warning.
+    ///   - recordsAnewAfterDays: days after which mode `once` re-records; nil: never. Mode `replay` never does, nor
+    ///     does `once` if the variable `CI` is set: they print a note instead.
     ///   - unused: what about interactions that a replay has not used.
     public init(
       expiresAfterDays: Double? = nil, expired: Severity = .fail, recordsAnewAfterDays: Double? = nil,

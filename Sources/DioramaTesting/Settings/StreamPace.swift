@@ -15,9 +15,9 @@ extension TestEnvironment {
   public enum StreamPace: Sendable, Equatable {
     /// One after the other, without waiting.
     case instant
-    /// As far apart as they came.
+    /// With the recorded pauses.
     case recorded
-    /// So many times as fast as they came, from 0.001 to 1,000,000.
+    /// Faster than recorded by this factor, from 0.001 to 1,000,000.
     case scaled(by: Double)
     /// When the environment's clock has gone on, or was moved, as far as it took when they came; while it stands, nothing
     /// comes.

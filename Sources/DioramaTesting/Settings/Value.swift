@@ -9,7 +9,7 @@ extension TestEnvironment {
   ///   values: ["location": .init(Location(latitude: 51.5, longitude: -0.1))])
   /// ```
   ///
-  /// An integer literal is a whole number and `1.0` is none: types arrive as they are written.
+  /// Types are kept as written: an integer literal is a whole number, and `1.0` is not.
   public struct Value: Sendable {
     let content: Result<ContractValue, DioramaTestingError>
 

@@ -12,25 +12,27 @@ extension EnvironmentSpecification {
     access?[upstream].map { ReadyAccess($0) } ?? ReadyAccess()
   }
 
-  /// Whether a header field of that name carries a secret by its purpose.
+  /// Whether a header field with this name usually carries a secret, such as `Authorization`.
   package static func isSecretHeader(_ name: String) -> Bool {
     HeaderRedaction.defaultNames.contains(name.lowercased())
   }
 
+  /// Checks that ``access`` names declared upstreams and that everything in it is usable.
+  ///
   /// - Parameters:
-  ///   - upstreams: the environment's.
-  ///   - reads: whether upstreams are contacted, so that the files are needed.
+  ///   - upstreams: the environment's upstreams.
+  ///   - reads: whether upstreams will be contacted, so that the named files must be readable.
   /// - Throws: an ``EnvironmentError``: of kind `usage` for an upstream that is not declared, a header that cannot be
-  ///   sent, a header or a client certificate for a URL that only the cassette names, or a file without what it is to
-  ///   have; `inputOutput` for one that cannot be read.
+  ///   sent, a header or client certificate for a URL that only the cassette names, or a file with the wrong content;
+  ///   of kind `inputOutput` for a file that cannot be read.
   func checkAccess(to upstreams: [CassetteHeader.Upstream], reads: Bool) throws(EnvironmentError) {
     for (name, access) in (access ?? [:]).sorted(by: { $0.key < $1.key }) {
       guard let upstream = upstreams.first(where: { $0.name == name }) else {
         let names = upstreams.map(\.name).joined(separator: ", ")
         throw EnvironmentError(
           .usage,
-          "there is no upstream '\(name)' to reach in a way of its own; "
-            + (names.isEmpty ? "declare it with \(upstreamAdvice(name))" : "declared are: \(names)"))
+          "there is no upstream '\(name)'; "
+            + (names.isEmpty ? "declare it with \(upstreamAdvice(name))" : "the declared upstreams are: \(names)"))
       }
       do throws(ContractError) { try access.check("upstreams.\(name)") } catch {
         throw EnvironmentError(.usage, error.problem)
@@ -47,16 +49,17 @@ extension EnvironmentSpecification {
     }
   }
 
-  /// Whether requests to some upstream get a header or a client certificate of the caller's.
+  /// Whether requests to any upstream get a header or a client certificate from the caller.
   var addsSecrets: Bool {
     access?.values.contains { !($0.headers ?? [:]).isEmpty || $0.clientCertificate != nil } ?? false
   }
 
-  /// Secrets go to a URL only if the caller named it: whoever wrote the cassette could otherwise collect them.
+  /// Checks that the caller, not only the cassette, named the URL that is about to receive secrets. Otherwise the
+  /// author of a cassette could collect them.
   ///
   /// - Parameter upstream: an upstream that is about to be contacted.
-  /// - Throws: an ``EnvironmentError`` of kind `usage` where ``access`` has a header or a client certificate for it, and
-  ///   ``upstreams`` does not have it with the same URL.
+  /// - Throws: an ``EnvironmentError`` of kind `usage` if ``access`` has a header or a client certificate for the
+  ///   upstream, but ``upstreams`` does not name it with the same URL.
   func checkIsNamed(_ upstream: CassetteHeader.Upstream) throws(EnvironmentError) {
     guard let access = access?[upstream.name] else { return }
     var secrets = (access.headers ?? [:]).keys.sorted().map { "the header \($0)" }
@@ -68,10 +71,10 @@ extension EnvironmentSpecification {
         + "name the upstream yourself: \(upstreamAdvice(upstream.name, upstream.origin.description))")
   }
 
-  /// The values of added header fields that are secrets: those of fields that are redacted, wherever they occur.
+  /// The secret values of added header fields. Their fields are redacted, and so are the values wherever they occur.
   ///
-  /// - Parameter rules: by which recordings are redacted.
-  /// - Returns: each under its upstream's and its field's name.
+  /// - Parameter rules: the rules that redact recordings.
+  /// - Returns: one credential for each secret field, named after the upstream and the field.
   func accessSecrets(_ rules: CompiledRules) -> [Credential] {
     (access ?? [:]).sorted { $0.key < $1.key }.flatMap { upstream, access in
       (access.headers ?? [:]).sorted { $0.key < $1.key }.compactMap { name, value -> Credential? in

@@ -4,11 +4,11 @@ import Foundation
 import LaunchContract
 
 extension AppSync {
-  // MARK: Questions
+  // MARK: Long polls
 
-  /// Somebody asks for the state.
+  /// Registers a request for the state.
   ///
-  /// - Returns: the poll's number, to be ``await(_:_:)``ed.
+  /// - Returns: the poll's number, for ``await(_:_:)``.
   mutating func open(_ poll: LongPoll) -> Int {
     let number = number()
     polls[number] = poll
@@ -18,13 +18,13 @@ extension AppSync {
     return number
   }
 
-  /// The one who asked is ready for the answer.
+  /// Registers the closure that resumes a poll once its answer is due.
   mutating func await(_ number: Int, _ answer: @escaping @Sendable () -> Void) {
     polls[number]?.answer = answer
     touch(number)
   }
 
-  /// The connection of a poll has been closed.
+  /// A poll's connection was closed.
   mutating func clientLeft(_ number: Int) {
     guard polls[number]?.hasLeft == false else { return }
     polls[number]?.hasLeft = true
@@ -32,12 +32,12 @@ extension AppSync {
     if let name = polls[number]?.follower, followers[name]?.hangsUp() == true { leave(name) }
   }
 
-  /// A connection has been closed, also one on which no poll waits.
+  /// A connection was closed, with or without a waiting poll.
   mutating func closed(_ connection: UInt64) {
     for (name, follower) in followers where follower.connection == connection { leave(name) }
   }
 
-  /// A poll's answer is on its way, or nobody waits for it.
+  /// Removes a poll whose answer is about to be sent, or whose client has gone.
   mutating func close(_ number: Int, at now: ContinuousClock.Instant) {
     guard let poll = polls.removeValue(forKey: number), let name = poll.follower, !poll.hasLeft else {
       return
@@ -45,9 +45,9 @@ extension AppSync {
     followers[name]?.isAnswered(at: now)
   }
 
-  /// The answer: steps for who knows some revision, the whole state for who wants it.
+  /// The answer to a poll: the steps after a known revision, the whole state, or both.
   ///
-  /// - Returns: nil where the steps are no longer kept.
+  /// - Returns: nil if the steps are no longer kept.
   func state(after revision: Int?, isWhole: Bool) -> LiveState? {
     guard let steps = revision.map({ state.steps(after: $0) }) ?? [] else { return nil }
     var message = LiveState(revision: state.revision, steps: steps)
@@ -62,9 +62,9 @@ extension AppSync {
     return message
   }
 
-  // MARK: Answers
+  // MARK: Acknowledgements
 
-  /// An app is gone: nobody waits for it any more.
+  /// Removes an app that has gone; changes no longer wait for it.
   mutating func leave(_ name: String) {
     followers[name] = nil
     for (number, change) in changes {
@@ -73,7 +73,7 @@ extension AppSync {
     }
   }
 
-  /// An app has applied a step, or tells how many sleepers it has.
+  /// Handles a message from an app: it has applied a step, or reports its number of sleepers.
   mutating func take(_ message: Acknowledgement) {
     let name = message.follower
     if let sleepers = message.sleepers, message.watch == watch?.id { followers[name]?.sleepers = sleepers }
@@ -96,14 +96,14 @@ extension AppSync {
 
   // MARK: Changes
 
-  /// Somebody wants a change and waits for it.
+  /// Registers a change whose caller waits for it.
   ///
   /// - Parameters:
-  ///   - change: what to change, and how many sleepers there are to be first.
-  ///   - timeout: how long all of it may take.
-  ///   - now: the time.
-  ///   - done: called once, after the lock.
-  /// - Returns: the change's number, to cancel it by.
+  ///   - change: what to change, and how many sleepers must be registered first.
+  ///   - timeout: the time limit for all of it.
+  ///   - now: the current time.
+  ///   - done: called once, after the lock is released.
+  /// - Returns: the change's number, for cancelling it.
   mutating func begin(
     _ change: Environment.WantedChange, timeout: Duration, at now: ContinuousClock.Instant,
     done: @escaping @Sendable (Result<Environment.Moved, EnvironmentError>) -> Void
@@ -126,7 +126,7 @@ extension AppSync {
     return number
   }
 
-  /// Makes a step, and waits for all who follow now.
+  /// Makes a step and waits for all apps that follow at this moment.
   mutating func make(_ number: Int, _ change: (inout MutableState) throws(EnvironmentError) -> Void) {
     do throws(EnvironmentError) {
       let before = state.revision
@@ -139,7 +139,7 @@ extension AppSync {
     }
   }
 
-  /// Why a change was not done in time.
+  /// The error for a change that was not done in time.
   func lateness(of change: Change) -> EnvironmentError {
     switch change.stage {
     case .sleepers(let count, _):
@@ -147,7 +147,7 @@ extension AppSync {
       guard !followers.isEmpty else {
         return EnvironmentError(
           .unanswered,
-          "\(wanted), but no app follows the environment; start one with its contract, in a build that reads contracts")
+          "\(wanted), but no app follows the environment; start an app with the environment's launch contract")
       }
       let counts = followers.map { "\($0.value.sleepers ?? 0) in \($0.key)" }.sorted().joined(separator: ", ")
       return EnvironmentError(

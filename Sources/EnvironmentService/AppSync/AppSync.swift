@@ -2,37 +2,37 @@ import CassetteChecks
 import Foundation
 import LaunchContract
 
-/// The live link's state in an environment: the environment that changes, the apps that follow, and all who wait for one
-/// another. Plain state, for one lock.
+/// The state that links an environment with its apps: what can change while they run, which apps follow, and who is
+/// waiting for what. A plain value, guarded by one lock.
 ///
-/// Nobody is called from here. Whoever has told it something calls ``settle(at:)`` and then, after the lock, does what
-/// is in the outbox.
+/// It calls nothing itself. After each mutation, call ``settle(at:)``, release the lock and then run the actions of
+/// ``takeOutbox()``.
 struct AppSync: Sendable {
   /// A `GET /state` that waits.
   struct LongPoll: Sendable {
-    /// The revision that is known already.
+    /// The revision that the client already knows.
     var after: Int
-    /// The watch that is known already; nil for who does not care.
+    /// The watch that the client already knows; nil if it ignores watches.
     var watch: Int?
-    /// When it is answered whatever has happened.
+    /// When to answer, even if nothing has happened.
     var until: ContinuousClock.Instant
-    /// The app that asks; nil for who only looks.
+    /// The app that follows; nil for a client that only reads the state.
     var follower: String?
-    /// What the app asks on and keeps open as long as it is there; nil where it does not say so.
+    /// The connection that the app keeps open between polls; nil if it has not promised to.
     var connection: UInt64?
-    /// Set while it has to wait.
+    /// Resumes the request; nil once it is due, or before the request waits.
     var answer: (@Sendable () -> Void)?
     var hasLeft = false
   }
 
-  /// A change that somebody waits for.
+  /// A change whose caller waits until all apps have applied it.
   struct Change: Sendable {
     enum Stage {
-      /// Until there are so many sleepers; then the move is made.
+      /// Waiting until this many sleepers are registered; then the clock is moved.
       case sleepers(Int, then: Environment.ClockMove)
-      /// The step is made; until these have applied it.
+      /// The step is made; waiting until these apps have applied it.
       case applying(revision: Int, waitingFor: Set<String>)
-      /// It cannot be made, or an app could not apply it.
+      /// The step cannot be made, or an app could not apply it.
       case failed(EnvironmentError)
     }
 
@@ -46,7 +46,7 @@ struct AppSync: Sendable {
   var state: MutableState
   var followers: [String: Follower] = [:]
   var polls: [Int: LongPoll] = [:]
-  /// By number: in the order in which they were asked for.
+  /// By number, so in the order in which they were requested.
   var changes: [Int: Change] = [:]
   private(set) var watch: LiveState.Watch?
   private(set) var isOver = false
@@ -56,12 +56,12 @@ struct AppSync: Sendable {
   private var numbers = 0
   private var outbox: [@Sendable () -> Void] = []
   private var alarm: ContinuousClock.Instant?
-  /// What the polls have been looked at for: a thousand may wait, and each event is looked at for all only if it
-  /// concerns all.
+  /// What the polls were last checked against. Thousands may wait, so an event that concerns one poll does not check
+  /// them all.
   private var told: News
-  /// Questions to be looked at for what has happened to themselves.
+  /// Polls to check because of an event of their own.
   private var touched: [Int] = []
-  /// Before this no poll's time is over.
+  /// No poll times out before this.
   private var earliest: ContinuousClock.Instant?
 
   private struct News: Equatable {
@@ -72,11 +72,11 @@ struct AppSync: Sendable {
 
   /// - Parameters:
   ///   - state: what can change.
-  ///   - isRestored: whether apps may know of an earlier life.
+  ///   - isRestored: whether apps may know watches from before a restart.
   init(_ state: MutableState, isRestored: Bool = false) {
     self.state = state
     told = News(revision: state.revision, watch: nil, isOver: false)
-    // Watches that apps know from an earlier life are none of ours.
+    // Apps may know watches from before the restart; new ones must not have the same numbers.
     if isRestored { watches = Int(Date().timeIntervalSince1970) }
   }
 
@@ -90,14 +90,14 @@ struct AppSync: Sendable {
     isOver = true
   }
 
-  /// Something has happened to a poll.
+  /// Marks a poll that has to be checked.
   mutating func touch(_ number: Int) {
     guard let poll = polls[number] else { return }
     touched.append(number)
     earliest = min(earliest ?? poll.until, poll.until)
   }
 
-  /// Leaves something to be done after the lock.
+  /// Adds an action to run after the lock is released.
   mutating func then(_ action: @escaping @Sendable () -> Void) { outbox.append(action) }
 
   mutating func takeOutbox() -> [@Sendable () -> Void] {
@@ -105,9 +105,9 @@ struct AppSync: Sendable {
     return outbox
   }
 
-  // MARK: What follows from what has happened
+  // MARK: Settling
 
-  /// Makes the moves whose sleepers are there, ends the waits that are over.
+  /// Makes the moves whose sleepers are registered, and ends the waits that are over.
   mutating func settle(at now: ContinuousClock.Instant) {
     for (name, follower) in followers {
       if let limit = follower.limit, limit <= now { leave(name) }
@@ -116,7 +116,7 @@ struct AppSync: Sendable {
     settlePolls(at: now)
   }
 
-  /// All of them where there is news for all; else those that something has happened to.
+  /// Checks all polls if something happened that concerns all, else only the marked ones.
   private mutating func settlePolls(at now: ContinuousClock.Instant) {
     let news = News(revision: state.revision, watch: watch?.id, isOver: isOver)
     let isForAll = news != told || earliest.map { $0 <= now } ?? false
@@ -125,7 +125,7 @@ struct AppSync: Sendable {
     touched = []
     for number in numbers {
       guard let poll = polls[number], let answer = poll.answer, isDue(poll, at: now) else { continue }
-      // Nobody is to be told twice. The poll stays open until its answer is on its way.
+      // Resume each poll only once. It stays open until its answer is about to be sent.
       polls[number]?.answer = nil
       then(answer)
     }
@@ -150,7 +150,7 @@ struct AppSync: Sendable {
     watch = nil
   }
 
-  /// The first of those that wait for sleepers: moves are made in the order in which they were asked for.
+  /// The first change that waits for sleepers. Such moves are made in the order in which they were requested.
   private func nextWatched() -> (Int, Int, Environment.ClockMove)? {
     let waiting = changes.compactMap { number, change -> (Int, Int, Environment.ClockMove)? in
       guard case .sleepers(let count, let move) = change.stage else { return nil }
@@ -184,7 +184,7 @@ struct AppSync: Sendable {
 
   // MARK: Time
 
-  /// When ``settle(at:)`` is to be called next, if nothing is set for then or before.
+  /// When ``settle(at:)`` must be called next; nil if an alarm is already set for then or earlier.
   mutating func takeAlarm() -> ContinuousClock.Instant? {
     var next = earliest
     for change in changes.values {
@@ -199,7 +199,7 @@ struct AppSync: Sendable {
     return next
   }
 
-  /// The time has come for which an alarm was set.
+  /// The alarm for this time has fired.
   mutating func rang(_ time: ContinuousClock.Instant) {
     if alarm == time { alarm = nil }
   }

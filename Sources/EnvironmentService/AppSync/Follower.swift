@@ -1,18 +1,17 @@
-/// An app that follows its environment, as the environment sees it.
+/// An app that follows its environment.
 ///
-/// It is there while a poll of it waits for an answer. Between two polls it is away, for half a minute at most;
-/// whoever closes the connection of its poll has left. One that keeps its connection between polls, and says
-/// so, is there until that is closed, however long it takes for the next: on a busy machine an answer may need its
-/// time, too.
+/// An app is present while one of its polls waits for an answer. Between two polls it may be away for 30 seconds; an
+/// app that closes its poll's connection has left. An app that promises to keep its connection between polls is present
+/// until the connection is closed, because on a busy machine the next poll may take longer.
 struct Follower: Sendable {
-  /// How long one that keeps no connection may be away.
+  /// How long an app that keeps no connection may be away.
   static let patience = Duration.seconds(30)
 
-  /// What it has applied.
+  /// The last revision that it has applied.
   var revision: Int
-  /// How many sleepers it has, by its answer to the watch in force.
+  /// How many sleepers it has, as it reported for the current watch.
   var sleepers: Int?
-  /// The one that it keeps.
+  /// The connection that it keeps between polls.
   private(set) var connection: UInt64?
   private var polls = 0
   private var awaySince: ContinuousClock.Instant?
@@ -27,20 +26,20 @@ struct Follower: Sendable {
     awaySince = nil
   }
 
-  /// A poll of it has been answered: the answer is on its way.
+  /// A poll is about to be answered.
   mutating func isAnswered(at now: ContinuousClock.Instant) {
     polls -= 1
     if polls == 0 { awaySince = now }
   }
 
-  /// The connection of a poll is closed.
+  /// A poll's connection was closed.
   ///
-  /// - Returns: whether that was the last one.
+  /// - Returns: whether that was its last poll.
   mutating func hangsUp() -> Bool {
     polls -= 1
     return polls == 0
   }
 
-  /// When it is given up, unless it comes back.
+  /// When the app counts as gone unless it polls again.
   var limit: ContinuousClock.Instant? { connection == nil ? awaySince.map { $0 + Self.patience } : nil }
 }

@@ -2,11 +2,12 @@ import Diorama
 import Foundation
 import LaunchContract
 
-/// What of an environment can change while its apps run, and the steps by which it did: plain state, for one lock.
+/// What can change in an environment while its apps run, and the steps that changed it. A plain value, guarded by a
+/// lock.
 struct MutableState: Sendable {
-  /// The most bytes of one step: an app reads answers of at most 1 MiB.
+  /// The maximum size of a step in bytes. Apps read answers of at most 1 MiB.
   static let stepLimit = 512 << 10
-  /// Steps that are kept for apps that start late; each finds those before its contract in the contract.
+  /// The number of steps kept for apps that start late. Earlier steps are already in an app's launch contract.
   private static let keptLimit = 10_000
 
   private struct Kept {
@@ -14,22 +15,22 @@ struct MutableState: Sendable {
     var size: Int
   }
 
-  /// The environment's own time, which apps follow.
+  /// The environment's own timeline, which apps follow.
   let timeline: Timeline
   /// The last step's number.
   private(set) var revision = 0
   private(set) var mode: Mode
   private(set) var toggles: [String: ContractValue]
   private(set) var values: [String: ContractValue]
-  /// All toggles that were ever set.
+  /// The names of all toggles that were ever set.
   private(set) var toggleNames: Set<String>
   private var kept: [Kept] = []
   private let provisionedMode: Mode
   private var base: LaunchContract.Clock
-  /// Whether a hand has moved the clock since `base` was right.
+  /// Whether the clock was moved since `base` was set.
   private var isMoved = false
 
-  /// - Throws: an ``EnvironmentError`` for a clock that nobody can keep.
+  /// - Throws: an ``EnvironmentError`` for a clock that is not valid.
   init(
     mode: Mode, provisionedMode: Mode? = nil, clock: LaunchContract.Clock, toggles: [String: ContractValue],
     values: [String: ContractValue]
@@ -47,9 +48,9 @@ struct MutableState: Sendable {
     toggleNames = Set(toggles.keys)
   }
 
-  /// The environment as it was: time has gone on where it goes on by itself.
+  /// Restores the state from a snapshot. A running clock has moved on in the meantime.
   ///
-  /// - Throws: an ``EnvironmentError`` for a clock that nobody can keep.
+  /// - Throws: an ``EnvironmentError`` for a clock that is not valid.
   init(restoring snapshot: MutableStateSnapshot) throws(EnvironmentError) {
     try self.init(
       mode: snapshot.mode, provisionedMode: snapshot.provisionedMode, clock: snapshot.clock, toggles: snapshot.toggles,
@@ -59,7 +60,7 @@ struct MutableState: Sendable {
     kept = try snapshot.steps.map { step throws(EnvironmentError) in Kept(step: step, size: try Self.size(of: step)) }
   }
 
-  /// What a restart needs.
+  /// What has to be stored for a restart.
   var snapshot: MutableStateSnapshot {
     var size = 0
     let steps = kept.suffix(MutableStateSnapshot.stepLimit).reversed().prefix { kept in
@@ -71,7 +72,7 @@ struct MutableState: Sendable {
       toggleNames: toggleNames.sorted(), steps: steps.reversed().map(\.step))
   }
 
-  /// The clock for an app that starts now: it shows what the others show.
+  /// The clock for an app that starts now, which shows the same time as the others.
   var clock: LaunchContract.Clock {
     guard isMoved else { return base }
     var clock = base
@@ -80,9 +81,9 @@ struct MutableState: Sendable {
     return clock
   }
 
-  /// The steps after one, as many as an answer holds.
+  /// The steps after a revision, as many as fit into one answer.
   ///
-  /// - Returns: nil where they are no longer kept.
+  /// - Returns: nil if they are no longer kept.
   func steps(after revision: Int) -> [LiveStep]? {
     let count = self.revision - revision
     guard count > 0 else { return [] }
@@ -98,7 +99,7 @@ struct MutableState: Sendable {
 
   /// Moves the clock.
   ///
-  /// - Throws: an ``EnvironmentError`` where it cannot be moved so; nothing has changed then.
+  /// - Throws: an ``EnvironmentError`` if the clock cannot be moved that way; nothing has changed then.
   mutating func move(_ move: Environment.ClockMove) throws(EnvironmentError) {
     var step = LiveStep(revision: revision + 1)
     do throws(DioramaError) {
@@ -108,7 +109,7 @@ struct MutableState: Sendable {
         step.advance = .init(duration)
       case .set(let date):
         let text = RFC3339.formatExactly(date)
-        // As the apps will read it: they are to show the same to the bit. What cannot be written is refused there.
+        // Use the date as apps will parse it, so that all show exactly the same time. A date without such a text fails.
         let exact = RFC3339.parse(text).flatMap { abs($0.timeIntervalSince(date)) < 1 ? $0 : nil }
         try timeline.set(to: exact ?? date)
         step.set = text
@@ -120,9 +121,9 @@ struct MutableState: Sendable {
     keep(step, size: 200)
   }
 
-  /// Changes all that is said, or nothing.
+  /// Applies the whole update, or nothing.
   ///
-  /// - Throws: an ``EnvironmentError`` where some of it cannot be.
+  /// - Throws: an ``EnvironmentError`` if any part of it is not valid.
   mutating func update(_ update: Environment.Update) throws(EnvironmentError) {
     if update.isEmpty { return }
     var step = LiveStep(revision: revision + 1)
@@ -135,7 +136,7 @@ struct MutableState: Sendable {
     step.clock = try update.clock.map { patch throws(EnvironmentError) in try patched(patch) }
     let size = try Self.size(of: step)
     if let clock = step.clock {
-      // Last of what can fail.
+      // The last step that can fail.
       do {
         try timeline.change(to: clock)
       } catch {
@@ -156,7 +157,7 @@ struct MutableState: Sendable {
   private mutating func keep(_ step: LiveStep, size: Int) {
     revision = step.revision
     kept.append(Kept(step: step, size: size))
-    // Seldom, since it moves all that stay.
+    // Removing moves all remaining steps, so it is done rarely.
     if kept.count >= 2 * Self.keptLimit { kept.removeFirst(kept.count - Self.keptLimit) }
   }
 
@@ -168,19 +169,19 @@ struct MutableState: Sendable {
       throw EnvironmentError(.usage, "the change cannot be written as JSON: \(error)")
     }
     guard size <= stepLimit else {
-      throw EnvironmentError(.usage, "the change has \(size) bytes of JSON; one has at most \(stepLimit)")
+      throw EnvironmentError(.usage, "the change has \(size) bytes of JSON; the limit is \(stepLimit)")
     }
     return size
   }
 
   private func check(_ mode: Mode) throws(EnvironmentError) {
     if mode == self.mode { return }
-    // The one change for which everything is at hand: what records can also just replay, and go back to it.
+    // The only change of mode that needs nothing new: an environment that extends can also just replay, and go back.
     if provisionedMode == .extend, mode == .replay || mode == .extend { return }
     throw EnvironmentError(
       .usage,
-      "an environment provisioned in mode \(provisionedMode.rawValue) cannot go over to \(mode.rawValue): while it runs, "
-        + "one of mode extend can change to replay and back; for all else provision another one")
+      "an environment provisioned in mode \(provisionedMode.rawValue) cannot change to mode \(mode.rawValue); "
+        + "mode extend can change to replay and back; for other modes provision a new environment")
   }
 
   private func patched(_ patch: Environment.ClockPatch) throws(EnvironmentError) -> LaunchContract.Clock {
@@ -191,14 +192,14 @@ struct MutableState: Sendable {
     if let locale = patch.locale { clock.locale = locale }
     if clock.kind == .system {
       guard patch.start == nil else {
-        throw EnvironmentError(.usage, "a system clock shows the machine's time; a start needs another kind of clock")
+        throw EnvironmentError(.usage, "a system clock has no start; choose another kind of clock")
       }
       clock.start = nil
     } else {
       let start = patch.start ?? timeline.now
       let text = RFC3339.formatExactly(start)
       guard let exact = RFC3339.parse(text), abs(exact.timeIntervalSince(start)) < 1 else {
-        throw EnvironmentError(.usage, "a clock cannot start at \(start): its time goes from the year 0 to 9999")
+        throw EnvironmentError(.usage, "a clock cannot start at \(start); give a date in the years 0 to 9999")
       }
       clock.start = text
     }

@@ -1,8 +1,8 @@
 import HTTPMessages
 
-/// How many may wait for something to happen at one time.
+/// Limits how many requests may wait for an event at the same time.
 package final class WaitLimit: Sendable {
-  /// The most.
+  /// The limit.
   package let most: Int
   private let waiting = Guarded(0)
 
@@ -11,9 +11,9 @@ package final class WaitLimit: Sendable {
   /// How many wait now.
   package var count: Int { waiting.withLock { $0 } }
 
-  /// Somebody is about to wait, and calls ``leave()`` once they do no more.
+  /// Enters the wait, to be ended with ``leave()``.
   ///
-  /// - Returns: false where too many do already; nobody is to wait then.
+  /// - Returns: false if too many wait already; do not wait then.
   package func enter() -> Bool {
     waiting.withLock { waiting in
       guard waiting < most else { return false }
@@ -22,6 +22,6 @@ package final class WaitLimit: Sendable {
     }
   }
 
-  /// Somebody waits no more.
+  /// Ends a wait.
   package func leave() { waiting.withLock { $0 -= 1 } }
 }

@@ -2,14 +2,14 @@ import Foundation
 import HTTPMessages
 import LaunchContract
 
-// The live link: apps, and programs in any language, follow their environment by asking for its state again and again.
+// The live link: an app, or a program in any language, follows its environment by polling for the state.
 extension Control {
-  /// The longest that a poll waits.
+  /// The longest time in seconds that a poll waits.
   private static let longestWait = 60.0
-  /// The most sleepers that one app can have: those of all apps are added up.
+  /// The most sleepers that one app can report, so that the sum over all apps cannot overflow.
   private static let mostSleepers = 1_000_000_000
 
-  /// `GET /state?after=REVISION&wait=SECONDS`: the state, once it is newer.
+  /// `GET /state?after=REVISION&wait=SECONDS`: answers with the state, once it is newer than the revision.
   func state(_ request: Request, query: String) async throws -> Response {
     let items = try QueryItems(query)
     let after = try items.number("after")
@@ -20,19 +20,19 @@ extension Control {
     let revision = environment.live { live, _ in live.state.revision }
     if let after, after > revision {
       throw Problem(
-        status: 400, title: "There is no such revision yet",
-        detail: "after=\(after), but the last revision is \(revision); ask with one that an answer has named")
+        status: 400, title: "Unknown revision",
+        detail: "after=\(after), but the last revision is \(revision); use a revision from an earlier answer")
     }
     guard follower == nil || after != nil else {
       throw Problem(
-        status: 400, title: "Whoever follows says what it knows",
-        detail: "add after=REVISION: the contract's control.revision at first, then the last that was applied")
+        status: 400, title: "A follower needs after",
+        detail: "add after=REVISION: first the contract's control.revision, then the last revision that was applied")
     }
     let waits = seconds > 0 ? environment.stateWaits : nil
     if let waits, !waits.enter() {
       throw Problem(
-        status: 429, title: "Too many wait",
-        detail: "\(waits.most) questions for a state wait already; end environments whose apps follow, or raise "
+        status: 429, title: "Too many waiting requests",
+        detail: "\(waits.most) requests for a state are waiting; end environments that are not in use, or raise "
           + "limits.stateWaits in the daemon's configuration")
     }
     defer { waits?.leave() }
@@ -45,7 +45,7 @@ extension Control {
       throw Problem(
         status: 410, title: "The steps are no longer kept",
         detail:
-          "those after revision \(after ?? 0) are too many; start from the state without after, or launch the app "
+          "too many steps after revision \(after ?? 0); read the state without after, or launch the app "
           + "with a newer contract")
     }
     return Response(
@@ -53,27 +53,27 @@ extension Control {
       body: .bytes(Array(try ContractJSON.encode(state))))
   }
 
-  /// `POST /acknowledge`: an app has applied a step, or says how many sleepers it has.
+  /// `POST /acknowledge`: an app has applied a step, or reports how many sleepers it has.
   func acknowledge(_ message: Acknowledgement) throws -> Response {
     let problem = environment.live { live, _ -> String? in
       if let revision = message.revision, !(0...live.state.revision ~= revision) {
-        return "revision \(revision) is none; the last is \(live.state.revision)"
+        return "revision \(revision) does not exist; the last is \(live.state.revision)"
       }
-      if let now = message.now, RFC3339.parse(now) == nil { return "now: '\(now)' is no RFC 3339 instant" }
+      if let now = message.now, RFC3339.parse(now) == nil { return "now: '\(now)' is not an RFC 3339 timestamp" }
       for (name, count) in [("woken", message.woken ?? 0), ("sleepers", message.sleepers ?? 0)] {
         if !(0...Self.mostSleepers ~= count) { return "\(name): \(count) is not between 0 and \(Self.mostSleepers)" }
       }
-      if message.sleepers != nil, message.watch == nil { return "sleepers need the watch that asked for them" }
+      if message.sleepers != nil, message.watch == nil { return "sleepers needs the watch that it answers" }
       live.take(message)
       return nil
     }
-    if let problem { throw Problem(status: 400, title: "The acknowledgement makes no sense", detail: problem) }
+    if let problem { throw Problem(status: 400, title: "Invalid acknowledgement", detail: problem) }
     return Response(status: 204)
   }
 }
 
 extension Environment {
-  /// Waits until a poll is to be answered.
+  /// Waits until a poll's answer is due.
   ///
   /// - Throws: `CancellationError` when the client has left.
   fileprivate func answer(_ poll: AppSync.LongPoll, state: (AppSync) -> LiveState?) async throws -> LiveState? {
@@ -94,7 +94,7 @@ extension Environment {
   }
 }
 
-/// The items of a query, by name; of several with one name the last counts.
+/// The items of a query, by name. If a name occurs more than once, its last item counts.
 private struct QueryItems {
   private var items: [String: String] = [:]
 
@@ -113,7 +113,7 @@ private struct QueryItems {
   func number(_ name: String) throws -> Int? {
     guard let text = items[name] else { return nil }
     guard let number = Int(text), number >= 0 else {
-      throw Self.problem("\(name)=\(text) is no whole number from 0 on")
+      throw Self.problem("\(name)=\(text) is not a whole number, 0 or greater")
     }
     return number
   }
@@ -121,7 +121,7 @@ private struct QueryItems {
   func seconds(_ name: String, limit: Double) throws -> Double? {
     guard let text = items[name] else { return nil }
     guard let seconds = Double(text), seconds.isFinite, seconds >= 0 else {
-      throw Self.problem("\(name)=\(text) is no number of seconds from 0 on")
+      throw Self.problem("\(name)=\(text) is not a number of seconds, 0 or greater")
     }
     return min(seconds, limit)
   }
@@ -129,7 +129,7 @@ private struct QueryItems {
   func name(_ name: String) throws -> String? {
     guard let text = items[name] else { return nil }
     guard Acknowledgement.isName(text) else {
-      throw Self.problem("\(name)=\(text) is no name: 1 to 100 letters, digits, '.', '_' and '-' of ASCII")
+      throw Self.problem("\(name)=\(text) is not a valid name; use 1 to 100 ASCII letters, digits, '.', '_' and '-'")
     }
     return text
   }

@@ -4,10 +4,10 @@ import Foundation
 package import HTTPMessages
 import LaunchContract
 
-/// The paths under `/__diorama/` on an environment's main port, by which the app reports and programs in any
-/// language draw random values.
+/// The paths under `/__diorama/` on an environment's main port. Apps report through them, and programs in any language
+/// get random values from them.
 struct Control: Sendable {
-  /// Enough for the longest random string, whatever its letters.
+  /// In bytes; enough for the longest random string in any alphabet.
   private static let bodyLimit = 8 << 20
 
   let environment: Environment
@@ -33,11 +33,11 @@ struct Control: Sendable {
     case (_, "/state"):
       throw Problem(status: 405, title: "Only GET works here", detail: path, headers: ["Allow": "GET"])
     default:
-      throw Problem(status: 404, title: "Diorama has no such path", detail: "POST /__diorama/strings is one")
+      throw Problem(status: 404, title: "Unknown path", detail: "the API includes POST /__diorama/strings")
     }
   }
 
-  /// As `POST /strings`, for who has the request's body at hand.
+  /// `POST /strings`, for callers that already have the request's body.
   fileprivate func strings(body: [UInt8]) -> Response {
     do {
       guard body.count <= Self.bodyLimit else { throw BodyTooLarge(limit: Self.bodyLimit) }
@@ -47,14 +47,14 @@ struct Control: Sendable {
     }
   }
 
-  /// One value: the next of its key for a program that does not count, or the very one that an app has come to.
+  /// Returns one value: the next one of its key, or the one for the ordinal that the request names.
   private func strings(_ request: StringRequest) throws -> Response {
     let parameters = request.parameters
-    // Keys stand in the string store as they are.
+    // Keys are stored in the string store unredacted.
     guard environment.recorder == nil || environment.redactor.secrets.redact(request.key) == request.key else {
       throw Problem(
-        status: 400, title: "A key must not tell a secret",
-        detail: "the key '\(environment.redactor.redact(request.key))' would be recorded; name the value otherwise")
+        status: 400, title: "The key contains a secret",
+        detail: "the key '\(environment.redactor.redact(request.key))' would be recorded; use another key")
     }
     let outcome = try environment.state.withLock { state -> (StringLedger.Answer, Int) in
       let ordinal = request.ordinal ?? state.ledger.nextOrdinal(of: request.key)
@@ -65,9 +65,9 @@ struct Control: Sendable {
           ? .missing(try state.ledger.reportMissing(key: request.key, ordinal: ordinal, shape: parameters))
           : try state.ledger.value(key: request.key, ordinal: ordinal, shape: parameters)
       } catch {
-        throw Problem(status: 400, title: "There is no such value", detail: "\(error)")
+        throw Problem(status: 400, title: "Invalid value request", detail: "\(error)")
       }
-      // Only now: what was refused is no use of the key.
+      // Only now: a refused request does not use up an ordinal.
       if request.ordinal == nil {
         state.ledger.advance(request.key)
         environment.changes.note()
@@ -78,7 +78,7 @@ struct Control: Sendable {
     switch outcome.0 {
     case .stored(let value), .derived(let value): return try answer(value, outcome.1)
     case .new(let value):
-      // Recorded before it is used: the recording survives whatever the app does with it.
+      // Record the value before it is used, so that the recording survives whatever the app does with it.
       try record(StringEntry(value: value, parameters: parameters), key: request.key, ordinal: outcome.1)
       environment.state.withLock {
         $0.ledger.keep(value, key: request.key, ordinal: outcome.1, shape: parameters)
@@ -90,12 +90,12 @@ struct Control: Sendable {
     }
   }
 
-  /// The ordinal is not given to anybody else, whatever becomes of this process.
+  /// Stores the use of an ordinal, so that no other request gets it, even after this process is killed.
   private func keepUse(of key: String, _ ordinal: Int) throws {
     do throws(EnvironmentError) {
       try environment.changes.keep()
     } catch {
-      // Whoever asks again gets the same.
+      // A retry gets the same ordinal.
       environment.state.withLock { $0.ledger.takeBack(key, ordinal) }
       throw Problem(status: 507, title: "The use of the key could not be stored", detail: error.message)
     }
@@ -135,7 +135,7 @@ struct Control: Sendable {
     }
   }
 
-  /// Compared in a time that tells nothing about how much of it was right.
+  /// Compares the token in constant time.
   private func isAuthorized(_ header: String?) -> Bool {
     let expected = Array("Bearer \(environment.token)".utf8)
     let given = Array((header ?? "").utf8)
@@ -145,7 +145,7 @@ struct Control: Sendable {
 }
 
 extension Environment {
-  /// The answer to the body of `POST /__diorama/strings`: a random value, or a problem document.
+  /// Answers the body of `POST /__diorama/strings` with a random value or a problem document.
   package func strings(requestBody: [UInt8]) -> Response {
     Control(environment: self).strings(body: requestBody)
   }
@@ -155,7 +155,7 @@ extension Environment.State {
   /// The most toggles that are remembered as read.
   private static let readLimit = 10_000
 
-  /// The app has read toggles; the first reading counts.
+  /// The app has read toggles. The first value read of each counts.
   mutating func noteReading(_ toggles: [String: ContractValue]) {
     for (name, value) in toggles where togglesRead[name] == nil && togglesRead.count < Self.readLimit {
       togglesRead[name] = value
@@ -163,7 +163,7 @@ extension Environment.State {
   }
 }
 
-/// A request for a value, from a program that counts its uses or from one that does not.
+/// A request for a random value. A program that does not count its own uses leaves out the ordinal.
 struct StringRequest: Decodable {
   var key: String
   var ordinal: Int?

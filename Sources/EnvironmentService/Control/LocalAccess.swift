@@ -1,14 +1,14 @@
 import HTTPMessages
 
-/// Who may use Diorama's own paths: programs that know the address, and no web page.
+/// Protects Diorama's own paths from web pages.
 ///
-/// A page may send requests to any address, and a name of its own may lead to this machine (DNS rebinding). A browser
-/// says so in `Host`, `Origin` and `Sec-Fetch-Site`, which no page can change.
+/// A page may send requests to any address, and its host name may resolve to this machine (DNS rebinding). The browser
+/// reveals that in `Host`, `Origin` and `Sec-Fetch-Site`, which pages cannot change.
 enum LocalAccess {
   /// - Parameters:
-  ///   - headers: of the request.
-  ///   - port: on which it came.
-  /// - Throws: a ``Problem`` for a host that is not this machine's, and for a page of another origin.
+  ///   - headers: the request's headers.
+  ///   - port: the port that received the request.
+  /// - Throws: a ``Problem`` if the request names another host or comes from a page of another origin.
   static func check(_ headers: Headers, port: UInt16) throws {
     guard headers.isAddressedToLoopback(port: port) else {
       let host = headers.all("Host").joined(separator: ", ")

@@ -2,14 +2,14 @@ import Transforms
 import HTTPMessages
 
 extension Environment {
-  /// The header fields of a request without the cookies of other upstreams.
+  /// A request's header fields, without the cookies of other upstreams.
   ///
   /// - Parameters:
-  ///   - request: in the upstream's terms.
-  ///   - index: the upstream.
-  ///   - form: how the request came. An app that takes us for its proxy sees each upstream under its own host, and keeps
-  ///     their cookies apart by itself.
-  /// - Returns: the fields as they are sent, matched and recorded.
+  ///   - request: the request, with the upstream's URLs.
+  ///   - index: the upstream's index.
+  ///   - form: how the request named the upstream. An app that uses the endpoint as its proxy sees each upstream under
+  ///     its own host and keeps their cookies apart itself.
+  /// - Returns: the fields to send, match and record.
   func cookies(_ request: Request, upstream index: Int, form: AddressMap.Form) -> Headers {
     guard form != .absolute, upstreams.count > 1, request.headers["Cookie"] != nil else { return request.headers }
     return cookieOwners.withLock { owners in
@@ -18,15 +18,15 @@ extension Environment {
     }
   }
 
-  /// An upstream has answered.
+  /// Remembers which upstream set which cookies.
   ///
   /// - Parameters:
-  ///   - headers: as it sent them.
-  ///   - index: the upstream.
-  ///   - target: of the request.
-  ///   - form: how it came.
-  ///   - answer: the fields as the app gets them. One that would take another upstream's cookie from the app's jar, which
-  ///     knows no ports, is made one that sets it anew.
+  ///   - headers: the upstream's response headers.
+  ///   - index: the upstream's index.
+  ///   - target: the request's target.
+  ///   - form: how the request named the upstream.
+  ///   - answer: the fields for the app. A field that would remove another upstream's cookie from the app's cookie jar,
+  ///     which ignores ports, is changed to set that cookie again.
   func learnCookies(
     _ headers: Headers, upstream index: Int, target: String, form: AddressMap.Form, in answer: inout Headers
   ) {
@@ -37,7 +37,7 @@ extension Environment {
     let kept = cookieOwners.withLock {
       $0.learn(fields, shown: shown, from: index, target: target, date: headers["Date"])
     }
-    // Where a path segment names the upstream, so do the cookies' paths.
+    // If a path segment names the upstream, it is part of the cookies' paths too.
     guard form == .ownPort, !kept.isEmpty else { return }
     let places = answer.fields.indices.filter { answer.fields[$0].name.equalsIgnoringASCIICase("Set-Cookie") }
     for (position, field) in kept { answer.fields[places[position]].value = field }

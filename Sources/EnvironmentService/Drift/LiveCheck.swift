@@ -178,7 +178,7 @@ package struct LiveCheck: Sendable {
         throw UpstreamError(
           kind: .timedOut,
           message:
-            "\(origin) has not answered whole within \(seconds) s: look why it hangs, or allow more with --timeout")
+            "\(origin) has not answered completely within \(seconds) s; check the server, or raise --timeout")
       }
       return answer
     }
@@ -260,7 +260,7 @@ extension Answer {
 }
 
 extension String {
-  /// Replaces an address where it ends: `http://a:80` does not stand in `http://a:8080`.
+  /// Replaces an address only where it ends: `http://a:80` is not replaced in `http://a:8080`.
   fileprivate func replacingAddress(_ old: String, with new: String) -> String {
     let bytes = Array(utf8)
     let pattern = Array(old.utf8)

@@ -18,8 +18,8 @@ package struct CassettePolicies: Sendable, Codable, Equatable {
   package var expiresAfterDays: Double?
   /// What then.
   package var expired = Severity.fail
-  /// Days after which `once` records anew. `replay` never does, and neither does `once` where `CI` is set: they say that
-  /// it is time to.
+  /// Days after which `once` re-records. `replay` never does, nor does `once` if `CI` is set: they print a note
+  /// instead.
   package var recordsAnewAfterDays: Double?
   /// What about interactions that a replay has not used; they are listed in the report in any case.
   package var unused = Severity.warn
@@ -62,14 +62,14 @@ struct RecordingAge {
 }
 
 extension EnvironmentSpecification {
-  /// What the policies make of a recording that is there: whether it is recorded anew, and what is to be said.
+  /// Applies the policies to an existing recording: whether to re-record it, and what to report.
   ///
   /// - Parameters:
   ///   - mode: that of the environment, with `once` being what it means here.
   ///   - recordedAt: RFC 3339, as the cassette says.
   ///   - now: the machine's time.
   ///   - upstreams: the cassette's own.
-  /// - Returns: whether it is recorded anew, and what is to be said; nil for nothing.
+  /// - Returns: whether to re-record, and a note; nil for none.
   /// - Throws: an ``EnvironmentError`` of kind `broken` for a recording that has expired, where that is to fail.
   func verdict(
     in mode: Mode, recordedAt: String?, now: Date, upstreams: [(name: String, url: String)]
@@ -82,8 +82,8 @@ extension EnvironmentSpecification {
     guard let age = known, !age.isToCome else {
       let why =
         known == nil
-        ? "does not say when it was recorded" : "says that it was recorded at \(recordedAt ?? ""), a time to come"
-      let problem = "\(har) \(why), so nobody knows whether it has expired"
+        ? "does not say when it was recorded" : "says that it was recorded at \(recordedAt ?? ""), in the future"
+      let problem = "\(har) \(why), so its age is unknown"
       if policies.expiresAfterDays != nil, policies.expired == .fail {
         throw EnvironmentError(.broken, "\(problem); \(advice)")
       }
@@ -92,7 +92,7 @@ extension EnvironmentSpecification {
     if age.exceeds(policies.recordsAnewAfterDays) {
       let limit = policies.recordsAnewAfterDays.map(Self.dayText) ?? ""
       if self.mode == .once, !isContinuousIntegration {
-        return (true, "\(har) \(age.text), more than \(limit): recording it anew")
+        return (true, "\(har) \(age.text), more than \(limit): re-recording it")
       }
       if !age.exceeds(policies.expiresAfterDays) {
         return (false, "\(har) \(age.text), more than \(limit); \(advice)")

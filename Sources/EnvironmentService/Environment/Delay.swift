@@ -1,17 +1,17 @@
 import Dispatch
 import HTTPMessages
 
-/// Calls once at a time, unless it is dropped before.
+/// A timer that calls a closure once, unless it is released before.
 ///
-/// A dropped one leaves nothing behind. `asyncAfter` and a cancelled `Task.sleep` keep their timer until its time has come,
+/// A released delay leaves nothing behind. `asyncAfter` and a cancelled `Task.sleep` keep their timer until it is due,
 /// which may be long after the environment has ended.
 final class Delay: @unchecked Sendable {
-  // Any thread may cancel one.
+  // The last reference may be released on any thread.
   private let timer: any DispatchSourceTimer
 
   /// - Parameters:
-  ///   - time: when to call; beyond 30 years from now, it may be called earlier.
-  ///   - body: called on any thread; it does not hold the delay.
+  ///   - time: when to call. A time more than 30 years away may be called early.
+  ///   - body: called on any thread.
   init(until time: ContinuousClock.Instant, _ body: @escaping @Sendable () -> Void) {
     timer = DispatchSource.makeTimerSource(queue: .global())
     timer.setEventHandler(handler: DispatchWorkItem(block: body))

@@ -8,7 +8,7 @@ package import LaunchContract
 extension Environment {
   /// What the app is handed at launch.
   package var contract: LaunchContract {
-    // With all that has changed so far, and the number of the last change: what follows the app is told.
+    // With all changes so far, and the number of the last one. The app receives later ones over its link.
     let (state, clock) = state.withLock { ($0.live.state, $0.live.state.clock) }
     changes.keepIfPossible()
     var contract = LaunchContract(

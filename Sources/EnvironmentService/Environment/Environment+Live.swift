@@ -3,19 +3,20 @@ import HTTPMessages
 package import LaunchContract
 
 extension Environment {
-  /// How a hand moves the clock.
+  /// A change of the time that the clock shows.
   package enum ClockMove: Sendable {
-    /// On, by so much.
+    /// Forward, by a duration.
     case advance(Duration)
-    /// To an instant, also an earlier one.
+    /// To a date, which may be earlier.
     case set(Date)
   }
 
-  /// What a move came to.
+  /// The result of a move.
   package struct Moved: Sendable, Equatable {
-    /// What the app's clock shows after it; where several apps follow, the latest; where none does, the environment's.
+    /// What the app's clock shows after the move. With several apps it is the latest time that one shows; without any
+    /// it is the environment's time.
     package var now: Date
-    /// The number of the step.
+    /// The step's number.
     package var revision: Int
     /// How many sleepers were woken, in all apps together.
     package var woken: Int
@@ -33,16 +34,16 @@ extension Environment {
     }
   }
 
-  /// What of the clock is to be another; nil leaves alone.
+  /// Changes of the clock's settings; nil leaves a setting as it is.
   package struct ClockPatch: Sendable {
     package var kind: LaunchContract.Clock.Kind?
-    /// What it shows at once; nil lets wall time go on from where it is.
+    /// The new time; nil keeps the current wall time.
     package var start: Date?
-    /// Seconds of the clock in a real second, for `scaled`.
+    /// Clock seconds per real second, for `scaled`.
     package var rate: Double?
-    /// An IANA name.
+    /// An IANA time zone name.
     package var timeZone: String?
-    /// Such as `en_GB`.
+    /// A locale identifier such as `en_GB`.
     package var locale: String?
 
     package init(
@@ -57,7 +58,7 @@ extension Environment {
     }
   }
 
-  /// A change of anything but the hands of the clock.
+  /// A change of anything except the time itself.
   struct Update: Sendable {
     var toggles: [String: ContractValue?]
     var values: [String: ContractValue?]
@@ -67,7 +68,7 @@ extension Environment {
     var isEmpty: Bool { toggles.isEmpty && values.isEmpty && clock == nil && mode == nil }
   }
 
-  /// What somebody wants and waits for.
+  /// A change whose caller waits for it.
   enum WantedChange: Sendable {
     case move(ClockMove, afterSleepers: Int)
     case update(Update)
@@ -75,23 +76,22 @@ extension Environment {
 
   /// Moves the clock of the environment and of all apps that follow it.
   ///
-  /// Moves that wait for sleepers are made in the order in which they were asked for; others do not wait for them.
+  /// Moves that wait for sleepers are made in the order in which they were requested; other moves do not wait for them.
   ///
   /// - Parameters:
-  ///   - move: how.
-  ///   - afterSleepers: how many sleepers are to be registered first, in all apps that follow together; nil moves at
-  ///     once.
-  ///   - timeout: how long all of it may take.
-  /// - Returns: once every app that followed when the move was made has applied it, or is gone. With no app that is at
-  ///   once: whoever starts later finds the clock moved.
-  /// - Throws: an ``EnvironmentError``: `usage` for a move that the clock cannot make, and nothing has moved then;
-  ///   `unanswered` when the time is over, which says what was missing; `cannotWrite` when it cannot be stored for a
-  ///   restart, which says whether it has moved. A move that waited for sleepers in vain is not made later.
+  ///   - move: how to move the clock.
+  ///   - afterSleepers: how many sleepers must be registered first, in all following apps together; nil moves at once.
+  ///   - timeout: the time limit for all of it.
+  /// - Returns: the result, once every app that followed when the move was made has applied it or is gone. Without apps
+  ///   it returns at once; an app that starts later finds the clock moved.
+  /// - Throws: an ``EnvironmentError``: `usage` if the clock cannot make the move, which has changed nothing;
+  ///   `unanswered` after the timeout, with what was missing; `cannotWrite` if the move cannot be stored for a restart,
+  ///   with whether the clock has moved. A move that timed out waiting for sleepers is not made later.
   package func moveClock(
     _ move: ClockMove, afterSleepers: Int?, timeout: Duration
   ) async throws(EnvironmentError) -> Moved {
     guard (afterSleepers ?? 0) >= 0 else {
-      throw EnvironmentError(.usage, "there are never \(afterSleepers ?? 0) sleepers; wait for 0 or more")
+      throw EnvironmentError(.usage, "afterSleepers is \(afterSleepers ?? 0); it must be 0 or greater")
     }
     return try await perform(.move(move, afterSleepers: afterSleepers ?? 0), timeout: timeout)
   }
@@ -99,15 +99,15 @@ extension Environment {
   /// Changes toggles, values, clock and mode while apps run, all in one step.
   ///
   /// - Parameters:
-  ///   - toggles: a merge patch (RFC 7396): nil takes a toggle away, an object is merged into the old one.
+  ///   - toggles: a merge patch (RFC 7396): nil removes a toggle, and an object is merged into the old one.
   ///   - values: a merge patch.
-  ///   - clock: what of the clock is to be another.
-  ///   - mode: an environment of mode `extend` can go over to `replay` and back.
-  ///   - timeout: how long it may take.
-  /// - Returns: the step's number, once every app that followed when it was made has applied it, or is gone.
-  /// - Throws: an ``EnvironmentError``: `usage` for what cannot be, and nothing has changed then; `unanswered` when an
-  ///   app did not apply it in time, or could not; `cannotWrite` when it cannot be stored for a restart, which says
-  ///   whether it has changed.
+  ///   - clock: changes of the clock's settings.
+  ///   - mode: an environment provisioned in mode `extend` can change to `replay` and back.
+  ///   - timeout: the time limit.
+  /// - Returns: the step's number, once every app that followed when it was made has applied it or is gone.
+  /// - Throws: an ``EnvironmentError``: `usage` for a change that is not valid, which has changed nothing; `unanswered`
+  ///   if an app did not apply it in time, or could not; `cannotWrite` if it cannot be stored for a restart, with
+  ///   whether it was made.
   @discardableResult
   package func update(
     toggles: [String: ContractValue?] = [:], values: [String: ContractValue?] = [:], clock: ClockPatch? = nil,
@@ -120,9 +120,9 @@ extension Environment {
   }
 
   private func perform(_ change: WantedChange, timeout: Duration) async throws(EnvironmentError) -> Moved {
-    // Before anything has moved: whoever asks again later does not move it twice then.
-    try keepChanges(or: "nothing has changed, since it could not be stored", changes.prepare)
-    // A century is as good as for ever, and can be added to any instant.
+    // Before anything changes, so that a retry does not make the change twice.
+    try keepChanges(or: "nothing has changed, because the change could not be stored", changes.prepare)
+    // About a century, which can still be added to any instant.
     let timeout = min(timeout, .seconds(3_000_000_000))
     let number = Guarded(0)
     let result = await withTaskCancellationHandler {
@@ -131,14 +131,14 @@ extension Environment {
           let begun = live.begin(change, timeout: timeout, at: now) { continuation.resume(returning: $0) }
           number.withLock { $0 = begun }
         }
-        // One that was cancelled before it had a number.
+        // The task may have been cancelled before the change had a number.
         if Task.isCancelled { cancel(number) }
       }
     } onCancel: {
       cancel(number)
     }
     let moved = try result.get()
-    try keepChanges(or: "it has changed, but a daemon that is killed before it can be stored forgets it", changes.keep)
+    try keepChanges(or: "the change was made but not stored; it is lost if the daemon is killed", changes.keep)
     return moved
   }
 
@@ -155,7 +155,7 @@ extension Environment {
     }
   }
 
-  /// Does something with the live link's state, and then all that follows from it.
+  /// Accesses the live link's state under the lock, then runs the actions that follow from it.
   @discardableResult
   func live<Output>(_ body: (inout AppSync, ContinuousClock.Instant) -> Output) -> Output {
     let now = ContinuousClock.now
@@ -167,7 +167,7 @@ extension Environment {
       if state.live.state.revision != revision { changes.note() }
       return (output, state.live.takeOutbox(), state.live.takeAlarm())
     }
-    // Also what another thread has changed: this one may have seen it.
+    // This also stores other threads' changes, which this one may have seen.
     changes.keepIfPossible()
     for action in actions { action() }
     if let alarm { ring(at: alarm) }
@@ -175,7 +175,7 @@ extension Environment {
   }
 
   private func ring(at time: ContinuousClock.Instant) {
-    // A later one that was set before is set again when this one has come.
+    // A later alarm that this one replaces is set again when this one fires.
     let delay = Delay(until: time + .milliseconds(1)) { [weak self] in self?.live { live, _ in live.rang(time) } }
     alarm.withLock { $0 = delay }
   }

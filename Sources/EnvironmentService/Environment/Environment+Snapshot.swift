@@ -3,10 +3,10 @@ import Cassettes
 import HTTPMessages
 
 extension Environment {
-  /// All that a restart needs to bring the environment back.
+  /// Everything that is needed to restore the environment after a restart.
   package func snapshot() -> EnvironmentSnapshot { versionedSnapshot().snapshot }
 
-  /// The same, and what tells whether there is a newer one.
+  /// A snapshot, and a version that shows whether a newer one differs.
   package func versionedSnapshot() -> (snapshot: EnvironmentSnapshot, version: SnapshotVersion) {
     let (progress, last, version) = state.withLock { state in
       let traffic = state.traffic(replay)

@@ -53,7 +53,7 @@ package final class Environment: Sendable {
   let exchanges = DispatchGroup()
   /// Ended by the end, which does not wait for them.
   let streams = RunningStreams()
-  /// Goes on with each interaction that is played in strict order.
+  /// Notified of each interaction that is played in strict order.
   let turns = Turns()
   /// When the live link is to be looked at next.
   let alarm = Guarded<Delay?>(nil)
@@ -63,7 +63,7 @@ package final class Environment: Sendable {
   package let createdAt: Date
   /// Who wants to know of new journal entries.
   let news: JournalNews
-  /// What a restart must know is stored before anybody is told.
+  /// Stores what a restart needs before any client sees it.
   let changes: SnapshotPersister
   /// How many questions for the state may wait; nil: any number.
   let stateWaits: WaitLimit?
@@ -117,14 +117,14 @@ package final class Environment: Sendable {
     var recorder: CassetteRecorder?
     var state: State
     var createdAt = Date()
-    /// Whether it goes on where one of a killed process had come to.
+    /// Whether it continues an environment of a killed process.
     var isRestored = false
   }
 
   init(
     _ plan: Plan, hooks: EnvironmentHooks, listen: (any RequestHandler) throws -> Listener, client: UpstreamClient?
   ) throws(EnvironmentError) {
-    // The listeners' handler needs the environment, which needs their ports: it is told once all stand.
+    // The handlers need the environment, which needs the listeners' ports, so they get it once all ports are open.
     let handlers = (0...plan.upstreams.count).map { EndpointHandler(upstream: $0 == 0 ? nil : $0 - 1, client: client) }
     var listeners: [Listener] = []
     do {
@@ -212,7 +212,7 @@ package final class Environment: Sendable {
 
   /// Ends the environment: its ports close, running requests finish, the recording is sealed.
   ///
-  /// Whoever calls it again, or at the same time, gets the same.
+  /// Later and concurrent calls get the same result.
   ///
   /// - Parameters:
   ///   - grace: how long running requests may take.

@@ -1,28 +1,29 @@
 package import ControlAPI
 package import HTTPServer
 
-/// What a daemon adds to an environment that it holds for other processes.
+/// What a daemon adds to an environment that it runs for other processes.
 ///
-/// None of it is called under a lock of the environment's, and none of it may change the environment in turn.
+/// The closures are called without any of the environment's locks held, and must not change the environment.
 package struct EnvironmentHooks: Sendable {
   /// The environment's id; nil for a new one.
   package var id: String?
   /// The environment's token; nil for a new one.
   package var token: String?
-  /// Listens on a port of the daemon's: called for the main port first, then for each upstream in order.
+  /// Listens on one of the daemon's ports; called for the main port first, then for each upstream in order.
   ///
   /// Nil for any free ports.
   package var listen: (@Sendable (_ handler: any RequestHandler) throws -> Listener)?
-  /// Something has changed that a restart must know: the ``EnvironmentSnapshot`` is to be stored before this returns,
-  /// since somebody is told of the change right after. Called by one thread at a time.
+  /// Stores an ``EnvironmentSnapshot`` after a change that must survive a restart. It must be stored before this
+  /// returns, because clients learn of the change right after. Called by one thread at a time.
   ///
-  /// It throws an error of kind `cannotWrite` where nothing can be stored: whoever wanted the change is told so.
+  /// Throws an error of kind `cannotWrite` if it cannot be stored; the client that requested the change receives it.
   package var changed: (@Sendable () throws(EnvironmentError) -> Void)?
-  /// New journal entries, in order and without gaps, soon after they were made; by one thread at a time.
+  /// Receives new journal entries, in order and without gaps, soon after they were made. Called by one thread at a
+  /// time.
   ///
-  /// The counters, positions and the like that go with them are in the snapshot; none of it has to be stored at once.
+  /// The counters and positions that go with them are in the snapshot. Nothing has to be stored at once.
   package var noted: (@Sendable ([JournalPage.Entry]) -> Void)?
-  /// How many questions for the state of all environments together may wait; nil: any number.
+  /// Limits how many requests for the state may wait in all environments together; nil for no limit.
   package var stateWaits: WaitLimit?
 
   package init(

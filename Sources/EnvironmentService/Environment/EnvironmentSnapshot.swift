@@ -2,39 +2,39 @@ package import Cassettes
 package import Foundation
 package import LaunchContract
 
-/// All that brings an environment back after its process was killed.
+/// Everything that is needed to restore an environment after its process was killed.
 ///
-/// It has the credentials' secrets and the token in it: whoever stores it keeps it from others.
+/// It contains the credentials' secrets and the token, so store it where others cannot read it.
 package struct EnvironmentSnapshot: Sendable, Codable {
-  /// The version of its layout.
+  /// The version of the format.
   package static let format = 1
 
   private var format = Self.format
   /// The environment's id.
   package let id: String
-  /// What the app shows to reach the control paths.
+  /// The token that the app sends to use the control paths.
   package let token: Secret
   /// RFC 3339.
   package let createdAt: String
-  /// What was asked for.
+  /// What the test asked for.
   package let specification: EnvironmentSpecification
-  /// The mode in which it was provisioned: never `once`.
+  /// The mode in which it was provisioned; never `once`.
   package let mode: Mode
-  /// The main port first, then that of each upstream, in the order in which ``EnvironmentHooks/listen`` is called.
+  /// The main port, then each upstream's port, in the order in which ``EnvironmentHooks/listen`` is called.
   package let ports: [UInt16]
-  /// The backends, also where the cassette named them.
+  /// The upstreams, including those that the cassette named.
   package let upstreams: [CassetteHeader.Upstream]
-  /// The clock at the beginning.
+  /// The clock when the environment was provisioned.
   package let clock: LaunchContract.Clock
   package let seed: String
   package let recordedAt: String?
   package let notes: [String]
-  /// The number of the last journal entry. Whoever stores the journal apart sets it to that of the last stored one, so
-  /// that the numbers go on from there.
+  /// The number of the last journal entry. A store that keeps the journal separately sets this to its last stored
+  /// entry, so that numbering continues from there.
   package var lastJournalNumber: Int
   var progress: Progress
 
-  /// How far it has come.
+  /// How far the environment has come.
   struct Progress: Sendable, Codable {
     var live: MutableStateSnapshot
     var strings: StringLedger.Progress
@@ -48,12 +48,13 @@ package struct EnvironmentSnapshot: Sendable, Codable {
     var keptAsSent: [String]?
   }
 
-  /// How far a cassette has been played.
+  /// The position in a cassette that is being replayed.
   struct PlaybackPosition: Sendable, Codable {
-    /// The recording id, and how many interactions it has: in another cassette the positions mean nothing.
+    /// The recording's id. Together with the number of interactions it identifies the cassette that the positions are
+    /// for.
     var recording: String?
     var interactions: Int
-    /// What tells the rules and the order apart: with others the positions mean nothing. Nil for none.
+    /// A fingerprint of the rules and the order that the positions are for; nil without rules.
     var rules: String?
     var positions: Data
   }
@@ -80,7 +81,7 @@ package struct EnvironmentSnapshot: Sendable, Codable {
 
   /// The snapshot as JSON.
   ///
-  /// - Throws: an ``EnvironmentError`` where some value has no JSON.
+  /// - Throws: an ``EnvironmentError`` if a value cannot be represented in JSON.
   package func encoded() throws(EnvironmentError) -> Data {
     do {
       return try ContractJSON.encode(self)
@@ -89,7 +90,7 @@ package struct EnvironmentSnapshot: Sendable, Codable {
     }
   }
 
-  /// Reads what ``encoded()`` has written.
+  /// Reads what ``encoded()`` returned.
   ///
   /// - Throws: an ``EnvironmentError`` of kind `broken`.
   package init(decoding data: Data) throws(EnvironmentError) {
@@ -101,15 +102,15 @@ package struct EnvironmentSnapshot: Sendable, Codable {
     guard format == Self.format else {
       throw EnvironmentError(
         .broken,
-        "the stored environment \(id) is of format \(format), not \(Self.format); use the Diorama that wrote it")
+        "the stored environment \(id) has format \(format), not \(Self.format); use the Diorama that wrote it")
     }
   }
 }
 
-/// What changed in a ``MutableState``.
+/// The stored form of a ``MutableState``.
 struct MutableStateSnapshot: Sendable, Codable {
-  /// The most steps that are kept for apps that were not told of them yet, and their size in bytes: an app that follows
-  /// knows nearly all, and each change writes them down again.
+  /// The maximum number of stored steps, and their maximum size in bytes. They are for apps that have not received them
+  /// yet; an app that follows has received nearly all, and each change stores all of them again.
   static let stepLimit = 256
   static let stepSizeLimit = 1 << 20
 

@@ -2,15 +2,15 @@ import Cassettes
 import Foundation
 import HTTPMessages
 
-/// How far requests alone have brought an environment: the small part of its ``EnvironmentSnapshot`` that changes with
-/// each of them, to be stored with each batch of the journal, while all else is stored when it has changed.
+/// The small part of an ``EnvironmentSnapshot`` that changes with each request. It is stored with each batch of the
+/// journal; the rest is stored only when it changes.
 package struct EnvironmentTraffic: Sendable, Codable {
   var playback: EnvironmentSnapshot.PlaybackPosition?
   var counts: [Int]
   var requests: Int
 }
 
-/// Tells whether anything of a snapshot but its ``EnvironmentTraffic`` has changed: equal where nothing has.
+/// Equal versions mean that a snapshot has not changed, apart from its ``EnvironmentTraffic``.
 package struct SnapshotVersion: Sendable, Equatable {
   let revision: Int
   let strings: Int
@@ -21,7 +21,7 @@ package struct SnapshotVersion: Sendable, Equatable {
 }
 
 extension Environment {
-  /// How far requests have brought it, and the version of all else.
+  /// The current traffic, and the version of the rest of the snapshot.
   package func traffic() -> (EnvironmentTraffic, SnapshotVersion) {
     state.withLock { ($0.traffic(replay), $0.version) }
   }
@@ -47,7 +47,7 @@ extension Environment.State {
 }
 
 extension EnvironmentSnapshot {
-  /// Goes on to where requests have come since it was made.
+  /// Updates the snapshot with later traffic.
   package mutating func take(_ traffic: EnvironmentTraffic) {
     progress.playback = traffic.playback
     progress.counts = traffic.counts

@@ -1,17 +1,16 @@
 /// What an environment does with a request.
 ///
-/// Whether it may record and whether it may reach the network are two questions, asked apart everywhere:
-/// ``mayRecord`` and ``mayReachNetwork``.
+/// Recording and reaching the network are separate decisions: ask ``mayRecord`` or ``mayReachNetwork``.
 package enum Mode: String, CaseIterable, Sendable, Codable {
   /// Forward and log.
   case proxy
-  /// Forward and rewrite the cassette.
+  /// Forward and replace the cassette.
   case record
-  /// Replay what is recorded, record what is missing.
+  /// Replay recorded interactions and record missing ones.
   case extend
   /// Replay; never reach the network.
   case replay
-  /// Replay if the cassette exists, else record. Where `CI` is set it never records.
+  /// Replay if the cassette exists, else record. If `CI` is set, never record.
   case once
   /// Stubs only.
   case mock
@@ -22,9 +21,9 @@ package enum Mode: String, CaseIterable, Sendable, Codable {
   /// Whether an upstream may be reached.
   package var mayReachNetwork: Bool { self == .proxy || mayRecord }
 
-  /// Whether the cassette is asked first.
+  /// Whether recorded interactions are replayed.
   package var replays: Bool { self == .replay || self == .extend }
 
-  /// Whether the mode needs a cassette to be named.
+  /// Whether the mode needs a cassette.
   package var needsCassette: Bool { self != .proxy && self != .mock }
 }

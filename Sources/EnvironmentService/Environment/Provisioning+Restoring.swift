@@ -5,9 +5,10 @@ import HTTPMessages
 import LaunchContract
 
 extension Provisioning {
-  /// From a snapshot to what stands fast: the same environment, as far as it had come.
+  /// Plans the environment of a snapshot, which continues from where it was.
   ///
-  /// - Throws: an ``EnvironmentError``: its cassette is gone or broken, or its recording has been ended by another.
+  /// - Throws: an ``EnvironmentError`` if its cassette is missing or corrupt, or another process has ended its
+  ///   recording.
   static func plan(
     restoring snapshot: EnvironmentSnapshot, cache: CassetteCache
   ) throws(EnvironmentError) -> Environment.Plan {
@@ -49,7 +50,7 @@ extension Provisioning {
         var playback = Playback(index: opened.index, uniquely: specification.playsUniquely)
         if let position = progress.playback, !playback.resume(position, of: opened) {
           notes.append(
-            "\(location.har) or its rules are others than before the restart; it plays from its beginning")
+            "\(location.har) or its rules changed during the restart; it plays from the beginning")
         }
         state.playback = playback
         replay = opened.shifted(
@@ -70,7 +71,7 @@ extension Provisioning {
 }
 
 extension Playback {
-  /// Goes on where the same cassette had come to.
+  /// Continues from a stored position, if that is for the same cassette and rules.
   fileprivate mutating func resume(_ position: EnvironmentSnapshot.PlaybackPosition, of replay: Replay) -> Bool {
     position.recording == replay.header.recording && position.interactions == replay.interactions.count
       && position.rules == replay.rulesFingerprint && resume(at: [UInt8](position.positions))
@@ -78,7 +79,7 @@ extension Playback {
 }
 
 extension StringStoreFile {
-  /// Adds what an unfinished recording has.
+  /// Adds the values of an unfinished recording.
   fileprivate mutating func take(_ recorded: [String: [Int: Entry]]) {
     for (key, byOrdinal) in recorded {
       var uses = entries[key] ?? []

@@ -132,7 +132,7 @@ package enum Provisioning {
     _ specification: EnvironmentSpecification, mode: Mode, recorded: CassetteHeader?
   ) throws(EnvironmentError) -> LaunchContract.Clock {
     let wish = specification.clock
-    // Milliseconds, as times are written: what the app is told now is to the bit what it is told in replay.
+    // Milliseconds, as times are written, so that the app gets exactly the same time now and in replay.
     let now = Date(timeIntervalSince1970: (Date().timeIntervalSince1970 * 1000).rounded(.down) / 1000)
     // Who wants dates moved has a clock that runs; to an instant that was given they move as well.
     let runs = mode == .proxy || (mode == .replay && specification.shift != nil && wish.start == nil)
@@ -206,7 +206,7 @@ extension Cassette {
     return named
       + interactions.compactMap { interaction in
         guard let origin = RecordedURL(interaction.request.url).origin, seen.insert(origin).inserted else { return nil }
-        // Nobody chose these names: where two would share a variable, the later one is told apart by a number.
+        // These names were not chosen by a user: if two would share a variable, the later one gets a number.
         var name = origin.authority
         var number = 2
         while !variables.insert(Environment.variableName(name)).inserted {

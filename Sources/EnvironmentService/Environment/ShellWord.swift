@@ -1,13 +1,14 @@
-/// Words as a shell reads them back.
+/// Quotes words for a POSIX shell.
 package enum ShellWord {
-  /// A word, in quotes where it needs them: nothing in it means anything to a shell then.
+  /// The word, quoted if it needs it, so that a shell reads it back unchanged.
   package static func quoted(_ word: String) -> String {
     let plain = word.unicodeScalars.allSatisfy {
       ("a"..."z").contains($0) || ("A"..."Z").contains($0) || ("0"..."9").contains($0)
         || "_-./:=@%+,".unicodeScalars.contains($0)
     }
     if plain, !word.isEmpty { return word }
-    // By scalars: a quote with an accent on it is another character, and still ends the quotation.
+    // Unicode scalars, not characters: a quote combined with an accent is a different character, but still ends the
+    // string.
     var quoted = "'".unicodeScalars
     for scalar in word.unicodeScalars {
       if scalar == "'" { quoted += #"'\''"#.unicodeScalars } else { quoted.append(scalar) }
@@ -15,7 +16,7 @@ package enum ShellWord {
     return String(quoted) + "'"
   }
 
-  /// A line that sets a variable for a shell and the programs that it starts; nil for a name that no shell takes.
+  /// A command that exports a variable; nil if the name is not a valid variable name.
   package static func export(_ name: String, _ value: String) -> String? {
     let bytes = Array(name.utf8)
     let isName = bytes.enumerated().allSatisfy { index, byte in

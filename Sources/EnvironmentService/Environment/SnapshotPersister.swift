@@ -1,14 +1,15 @@
 import HTTPMessages
 
-/// Sees to it that what a restart must know is stored before anybody is told of it.
+/// Makes sure that a change is stored before any client sees it.
 ///
-/// Whoever changes something says so under the lock of the state; whoever is about to tell somebody what the state is
-/// waits, after that lock, until all that was changed before is stored. One storing serves all who wait.
+/// Code that changes something calls ``note()`` while it holds the state's lock. Code that is about to report the state
+/// calls ``keep()`` after it released the lock, which waits until all earlier changes are stored. One write serves all
+/// who wait.
 final class SnapshotPersister: Sendable {
   private struct Progress {
     /// How many changes are stored.
     var stored = 0
-    /// How many were tried to be.
+    /// How many changes the last attempt to store included.
     var tried = 0
   }
 
@@ -16,32 +17,32 @@ final class SnapshotPersister: Sendable {
   private let made = Guarded(0)
   private let progress = Guarded(Progress())
 
-  /// - Parameter store: stores all that has changed; nil where nothing outlives the process.
+  /// - Parameter store: stores the current state; nil if nothing outlives the process.
   init(_ store: (@Sendable () throws(EnvironmentError) -> Void)?) {
     self.store = store
   }
 
-  /// Something has changed.
+  /// Notes a change.
   func note() {
     made.withLock { $0 += 1 }
   }
 
-  /// Returns once all that has changed is stored: for who acknowledges a change.
+  /// Returns once all changes so far are stored. Call it before you acknowledge a change.
   ///
-  /// - Throws: an ``EnvironmentError`` of kind `cannotWrite` where the store refuses, now or still.
+  /// - Throws: an ``EnvironmentError`` of kind `cannotWrite` if they cannot be stored.
   func keep() throws(EnvironmentError) { try keep(again: true) }
 
-  /// The same for who only tells what is: that is in force, stored or not, and asking a store that has just refused
-  /// again for each reader would only be a burden to it.
+  /// Stores changes before the state is read, ignoring errors: the state applies whether or not it is stored. It does
+  /// not retry a failed attempt, to keep readers from overloading a failing store.
   func keepIfPossible() { try? keep(again: false) }
 
-  /// Stores how it is now, so that a store that refuses is found out before anything is changed.
+  /// Stores the current state, to find out whether it can be stored before anything changes.
   ///
-  /// - Throws: as ``keep()``.
+  /// - Throws: like ``keep()``.
   func prepare() throws(EnvironmentError) {
     guard let store else { return }
     try progress.withLock { progress throws(EnvironmentError) in
-      // What is in force and could not be stored may be the very thing that is to be taken back now.
+      // If an earlier change could not be stored, do not insist: the next change may be the one that reverts it.
       if progress.stored == made.withLock({ $0 }) { try store() }
     }
   }
@@ -49,7 +50,7 @@ final class SnapshotPersister: Sendable {
   private func keep(again: Bool) throws(EnvironmentError) {
     guard let store else { return }
     let wanted = made.withLock { $0 }
-    // Held while it is stored: others wait for the same, and find it done.
+    // Held while storing: others wait for the same result.
     try progress.withLock { progress throws(EnvironmentError) in
       guard progress.stored < wanted, again || progress.tried < wanted else { return }
       let all = made.withLock { $0 }

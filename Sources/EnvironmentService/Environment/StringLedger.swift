@@ -3,45 +3,44 @@ import Cassettes
 import Diorama
 import LaunchContract
 
-/// The random values of one environment: those that are recorded, those that were asked for, and the rule by which
-/// the two must agree.
+/// An environment's random values: which are recorded, which were used, and whether the two agree.
 struct StringLedger: Sendable {
-  /// What kind of value is asked for, with what it depends on beside seed, key and ordinal.
+  /// The kind of value requested, with all that determines it besides seed, key and ordinal.
   typealias Shape = StringParameters
 
-  /// What came of a request for a value.
+  /// The result of a request for a value.
   enum Answer: Sendable {
-    /// The value, which was recorded before.
+    /// A recorded value.
     case stored(String)
-    /// A new value, which is to be recorded before it is answered.
+    /// A new value, which must be recorded before it is returned.
     case new(String)
-    /// A value that belongs in no recording (`proxy`, `mock`).
+    /// A value that is not recorded (`proxy`, `mock`).
     case derived(String)
-    /// In replay: not recorded.
+    /// Not recorded, in replay; with an explanation.
     case missing(String)
   }
 
   private(set) var stored: StringStoreFile
-  /// The environment's; what is recorded stays when it changes.
+  /// The environment's mode. A change does not affect recorded values.
   var mode: Mode
   private let derivation: StringDerivation
   private var read: [String: OrdinalRanges] { didSet { version += 1 } }
   private var next: [String: Int] { didSet { version += 1 } }
   private(set) var missing: [Report.StringUse] { didSet { version += 1 } }
-  /// Another one whenever ``progress`` may be another.
+  /// Changes whenever ``progress`` may have changed.
   private(set) var version = 0
 
-  /// The store has a place for each ordinal up to the highest: one far off would only fill memory and disk.
+  /// The store has a slot for each ordinal up to the highest, so a very high one would only fill memory and disk.
   static let ordinalLimit = 1_000_000
 
   private static func check(ordinal: Int) throws(EnvironmentError) {
     guard 0..<ordinalLimit ~= ordinal else {
       throw EnvironmentError(
-        .usage, "there is no ordinal \(ordinal); a key has at most \(ordinalLimit) values, counted from 0")
+        .usage, "ordinal \(ordinal) is out of range; a key has at most \(ordinalLimit) values, counted from 0")
     }
   }
 
-  /// What a restart needs beside what is stored.
+  /// What a restart needs in addition to the string store.
   struct Progress: Sendable, Codable {
     var read: [String: OrdinalRanges] = [:]
     var next: [String: Int] = [:]
@@ -57,24 +56,23 @@ struct StringLedger: Sendable {
     missing = progress.missing
   }
 
-  /// How far it has come.
+  /// The current progress.
   var progress: Progress { Progress(read: read, next: next, missing: missing) }
 
-  /// The ordinal that comes next for a program that does not count itself.
+  /// The next ordinal for a program that does not count its own uses.
   func nextOrdinal(of key: String) -> Int { next[key, default: 0] }
 
-  /// That ordinal has been used.
+  /// Marks the next ordinal as used.
   mutating func advance(_ key: String) { next[key, default: 0] += 1 }
 
-  /// The use of that ordinal came to nothing; where others have followed, it stays used.
+  /// Takes back the use of an ordinal, unless later ones have been used since.
   mutating func takeBack(_ key: String, _ ordinal: Int) {
     if next[key] == ordinal + 1 { next[key] = ordinal }
   }
 
   /// The value for a key and an ordinal.
   ///
-  /// - Throws: when the key, the alphabet or the range is not a valid one, or the length or the ordinal is beyond
-  ///   what a store can hold.
+  /// - Throws: an error if the key, alphabet, range, length or ordinal is not valid.
   mutating func value(key: String, ordinal: Int, shape: Shape) throws -> Answer {
     try Self.check(ordinal: ordinal)
     try StringDerivation.check(key: key)
@@ -95,7 +93,7 @@ struct StringLedger: Sendable {
     return .new(value)
   }
 
-  /// Keeps a new value, once it is written.
+  /// Adds a new value, once it is written.
   mutating func keep(_ value: String, key: String, ordinal: Int, shape: Shape) {
     var entries = stored.entries[key] ?? []
     while entries.count <= ordinal { entries.append(nil) }
@@ -104,18 +102,18 @@ struct StringLedger: Sendable {
     read[key, default: OrdinalRanges()].insert(ordinal)
   }
 
-  /// The app says itself that a value is not recorded.
+  /// Notes that the app itself found a value missing.
   ///
-  /// - Throws: for what no app can have asked for.
+  /// - Throws: an error if the key, shape or ordinal is not valid.
   mutating func reportMissing(key: String, ordinal: Int, shape: Shape) throws -> String {
-    guard ordinal >= 0 else { throw EnvironmentError(.usage, "there is no ordinal \(ordinal); they count from 0") }
+    guard ordinal >= 0 else { throw EnvironmentError(.usage, "ordinal \(ordinal) is invalid; ordinals count from 0") }
     try StringDerivation.check(key: key)
     try StringDerivation.check(shape)
     let recorded = entry(key, ordinal).map { "it is recorded as \($0.parameters)" }
     return miss(key, ordinal, shape, because: recorded ?? nearest(to: key, ordinal))
   }
 
-  /// The app has read recorded values by itself; what is not recorded it cannot have read.
+  /// Notes recorded values that the app has read from its contract. Values that are not recorded are ignored.
   mutating func noteReading(_ readings: [String: OrdinalRanges]) {
     for (key, ordinals) in readings {
       guard let entries = stored.entries[key] else { continue }
@@ -130,10 +128,10 @@ struct StringLedger: Sendable {
   /// How many different values were read or recorded.
   var readCount: Int { read.values.reduce(0) { $0 + $1.count } }
 
-  /// What the launch contract carries in replay.
+  /// The entries for the launch contract in replay.
   var contractEntries: [String: [StringEntry?]] { stored.entries }
 
-  /// What is recorded and was never read.
+  /// Recorded values that were never read.
   var unused: [Report.StringUse] {
     stored.entries.sorted { $0.key < $1.key }.flatMap { key, entries in
       entries.indices.filter { entries[$0] != nil && read[key]?.contains($0) != true }

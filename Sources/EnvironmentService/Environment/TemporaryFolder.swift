@@ -6,10 +6,10 @@ import Foundation
   import Glibc
 #endif
 
-/// Where a launch contract goes that does not fit into a variable: a new folder that only its owner may enter.
+/// A new folder, accessible to its owner only, for a launch contract that does not fit into an environment variable.
 package enum TemporaryFolder {
-  /// - Returns: its absolute path; whoever asked removes it.
-  /// - Throws: an ``EnvironmentError`` when it cannot be made.
+  /// - Returns: its absolute path. The caller removes the folder.
+  /// - Throws: an ``EnvironmentError`` if it cannot be created.
   package static func make() throws(EnvironmentError) -> String {
     var template = Array((FileManager.default.temporaryDirectory.path + "/diorama-XXXXXX").utf8CString)
     guard mkdtemp(&template) != nil else {

@@ -4,14 +4,13 @@ import HTTPMessages
 import LaunchContract
 
 extension Environment {
-  /// Entries of the journal in order, those that are still in memory: the last 10,000, as far as their texts take no
-  /// more than 4 MiB.
+  /// Reads journal entries in order. The last 10,000 are kept in memory, as long as their texts take at most 4 MiB.
   ///
   /// - Parameters:
-  ///   - number: of the last entry that is known already.
-  ///   - limit: the most entries in the answer.
-  /// - Returns: the entries after it; the first of them may have a higher number, where those between are no longer
-  ///   in memory.
+  ///   - number: the number of the last known entry.
+  ///   - limit: the maximum number of entries to return.
+  /// - Returns: the entries after `number`. The first one may have a higher number than expected if those between are
+  ///   no longer in memory.
   package func journalPage(after number: Int, limit: Int) -> JournalPage {
     let entries = entries(after: number, limit: max(1, limit))
     let last = entries.last?.number ?? number
@@ -21,10 +20,10 @@ extension Environment {
   /// The number of the last entry; 0 before the first.
   package var lastJournalNumber: Int { state.withLock { $0.journal.last } }
 
-  /// Whether all is in the journal that ever will be. An environment that is ending may still have something to say.
+  /// Whether the journal will get no more entries. An environment that is ending may still add some.
   package var isJournalComplete: Bool { news.isOver }
 
-  /// Returns when there is an entry after one, when the time has come, or when the journal is complete.
+  /// Returns when there is an entry after `number`, at the deadline, or when the journal is complete.
   ///
   /// - Throws: `CancellationError` when the task is cancelled.
   package func waitForJournal(after number: Int, until deadline: ContinuousClock.Instant) async throws {
@@ -36,15 +35,15 @@ extension Environment {
     return entries.map { $0.spelledOut(replay, redactor) }
   }
 
-  /// Writes the journal, and tells those who want to know.
+  /// Adds a journal entry and notifies those who wait for one.
   ///
   /// - Parameters:
   ///   - kind: what happened.
-  ///   - status: what was answered.
-  ///   - method: of the request.
-  ///   - url: of the request.
-  ///   - text: more about it.
-  ///   - unmatched: what the report says of a request that nothing answered.
+  ///   - status: the response's status.
+  ///   - method: the request's method.
+  ///   - url: the request's URL.
+  ///   - text: more details.
+  ///   - unmatched: the report's entry for a request that nothing answered.
   func note(
     _ kind: Journal.Kind, status: Int, method: String, url: String, text: String? = nil,
     unmatched: Report.Unmatched? = nil
@@ -58,8 +57,8 @@ extension Environment {
 }
 
 extension Environment.State {
-  /// Unmatched requests that the report describes, and the bytes of their texts; the counters are exact whatever their
-  /// number.
+  /// How many unmatched requests the report describes, and the total size of their texts in bytes. The counters include
+  /// all.
   static let unmatchedLimit = 1000
   static let unmatchedTextLimit = 1 << 20
 

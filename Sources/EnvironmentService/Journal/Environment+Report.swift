@@ -5,7 +5,7 @@ import HTTPMessages
 import LaunchContract
 
 extension Environment {
-  /// What the journal adds up to so far.
+  /// The report so far.
   package func report() -> Report {
     let seconds = (ContinuousClock.now - started) / .seconds(1)
     let (journal, unmatched, ledger, togglesRead, failed, playback, current, redactor) = state.withLock {
@@ -52,7 +52,7 @@ extension Environment {
       ok: held && failures.isEmpty)
   }
 
-  /// What became of the recording; nil until it is known, and where there is none.
+  /// What happened to the recording; nil if there is none, or it has not ended yet.
   private func recording() -> Report.Recording? {
     switch shutdown.withLock({ $0.outcome }) {
     case .success(let outcome?) where outcome.isWritten:
@@ -66,19 +66,19 @@ extension Environment {
 }
 
 extension Report {
-  /// What is said where a replay has left something unused, and that is to fail.
+  /// The failure if a replay left interactions unused and the policy is to fail.
   static func unusedFailure(_ count: Int) -> String {
     "\(counted(count, "interaction")) of the cassette unused: "
       + "request what was recorded, re-record, or remove it with diorama cassette prune"
   }
 
-  /// What is said where a pattern of a redaction rule was given up.
+  /// The failure if a redaction pattern was given up.
   static func slowPattern(_ pattern: String) -> String {
-    "the redaction pattern '\(pattern.prefix(80))' takes too long on some text, of which nothing was kept; "
-      + "avoid repetitions inside of repetitions, as in (a+)+"
+    "the redaction pattern '\(pattern.prefix(80))' takes too long on some text, which was removed entirely; "
+      + "avoid nested repetitions such as (a+)+"
   }
 
-  /// Whether all of the environment held, but for what was left unused.
+  /// Whether the report is ok, apart from unused interactions.
   var heldButForUnused: Bool {
     ok || (requests.unmatched == 0 && strings.missing.isEmpty && failures == [Self.unusedFailure(unused.count)])
   }

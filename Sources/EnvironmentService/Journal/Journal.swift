@@ -4,18 +4,18 @@ import ControlAPI
 import Foundation
 import LaunchContract
 
-/// What happened in an environment, in order: the last 10,000 entries in memory, exact counters for all, everything
-/// in a file where one is asked for.
+/// What happened in an environment, in order: the last 10,000 entries in memory, exact counters for all entries, and
+/// everything in a file if requested.
 ///
-/// A replayed request costs a few machine words here; its text stands in the cassette already. Of what has text, as
-/// much is kept as fits into 4 MiB.
+/// A replayed request takes only a few machine words, because its text is in the cassette. Texts of other entries are
+/// kept up to 4 MiB in all.
 struct Journal: Sendable {
   /// Entries kept in memory.
   static let capacity = 10_000
   /// Bytes of text kept in memory.
   static let textLimit = 4 << 20
 
-  /// What became of a request, or what else happened.
+  /// The outcome of a request, or another event.
   enum Kind: UInt8, Sendable, CaseIterable {
     case replayed, recorded, forwarded, mocked, unmatched, failed, note, left
 
@@ -33,7 +33,7 @@ struct Journal: Sendable {
     }
   }
 
-  /// What the cassette does not already say of a request.
+  /// The texts of an entry that are not in the cassette.
   final class Detail: Sendable {
     let method: String
     let url: String
@@ -45,7 +45,7 @@ struct Journal: Sendable {
       self.text = text
     }
 
-    /// About what it takes in memory.
+    /// The approximate size in memory, in bytes.
     var size: Int { 64 + method.utf8.count + url.utf8.count + (text?.utf8.count ?? 0) }
   }
 
@@ -55,16 +55,16 @@ struct Journal: Sendable {
     var time: Double
     var kind: Kind
     var status: Int16
-    /// The interaction that was played, or -1.
+    /// The index of the replayed interaction, or -1.
     var interaction: Int32
     var detail: Detail?
   }
 
   private(set) var counts = [Int](repeating: 0, count: Kind.allCases.count)
   private(set) var last: Int
-  /// The number of the first entry in memory, where there is one.
+  /// The number of the first entry in memory, if there is any.
   private var first: Int
-  /// The number before that of the entry at the ring's beginning.
+  /// The number before that of the first entry in the ring.
   private let base: Int
   private var ring: [Entry] = []
   private var textSize = 0
@@ -73,7 +73,7 @@ struct Journal: Sendable {
     (last, first, base) = (0, 1, 0)
   }
 
-  /// Goes on with another's numbers and counters, without its entries.
+  /// Continues another journal's numbers and counters, without its entries.
   init(counts: [Int], last: Int) {
     let last = max(0, last)
     (self.last, first, base) = (last, last + 1, last)
@@ -108,7 +108,7 @@ struct Journal: Sendable {
     return entry
   }
 
-  /// What is still in memory after entry `number`, in order.
+  /// The entries after `number` that are still in memory, in order.
   func entries(after number: Int = 0, limit: Int = .max) -> [Entry] {
     let start = max(number < .max ? number + 1 : number, first)
     guard start <= last else { return [] }
@@ -125,7 +125,7 @@ struct Journal: Sendable {
 }
 
 extension Journal.Entry {
-  /// The entry as programs read it.
+  /// The entry in the form that clients read.
   func spelledOut(_ replay: Replay?, _ redactor: Redactor) -> JournalPage.Entry {
     let request = replay.flatMap { replay in
       interaction >= 0 ? replay.interactions[Int(interaction)].request : nil
@@ -133,7 +133,7 @@ extension Journal.Entry {
     return JournalPage.Entry(
       number: number, time: RFC3339.format(Date(timeIntervalSince1970: time)), kind: kind.name,
       method: detail?.method ?? request?.method ?? "",
-      // What has come is redacted already; what is recorded may be of a time before it was known as a secret.
+      // New requests are already redacted. A recorded URL may be older than the rule for its secret.
       url: detail?.url ?? request.map { redactor.redactURL($0.url) } ?? "",
       status: Int(status), interaction: interaction >= 0 ? Int(interaction) : nil, detail: detail?.text)
   }

@@ -9,7 +9,7 @@ import Foundation
 
 /// The journal as NDJSON: one entry a line, in order.
 final class JournalFile: @unchecked Sendable {
-  // Reached only under the lock of the environment's state.
+  // Accessed only under the lock of the environment's state.
   private var buffer: [UInt8] = []
   private let descriptor: Int32
   private let path: String
@@ -28,8 +28,8 @@ final class JournalFile: @unchecked Sendable {
   /// Adds an entry.
   ///
   /// - Parameters:
-  ///   - entry: what to write.
-  ///   - isUrgent: whether it is to be in the file at once; others reach it in pieces of 32 KiB.
+  ///   - entry: the entry.
+  ///   - isUrgent: whether to write it at once; other entries are written in batches of 32 KiB.
   func write(_ entry: JournalPage.Entry, isUrgent: Bool) {
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]

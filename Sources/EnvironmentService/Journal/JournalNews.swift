@@ -4,19 +4,19 @@ import Foundation
 import HTTPMessages
 import Synchronization
 
-/// Tells of new journal entries: the daemon, which stores them, and whoever waits for the next.
+/// Delivers new journal entries to the daemon, which stores them, and wakes clients that wait for the next entry.
 ///
-/// Whoever has added an entry only makes sure that somebody looks: a burst of entries is told at once.
+/// Adding an entry only schedules a delivery, so a burst of entries is delivered together.
 final class JournalNews: Sendable {
-  /// Entries that may wait to be told: a burst that overtakes the one who tells has to tell itself, lest some are gone.
+  /// The most undelivered entries. A thread that adds more delivers them itself, before the journal drops any.
   private static let backlog = Journal.capacity / 2
 
   private struct State {
-    /// Whether somebody is about to look.
+    /// Whether a delivery is scheduled.
     var isAbout = false
-    /// The number of the last entry that was told.
+    /// The number of the last delivered entry.
     var told: Int
-    /// No entry comes any more.
+    /// Whether no more entries will come.
     var isOver = false
     var waiters: [Int: Waiter] = [:]
     var numbers = 0
@@ -30,20 +30,20 @@ final class JournalNews: Sendable {
 
   private let noted: (@Sendable ([JournalPage.Entry]) -> Void)?
   private let state: Guarded<State>
-  /// Held while it tells, so that entries are told in order.
+  /// Held during a delivery, so that entries are delivered in order.
   private let telling = NSLock()
   private let isWanted: Atomic<Bool>
 
   /// - Parameters:
-  ///   - noted: told of all entries.
-  ///   - last: the number of the last entry that need not be told.
+  ///   - noted: receives all entries.
+  ///   - last: the number of the last entry that need not be delivered.
   init(_ noted: (@Sendable ([JournalPage.Entry]) -> Void)?, after last: Int) {
     self.noted = noted
     state = Guarded(State(told: last))
     isWanted = Atomic(noted != nil)
   }
 
-  /// An entry has been added; called without a lock.
+  /// An entry was added. Call this without a lock.
   @inline(__always)
   func added(_ environment: Environment) {
     guard isWanted.load(ordering: .relaxed) else { return }
@@ -59,7 +59,7 @@ final class JournalNews: Sendable {
     if mustTell { tell(environment) } else if isFirst { DispatchQueue.global().async { self.tell(environment) } }
   }
 
-  /// Tells all that has not been told, now.
+  /// Delivers all undelivered entries now.
   func tell(_ environment: Environment) {
     telling.withLock {
       let told = state.withLock { state in
@@ -81,16 +81,16 @@ final class JournalNews: Sendable {
     for waiter in due { waiter.resume() }
   }
 
-  /// The environment has ended, and its last entry is there: tells it, and that there will be no other.
+  /// Delivers the last entries after the environment has ended, and ends all waits.
   func finish(_ environment: Environment) {
     state.withLock { $0.isOver = true }
     tell(environment)
   }
 
-  /// Whether there will be no other entry.
+  /// Whether no more entries will come.
   var isOver: Bool { state.withLock { $0.isOver } }
 
-  /// Waits until there is an entry after one, the time has come, or there will be none.
+  /// Waits until there is an entry after `number`, the deadline, or the journal's end.
   ///
   /// - Throws: `CancellationError` when the task is cancelled.
   func wait(after number: Int, until deadline: ContinuousClock.Instant, _ environment: Environment) async throws {
@@ -102,7 +102,7 @@ final class JournalNews: Sendable {
       await withCheckedContinuation { continuation in
         state.withLock { $0.waiters[mine] = Waiter(after: number) { continuation.resume() } }
         isWanted.store(true, ordering: .relaxed)
-        // After it is to be told: an entry that has come before is seen here, one that comes later is told.
+        // Checked after registering: an entry added before is seen here, and one added later resumes the waiter.
         let isThere = isOver || environment.lastJournalNumber > number
         if isThere || Task.isCancelled { return end(mine) }
         let delay = Delay(until: deadline) { [weak self] in self?.end(mine) }

@@ -3,15 +3,15 @@ import Foundation
 import LaunchContract
 
 extension Report {
-  /// Of an environment that ended with its process: all that is known of it is what it was.
+  /// The report of an environment that ended with its process, so that little is known about it.
   ///
   /// - Parameters:
   ///   - id: its id.
-  ///   - name: what a person calls it.
+  ///   - name: its display name.
   ///   - mode: its mode.
-  ///   - cassette: the HAR.
-  ///   - recording: what became of what it had recorded, where that is known.
-  ///   - reason: why there is no more to tell, the report's one failure.
+  ///   - cassette: the HAR file.
+  ///   - recording: what happened to its recording, if that is known.
+  ///   - reason: the report's only failure.
   package init(
     ended id: String, name: String, mode: String, cassette: String?, recording: Recording? = nil, because reason: String
   ) {

@@ -2,7 +2,7 @@ import Transforms
 import CassetteChecks
 package import LaunchContract
 
-/// What the journal adds up to at the end of an environment. Its JSON is described in INTERFACE.md, "Report".
+/// The summary of an environment's journal. Its JSON is described in INTERFACE.md, "Report".
 package struct Report: Codable, Sendable {
   package struct Environment: Codable, Sendable {
     package var id: String
@@ -11,7 +11,7 @@ package struct Report: Codable, Sendable {
 
   package struct Clock: Codable, Sendable {
     package var kind: String
-    /// RFC 3339; nil where time is the machine's.
+    /// RFC 3339; nil for a system clock.
     package var start: String?
     /// RFC 3339: what the environment's clock showed at the end.
     package var now: String
@@ -24,19 +24,19 @@ package struct Report: Codable, Sendable {
     package var forwarded = 0
     package var mocked = 0
     package var unmatched = 0
-    /// Requests that an upstream did not answer, or not to the end.
+    /// Requests that an upstream did not answer, or not completely.
     package var failed = 0
-    /// Requests that the app itself broke off, by its upload or before it had the whole answer; nil for none.
+    /// Requests that the app itself broke off, during its upload or before it had the whole answer; nil for none.
     package var left: Int?
   }
 
-  /// A recorded interaction close to a request.
+  /// A recorded interaction that is similar to a request.
   package struct Nearest: Codable, Sendable {
     package var index: Int
     package var method: String
     package var url: String
     package var differences: [String]
-    /// The rules by which it was compared, as a person reads them; nil without any.
+    /// Descriptions of the rules it was compared by; nil without rules.
     package var rules: [String]?
   }
 
@@ -45,11 +45,11 @@ package struct Report: Codable, Sendable {
     package var method: String
     package var url: String
     package var nearest: [Nearest]
-    /// Why it could not even be looked for, such as a host that is not declared, and what to do; nil for a miss.
+    /// Why the request was refused without being matched, such as an undeclared host, and what to do; nil for a miss.
     package var refusal: String?
   }
 
-  /// An interaction that was never asked for.
+  /// An interaction that was never requested.
   package struct Unused: Codable, Sendable {
     package var method: String
     package var url: String
@@ -74,24 +74,24 @@ package struct Report: Codable, Sendable {
     package var unread: [String] = []
   }
 
-  /// What became of what was recorded, once the environment has ended.
+  /// What happened to the recording, once the environment has ended.
   package struct Recording: Codable, Sendable, Equatable {
     package enum Outcome: String, Codable, Sendable {
-      /// It is the cassette now.
+      /// Saved as the cassette.
       case written
-      /// Nothing was recorded, and the cassette is as it was.
+      /// Nothing was recorded, and the cassette is unchanged.
       case unchanged
       /// Nothing was recorded, and there is no cassette.
       case nothing
-      /// It could not be written; `failures` says why.
+      /// The cassette could not be saved; `failures` has the reason.
       case unsealed
     }
 
     package var outcome: Outcome
-    /// How many interactions the cassette has now; 0 where it was not written.
+    /// How many interactions the cassette has now; 0 if it was not written.
     package var interactions: Int
 
-    /// What could not be written.
+    /// The cassette could not be saved.
     package static let unsealed = Recording(outcome: .unsealed, interactions: 0)
 
     init(outcome: Outcome, interactions: Int) {
@@ -99,7 +99,7 @@ package struct Report: Codable, Sendable {
       self.interactions = interactions
     }
 
-    /// It is the cassette now, with so many interactions in all.
+    /// The cassette was saved with this many interactions in all.
     package init(written interactions: Int) { self.init(outcome: .written, interactions: interactions) }
   }
 
@@ -111,25 +111,25 @@ package struct Report: Codable, Sendable {
   package var requests: Requests
   package var unmatched: [Unmatched]
   package var unused: [Unused]
-  /// How many interactions the cassette that is replayed has; nil where none is.
+  /// How many interactions the replayed cassette has; nil without one.
   package var interactions: Int?
-  /// Whether the environment has ended, and this is the last word; nil while it lives.
+  /// Whether the environment has ended, so that this report is final; nil while it is running.
   package var ended: Bool?
-  /// What the command of `diorama run` ended with; nil where there is none.
+  /// The exit status of the command in `diorama run`; nil without one.
   package var commandStatus: Int32?
   package var strings: Strings
   package var toggles: Toggles
   package var durationSeconds: Double
-  /// What failed beside requests: a recording that could not be written, a time-out.
+  /// Failures other than requests, such as a recording that could not be written or a timeout.
   package var failures: [String]
-  /// Bodies that decode to too much, a line for each message: they are kept as they were sent, and secrets in them are not
-  /// redacted. Nil for none.
+  /// One line for each body that decodes to too much. Such bodies are kept as they were sent, without redacting secrets
+  /// in them. Nil for none.
   package var keptAsSent: [String]?
-  /// Nil while the environment lives, and where nothing is recorded.
+  /// Nil while the environment is running, and if nothing is recorded.
   package var recording: Recording?
-  /// What to run in order to record what is missing; nil where nothing is.
+  /// The command that records what is missing; nil if nothing is.
   package var advice: String?
-  /// Whether the environment held: nothing unmatched in `replay` and `mock`, no string missing, nothing failed to be written.
+  /// Whether the run succeeded: nothing unmatched in `replay` and `mock`, no string missing, no failures.
   package var ok: Bool
 }
 
@@ -144,7 +144,7 @@ extension Report.Unmatched {
       }, refusal: refusal.map(redactor.redact))
   }
 
-  /// About what it takes in memory.
+  /// The approximate size in memory, in bytes.
   var size: Int {
     nearest.reduce(100 + method.utf8.count + url.utf8.count + (refusal?.utf8.count ?? 0)) { size, nearest in
       (nearest.differences + (nearest.rules ?? [])).reduce(size + 100 + nearest.url.utf8.count) {

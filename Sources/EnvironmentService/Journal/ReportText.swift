@@ -1,14 +1,14 @@
 import Foundation
 import LaunchContract
 
-/// The report as a person reads it at the end of a run or in a failed test.
+/// The report as text, for the end of a run or a failed test.
 package struct ReportText {
-  /// What a part of a line says, for those who can show it in colours.
+  /// What a part of a line means, for output in color.
   package enum Style: Sendable {
     case good, bad, doubtful
   }
 
-  /// Unmatched requests and unused interactions that are listed; the report as JSON has all.
+  /// How many unmatched requests and unused interactions are listed. The JSON report lists all.
   private static let listed = 10
 
   private let report: Report
@@ -16,16 +16,16 @@ package struct ReportText {
   private let whole: String?
 
   /// - Parameters:
-  ///   - report: what the end of the environment answered.
-  ///   - cassette: the cassette's file in the words of whoever asked for it; nil for its absolute path.
-  ///   - whole: where all of a list stands that is cut short here, such as `--report FILE`.
+  ///   - report: the environment's final report.
+  ///   - cassette: the cassette's path as the user wrote it; nil for its absolute path.
+  ///   - whole: where to find lists that are shortened here, such as `--report FILE`.
   package init(_ report: Report, cassette: String? = nil, wholeIn whole: String? = nil) {
     self.report = report
     self.cassette = cassette ?? report.cassette
     self.whole = whole
   }
 
-  /// A line from texts of ours and of others, of which only the parts with a style are styled.
+  /// A line made of parts with and without a style.
   private struct Line: ExpressibleByStringInterpolation {
     private var parts: [(text: String, style: Style?)]
 
@@ -39,7 +39,7 @@ package struct ReportText {
       return line
     }
 
-    /// The line with its styles, and with nothing else that steers a terminal.
+    /// The line with its styles; other control characters are escaped.
     func text(_ styled: (String, Style) -> String) -> String {
       parts.map { part in
         let text = part.text.escapedForTerminal
@@ -48,11 +48,10 @@ package struct ReportText {
     }
   }
 
-  /// The summary first, then what went wrong and what was left over.
+  /// The summary first, then what failed and what was left unused.
   ///
   /// - Parameter styled: adds a style to a text.
-  /// - Returns: lines that nothing but `styled` can make steer a terminal: control characters of URLs, methods and texts
-  ///   are escaped.
+  /// - Returns: the lines. Only `styled` can add control characters; those in URLs, methods and texts are escaped.
   package func lines(_ styled: (String, Style) -> String = { text, _ in text }) -> [String] {
     lines.map { $0.text(styled) }
   }
@@ -91,7 +90,7 @@ package struct ReportText {
     return lines
   }
 
-  /// A difference with its two sides told apart, as `Difference` words them.
+  /// A difference in the wording of `Difference`, with its two sides in different styles.
   private static func difference(_ text: String) -> Line {
     if let place = text.firstRange(of: ": not recorded, got ") {
       let got = text.index(place.upperBound, offsetBy: -4)
@@ -99,7 +98,7 @@ package struct ReportText {
     }
     guard let place = text.firstRange(of: ": recorded ") else { return Line(text) }
     let start = text.index(place.lowerBound, offsetBy: 2)
-    // Values may have these words in them: the last is ours where it says that something is missing.
+    // Recorded values may contain this phrase, so only the one at the end counts.
     let missing = ", missing in the request"
     let end =
       text.hasSuffix(missing)
@@ -140,13 +139,13 @@ package struct ReportText {
     case .written: ", \(cassette) written with \(counted(report.recording?.interactions ?? 0, "interaction"))"
     case .unchanged: ", nothing recorded, \(cassette) left as it was"
     case .nothing: ", nothing recorded, no cassette"
-    case .unsealed: ", not sealed"
+    case .unsealed: ", cassette not saved"
     case nil: ", from \(cassette)"
     }
   }
 }
 
-/// A number with its noun: `1 request`, `2 requests`.
+/// A count with its noun: `1 request`, `2 requests`.
 package func counted(_ count: Int, _ noun: String) -> String {
   count == 1 ? "1 \(noun)" : "\(count) \(noun)s"
 }

@@ -1,7 +1,7 @@
 import HTTPMessages
 import LaunchContract
 
-/// Why OFREP evaluates nothing, in its words.
+/// An OFREP evaluation error, with the protocol's error codes.
 struct EvaluationError: Sendable {
   enum Code: String, Sendable {
     case flagNotFound = "FLAG_NOT_FOUND"
@@ -17,9 +17,9 @@ struct EvaluationError: Sendable {
     self.details = details
   }
 
-  /// What is wrong with a request's body, of which nothing has to be there.
+  /// Checks the body of an evaluation request. All of its members are optional.
   ///
-  /// - Returns: nil where nothing is wrong.
+  /// - Returns: nil if the body is valid.
   init?(body: [UInt8]) {
     guard !body.isEmpty else { return nil }
     let document: JSON
@@ -30,15 +30,15 @@ struct EvaluationError: Sendable {
       return
     }
     guard case .object = document else {
-      self.init(.parseError, "the body is to be an object, as in {\"context\": {}}")
+      self.init(.parseError, "the body must be an object, such as {\"context\": {}}")
       return
     }
     switch document["context"] {
     case nil, .null?: return nil
     case .object?:
       guard let key = document["context"]?["targetingKey"], key != .null, key.string == nil else { return nil }
-      self.init(.invalidContext, "context.targetingKey is to be a string")
-    default: self.init(.invalidContext, "context is to be an object")
+      self.init(.invalidContext, "context.targetingKey must be a string")
+    default: self.init(.invalidContext, "context must be an object")
     }
   }
 

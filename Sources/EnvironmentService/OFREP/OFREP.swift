@@ -2,21 +2,22 @@ import Foundation
 import HTTPMessages
 import LaunchContract
 
-/// OpenFeature's remote evaluation protocol, version 0.3: the environment's toggles as flags, for providers in any
-/// language.
+/// OpenFeature's remote evaluation protocol (OFREP), version 0.3: serves the environment's toggles as flags to
+/// providers in any language.
 ///
-/// A toggle has one value for everybody, so that the context of an evaluation is read and does not count.
+/// A toggle has the same value for every context, so the context is validated and otherwise ignored.
 ///
-/// The report takes a flag that is asked for by its key as read. An evaluation of all flags reads none of them: that is
-/// how a web provider loads whatever there is, and a toggle that nothing depends on would never be told.
+/// The report counts a flag as read if it was requested by key. Evaluating all flags does not count: web providers load
+/// all flags at once, and toggles that nothing uses would never be reported as unread.
 struct OFREP: Sendable {
-  /// What is asked for.
+  /// The requested flags.
   enum Flags: Equatable {
     case all
-    /// Its key as sent.
+    /// The flag's key as it is in the path.
     case one(String)
 
-    /// - Parameter path: after `/__diorama`, without the query; nil for a path that is not of this protocol.
+    /// - Parameter path: the path after `/__diorama`, without the query. The result is nil for a path outside this
+    ///   protocol.
     init?(path: Substring) {
       let root = "/ofrep/v1/evaluate/flags"
       if path == root {
@@ -29,7 +30,7 @@ struct OFREP: Sendable {
     }
   }
 
-  /// Contexts are small.
+  /// In bytes. Contexts are small.
   private static let bodyLimit = 1 << 20
 
   let environment: Environment
@@ -39,7 +40,7 @@ struct OFREP: Sendable {
       throw Problem(
         status: 405, title: "Only POST works here", detail: "OFREP evaluates flags by POST", headers: ["Allow": "POST"])
     }
-    // What a page can send without asking first (a form, a text) is not taken for a context.
+    // A content type that a page can send without a preflight request (a form, plain text) is refused.
     let types = request.headers.all("Content-Type").map { $0.prefix { $0 != ";" && $0 != " " }.lowercased() }
     let isEmpty = types.isEmpty && request.body.length == 0
     guard isEmpty || types == ["application/json"] else {
@@ -57,7 +58,7 @@ struct OFREP: Sendable {
     }
   }
 
-  /// One flag, by its key; by the key as sent where that is a name with a percent sign.
+  /// Evaluates one flag. If there is no flag with the decoded key, the key is tried as it is in the path.
   private func one(_ key: String, asSent name: String) throws -> Response {
     let evaluation = read { state -> (String, ContractValue)? in
       for key in [key, name] {
@@ -69,13 +70,13 @@ struct OFREP: Sendable {
     }
     guard let (key, value) = evaluation else {
       let error = EvaluationError(
-        .flagNotFound, "the environment has no toggle '\(key)'; give it when you provision, or PATCH it")
+        .flagNotFound, "the environment has no toggle '\(key)'; set it when you provision the environment, or PATCH it")
       return try error.response(key: key)
     }
     return try Self.json(200, Self.evaluation(key, value))
   }
 
-  /// All flags. Clients ask again and again: what has not changed is answered with a 304.
+  /// Evaluates all flags. Clients poll, so an unchanged result gets a 304.
   private func all(ifNoneMatch: [String]) throws -> Response {
     let toggles = read { $0.live.state.toggles.filter { $0.value != .null } }
     let flags = toggles.sorted { $0.key < $1.key }.map { Self.evaluation($0.key, $0.value) }
@@ -91,16 +92,16 @@ struct OFREP: Sendable {
     return response
   }
 
-  /// Takes toggles that are handed out.
+  /// Reads toggles that are about to be sent.
   private func read<Toggles>(_ choose: (inout Environment.State) -> Toggles) -> Toggles {
     let toggles = environment.state.withLock { choose(&$0) }
-    // A change that was made just now is told only once it is stored.
+    // A new value is stored before a client sees it.
     environment.changes.keepIfPossible()
     return toggles
   }
 
   private static func evaluation(_ key: String, _ value: ContractValue) -> ContractValue {
-    // Providers want a variant and a reason that they know.
+    // Providers expect one of the protocol's reasons, and a variant.
     let variant = value.bool.map { $0 ? "on" : "off" } ?? "value"
     return .object([
       "key": .string(key), "value": value, "reason": .string("STATIC"), "variant": .string(variant),

@@ -2,12 +2,12 @@ import Cassettes
 import LaunchContract
 
 extension Cassette {
-  /// Gives bodies in files their lengths, which some tools leave out.
+  /// Sets the lengths of bodies in files, which some tools leave out.
   ///
-  /// - Parameter location: where it is.
-  /// - Returns: the paths of all these files.
-  /// - Throws: an ``EnvironmentError`` for a file that is missing or not as long as recorded: that is told now, not in
-  ///   the middle of a test.
+  /// - Parameter location: the cassette's location.
+  /// - Returns: the paths of these files.
+  /// - Throws: an ``EnvironmentError`` for a file that is missing or not as long as recorded, so that it fails now and
+  ///   not in the middle of a test.
   mutating func measureBodies(in location: CassetteLocation) throws(EnvironmentError) -> Set<String> {
     var paths = Set<String>()
     for index in interactions.indices {
@@ -23,7 +23,7 @@ extension Cassette {
     return paths
   }
 
-  /// Nil for a body that is no file.
+  /// The file of a body and its length; nil for a body that is not in a file.
   private static func file(
     of body: RecordedBody, in location: CassetteLocation
   ) throws(EnvironmentError) -> (path: String, length: Int)? {

@@ -1,7 +1,6 @@
 import HTTPMessages
 
-/// The cassettes that are being replayed: who wants one that is open already, and whose files are what they were,
-/// shares it.
+/// The cassettes that are being replayed. Environments share an open cassette as long as its files have not changed.
 final class CassetteCache: Sendable {
   private struct Place {
     weak var cassette: OpenCassette?
@@ -11,14 +10,14 @@ final class CassetteCache: Sendable {
   private let places = Guarded<[String: Place]>([:])
   private let now: @Sendable () -> Int
 
-  /// - Parameter now: the time by which files are stamped, in nanoseconds since 1970.
+  /// - Parameter now: the current time in nanoseconds since 1970, from the clock that stamps files.
   init(now: @escaping @Sendable () -> Int = FileStamp.now) { self.now = now }
 
   /// Opens a cassette.
   ///
-  /// Two that open the same at the same moment may each get one of their own.
+  /// Two callers that open the same cassette at the same moment may each get their own.
   ///
-  /// - Throws: an ``EnvironmentError`` when it cannot be read.
+  /// - Throws: an ``EnvironmentError`` if it cannot be read.
   func open(_ location: CassetteLocation) throws(EnvironmentError) -> OpenCassette {
     if let open = places.withLock({ $0[location.base]?.cassette }), open.isUnchanged { return open }
     let cassette = try OpenCassette(location, at: now())

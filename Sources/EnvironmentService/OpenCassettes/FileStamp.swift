@@ -4,18 +4,18 @@
   import Glibc
 #endif
 
-/// What the system says of a file, by which one can tell whether it is still the same.
+/// A file's metadata, which shows whether the file has changed.
 struct FileStamp: Equatable, Sendable {
   private let device: UInt64
   private let inode: UInt64
   private let size: Int64
   private let modified: Int
-  /// When anything of it was last changed, in nanoseconds since 1970: a time that no program can set.
+  /// When the file or its metadata last changed (ctime), in nanoseconds since 1970. Programs cannot set it.
   private let changed: Int
 
-  /// Looks at a file; nil where there is none, or none that may be looked at.
+  /// Reads a file's metadata; nil if it does not exist or is not accessible.
   ///
-  /// - Parameter path: of the file; a link is followed.
+  /// - Parameter path: the file's path; links are followed.
   init?(_ path: String) {
     var status = stat()
     guard stat(path, &status) == 0 else { return nil }
@@ -31,19 +31,18 @@ struct FileStamp: Equatable, Sendable {
     #endif
   }
 
-  /// Whether every change from a time on shows in the stamp.
+  /// Whether any later change would show in the stamp.
   ///
-  /// File systems keep time coarsely, by ticks of the kernel or by whole seconds: two changes in one tick look the
-  /// same.
+  /// File systems store time coarsely, in kernel ticks or whole seconds: two changes within a tick look the same.
   ///
-  /// - Parameter time: in nanoseconds since 1970.
-  /// - Returns: true for a file that was last changed long enough before.
+  /// - Parameter time: the current time in nanoseconds since 1970.
+  /// - Returns: true if the file last changed long enough ago.
   func isSettled(at time: Int) -> Bool {
     let tick = changed % 1_000_000_000 == 0 ? 3_000_000_000 : 100_000_000
     return changed < time - tick
   }
 
-  /// The time by which files are stamped, in nanoseconds since 1970.
+  /// The current time in nanoseconds since 1970, from the clock that stamps files.
   static func now() -> Int {
     var time = timespec()
     clock_gettime(CLOCK_REALTIME, &time)

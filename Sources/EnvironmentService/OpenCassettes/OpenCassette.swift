@@ -3,15 +3,13 @@ import Transforms
 import Cassettes
 import HTTPMessages
 
-/// A cassette as it was read from its files: what all who replay it share, and what never changes.
-///
-/// It lives as long as somebody replays it.
+/// A cassette as read from its files: the immutable part that all environments replaying it share.
 final class OpenCassette: Sendable {
   private struct Known {
     weak var replay: Replay?
-    /// Whether it is for who has neither rules nor credentials to take out of requests.
+    /// Whether it was made without rules and without redacting requests.
     var isPlain: Bool
-    /// Whether its requests are to the byte those of the file.
+    /// Whether its requests are byte for byte those of the file.
     var isAsRecorded: Bool
   }
 
@@ -19,21 +17,21 @@ final class OpenCassette: Sendable {
   /// With the lengths of all bodies.
   let cassette: Cassette
   let strings: StringStoreFile
-  /// Each file of it as it was when it was read; nil for one that was not there.
+  /// Each of its files as it was when it was read; nil for a file that did not exist.
   private let stamps: [(path: String, stamp: FileStamp?)]
-  /// Whether another reading could give something else without showing in `stamps`.
+  /// Whether every later change of a file would show in `stamps`.
   private let isSettled: Bool
-  /// Whether bodies of requests may be coded, as they are in others' files: ours are decoded.
+  /// Whether request bodies may have a content coding, as in other tools' files. Ours are stored decoded.
   let hasCodedRequests: Bool
   private let replays = Guarded<[Known]>([])
 
-  /// Reads it.
+  /// Reads a cassette.
   ///
   /// - Parameters:
-  ///   - location: where it is.
-  ///   - now: the time, in nanoseconds since 1970.
-  /// - Throws: an ``EnvironmentError``, as ``CassetteReader/read(_:)`` does, and for bodies that are missing: that is
-  ///   told now, not in the middle of a test.
+  ///   - location: the cassette's location.
+  ///   - now: the current time, in nanoseconds since 1970.
+  /// - Throws: an ``EnvironmentError``, as ``CassetteReader/read(_:)`` does, and for missing bodies, so that it fails
+  ///   now and not in the middle of a test.
   init(_ location: CassetteLocation, at now: Int) throws(EnvironmentError) {
     let stamps = Self.stamps(of: [location.har, location.strings, location.stringsBefore])
     let stored = try CassetteReader.read(location)
@@ -42,7 +40,7 @@ final class OpenCassette: Sendable {
     self.location = location
     self.cassette = cassette
     let interactions = cassette.interactions
-    // Each is looked at where it stands: a copy would retain all of its texts.
+    // Accessed in place: a copy would retain all of its texts.
     hasCodedRequests = interactions.indices.contains {
       interactions[$0].request.headers["Content-Encoding"] != nil
     }
@@ -55,20 +53,19 @@ final class OpenCassette: Sendable {
     paths.map { ($0, FileStamp($0)) }
   }
 
-  /// Whether reading it anew would give the same, as far as anybody can tell.
+  /// Whether the files are unchanged, as far as their stamps can tell.
   var isUnchanged: Bool { isSettled && stamps.allSatisfy { FileStamp($0.path) == $0.stamp } }
 
-  /// The cassette ready to answer for these upstreams, shared with all that have the same, with the same rules and in the
-  /// same order, where nothing is taken out of its requests: keys are made of what is left of them, by the rules.
+  /// The cassette, ready to answer for these upstreams. It is shared by all callers with the same upstreams, rules and
+  /// order, unless redaction changes its requests: match keys are made of the redacted requests.
   ///
   /// - Parameters:
-  ///   - upstreams: for which it answers.
-  ///   - rules: what counts as the same request.
-  ///   - order: in which interactions play; nil: what the rules say.
-  ///   - redactor: what it takes out of requests it takes out before they are matched, of recorded ones as of those that
-  ///     come.
-  /// - Returns: one that others may share, unless the redactor takes something out of a recorded request.
-  /// - Throws: an ``EnvironmentError`` for a body that cannot be read, or rules that are broken.
+  ///   - upstreams: the upstreams it answers for.
+  ///   - rules: the matching rules.
+  ///   - order: the order in which interactions play; nil for the rules' order.
+  ///   - redactor: redacts recorded and incoming requests before they are matched.
+  /// - Returns: a replay, shared unless the redactor changes a recorded request.
+  /// - Throws: an ``EnvironmentError`` for a body that cannot be read, or invalid rules.
   func replay(
     _ upstreams: [CassetteHeader.Upstream], rules: MatchingRules = MatchingRules(), order: PlaybackOrder? = nil,
     redactor: Redactor

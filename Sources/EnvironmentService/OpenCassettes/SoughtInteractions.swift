@@ -2,21 +2,21 @@ import Transforms
 import Cassettes
 import HTTPMessages
 
-/// A cassette's interactions with their requests as an environment would record them now, to be matched with what it would
-/// record of those that come: rules may have come since. What is recorded does not change by it.
+/// A cassette's interactions, with their requests redacted as the environment would record them now, to be matched with
+/// redacted incoming requests. Redaction rules may be newer than the cassette, which is not changed.
 struct SoughtInteractions {
   private(set) var interactions: [Interaction]
-  /// Whether nothing had to be changed.
+  /// Whether no request was changed.
   private(set) var areAsRecorded = true
   private let location: CassetteLocation
   private let redactor: Redactor
-  /// Those with a request body in a file out of which something goes, and which is too large to be held without it.
+  /// Interactions whose request body needs redaction, but is in a file and too large to be held in memory.
   private var redactedFiles = Set<Int>()
 
   /// - Parameters:
-  ///   - cassette: whose they are.
-  ///   - redactor: the environment's.
-  ///   - byRules: whether there are rules of matching: by them header fields may count.
+  ///   - cassette: the cassette.
+  ///   - redactor: the environment's redactor.
+  ///   - byRules: whether there are matching rules, by which header fields may matter.
   /// - Throws: an ``EnvironmentError`` for a body that cannot be read.
   init(_ cassette: OpenCassette, _ redactor: Redactor, byRules: Bool) throws(EnvironmentError) {
     interactions = cassette.cassette.interactions
@@ -51,12 +51,12 @@ struct SoughtInteractions {
     }
   }
 
-  /// Reads a request's body that lies in a file, piece by piece.
+  /// Reads a request body that is in a file, piece by piece.
   ///
   /// - Parameters:
-  ///   - index: of the interaction.
+  ///   - index: the interaction's index.
   ///   - body: called with each piece.
-  /// - Throws: an ``EnvironmentError`` where it cannot be read; what `body` throws.
+  /// - Throws: an ``EnvironmentError`` if the file cannot be read; what `body` throws.
   func readRequestBody(_ index: Int, _ body: ([UInt8]) throws -> Void) throws {
     guard case .file(let name, let length) = interactions[index].request.body else { return }
     let file = try CassetteReader.file(name, length: length, in: location)
@@ -82,10 +82,10 @@ struct SoughtInteractions {
     }
   }
 
-  /// Whether anything goes out of a body that lies in a file, or it is still coded.
+  /// Whether redaction or decoding changes a body that is in a file.
   private func isRedacted(_ index: Int) throws(EnvironmentError) -> Bool {
     var redactor = streamRedactor(index)
-    // Decoding may change anything: then both are compared.
+    // Decoding may change anything, so the contents before and after are compared.
     let mayBeCoded = interactions[index].request.headers["Content-Encoding"] != nil
     let before = try mayBeCoded ? ContentDigest() : nil
     let after = try mayBeCoded ? ContentDigest() : nil
@@ -95,7 +95,7 @@ struct SoughtInteractions {
       if let after { clean.withUnsafeBytes { after.update($0) } }
     }
     let rest = redactor.finish()
-    // It was recorded as it was sent, and is matched so.
+    // It was recorded as it was sent, and is matched that way.
     guard !redactor.isTooLarge else { return false }
     if let after { rest.withUnsafeBytes { after.update($0) } }
     return redactor.hasFound || before?.finish() != after?.finish()

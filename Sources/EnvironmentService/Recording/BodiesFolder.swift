@@ -8,8 +8,8 @@ package import LaunchContract
   import Glibc
 #endif
 
-/// The folder `NAME.bodies` beside a cassette, opened to be changed. No link in it is followed, nor is it one itself: a
-/// cassette may come from somebody who is not trusted.
+/// The folder `NAME.bodies` beside a cassette, opened for changes. Neither the folder nor a file in it may be a link,
+/// because the cassette may come from an untrusted source.
 struct BodiesFolder: ~Copyable {
   let path: String
   private let descriptor: Int32
@@ -17,13 +17,13 @@ struct BodiesFolder: ~Copyable {
   /// Opens the folder.
   ///
   /// - Returns: nil if there is none.
-  /// - Throws: an ``EnvironmentError`` when it is a link or no folder.
+  /// - Throws: an ``EnvironmentError`` if it is a link or not a folder.
   init?(of location: CassetteLocation) throws(EnvironmentError) {
     let descriptor = open(location.bodies, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
     guard descriptor >= 0 else {
       let code = errno
       var status = stat()
-      // Nor is there one where a folder above it is a file.
+      // A file in place of a parent folder means that there is no folder either.
       if lstat(location.bodies, &status) != 0, errno == ENOENT || errno == ENOTDIR { return nil }
       throw Self.failure(location.bodies, code)
     }
@@ -31,9 +31,9 @@ struct BodiesFolder: ~Copyable {
     self.descriptor = descriptor
   }
 
-  /// Opens the folder, and creates it if needed.
+  /// Opens the folder, creating it if needed.
   ///
-  /// - Throws: an ``EnvironmentError`` when it is a link or no folder, or cannot be made.
+  /// - Throws: an ``EnvironmentError`` if it is a link or not a folder, or cannot be created.
   init(creating location: CassetteLocation) throws(EnvironmentError) {
     try FileWriting.createFolder(location.folder, for: location.har)
     guard mkdir(location.bodies, 0o755) == 0 || errno == EEXIST else {
@@ -50,14 +50,14 @@ struct BodiesFolder: ~Copyable {
     return switch code {
     case ELOOP, ENOTDIR:
       EnvironmentError(
-        .cannotWrite, "\(path) is not a folder, or is a link; remove it so that bodies can be stored there")
+        .cannotWrite, "\(path) is not a folder, or is a link; remove it")
     default: FileWriting.failure("read", path)
     }
   }
 
-  /// The names in it that bodies get here, on their way or for good: what else a user has put there is not ours.
+  /// The names of body files, finished or still being written. Other files in the folder are ignored.
   var names: [String] {
-    // Of its own, since closing the stream closes it. Not dup(2), which would share the place in the folder.
+    // A separate descriptor, since closedir(3) closes it. One from dup(2) would share the read position.
     let copy = openat(descriptor, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)
     guard copy >= 0, let stream = fdopendir(copy) else { return [] }
     defer { closedir(stream) }
@@ -69,7 +69,7 @@ struct BodiesFolder: ~Copyable {
     return names
   }
 
-  /// Makes a file, in the place of one that is there.
+  /// Creates a file, replacing an existing one.
   func create(_ name: String) throws(EnvironmentError) -> Int32 {
     remove(name)
     let new = openat(descriptor, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o644)
@@ -77,14 +77,15 @@ struct BodiesFolder: ~Copyable {
     return new
   }
 
-  /// Puts a file in another's place, in one step.
+  /// Renames a file atomically, replacing an existing one.
   func rename(_ old: String, to new: String) throws(EnvironmentError) {
     guard renameat(descriptor, old, descriptor, new) == 0 else { throw FileWriting.failure("write", "\(path)/\(new)") }
   }
 
   func remove(_ name: String) { unlinkat(descriptor, name, 0) }
 
-  /// Gives a file of another folder a name here too; a copy where the file system has no links. One that is there stays.
+  /// Adds a file of another cassette's folder as a hard link, or as a copy if the file system has no links. An existing
+  /// file is kept.
   func link(_ name: String, from location: CassetteLocation) throws(EnvironmentError) {
     guard let folder = try BodiesFolder(of: location) else { throw FileWriting.failure("read", location.bodies) }
     if linkat(folder.descriptor, name, descriptor, name, 0) == 0 || errno == EEXIST { return }
@@ -101,25 +102,25 @@ struct BodiesFolder: ~Copyable {
     }
   }
 
-  /// Makes the names in it survive a power cut.
+  /// Makes the names in the folder survive a power failure.
   func synchronize() throws(EnvironmentError) {
-    // Some file systems cannot synchronise a folder (EINVAL); there a rename is as safe as they make it.
+    // Some file systems cannot synchronize a folder (EINVAL); a rename is then as safe as they make it.
     guard fsync(descriptor) == 0 || errno == EINVAL else { throw FileWriting.failure("write", path) }
   }
 }
 
 extension CassetteLocation {
-  /// Opens a file in which a recorded body lies, without following a link: in ``bodies``, or as Playwright names files
-  /// beside its HAR, the 40 digits of a SHA-1 and an ending.
+  /// Opens the file of a recorded body without following links. The file must be in ``bodies``, or beside the HAR with
+  /// a name as Playwright gives it: the 40 digits of a SHA-1 and an extension.
   ///
-  /// The cassette may come from somebody who is not trusted, and must not make any other file readable.
+  /// The cassette may come from an untrusted source, and must not make any other file readable.
   ///
-  /// - Parameter name: as in `RecordedBody.file`.
+  /// - Parameter name: the name in `RecordedBody.file`.
   /// - Returns: the open file.
-  /// - Throws: an ``EnvironmentError`` of kind `broken` that says nothing of what is in a file that is refused.
+  /// - Throws: an ``EnvironmentError`` of kind `broken`, which reveals nothing about the contents of a refused file.
   package func openBody(_ name: String) throws(EnvironmentError) -> InputFile {
     let path = "\(folder)/\(name)"
-    // By bytes, as the system does: for Swift a slash may be one character with what stands beside it.
+    // By bytes, as the system does. In Swift, a slash and a combining mark after it are one character.
     let parts = name.utf8.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false).map {
       String(Substring($0))
     }
@@ -127,14 +128,14 @@ extension CassetteLocation {
     guard isOurs || Self.isPlaywrights(name) else {
       throw EnvironmentError(
         .broken,
-        "\(har) refers to '\(name)' as a body: only files in \(bodiesName)/, or named by a SHA-1 beside the HAR, are "
-          + "read; correct the name, or re-record the cassette")
+        "\(har) refers to '\(name)' as a body; only files in \(bodiesName)/, or with a SHA-1 name beside the HAR, are "
+          + "read; fix the name, or re-record the cassette")
     }
     let place = open(isOurs ? bodies : folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC | (isOurs ? O_NOFOLLOW : 0))
     guard place >= 0 else {
       if errno == ENOENT { throw missingBody(path) }
       let isFolder = errno != ELOOP && errno != ENOTDIR
-      let reason = isFolder ? String(cString: strerror(errno)) : "\(bodies) is a link or no folder"
+      let reason = isFolder ? String(cString: strerror(errno)) : "\(bodies) is a link or not a folder"
       throw EnvironmentError(.broken, "\(path), a body of \(har), cannot be read: \(reason); restore the folder")
     }
     defer { close(place) }
@@ -152,7 +153,7 @@ extension CassetteLocation {
       .broken, "\(path) is missing, but \(har) needs it; restore it from version control or re-record the cassette")
   }
 
-  /// Playwright's `calculateSha1(buffer) + '.' + (mime.getExtension(mimeType) || 'dat')`.
+  /// Whether a name has Playwright's form: `calculateSha1(buffer) + '.' + (mime.getExtension(mimeType) || 'dat')`.
   private static func isPlaywrights(_ name: String) -> Bool {
     let parts = name.utf8.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
     guard parts.count == 2, parts[0].count == 40, !parts[1].isEmpty else { return false }

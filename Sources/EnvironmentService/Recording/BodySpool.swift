@@ -9,13 +9,13 @@ import HTTPMessages
   import Glibc
 #endif
 
-/// Takes a body while it passes: in memory up to 256 KiB, above that in a file named by its content. What is secret in it
-/// never reaches the file: it is taken out before, as the body passes.
+/// Collects a body while it passes: up to 256 KiB in memory, a larger one in a file named after its contents. Secrets
+/// are redacted before they reach the file.
 ///
-/// A body that comes under codings is kept decoded. As long as it may still turn out to decode to too much, it is at hand as
-/// it was sent, too, in a file without a name; then that is what is kept.
+/// A body with content codings is kept decoded. While it may still turn out to decode to too much, the body as sent is
+/// kept too, in an unnamed file; in that case it is recorded as sent.
 final class BodySpool: Sendable {
-  /// Bodies above so many bytes go to a file of their own (INTERFACE: 256 KiB).
+  /// Larger bodies, in bytes, go to their own files (INTERFACE: 256 KiB).
   static let inlineLimit = 256 * 1024
 
   private static let incoming = ".incoming-"
@@ -25,7 +25,7 @@ final class BodySpool: Sendable {
     var bytes: [UInt8] = []
     var file: Spilled?
     var clock: BodyClock?
-    /// The body as it was sent, as long as it may have to be kept so.
+    /// The body as it was sent, as long as it may have to be recorded that way.
     var sent: UploadStore?
     var isTooLarge = false
   }
@@ -43,9 +43,9 @@ final class BodySpool: Sendable {
 
   /// - Parameters:
   ///   - location: the cassette that is recorded.
-  ///   - serial: a number that no other spool of this recording has.
-  ///   - redactor: takes out of the body what is secret.
-  ///   - isCoded: whether the body comes under codings that are undone, here or before.
+  ///   - serial: a number that is unique among this recording's spools.
+  ///   - redactor: redacts the body.
+  ///   - isCoded: whether the body has content codings that are decoded, here or before.
   init(location: CassetteLocation, serial: Int, redactor: sending BodyRedactor? = nil, isCoded: Bool = false) {
     state = Guarded(State(redactor: redactor, sent: isCoded ? UploadStore() : nil))
     self.location = location
@@ -54,21 +54,21 @@ final class BodySpool: Sendable {
 
   deinit { discard() }
 
-  /// Measures from now on when its bytes come.
+  /// Starts to measure when its bytes arrive.
   func measure(_ kind: StreamKind?) {
     state.withLock { $0.clock = BodyClock(kind) }
   }
 
-  /// When its parts came; empty where nobody measured, or where it is of no interest.
+  /// When its parts arrived; empty if that was not measured, or does not matter.
   var parts: [BodyPart] { state.withLock { $0.clock?.parts ?? [] } }
 
   /// Adds bytes.
   ///
   /// - Parameters:
-  ///   - chunk: the next ones; decoded already, where they are not decoded here.
-  ///   - sent: the same as they were sent, where they are decoded already.
-  ///   - isTooLarge: whether the body decodes to too much, so that `chunk` is no longer all of it.
-  /// - Throws: an ``EnvironmentError`` where they cannot be written.
+  ///   - chunk: the next bytes, decoded unless the redactor decodes them.
+  ///   - sent: the same bytes as they were sent, if `chunk` is already decoded.
+  ///   - isTooLarge: whether the body decodes to too much, so that `chunk` is incomplete.
+  /// - Throws: an ``EnvironmentError`` if they cannot be written.
   func append(_ chunk: [UInt8], sent: [UInt8]? = nil, isTooLarge: Bool = false) throws {
     try state.withLock { state in
       do throws(Problem) {
@@ -77,7 +77,7 @@ final class BodySpool: Sendable {
         throw EnvironmentError(.cannotWrite, error.detail)
       }
       guard !state.isTooLarge else { return }
-      // As it comes: what takes secrets out may hold it back until it has seen more.
+      // Measure before redacting, since the redactor may hold bytes back until it has seen more.
       state.clock?.take(chunk)
       let clean = state.redactor?.push(chunk) ?? chunk
       guard !isTooLarge, state.redactor?.isTooLarge != true else { return giveUp(&state) }
@@ -85,7 +85,7 @@ final class BodySpool: Sendable {
     }
   }
 
-  /// What has been decoded goes: the body is kept as it was sent.
+  /// Discards what has been decoded: the body is recorded as it was sent.
   private func giveUp(_ state: inout State) {
     state.isTooLarge = true
     state.redactor = nil
@@ -94,7 +94,7 @@ final class BodySpool: Sendable {
     drop(state.file.take())
   }
 
-  /// Whether the body decodes to too much, and is kept as it was sent.
+  /// Whether the body decodes to too much, and is recorded as it was sent.
   var isTooLarge: Bool { state.withLock { $0.isTooLarge } }
 
   private func keep(_ chunk: [UInt8], _ state: inout State) throws {
@@ -110,10 +110,10 @@ final class BodySpool: Sendable {
     try spill(bytes, to: &state.file)
   }
 
-  /// Whether anything was taken out of the body, once it is finished.
+  /// Whether anything was redacted, once the body is finished.
   var hasRedacted: Bool { state.withLock { $0.redactor?.hasFound ?? false } }
 
-  /// The body, whole. A file has its final name by then, and has been written, not yet synchronised.
+  /// Returns the complete body. A file then has its final name and is written, but not yet synchronized.
   func finish(mediaType: String?) throws -> RecordedBody {
     try state.withLock { state in
       let rest = state.redactor?.finish() ?? []
@@ -136,7 +136,7 @@ final class BodySpool: Sendable {
     }
   }
 
-  /// Drops what was taken.
+  /// Discards the body.
   func discard() { drop(state.withLock { $0.file.take() }) }
 
   private func drop(_ file: Spilled?) {
@@ -145,13 +145,13 @@ final class BodySpool: Sendable {
     try? BodiesFolder(of: location)?.remove(file.name)
   }
 
-  /// Whether a file has a name as bodies get here, on their way or for good.
+  /// Whether a file has the name of a body, finished or still being written.
   static func isName(_ name: String) -> Bool {
     let digest = name.prefix { $0 != "." }
     return name.hasPrefix(incoming) || digest.utf8.count == 64 && digest.allSatisfy(\.isHexDigit)
   }
 
-  /// Removes what a killed recording was taking; for the one who holds the lock on the cassette.
+  /// Removes the unfinished bodies of a killed recording. The caller must hold the cassette's lock.
   static func removeLeftovers(in location: CassetteLocation) {
     guard let folder = try? BodiesFolder(of: location) else { return }
     for name in folder.names where name.hasPrefix(incoming) { folder.remove(name) }
@@ -164,7 +164,7 @@ final class BodySpool: Sendable {
     file?.length += chunk.count
   }
 
-  /// The ending that opens the file in the right program on a click.
+  /// The file name extension that opens the file in the right program.
   private static func ending(of mediaType: String?) -> String {
     let type = (mediaType ?? "").prefix { $0 != ";" }.trimmingCharacters(in: .whitespaces).lowercased()
     switch type {

@@ -1,6 +1,6 @@
 import Foundation
 
-/// Where the files of one cassette lie: all beside each other, all named after it.
+/// Where a cassette's files are: beside each other, and named after the cassette.
 ///
 /// ```swift
 /// let location = CassetteLocation("Cassettes/booking")
@@ -8,12 +8,12 @@ import Foundation
 /// location.strings  // …/Cassettes/booking.strings.json
 /// ```
 package struct CassetteLocation: Sendable, Equatable, Codable, CustomStringConvertible {
-  /// The absolute path without ending.
+  /// The absolute path without extension.
   package let base: String
-  /// As it was given, for messages.
+  /// The path as it was given, for messages.
   package let description: String
 
-  /// - Parameter path: with or without `.har`; relative to the current folder.
+  /// - Parameter path: the path, with or without `.har`, relative to the current folder.
   package init(_ path: String) {
     let bare = path.hasSuffix(".har") ? String(path.dropLast(4)) : path
     description = bare
@@ -34,13 +34,14 @@ package struct CassetteLocation: Sendable, Equatable, Codable, CustomStringConve
   package var bodies: String { base + ".bodies" }
   /// The name of ``bodies`` without its path, as the HAR refers to it.
   package var bodiesName: String { name + ".bodies" }
-  /// What a running, or a killed, recording has acknowledged.
+  /// What a running or killed recording has acknowledged.
   package var partial: String { base + ".har.partial" }
 
-  /// The string store that belongs to the cassette while a seal is changing both: no rename is atomic over two files.
+  /// The old string store while a cassette is being saved. No rename is atomic over two files, so this is the store
+  /// that belongs to the HAR until that is replaced too.
   var stringsBefore: String { strings + ".before" }
 
-  /// A free place beside this cassette: `NAME.unfinished`, or `NAME.unfinished-2` where that is taken.
+  /// An unused location beside this cassette: `NAME.unfinished`, or `NAME.unfinished-2` if that exists.
   func beside(_ word: String) -> CassetteLocation {
     var place = CassetteLocation("\(base).\(word)")
     var number = 2
@@ -51,6 +52,6 @@ package struct CassetteLocation: Sendable, Equatable, Codable, CustomStringConve
     return place
   }
 
-  /// Whether there is a sealed cassette.
+  /// Whether the cassette exists.
   package var exists: Bool { FileManager.default.fileExists(atPath: har) }
 }

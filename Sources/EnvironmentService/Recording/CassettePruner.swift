@@ -2,9 +2,9 @@ package import Cassettes
 import Foundation
 import HTTPMessages
 
-/// Takes interactions out of a cassette that no test has used.
+/// Removes interactions that no test uses from a cassette.
 package enum CassettePruner {
-  /// What a report says of a cassette.
+  /// A report about a cassette's use.
   package struct Usage: Sendable {
     /// The report's file, for messages.
     package var file: String
@@ -16,15 +16,15 @@ package enum CassettePruner {
     }
   }
 
-  /// The interactions that every report calls unused.
+  /// The interactions that all reports list as unused.
   ///
   /// - Parameters:
-  ///   - cassette: as it is now.
-  ///   - location: where it lies.
-  ///   - usages: reports of replays, each of one test.
+  ///   - cassette: the current cassette.
+  ///   - location: the cassette's location.
+  ///   - usages: reports of replays, one per test.
   /// - Returns: indices of interactions, ascending.
-  /// - Throws: an ``EnvironmentError`` of kind `broken` for a report of another cassette or recording, of another mode
-  ///   than `replay`, or of a test that failed: what it has not used it might have.
+  /// - Throws: an ``EnvironmentError`` of kind `broken` for a report of another cassette or recording, of a mode other
+  ///   than `replay`, or of a failed test, which might have used more.
   package static func unused(
     of cassette: Cassette, in location: CassetteLocation, accordingTo usages: [Usage]
   ) throws(EnvironmentError) -> [Int] {
@@ -32,20 +32,20 @@ package enum CassettePruner {
     for usage in usages {
       let report = usage.report
       guard report.mode == Mode.replay.rawValue else {
-        throw refusal(usage, "is of mode \(report.mode); only a replay tells what is not used")
+        throw refusal(usage, "is of mode \(report.mode); only a replay shows what is unused")
       }
       guard report.cassette == location.har else {
-        throw refusal(usage, "is of \(report.cassette ?? "no cassette"), not of \(location.har)")
+        throw refusal(usage, "is for \(report.cassette ?? "no cassette"), not \(location.har)")
       }
       guard report.ended == true else {
-        throw refusal(usage, "is of an environment that had not ended; take the report of its end")
+        throw refusal(usage, "is of an environment that had not ended; use its final report")
       }
       guard report.heldButForUnused, (report.commandStatus ?? 0) == 0 else {
-        throw refusal(usage, "is of a test that failed: what it has not used it might have; mend the test first")
+        throw refusal(usage, "is of a test that failed and may have used too little; fix the test first")
       }
       guard report.interactions == cassette.interactions.count, report.recordedAt == cassette.header.recordedAt,
         report.unused.allSatisfy({ $0.isIn(cassette) })
-      else { throw refusal(usage, "is of another recording than \(location.har) is now; replay again") }
+      else { throw refusal(usage, "is for an earlier recording of \(location.har); replay again") }
       let these = Set(report.unused.map(\.index))
       unused = unused?.intersection(these) ?? these
     }
@@ -56,19 +56,19 @@ package enum CassettePruner {
     EnvironmentError(.broken, "\(usage.file) \(problem)")
   }
 
-  /// Takes interactions out, and the bodies that only they had. All else stays as it is, the strings too.
+  /// Removes interactions, and bodies that only they had. Everything else is unchanged, including the strings.
   ///
   /// - Parameters:
-  ///   - indices: which, as `diorama cassette show` counts them.
-  ///   - location: where the cassette lies.
-  /// - Returns: how many are left.
-  /// - Throws: an ``EnvironmentError``: the cassette is being recorded, was written by another tool, or cannot be read or
-  ///   written; it is as it was then.
+  ///   - indices: indices of interactions, as `diorama cassette show` counts them.
+  ///   - location: the cassette's location.
+  /// - Returns: how many interactions are left.
+  /// - Throws: an ``EnvironmentError`` if the cassette is being recorded, was written by another tool, or cannot be
+  ///   read or written. It is unchanged then.
   package static func remove(_ indices: [Int], from location: CassetteLocation) throws(EnvironmentError) -> Int {
     guard try PartialLock.existing(location) == nil else {
       throw EnvironmentError(
         .cannotWrite,
-        "beside \(location.har) is an unfinished recording; first make something of it: "
+        "there is an unfinished recording of \(location.har); recover it first: "
           + "diorama cassette check --recover \(location)")
     }
     let lock = try PartialLock.making(location)

@@ -3,14 +3,14 @@ import Foundation
 package import HTTPMessages
 import LaunchContract
 
-/// A cassette as it lies on the disk, read whole.
+/// A cassette with its string store.
 package struct StoredCassette: Sendable {
-  /// Interactions and the environment in which they were recorded.
+  /// The interactions, and the environment in which they were recorded.
   package var cassette: Cassette
-  /// The string store beside it; an empty one where there is none.
+  /// The string store beside it; empty if there is none.
   package var strings: StringStoreFile
-  /// Whether a seal was killed after it had replaced the string store and before the HAR: ``strings`` is the old one
-  /// then, as the HAR is.
+  /// Whether saving the cassette was interrupted after the string store was replaced and before the HAR. ``strings`` is
+  /// then the old store, which belongs to the HAR.
   var isTorn = false
 }
 
@@ -18,8 +18,8 @@ package struct StoredCassette: Sendable {
 package enum CassetteReader {
   /// Reads the HAR and its string store.
   ///
-  /// - Throws: an ``EnvironmentError``: `noCassette` when there is no HAR, `broken` when a file is damaged or the two
-  ///   do not belong together, `inputOutput` when reading fails.
+  /// - Throws: an ``EnvironmentError``: `noCassette` if there is no HAR, `broken` if a file is corrupt or the two do
+  ///   not belong together, `inputOutput` if reading fails.
   package static func read(_ location: CassetteLocation) throws(EnvironmentError) -> StoredCassette {
     guard location.exists else { throw missing(location) }
     try checkIsFile(location)
@@ -38,7 +38,7 @@ package enum CassetteReader {
       let before = try? readStrings(location.stringsBefore, of: location, seed: cassette.header.seed),
       before.recording == cassette.header.recording
     {
-      // A seal was killed after it had replaced the one file and before the other.
+      // Saving was interrupted after the first of the two files was replaced.
       strings = before
       isTorn = true
     }
@@ -46,14 +46,14 @@ package enum CassetteReader {
       throw EnvironmentError(
         .broken,
         "\(location.har) and \(location.strings) are of different recordings (\(ours), \(theirs)); "
-          + "take both from the same commit, run diorama cassette check --recover \(location), or record anew")
+          + "take both from the same commit, run diorama cassette check --recover \(location), or re-record")
     }
     return StoredCassette(cassette: cassette, strings: strings, isTorn: isTorn)
   }
 
   /// The bytes of a recorded body.
   ///
-  /// - Throws: an ``EnvironmentError`` when its file is missing or not as long as recorded.
+  /// - Throws: an ``EnvironmentError`` if its file is missing or not as long as recorded.
   package static func bytes(of body: RecordedBody, in location: CassetteLocation) throws(EnvironmentError) -> [UInt8] {
     switch body {
     case .bytes(let bytes): return bytes
@@ -63,7 +63,7 @@ package enum CassetteReader {
       guard length <= WholeFiles.limit else {
         throw EnvironmentError(
           .broken,
-          "\(location.folder)/\(name) has \(length) bytes, more than fit in memory (\(WholeFiles.limit)); it can only be "
+          "\(location.folder)/\(name) has \(length) bytes; the limit for this is \(WholeFiles.limit); it can only be "
             + "replayed")
       }
       do {
@@ -78,14 +78,14 @@ package enum CassetteReader {
     }
   }
 
-  /// Opens a recorded body that lies in a file.
+  /// Opens a recorded body that is in a file.
   ///
   /// - Parameters:
-  ///   - name: as in ``RecordedBody/file(name:length:)``.
-  ///   - length: as recorded.
+  ///   - name: the name in ``RecordedBody/file(name:length:)``.
+  ///   - length: the recorded length.
   ///   - location: the cassette.
   /// - Returns: the file, from its beginning.
-  /// - Throws: an ``EnvironmentError`` when it is missing or not as long as recorded.
+  /// - Throws: an ``EnvironmentError`` if it is missing or not as long as recorded.
   package static func file(
     _ name: String, length: Int, in location: CassetteLocation
   ) throws(EnvironmentError) -> FileBody {
@@ -106,7 +106,7 @@ package enum CassetteReader {
     let isUnfinished = partial.map { !$0.places.isEmpty || !$0.strings.isEmpty } ?? false
     let advice =
       isUnfinished
-      ? "an unfinished recording is there: diorama cassette check --recover \(location) makes it a cassette"
+      ? "there is an unfinished recording; recover it with: diorama cassette check --recover \(location)"
       : "record it with "
         + (record ?? "diorama run --mode record --cassette \(location) --upstream NAME=URL -- COMMAND")
     return EnvironmentError(.noCassette, "there is no cassette \(location.har); \(advice)")
@@ -127,8 +127,7 @@ package enum CassetteReader {
     }
   }
 
-  /// The bytes of a string store; nil if there is none. It may be a link only where the HAR is one, which is the choice
-  /// of whoever has made that.
+  /// Reads a string store; nil if there is none. It may be a link only if the HAR is one.
   static func stringsData(_ path: String, of location: CassetteLocation) throws(InputFileError) -> Data? {
     do throws(InputFileError) {
       return try InputFile(path, followsLinks: isLink(location.har)).read(atMost: WholeFiles.limit)
@@ -145,23 +144,23 @@ package enum CassetteReader {
 
   private static func unreadable(_ path: String, _ error: any Error) -> EnvironmentError {
     EnvironmentError(
-      .inputOutput, "cannot read \(path): \(error.systemReason); fix that, or name another cassette")
+      .inputOutput, "cannot read \(path): \(error.systemReason); fix it, or name another cassette")
   }
 
-  /// - Throws: an ``EnvironmentError`` when a folder, a pipe, a device or a socket has the name of the HAR.
+  /// - Throws: an ``EnvironmentError`` if the HAR's path is a folder, pipe, device or socket.
   static func checkIsFile(_ location: CassetteLocation) throws(EnvironmentError) {
     guard let kind = InputFile.refusedKind(location.har) else { return }
     throw EnvironmentError(.broken, "\(location.har) is \(kind), not a HAR; move it away or name another cassette")
   }
 
-  /// The most bytes of a HAR: it is read into memory. Large bodies are in files of their own.
+  /// The maximum size of a HAR in bytes, because it is read into memory. Large bodies have their own files.
   private static let limit = 2 << 30
 
-  /// Reads a HAR with little more memory than its interactions take.
+  /// Reads a HAR, with little more memory than its interactions take.
   private static func readHAR(_ path: String) throws -> Cassette {
     let file = try ConsumedFile(path, atMost: limit)
     if let cassette = try? HAR.read(file.bytes, name: path, isDone: { file.giveBack($0) }) { return cassette }
-    // Once more in one piece: the error's line and column are counted from the beginning.
+    // Read it again in one piece, so that the error's line and column are right.
     return try InputFile(path).read(atMost: limit).withUnsafeBytes { try HAR.read($0, name: path) }
   }
 }

@@ -11,13 +11,13 @@ import HTTPMessages
 
 /// Records into the append-only partial file beside a cassette.
 ///
-/// What ``append(_:number:)`` has returned from is acknowledged: it outlives this process. Nothing touches the
-/// cassette itself until it is sealed.
+/// Once ``append(_:number:)`` returns, the interaction is acknowledged: it survives the end of this process. The
+/// cassette itself is not touched before ``seal()``.
 final class CassetteRecorder: Sendable {
   private struct State {
     /// Nil once the recording has ended.
     var lock: PartialLock?
-    /// Bytes up to the last whole line.
+    /// The length in bytes up to the end of the last complete line.
     var length: off_t
     var interactions = 0
     var strings = 0
@@ -29,19 +29,19 @@ final class CassetteRecorder: Sendable {
   let purpose: PartialLine.Purpose
   private let state: Guarded<State>
 
-  /// Opens the partial file, empty but for its header.
+  /// Creates the partial file with its header.
   ///
-  /// - Throws: an ``EnvironmentError`` `cannotWrite` when the folder cannot be written or another process is
+  /// - Throws: an ``EnvironmentError`` of kind `cannotWrite` if the folder is not writable, or another process is
   ///   recording the same cassette.
   init(location: CassetteLocation, header: CassetteHeader, purpose: PartialLine.Purpose) throws(EnvironmentError) {
     self.location = location
     self.purpose = purpose
     try FileWriting.createFolder(location.folder, for: location.har)
     let lock = try PartialLock.making(location)
-    // What was there before has been taken up; this is of somebody who came in between and was killed.
+    // Earlier leftovers were recovered already. These are from a process that came in between and was killed.
     guard lseek(lock.descriptor, 0, SEEK_END) == 0 else {
       throw EnvironmentError(
-        .cannotWrite, "\(location.partial) has just been left by another recording; run it again to take that up")
+        .cannotWrite, "\(location.partial) was just left by another recording; run again to recover it")
     }
     do throws(EnvironmentError) {
       let line = PartialLine.header(header, purpose: purpose)
@@ -53,32 +53,32 @@ final class CassetteRecorder: Sendable {
     }
   }
 
-  /// Goes on with the recording that its killed process left: all that was acknowledged is in it.
+  /// Continues the recording of a killed process, including everything it acknowledged.
   ///
   /// - Parameters:
   ///   - location: the cassette.
-  ///   - seed: of the recording, to tell it from one of somebody who came in between.
-  ///   - recordedAt: of the recording.
+  ///   - seed: the recording's seed, which identifies it.
+  ///   - recordedAt: the recording's date.
   /// - Returns: the recorder, and what the recording has so far.
-  /// - Throws: an ``EnvironmentError`` when the recording is no longer there, or had begun to be sealed, which is done
-  ///   then; when another one has taken its place; when it cannot be read or written.
+  /// - Throws: an ``EnvironmentError`` if the recording no longer exists, or another one has taken its place; if saving
+  ///   had begun, which is completed then; or if it cannot be read or written.
   static func resume(
     _ location: CassetteLocation, seed: String, recordedAt: String?
   ) throws(EnvironmentError) -> (recorder: CassetteRecorder, partial: PartialFile) {
     let gone = "the recording of \(location.har) has been ended"
     guard let lock = try PartialLock.existing(location), let partial = try PartialFile(of: location) else {
       throw EnvironmentError(
-        .noCassette, "\(gone): there is no \(location.partial) to go on with; provision another one")
+        .noCassette, "\(gone): \(location.partial) does not exist; provision another environment")
     }
     guard partial.header.seed == seed, partial.header.recordedAt == recordedAt else {
       throw EnvironmentError(
-        .noCassette, "\(gone): \(location.partial) is of another recording; end that first, and provision another one")
+        .noCassette, "\(gone): \(location.partial) is of another recording; end that one and provision another")
     }
     if partial.sealing != nil {
       _ = try CassetteSealer.seal(lock)
-      throw EnvironmentError(.noCassette, "\(gone): it is in \(location.har) now; provision another one")
+      throw EnvironmentError(.noCassette, "\(gone): it is in \(location.har) now; provision another environment")
     }
-    // Half a line was never acknowledged, and would swallow the next one.
+    // An incomplete line was never acknowledged, and would corrupt the next one.
     guard ftruncate(lock.descriptor, off_t(partial.wholeLength)) == 0 else {
       throw FileWriting.failure("write", location.partial)
     }
@@ -104,33 +104,33 @@ final class CassetteRecorder: Sendable {
   /// The first write that failed.
   var failure: EnvironmentError? { state.withLock { $0.failure } }
 
-  /// Something of the recording was lost before it could be written: it must not take the place of a whole one.
+  /// Marks the recording as incomplete, so that it does not replace a complete one.
   func fail(_ error: EnvironmentError) {
     state.withLock { if $0.failure == nil { $0.failure = error } }
   }
 
-  /// Writes an interaction.
+  /// Appends an interaction.
   ///
   /// - Parameters:
-  ///   - interaction: what to write.
-  ///   - number: the number of its request; the cassette is in this order.
-  /// - Throws: an ``EnvironmentError`` `cannotWrite`; the file then ends with the last whole line before.
+  ///   - interaction: the interaction.
+  ///   - number: the number of its request, which determines its position in the cassette.
+  /// - Throws: an ``EnvironmentError`` of kind `cannotWrite`; the file then still ends with the previous line.
   func append(_ interaction: Interaction, number: Int) throws(EnvironmentError) {
     let line = PartialLine.interaction(interaction, number: number)
     try append(line) { $0.interactions += 1 }
   }
 
-  /// Writes a string.
+  /// Appends a string.
   func append(_ entry: StringStoreFile.Entry, key: String, ordinal: Int) throws(EnvironmentError) {
     try append(PartialLine.string(entry, key: key, ordinal: ordinal)) { $0.strings += 1 }
   }
 
-  /// A place for a body, without what `redactor` takes out of it.
+  /// Creates a spool for one body.
   ///
   /// - Parameters:
-  ///   - redactor: takes out of the body what is secret.
-  ///   - isCoded: whether the body comes under codings that are undone.
-  /// - Returns: a place for one body.
+  ///   - redactor: redacts the body.
+  ///   - isCoded: whether the body has content codings that are decoded.
+  /// - Returns: the spool.
   func spool(_ redactor: sending BodyRedactor? = nil, isCoded: Bool = false) -> BodySpool {
     BodySpool(
       location: location,
@@ -140,10 +140,11 @@ final class CassetteRecorder: Sendable {
       }, redactor: redactor, isCoded: isCoded)
   }
 
-  /// Ends recording and seals what was acknowledged; nobody else can begin before that is done.
+  /// Ends the recording and saves what was acknowledged as the cassette. No other recording can begin before that is
+  /// done.
   ///
-  /// - Throws: an ``EnvironmentError``: of the first write that failed, since a recording that has lost something must
-  ///   not take the place of a whole one, or of sealing. The partial file is still there then.
+  /// - Throws: an ``EnvironmentError``: the first failed write, since an incomplete recording must not replace a
+  ///   complete one, or a failure to save. The partial file is kept then.
   func seal() throws(EnvironmentError) -> CassetteSealer.Outcome? {
     let (ended, failure) = state.withLock { ($0.lock.take(), $0.failure) }
     guard let lock = ended else { return nil }
@@ -151,22 +152,22 @@ final class CassetteRecorder: Sendable {
     return try CassetteSealer.seal(lock)
   }
 
-  /// Ends a recording that has nothing, as if it had never begun.
+  /// Ends an empty recording, as if it had never begun.
   func discard() {
-    // The file goes while the lock on it is still ours.
+    // Remove the file while it is still locked.
     guard let lock = state.withLock({ $0.interactions + $0.strings == 0 ? $0.lock.take() : nil }) else { return }
     unlink(lock.location.partial)
-    // Made for a body that broke off; only succeeds when it is empty.
+    // The folder may be left from an interrupted body. This only succeeds if it is empty.
     rmdir(lock.location.bodies)
   }
 
-  /// Drops a recording that nobody will want, whatever it has.
+  /// Discards the recording with everything in it.
   func abandon() {
     guard let lock = state.withLock({ $0.lock.take() }) else { return }
     unlink(lock.location.partial)
   }
 
-  /// Lets go of the recording and leaves it as it is, for somebody to take up.
+  /// Ends recording and leaves the partial file, to be recovered later.
   func release() {
     state.withLock { $0.lock = nil }
   }
@@ -174,14 +175,14 @@ final class CassetteRecorder: Sendable {
   private func append(_ line: [UInt8], then count: (inout State) -> Void) throws(EnvironmentError) {
     try state.withLock { state throws(EnvironmentError) in
       guard let descriptor = state.lock?.descriptor else {
-        throw EnvironmentError(.cannotWrite, "the recording of \(location.har) has ended; this came too late for it")
+        throw EnvironmentError(.cannotWrite, "the recording of \(location.har) has ended; nothing can be added")
       }
       do throws(EnvironmentError) {
         try FileWriting.write(line, to: descriptor, path: location.partial)
         state.length += off_t(line.count)
         count(&state)
       } catch {
-        // Half a line would swallow the next one.
+        // An incomplete line would corrupt the next one.
         _ = ftruncate(descriptor, state.length)
         if state.failure == nil { state.failure = error }
         throw error

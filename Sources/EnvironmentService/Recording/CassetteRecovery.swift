@@ -8,15 +8,16 @@ import HTTPMessages
   import Glibc
 #endif
 
-/// Takes up what a killed recording left, when a person asks for it.
+/// Recovers what a killed recording left, at the user's request.
 package enum CassetteRecovery {
-  /// Makes an unfinished recording the cassette.
+  /// Saves an unfinished recording as the cassette.
   ///
-  /// What was to be added to the cassette is added. What was to take its place does, and the cassette that was there
-  /// is kept as `NAME.previous.har` with its strings and bodies: half a recording may be worth less than an old one.
+  /// If the recording was extending the cassette, its interactions are added. If it was replacing the cassette, it
+  /// replaces it, and the old cassette is kept as `NAME.previous.har` with its strings and bodies, because it may be
+  /// worth more than half a recording.
   ///
-  /// - Returns: what came of it; nil when there is no unfinished recording.
-  /// - Throws: an ``EnvironmentError``: the recording still runs, or files cannot be read or written.
+  /// - Returns: the outcome; nil if there is no unfinished recording.
+  /// - Throws: an ``EnvironmentError`` if the recording is still running, or files cannot be read or written.
   package static func recover(_ location: CassetteLocation) throws(EnvironmentError) -> CassetteSealer.Outcome? {
     guard let lock = try PartialLock.existing(location) else {
       try removeStrayBodies(location)
@@ -25,7 +26,7 @@ package enum CassetteRecovery {
     if let partial = try PartialFile(of: location) {
       let isEmpty = partial.places.isEmpty && partial.strings.isEmpty
       if isEmpty, !location.exists {
-        // A recording that was killed before it had anything is no cassette.
+        // A recording that was killed before it had anything becomes no cassette.
         unlink(location.partial)
         return nil
       }
@@ -36,31 +37,31 @@ package enum CassetteRecovery {
     return try CassetteSealer.seal(lock)
   }
 
-  /// Removes the bodies that no interaction has, as a prune leaves them that was killed before its end.
+  /// Removes bodies that no interaction has, such as those that a killed `prune` leaves.
   private static func removeStrayBodies(_ location: CassetteLocation) throws(EnvironmentError) {
     guard location.exists, access(location.bodies, F_OK) == 0 else { return }
-    // Nobody may begin to record meanwhile: that one's bodies are in no cassette yet.
+    // Keep recordings from starting, because their bodies do not belong to a cassette yet.
     let lock = try PartialLock.making(location)
     defer { unlink(lock.location.partial) }
     try CassetteSealer.removeStrayBodies(of: location)
   }
 }
 
-/// Reads a cassette whole, to say whether it can be replayed.
+/// Reads a complete cassette, to check whether it can be replayed.
 package enum CassetteVerifier {
-  /// What was found.
+  /// What the cassette contains.
   package struct Contents: Sendable {
     package var interactions: Int
     package var strings: Int
-    /// What of the HAR is no interaction, a line for each.
+    /// Entries of the HAR that are not interactions, one line each.
     package var skipped: [String]
-    /// How many files lie among its bodies that no interaction has; 0 while an unfinished recording may have them.
+    /// How many body files belong to no interaction; 0 while an unfinished recording may use them.
     package var strayBodies: Int
   }
 
-  /// Reads HAR, string store and every body, and compares each body with the digest in its name.
+  /// Reads the HAR, the string store and all bodies, and compares each body with the digest in its name.
   ///
-  /// - Throws: an ``EnvironmentError`` that names the first thing that is broken.
+  /// - Throws: an ``EnvironmentError`` for the first problem.
   package static func verify(_ location: CassetteLocation) throws(EnvironmentError) -> Contents {
     let stored = try CassetteReader.read(location)
     for interaction in stored.cassette.interactions {
@@ -75,11 +76,11 @@ package enum CassetteVerifier {
           throw EnvironmentError(.inputOutput, "cannot read \(location.folder)/\(name): \(error); restore it")
         }
         let expected = ((name as NSString).lastPathComponent as NSString).deletingPathExtension
-        // Other tools name their files otherwise; only ours promise a digest.
+        // Only our file names contain a digest.
         guard expected.count == 64 else { continue }
         guard digest.finish() == expected else {
           throw EnvironmentError(
-            .broken, "\(location.folder)/\(name) is not what was recorded; take it from version control or record anew")
+            .broken, "\(location.folder)/\(name) is not what was recorded; restore it, or re-record the cassette")
         }
       }
     }

@@ -10,10 +10,11 @@ import LaunchContract
 
 /// Turns a partial file into a cassette: HAR, string store and bodies, all or nothing.
 ///
-/// New files are written beside the old ones and synchronised; then each takes its place by one rename. The partial
-/// file goes last: until then a crash loses nothing, and the recording id in both files tells when they do not match.
+/// New files are written beside the old ones and synchronized, then each is renamed into place. The partial file is
+/// removed last. A crash before that loses nothing, and the recording ids in both files show whether they belong
+/// together.
 package enum CassetteSealer {
-  /// What became of a recording.
+  /// What happened to a recording.
   package struct Outcome: Sendable, Equatable {
     /// Interactions in the cassette now.
     package var interactions: Int
@@ -21,17 +22,17 @@ package enum CassetteSealer {
     package var added: Int
     /// Strings that came from the partial file.
     package var strings: Int
-    /// False when there was nothing to write and the old cassette was left as it was.
+    /// False if there was nothing to write and the old cassette is unchanged.
     package var isWritten: Bool
   }
 
-  /// Seals what the partial file holds.
+  /// Saves a partial file as a cassette.
   ///
   /// - Parameters:
-  ///   - lock: on the partial file of the cassette.
-  ///   - target: where the cassette goes; its own place unless it is to be kept beside.
-  /// - Returns: nil when nothing was ever acknowledged, not even that a recording had begun.
-  /// - Throws: an ``EnvironmentError``; the old cassette is whole then, and the partial file still there.
+  ///   - lock: the lock on the cassette's partial file.
+  ///   - target: where to save the cassette; nil for its own location.
+  /// - Returns: the outcome; nil if nothing was ever acknowledged, not even the recording's header.
+  /// - Throws: an ``EnvironmentError``. The old cassette is complete then, and the partial file still exists.
   static func seal(_ lock: PartialLock, as target: CassetteLocation? = nil) throws(EnvironmentError) -> Outcome? {
     let location = lock.location
     guard let partial = try PartialFile(of: location) else {
@@ -39,9 +40,9 @@ package enum CassetteSealer {
       return nil
     }
     if partial.places.isEmpty, partial.strings.isEmpty, location.exists {
-      // Nothing came of the recording: an empty cassette would only take the place of a good one.
+      // Nothing was recorded: an empty cassette must not replace an existing one.
       unlink(location.partial)
-      // Only succeeds when it is empty.
+      // This only succeeds if the folder is empty.
       rmdir(location.bodies)
       return Outcome(interactions: 0, added: 0, strings: 0, isWritten: false)
     }
@@ -86,19 +87,19 @@ package enum CassetteSealer {
     return Outcome(interactions: count, added: partial.places.count, strings: partial.stringCount, isWritten: true)
   }
 
-  /// Says in the partial file what the cassette made of it will be called.
+  /// Writes the future cassette's recording id to the partial file.
   private static func announce(
     _ recording: String, in partial: PartialFile, _ lock: PartialLock
   ) throws(EnvironmentError) {
     let path = lock.location.partial
-    // A torn last line would swallow this one.
+    // An incomplete last line would corrupt this one.
     guard ftruncate(lock.descriptor, off_t(partial.wholeLength)) == 0 else { throw FileWriting.failure("write", path) }
     try FileWriting.write(PartialLine.sealing(recording), to: lock.descriptor, path: path)
     try FileWriting.synchronize(lock.descriptor, path: path)
   }
 
-  /// Puts both files in the place of the old ones. Until the HAR, the second, is in place, the old string store is kept
-  /// beside: by the recording id the reader knows which belongs to the HAR that it finds.
+  /// Replaces both files. Until the HAR, the second one, is replaced, the old string store is kept beside it; the
+  /// recording id tells the reader which store belongs to the HAR.
   private static func replace(
     _ target: CassetteLocation, har: String, strings: String
   ) throws(EnvironmentError) {
@@ -115,11 +116,11 @@ package enum CassetteSealer {
     unlink(before)
   }
 
-  /// Makes sure that ``CassetteLocation/stringsBefore`` is the store of the HAR that is still in place.
+  /// Makes sure that ``CassetteLocation/stringsBefore`` is the string store of the current HAR.
   private static func keepStrings(of target: CassetteLocation) throws(EnvironmentError) {
     let before = target.stringsBefore
     if access(before, F_OK) == 0 {
-      // Left by a seal that was killed: after both files had been replaced it is of no use, in between it is needed.
+      // Left by an interrupted seal. It is still needed if only the string store had been replaced.
       if let stored = try? CassetteReader.read(target), stored.isTorn { return }
       unlink(before)
     }
@@ -140,34 +141,34 @@ package enum CassetteSealer {
     }
   }
 
-  /// The names of the files in which bodies of a cassette lie.
+  /// The names of a cassette's body files.
   private static func bodies(of cassette: Cassette, in location: CassetteLocation) -> Set<String> {
     var names = Set<String>()
     for interaction in cassette.interactions { _ = placing(interaction, from: location, in: location, &names) }
     return names
   }
 
-  /// The files among its bodies that no interaction has.
+  /// The body files that no interaction has.
   static func strayBodies(of cassette: Cassette, in location: CassetteLocation) -> [String] {
     let kept = bodies(of: cassette, in: location)
     return (try? BodiesFolder(of: location)?.names.filter { !kept.contains($0) }) ?? []
   }
 
-  /// Removes the bodies that no interaction of a cassette of ours has. The caller keeps recordings out.
+  /// Removes body files that no interaction has, if the cassette is one of ours. The caller must hold the lock.
   static func removeStrayBodies(of location: CassetteLocation) throws(EnvironmentError) {
     let stored = try CassetteReader.read(location)
     guard stored.cassette.header.recording != nil else { return }
     removeUnusedBodies(of: location, keeping: bodies(of: stored.cassette, in: location))
   }
 
-  /// After the cassette is in place: what only the way there needed goes.
+  /// Removes what is no longer needed once the cassette is in place.
   private static func finish(_ location: CassetteLocation, keeping bodies: Set<String>) {
     unlink(location.stringsBefore)
     unlink(location.partial)
     removeUnusedBodies(of: location, keeping: bodies)
   }
 
-  /// Copies a cassette beside itself, whole or not at all.
+  /// Copies a cassette to a location beside it, completely or not at all.
   static func copy(_ location: CassetteLocation, to target: CassetteLocation) throws(EnvironmentError) {
     let stored = try CassetteReader.read(location)
     var bodies = Set<String>()
@@ -187,7 +188,7 @@ package enum CassetteSealer {
     try FileWriting.synchronizeFolder(target.folder)
   }
 
-  /// Writes a cassette again with other interactions, of those that it has; bodies that none of them needs go.
+  /// Rewrites a cassette with some of its interactions, and removes bodies that are no longer needed.
   static func rewrite(
     _ location: CassetteLocation, header: CassetteHeader, interactions: [Interaction]
   ) throws(EnvironmentError) {
@@ -210,7 +211,7 @@ package enum CassetteSealer {
     removeUnusedBodies(of: location, keeping: bodies)
   }
 
-  /// An interaction whose bodies lie in the folder of `target`. Files of another tool stay where that has put them.
+  /// An interaction with its bodies in the folder of `target`. Files of other tools stay where they are.
   private static func placing(
     _ interaction: Interaction, from location: CassetteLocation, in target: CassetteLocation,
     _ bodies: inout Set<String>
@@ -227,7 +228,7 @@ package enum CassetteSealer {
     return interaction
   }
 
-  /// How much an unfinished recording holds; nil when there is none.
+  /// How many interactions an unfinished recording has; nil if there is none.
   package static func unfinished(_ location: CassetteLocation) throws(EnvironmentError) -> Int? {
     try PartialFile(of: location)?.places.count
   }
@@ -269,7 +270,7 @@ package enum CassetteSealer {
     try output.finish()
   }
 
-  /// `extend` keeps the recording date and all else that the cassette says; backends that it did not know are added.
+  /// The header of an extended cassette: the old one, with new upstreams added.
   private static func merged(_ old: CassetteHeader, with new: CassetteHeader) -> CassetteHeader {
     var header = old
     header.recordedAt = old.recordedAt ?? new.recordedAt
@@ -307,12 +308,12 @@ package enum CassetteSealer {
     if let folder = try? BodiesFolder(of: location) {
       for name in folder.names where !bodies.contains(name) { folder.remove(name) }
     }
-    // Only succeeds when it is empty.
+    // This only succeeds if the folder is empty.
     rmdir(location.bodies)
   }
 }
 
-/// A new file that is written in large pieces and synchronised at the end.
+/// A new file that is written in large pieces and synchronized at the end.
 struct BufferedFile: ~Copyable {
   private let descriptor: Int32
   private let path: String

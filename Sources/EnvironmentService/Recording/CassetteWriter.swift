@@ -8,23 +8,23 @@ import HTTPMessages
   import Glibc
 #endif
 
-/// Writes a cassette whose interactions are all at hand, as an import has them: the way of a recording, so that it takes
-/// the place of an older one whole or not at all, and nobody records it meanwhile.
+/// Writes a complete cassette, such as an imported one. It works like a recording: an older cassette is replaced
+/// completely or not at all, and cannot be recorded meanwhile.
 package enum CassetteWriter {
-  /// Writes it.
+  /// Writes a cassette.
   ///
   /// - Parameters:
-  ///   - cassette: With all bodies in memory; those above 256 KiB go to files of their own.
-  ///   - location: Where to.
-  ///   - isReplacing: Whether a cassette that is there may go.
-  /// - Returns: What became of an unfinished recording that was there, a line for the user; nil where there was none.
-  /// - Throws: An ``EnvironmentError``; what was there before is whole then, and nothing new beside it.
+  ///   - cassette: the cassette, with all bodies in memory. Bodies above 256 KiB are written to their own files.
+  ///   - location: where to write it.
+  ///   - isReplacing: whether an existing cassette may be replaced.
+  /// - Returns: a message about a recovered unfinished recording; nil if there was none.
+  /// - Throws: an ``EnvironmentError``. An old cassette is unchanged then, and nothing new is left beside it.
   package static func write(
     _ cassette: Cassette, to location: CassetteLocation, isReplacing: Bool
   ) throws(EnvironmentError) -> String? {
     guard isReplacing || !location.exists else {
       throw EnvironmentError(
-        .cannotWrite, "\(location.har) is there already; name another place with --to, or replace it with --force")
+        .cannotWrite, "\(location.har) already exists; name another file with --to, or replace it with --force")
     }
     try CassetteReader.checkIsFile(location)
     let note = try UnfinishedRecording.takeUp(location, before: .record)
@@ -39,7 +39,7 @@ package enum CassetteWriter {
         _ = try recorder.seal()
       } catch {
         recorder.abandon()
-        // A seal that failed has let go of the file.
+        // A failed seal has released the file.
         unlink(location.partial)
         throw error
       }
@@ -47,7 +47,7 @@ package enum CassetteWriter {
       if let folder = try? BodiesFolder(of: location) {
         for name in folder.names where !bodies.contains(name) { folder.remove(name) }
       }
-      // Both only succeed when they are empty.
+      // Both only succeed if the folder is empty.
       rmdir(location.bodies)
       if !hadFolder { rmdir(location.folder) }
       throw error
@@ -55,7 +55,7 @@ package enum CassetteWriter {
     return note
   }
 
-  /// The interaction with its large bodies in files.
+  /// The interaction, with its large bodies in files.
   private static func placing(
     _ interaction: Interaction, with recorder: CassetteRecorder
   ) throws(EnvironmentError) -> Interaction {

@@ -3,20 +3,20 @@ import Foundation
 import HTTPMessages
 import LaunchContract
 
-/// A file in memory of which each part is read once, by any thread: what has been read is given back on the way, so
-/// that the file and what is made of it are never there in full at the same time.
+/// A file in memory whose parts are read once each, by any thread. Parts that have been read are released, so that the
+/// whole file and what is made of it are never in memory at the same time.
 ///
-/// It is a copy, not a map: a file that shrinks under a map would end the process.
+/// It is a copy, not a mapping: reading a mapped file that has shrunk would crash the process.
 final class ConsumedFile: @unchecked Sendable {
-  /// The content. What was given back is zeros.
+  /// The content; zeros where it has been released.
   let bytes: UnsafeRawBufferPointer
   private let memory: UnsafeMutableRawPointer
   private let length: Int
 
   /// - Parameters:
-  ///   - path: of the file.
-  ///   - limit: the most bytes there may be.
-  /// - Throws: `InputFileError` where it is no regular file, too large or cannot be opened; else what the system says.
+  ///   - path: the file's path.
+  ///   - limit: the maximum size in bytes.
+  /// - Throws: `InputFileError` if it is not a regular file, is too large or cannot be opened; else the system's error.
   init(_ path: String, atMost limit: Int = .max) throws {
     let file = try InputFile(path)
     try file.checkSize(atMost: limit)
@@ -26,7 +26,7 @@ final class ConsumedFile: @unchecked Sendable {
       throw Self.failure()
     }
     #if os(Linux)
-      // Few large pages in place of many small ones: filling them is what reading costs.
+      // Use few large pages: most of the time is spent on page faults.
       madvise(memory, length, MADV_HUGEPAGE)
     #endif
     do throws(POSIXError) {
@@ -39,9 +39,9 @@ final class ConsumedFile: @unchecked Sendable {
     }
   }
 
-  /// Reads a file, of several processors each a piece at a time.
+  /// Reads a file with several processors, one piece each at a time.
   ///
-  /// - Returns: so many bytes; fewer than `length` where it has become shorter meanwhile.
+  /// - Returns: the number of bytes read; less than `length` if the file has shrunk meanwhile.
   private static func fill(
     _ memory: UnsafeMutableRawPointer, from descriptor: Int32, length: Int
   ) throws(POSIXError) -> Int {
@@ -67,14 +67,14 @@ final class ConsumedFile: @unchecked Sendable {
     return end
   }
 
-  /// Bytes that are read at once: a few large pages.
+  /// The number of bytes read at once: a few large pages.
   private static let piece = 8 << 20
 
   deinit { munmap(memory, length) }
 
-  /// Gives back what is not looked at again, but for the pages at its ends that belong to others too.
+  /// Releases a part that will not be read again, except for pages that it shares with other parts.
   ///
-  /// - Parameter range: of the bytes; some megabytes, since each time costs a call.
+  /// - Parameter range: the part, of several megabytes, because each call is a system call.
   func giveBack(_ range: Range<Int>) {
     let page = Int(sysconf(Int32(_SC_PAGESIZE)))
     let start = (range.lowerBound + page - 1) / page * page

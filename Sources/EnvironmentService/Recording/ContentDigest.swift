@@ -1,6 +1,6 @@
 import CGnuTLS
 
-/// SHA-256 over bytes that come in parts, by GnuTLS.
+/// SHA-256 of bytes that arrive in parts, by GnuTLS.
 final class ContentDigest: @unchecked Sendable {
   private var handle: gnutls_hash_hd_t?
 
@@ -12,7 +12,7 @@ final class ContentDigest: @unchecked Sendable {
   }
 
   deinit {
-    // With no place for the digest GnuTLS only frees what it holds.
+    // Without a place for the digest, GnuTLS only frees the handle.
     if let handle { gnutls_hash_deinit(handle, nil) }
   }
 
@@ -21,7 +21,7 @@ final class ContentDigest: @unchecked Sendable {
     _ = gnutls_hash(handle, bytes.baseAddress, bytes.count)
   }
 
-  /// The digest in hexadecimal; empty the second time.
+  /// The digest in hexadecimal. Call it once; later calls return an empty string.
   func finish() -> String {
     guard let finished = handle.take() else { return "" }
     var digest = [UInt8](repeating: 0, count: 32)

@@ -6,9 +6,9 @@ import Foundation
   package import Glibc
 #endif
 
-/// The few calls by which recordings reach the disk; each failure names the file and what the system said.
+/// The system calls that write recordings. Each failure names the file and the system's reason.
 package enum FileWriting {
-  /// Opens a file, close-on-exec. With `O_CREAT`, its mode is never more open than `mode`, not even if it was there before.
+  /// Opens a file, close-on-exec. With `O_CREAT`, its permissions are restricted to `mode`, even if it already exists.
   static func open(
     _ path: String, _ flags: Int32, mode: mode_t = 0o644, isRecording: Bool = true
   ) throws(EnvironmentError) -> Int32 {
@@ -22,13 +22,13 @@ package enum FileWriting {
     return descriptor
   }
 
-  /// Takes bits of a regular file's mode away that are not in another one.
+  /// Restricts the permissions of a regular file.
   ///
-  /// A file of another user stays as it is: its mode is that user's choice.
+  /// The file of another user is left unchanged.
   ///
   /// - Parameters:
-  ///   - descriptor: of the open file.
-  ///   - mode: the bits that may stay.
+  ///   - descriptor: the open file.
+  ///   - mode: the permissions that may remain.
   package static func restrict(_ descriptor: Int32, to mode: mode_t) {
     var status = stat()
     guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG, status.st_mode & 0o777 & ~mode != 0
@@ -36,13 +36,13 @@ package enum FileWriting {
     fchmod(descriptor, status.st_mode & mode)
   }
 
-  /// Makes a file in the place of one that is there. What a link leads to is not written to.
+  /// Creates a file, replacing an existing one. A link is replaced, not followed.
   static func create(_ path: String) throws(EnvironmentError) -> Int32 {
     unlink(path)
     return try open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW)
   }
 
-  /// Writes all of it.
+  /// Writes all bytes.
   static func write(
     _ bytes: UnsafeRawBufferPointer, to descriptor: Int32, path: String, isRecording: Bool = true
   ) throws(EnvironmentError) {
@@ -61,11 +61,11 @@ package enum FileWriting {
     }
   }
 
-  /// Writes all of it.
+  /// Writes all bytes.
   static func write(
     _ bytes: [UInt8], to descriptor: Int32, path: String, isRecording: Bool = true
   ) throws(EnvironmentError) {
-    // Not `withUnsafeBytes` with a throwing closure alone: typed throws must come through.
+    // A throwing closure in `withUnsafeBytes` would lose the typed error.
     let result: Result<Void, EnvironmentError> = bytes.withUnsafeBytes { buffer in
       do throws(EnvironmentError) {
         try write(buffer, to: descriptor, path: path, isRecording: isRecording)
@@ -77,12 +77,12 @@ package enum FileWriting {
     try result.get()
   }
 
-  /// Makes what was written survive a power cut (fsync(2)).
+  /// Makes what was written survive a power failure (fsync(2)).
   static func synchronize(_ descriptor: Int32, path: String) throws(EnvironmentError) {
     guard fsync(descriptor) == 0 else { throw failure("write", path) }
   }
 
-  /// Puts a file in another's place, in one step (rename(2)).
+  /// Renames a file atomically, replacing an existing one (rename(2)).
   static func rename(_ old: String, to new: String) throws(EnvironmentError) {
     #if canImport(Darwin)
       let result = Darwin.rename(old, new)
@@ -92,7 +92,7 @@ package enum FileWriting {
     guard result == 0 else { throw failure("write", new) }
   }
 
-  /// Makes renames in a folder survive a power cut.
+  /// Makes renames in a folder survive a power failure.
   static func synchronizeFolder(_ path: String) throws(EnvironmentError) {
     #if canImport(Darwin)
       let descriptor = Darwin.open(path, O_RDONLY | O_CLOEXEC)
@@ -101,11 +101,11 @@ package enum FileWriting {
     #endif
     guard descriptor >= 0 else { throw failure("read", path) }
     defer { close(descriptor) }
-    // Some file systems cannot synchronise a folder (EINVAL); there the rename is as safe as they make it.
+    // Some file systems cannot synchronize a folder (EINVAL); a rename is then as safe as they make it.
     guard fsync(descriptor) == 0 || errno == EINVAL else { throw failure("write", path) }
   }
 
-  /// Creates a folder with those above it, where it is missing; only its owner may write in it, whatever the umask is.
+  /// Creates a folder and its parents if they are missing. Only the owner may write to them, whatever the umask is.
   static func createFolder(_ path: String, for file: String) throws(EnvironmentError) {
     func isFolder() -> Bool {
       var status = stat()
@@ -114,29 +114,29 @@ package enum FileWriting {
     guard !isFolder() else { return }
     let parent = (path as NSString).deletingLastPathComponent
     if !parent.isEmpty, parent != path { try createFolder(parent, for: file) }
-    // Somebody else may just have made it.
+    // Another process may just have created it.
     guard mkdir(path, 0o755) == 0 || isFolder() else {
       throw EnvironmentError(
-        .cannotWrite, "cannot write \(file): its folder cannot be made; check the path, or choose one you may write")
+        .cannotWrite, "cannot write \(file): cannot create its folder; check the path and its permissions")
     }
   }
 
-  /// What errno says of a path.
+  /// The error for the current `errno`, with advice.
   ///
   /// - Parameters:
-  ///   - verb: what was tried.
-  ///   - path: of the file or folder.
-  ///   - isRecording: whether something is kept there for good, so that there is something to lose.
-  /// - Returns: the error, with what to do next.
+  ///   - verb: what was tried, such as `write`.
+  ///   - path: the file or folder.
+  ///   - isRecording: whether the file is permanent, so that data could be lost.
+  /// - Returns: the error.
   static func failure(_ verb: String, _ path: String, isRecording: Bool = true) -> EnvironmentError {
     let code = errno
     let advice =
       switch code {
       case ENOSPC, EDQUOT, EFBIG:
-        "make room and run it again" + (isRecording ? "; what was acknowledged is safe, the old content whole" : "")
-      case EACCES, EPERM, EROFS: "choose a folder that you may write"
+        "free disk space and run again" + (isRecording ? "; acknowledged data and the old file are safe" : "")
+      case EACCES, EPERM, EROFS: "choose a folder that you may write to"
       case ENOTDIR, ENOENT: "check the path"
-      default: "run it again when that is mended"
+      default: "fix it and run again"
       }
     return EnvironmentError(.cannotWrite, "cannot \(verb) \(path): \(String(cString: strerror(code))); \(advice)")
   }

@@ -4,14 +4,14 @@ import LaunchContract
 
 /// The lines of the append-only file beside a cassette that is being recorded.
 ///
-/// One JSON object a line: first the header, then interactions with the number of their request, and strings, each
-/// as it was acknowledged. A line counts once its end is there; what follows the last one was never acknowledged.
+/// Each line is a JSON object: first the header, then acknowledged strings and interactions, with the number of their
+/// request. Only complete lines count; an incomplete last line was never acknowledged.
 enum PartialLine {
-  /// What a recording does with the cassette that is there.
+  /// What a recording does with an existing cassette.
   enum Purpose: String {
-    /// Takes its place.
+    /// Replaces it.
     case record
-    /// Is added to it.
+    /// Adds to it.
     case extend
   }
 
@@ -19,8 +19,8 @@ enum PartialLine {
     wrap("{\"purpose\":\"\(purpose.rawValue)\",\"header\":", HAR.headerLine(header))
   }
 
-  /// The recording id that a cassette made of this file gets. Written before anything takes the cassette's place, so
-  /// that whoever comes after a crash in the middle can tell how far it had come.
+  /// The recording id of the cassette that is made of this file. It is written before the cassette is replaced, to show
+  /// after a crash how far that had come.
   static func sealing(_ recording: String) -> [UInt8] {
     Array("{\"sealing\":\"\(recording)\"}\n".utf8)
   }
@@ -46,41 +46,41 @@ enum PartialLine {
   }
 }
 
-/// What a recording that was killed has left, or what one that ends has gathered.
+/// The contents of the partial file of a killed recording, or of one that is ending.
 struct PartialFile {
-  /// An interaction's place in the file.
+  /// An interaction's position in the file.
   struct Place {
-    /// The number of its request: the order in which the HAR has it.
+    /// The number of its request, which determines its position in the HAR.
     let number: Int
-    /// Where its entry stands in ``bytes``.
+    /// The range of its entry in ``bytes``.
     let range: Range<Int>
   }
 
   /// The file's content.
   let bytes: Data
-  /// What was to become of it.
+  /// What the recording does with an existing cassette.
   let purpose: PartialLine.Purpose
-  /// The header of the recording.
+  /// The recording's header.
   let header: CassetteHeader
   /// Acknowledged interactions, in the order of their requests.
   let places: [Place]
   /// Acknowledged strings by key and ordinal.
   let strings: [String: [Int: StringStoreFile.Entry]]
-  /// The recording id of a seal that was begun.
+  /// The recording id of the cassette, if saving had begun.
   let sealing: String?
-  /// Bytes up to the last whole line.
+  /// The length in bytes up to the end of the last complete line.
   let wholeLength: Int
 
   /// Reads the partial file of a cassette.
   ///
-  /// - Returns: nil when there is none, or when nothing in it was acknowledged, not even its header.
-  /// - Throws: an ``EnvironmentError`` when it is there and cannot be read.
+  /// - Returns: nil if there is none, or if nothing in it was acknowledged, not even its header.
+  /// - Throws: an ``EnvironmentError`` if it cannot be read.
   init?(of location: CassetteLocation) throws(EnvironmentError) {
     do throws(InputFileError) {
       bytes = try InputFile(location.partial, followsLinks: false).map(atMost: 16 << 30)
     } catch {
       if error.isMissing { return nil }
-      throw EnvironmentError(.inputOutput, "cannot read \(location.partial): \(error); fix that, or remove it")
+      throw EnvironmentError(.inputOutput, "cannot read \(location.partial): \(error); fix it, or remove the file")
     }
     var purpose: PartialLine.Purpose?
     var header: CassetteHeader?
@@ -109,12 +109,12 @@ struct PartialFile {
         wholeLength = start
       }
     } catch {
-      throw EnvironmentError(.broken, "\(error); move the file away to record anew")
+      throw EnvironmentError(.broken, "\(error); move the file away and re-record")
     }
     guard let purpose, let header else {
       guard places.isEmpty, strings.isEmpty else {
         throw EnvironmentError(
-          .broken, "\(location.partial): the first line is not that of a recording; move the file away to record anew")
+          .broken, "\(location.partial): the first line is not a recording's header; move the file away and re-record")
       }
       return nil
     }
@@ -126,11 +126,11 @@ struct PartialFile {
     self.wholeLength = wholeLength
   }
 
-  /// The most bytes of the first line, which has the header: what begins with a longer one is no recording, and need not be
-  /// looked through.
+  /// The maximum length in bytes of the first line, the header. A file that begins with a longer line is not a
+  /// recording, so reading stops there.
   private static let headerLimit = 16 << 20
 
-  /// Where a line ends; nil for one that does not.
+  /// The end of a line; nil if it is incomplete.
   private static func endOfLine(in all: UnsafeRawBufferPointer, from start: Int) -> Int? {
     let count = min(all.count, start == 0 ? headerLimit : .max) - start
     guard count > 0, let base = all.baseAddress, let end = memchr(base + start, 0x0A, count) else { return nil }
@@ -140,7 +140,7 @@ struct PartialFile {
   /// How many strings were acknowledged.
   var stringCount: Int { strings.values.reduce(0) { $0 + $1.count } }
 
-  /// Whether the cassette has been made of this file already, and only removing the file was prevented.
+  /// Whether the cassette was already saved from this file, which only remained to be removed.
   func isSealed(as location: CassetteLocation) -> Bool {
     guard let sealing, let stored = try? CassetteReader.read(location) else { return false }
     return stored.cassette.header.recording == sealing
@@ -153,11 +153,11 @@ struct PartialFile {
         try HAR.interaction(line: UnsafeRawBufferPointer(rebasing: all[place.range]))
       }
     } catch {
-      throw EnvironmentError(.broken, "\(location.partial): \(error); move the file away to record anew")
+      throw EnvironmentError(.broken, "\(location.partial): \(error); move the file away and re-record")
     }
   }
 
-  /// Takes a line apart whose shape is fixed, without parsing its payload.
+  /// Splits a line with a fixed form, without parsing its payload.
   private static func payload(
     of line: UnsafeRawBufferPointer, after prefix: StaticString, member: StaticString
   ) -> (number: Int, payload: Range<Int>)? {
@@ -201,7 +201,7 @@ struct PartialFile {
         throw EnvironmentError(.broken, "\(name): \(error.problem)")
       }
       guard 0..<StringLedger.ordinalLimit ~= string.ordinal else {
-        throw EnvironmentError(.broken, "\(name): \(string.ordinal) is no ordinal")
+        throw EnvironmentError(.broken, "\(name): \(string.ordinal) is not a valid ordinal")
       }
       strings[string.string, default: [:]][string.ordinal] = string.entry
     } else {

@@ -4,10 +4,10 @@
   import Glibc
 #endif
 
-/// The sole right to write a cassette's partial file and to make something of it.
+/// The exclusive right to write a cassette's partial file and to save it as the cassette.
 ///
-/// It goes with the descriptor, so that a killed recording blocks nobody, and it is held until the recording is sealed:
-/// nobody else begins in between.
+/// The lock belongs to the descriptor, so it ends with a killed recording. It is held until the cassette is saved, so
+/// that no other recording begins in between.
 final class PartialLock: Sendable {
   let location: CassetteLocation
   /// The partial file, open for appending.
@@ -19,15 +19,15 @@ final class PartialLock: Sendable {
   }
 
   deinit {
-    // Not only closed: a child that is being started has the descriptor, too, until it is another program.
+    // Closing is not enough: a child process that is being started shares the descriptor until exec.
     flock(descriptor, LOCK_UN)
     close(descriptor)
   }
 
-  /// Locks the partial file that is there.
+  /// Locks an existing partial file.
   ///
-  /// - Returns: nil when there is none.
-  /// - Throws: an ``EnvironmentError`` `cannotWrite` when another recording holds it.
+  /// - Returns: nil if there is none.
+  /// - Throws: an ``EnvironmentError`` of kind `cannotWrite` if another recording holds the lock.
   static func existing(_ location: CassetteLocation) throws(EnvironmentError) -> PartialLock? {
     while true {
       guard access(location.partial, F_OK) == 0 else { return nil }
@@ -35,16 +35,17 @@ final class PartialLock: Sendable {
     }
   }
 
-  /// Locks the partial file, making one where there is none.
+  /// Locks the partial file, creating it if needed.
   ///
-  /// - Throws: an ``EnvironmentError`` `cannotWrite` when another recording holds it or the folder cannot be written.
+  /// - Throws: an ``EnvironmentError`` of kind `cannotWrite` if another recording holds the lock, or the folder is not
+  ///   writable.
   static func making(_ location: CassetteLocation) throws(EnvironmentError) -> PartialLock {
     while true {
       if let lock = try take(location, creating: true) { return lock }
     }
   }
 
-  /// Nil when the file has been sealed and removed by another in the middle of this.
+  /// Returns nil if another process saved the cassette and removed the file meanwhile.
   private static func take(_ location: CassetteLocation, creating: Bool) throws(EnvironmentError) -> PartialLock? {
     let path = location.partial
     let descriptor: Int32
@@ -64,7 +65,7 @@ final class PartialLock: Sendable {
       throw EnvironmentError(
         .cannotWrite, "\(location.har) is being recorded by another process; wait for it or record another cassette")
     }
-    // What has been locked must still be what the name stands for.
+    // Make sure that the path still refers to the locked file.
     var named = stat()
     guard stat(path, &named) == 0, opened.st_ino == named.st_ino,
       opened.st_dev == named.st_dev

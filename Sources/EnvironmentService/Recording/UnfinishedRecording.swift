@@ -4,17 +4,17 @@
   import Glibc
 #endif
 
-/// What a killed recording left, and what the next one does with it.
+/// Handles what a killed recording left before the next one begins.
 enum UnfinishedRecording {
-  /// Takes up an unfinished recording before a new one begins, so that nothing acknowledged is lost.
+  /// Recovers an unfinished recording, so that nothing acknowledged is lost.
   ///
-  /// What was being added to the cassette is added now. What was to take the cassette's place becomes the cassette
-  /// if there is none and the new recording adds to it; else it is kept beside as `NAME.unfinished.har` (or
-  /// `NAME.unfinished-2.har`, where there is one already), since half a recording must not take the place of a whole one,
-  /// nor mix with a new one.
+  /// If it was extending the cassette, its interactions are added now. If it was replacing the cassette, it becomes the
+  /// cassette if there is none and the new recording extends it. Else it is kept as `NAME.unfinished.har` (or
+  /// `NAME.unfinished-2.har`, and so on), because half a recording must neither replace a complete one nor mix with a
+  /// new one.
   ///
-  /// - Returns: a line for the user; nil when there was nothing.
-  /// - Throws: an ``EnvironmentError``: another process is recording this cassette, or the file cannot be read.
+  /// - Returns: a message for the user; nil if there was nothing to recover.
+  /// - Throws: an ``EnvironmentError`` if another process is recording this cassette, or the file cannot be read.
   static func takeUp(
     _ location: CassetteLocation, before purpose: PartialLine.Purpose
   ) throws(EnvironmentError) -> String? {

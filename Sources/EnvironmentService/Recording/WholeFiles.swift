@@ -7,35 +7,35 @@ import LaunchContract
   import Glibc
 #endif
 
-/// Files that are there whole or not at all: each is written beside its place, and takes it by one rename.
+/// Writes files completely or not at all: each is written under a temporary name, then renamed.
 package enum WholeFiles {
-  /// The most bytes of a file of rules, certificates or keys.
+  /// The maximum size in bytes of a file of rules, certificates or keys.
   package static let smallLimit = 16 << 20
-  /// The most bytes of any other file that a person names.
+  /// The maximum size in bytes of any other file that a user names.
   package static let limit = 1 << 30
 
-  /// Reads a file that a person names.
+  /// Reads a file that a user names.
   ///
   /// - Parameters:
-  ///   - path: of the file.
+  ///   - path: the file's path.
   ///   - acceptsPipes: whether it may be a pipe.
   /// - Returns: its bytes.
-  /// - Throws: an ``EnvironmentError``: `noCassette` when there is none, `inputOutput` when reading fails.
+  /// - Throws: an ``EnvironmentError``: `noCassette` if it does not exist, `inputOutput` if reading fails.
   package static func read(_ path: String, acceptsPipes: Bool = false) throws(EnvironmentError) -> [UInt8] {
     do throws(InputFileError) {
       return [UInt8](try InputFile(path, acceptsPipes: acceptsPipes).read(atMost: limit))
     } catch {
       if error.isMissing { throw EnvironmentError(.noCassette, "there is no file \(path); check the name") }
-      throw EnvironmentError(.inputOutput, "cannot read \(path): \(error); fix that, or name another file")
+      throw EnvironmentError(.inputOutput, "cannot read \(path): \(error); fix it, or name another file")
     }
   }
 
-  /// Writes files, and the folders that they need.
+  /// Writes files, and creates their folders.
   ///
   /// - Parameters:
   ///   - files: paths and contents.
-  ///   - isReplacing: whether files that are there may go.
-  /// - Throws: an ``EnvironmentError`` of kind `cannotWrite`; nothing has been changed then, unless a rename itself failed.
+  ///   - isReplacing: whether existing files may be replaced.
+  /// - Throws: an ``EnvironmentError`` of kind `cannotWrite`. Nothing has changed then, unless a rename failed.
   package static func write(
     _ files: [(path: String, bytes: [UInt8])], isReplacing: Bool
   ) throws(EnvironmentError) {
@@ -45,14 +45,14 @@ package enum WholeFiles {
       guard !isFolder.boolValue else {
         throw EnvironmentError(.cannotWrite, "\(path) is a folder; name a file with --to")
       }
-      // A rename would put a file in the place of a pipe or a device.
+      // A rename would replace a pipe or a device with a file.
       let kind = try? FileManager.default.attributesOfItem(atPath: path)[.type] as? FileAttributeType
       guard kind == .typeRegular || kind == .typeSymbolicLink else {
-        throw EnvironmentError(.cannotWrite, "\(path) is no regular file; name another with --to")
+        throw EnvironmentError(.cannotWrite, "\(path) is not a regular file; name another one with --to")
       }
       guard isReplacing else {
         throw EnvironmentError(
-          .cannotWrite, "\(path) is there already; name another place with --to, or replace it with --force")
+          .cannotWrite, "\(path) already exists; name another file with --to, or replace it with --force")
       }
     }
     var written: [String] = []

@@ -67,7 +67,7 @@ package struct ImportRedaction {
     text = clean
   }
 
-  /// How often a mark may stand in a text, in whatever spelling.
+  /// How many marks a text may contain, in any spelling.
   private static func marks(in text: [UInt8]) -> Int {
     let word = Array("redacted".utf8)
     var count = 0

@@ -2,23 +2,23 @@ import Transforms
 import Cassettes
 import HTTPMessages
 
-/// A stream was cut off where its recording was, or with its environment.
+/// A stream was cut off, as its recording was or because its environment ended.
 struct StreamCut: Error, CustomStringConvertible {
-  var description: String { "the stream ends here without its end, as recorded or with its environment" }
+  var description: String { "the stream was cut off, as in its recording or because its environment ended" }
 }
 
 extension Environment {
-  /// Bytes of a part that are in memory at once.
+  /// How many bytes of a part are in memory at once.
   private static let pieceSize = 65_536
 
   /// A recorded response that is played part by part.
   ///
   /// - Parameters:
-  ///   - index: of the interaction, which has been played.
-  ///   - form: of the endpoint at which it was asked for.
-  ///   - isCoded: whether its body is coded as recorded.
-  /// - Returns: nil for a response whose body is one whole.
-  /// - Throws: an ``EnvironmentError`` where its body cannot be read.
+  ///   - index: the interaction's index.
+  ///   - form: how the request named the upstream.
+  ///   - isCoded: whether the body keeps its recorded content coding.
+  /// - Returns: nil if the response is not a stream.
+  /// - Throws: an ``EnvironmentError`` if its body cannot be read.
   func streamed(_ index: Int, form: AddressMap.Form, isCoded: Bool) throws -> Response? {
     guard let replay, replay.interactions[index].response.isStreamed else { return nil }
     let recorded = replay.interactions[index].response
@@ -39,7 +39,7 @@ extension Environment {
         pipe.fail(error)
       }
     }
-    // An app that has gone does not wait for the next event.
+    // If the app has gone, do not wait for the next event.
     pipe.onAbandoned { task.cancel() }
     return Response(
       status: recorded.status, reason: recorded.reason,
@@ -48,7 +48,7 @@ extension Environment {
       trailers: replay.trailers(of: index, addresses: addresses, form: form))
   }
 
-  /// - Throws: ``StreamCut`` where the recording was cut off; `CancellationError` at the environment's end.
+  /// - Throws: ``StreamCut`` if the recording was cut off; `CancellationError` when the environment ends.
   private func play(
     _ recorded: RecordedResponse, _ source: RecordedBytes, _ transform: BodyTransform, waiting wait: StreamWait,
     to pipe: BytePipe

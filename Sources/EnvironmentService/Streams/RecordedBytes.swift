@@ -1,19 +1,19 @@
 import Cassettes
 import HTTPMessages
 
-/// The bytes of a recorded body, from its beginning, without holding those that lie in a file.
+/// Reads a recorded body from its beginning. A body in a file is not held in memory.
 struct RecordedBytes: Sendable {
   private enum Source: Sendable {
     case bytes([UInt8])
     case file(FileBody)
   }
 
-  /// How many there are in all.
+  /// The body's length in bytes.
   let length: Int
   private let source: Source
   private var position = 0
 
-  /// - Throws: an ``EnvironmentError`` `broken` where the file is missing, or not as long as recorded.
+  /// - Throws: an ``EnvironmentError`` of kind `broken` if the file is missing, or not as long as recorded.
   init(_ body: RecordedBody, in location: CassetteLocation) throws {
     length = body.length
     switch body {
@@ -24,7 +24,7 @@ struct RecordedBytes: Sendable {
     }
   }
 
-  /// The next bytes: at most so many, and at least one unless there are no more.
+  /// Reads up to `most` bytes. The result is empty only at the end.
   mutating func next(_ most: Int) throws -> [UInt8] {
     switch source {
     case .bytes(let bytes):

@@ -1,7 +1,6 @@
 import HTTPMessages
 
-/// What in an environment may wait for longer than its end should: streams that are recorded, and waits of streams that
-/// are replayed. The end ends them.
+/// Streams that must end with their environment: those being recorded, and the waits of those being replayed.
 final class RunningStreams: Sendable {
   private struct State {
     var isOver = false
@@ -14,8 +13,8 @@ final class RunningStreams: Sendable {
   /// Whether the environment has ended.
   var isOver: Bool { state.withLock { $0.isOver } }
 
-  /// - Parameter end: called when the environment ends; at once if it has.
-  /// - Returns: the number by which it is forgotten.
+  /// - Parameter end: called when the environment ends, or at once if it has.
+  /// - Returns: the number for ``forget(_:)``.
   func begin(_ end: @escaping @Sendable () -> Void) -> Int {
     let number = state.withLock { state -> Int? in
       guard !state.isOver else { return nil }
@@ -31,7 +30,7 @@ final class RunningStreams: Sendable {
     state.withLock { $0.endings[number] = nil }
   }
 
-  /// The environment ends.
+  /// Ends all streams.
   func end() {
     let endings = state.withLock { state in
       state.isOver = true
@@ -41,9 +40,9 @@ final class RunningStreams: Sendable {
     for ending in endings.values { ending() }
   }
 
-  /// Waits, but not beyond the environment's end.
+  /// Waits, at most until the environment ends.
   ///
-  /// - Throws: what `wait` throws; `CancellationError` at the end.
+  /// - Throws: what `wait` throws; `CancellationError` when the environment ends.
   func wait(_ wait: @escaping @Sendable () async throws -> Void) async throws {
     let task = Task { try await wait() }
     let number = begin { task.cancel() }

@@ -7,9 +7,9 @@ import EnvironmentConfiguration
 package enum StreamPace: Sendable, Equatable {
   /// One after the other, without waiting.
   case instant
-  /// As far apart as they came.
+  /// With the recorded pauses.
   case recorded
-  /// So many times as fast as they came.
+  /// Faster than recorded by this factor.
   case scaled(Double)
   /// When the environment's clock has gone on, or was moved, as far as it took when they came: while it stands, nothing
   /// comes.

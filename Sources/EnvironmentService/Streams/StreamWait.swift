@@ -2,12 +2,12 @@ import Cassettes
 import Diorama
 import Foundation
 
-/// Waits for the moments at which the parts of one stream leave; they are counted from its making on.
+/// Waits until the parts of a stream are due. Times count from when this is created.
 struct StreamWait: Sendable {
   private let pace: StreamPace
   private let clock: DioramaClock
   private let start: ContinuousClock.Instant
-  /// What the environment's clock showed then.
+  /// What the environment's clock showed at the start.
   private let date: Date
 
   init(_ pace: StreamPace, timeline: Timeline) {
@@ -17,8 +17,9 @@ struct StreamWait: Sendable {
     date = clock.now
   }
 
-  /// Waits until a part that came so many milliseconds after the head of its response may leave.
+  /// Waits until a part is due.
   ///
+  /// - Parameter milliseconds: when the part arrived after the head of its response.
   /// - Throws: `CancellationError`.
   func wait(_ milliseconds: Int) async throws {
     switch pace {
@@ -26,7 +27,7 @@ struct StreamWait: Sendable {
     case .recorded: try await sleep(Double(milliseconds))
     case .scaled(let factor): try await sleep(Double(milliseconds) / factor)
     case .timeline:
-      // By wall time: in a frozen environment monotonic time goes on, and only wall time stands.
+      // By wall time: monotonic time runs even in a frozen environment.
       guard milliseconds > 0 else { return }
       try await clock.sleep(until: date.addingTimeInterval(Double(milliseconds) / 1000))
     }

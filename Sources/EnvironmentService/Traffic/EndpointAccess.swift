@@ -7,11 +7,11 @@ import HTTPServer
   import Glibc
 #endif
 
-/// Which requests an endpoint serves, by what a browser says of the page that they come from.
+/// Decides which requests an endpoint serves, by what a browser reports about the page that sends them.
 ///
-/// Endpoints listen on a loopback address and ask for no token, so any page in the user's browser can send requests to
-/// them. No page can change what the browser itself says: a name that a page has rebound to 127.0.0.1 stands in `Host`,
-/// and a request from another site has `Sec-Fetch-Site: cross-site` (W3C Fetch Metadata).
+/// Endpoints listen on a loopback address without requiring a token, so any page in the user's browser can send
+/// requests to them. But pages cannot change what the browser itself reports: `Host` has the name that a page has
+/// rebound to 127.0.0.1, and a request from another site has `Sec-Fetch-Site: cross-site` (W3C Fetch Metadata).
 package struct EndpointAccess: Sendable {
   private let upstreams: [Origin]
   /// What the environment allows beside them; lower-case.
@@ -64,7 +64,7 @@ package struct EndpointAccess: Sendable {
   func check(_ request: Request, at port: UInt16) throws(Problem) {
     guard !isOpen else { return }
     let headers = request.headers
-    // In an absolute target the host stands in there, and `Host` does not count (RFC 9112, 3.2.2).
+    // An absolute target contains the host, and `Host` is ignored (RFC 9112, 3.2.2).
     if request.target.utf8.first == UInt8(ascii: "/"), let host = headers["Host"] {
       guard let (name, given) = Origin.split(authority: host),
         isAllowed(name, port: given) || (isLoopback(name) && given ?? Int(port) == Int(port))
@@ -99,7 +99,7 @@ package struct EndpointAccess: Sendable {
       || upstreams.contains { $0.host == host && $0.port == port ?? Origin.defaultPort(of: $0.scheme) }
   }
 
-  /// Whether a name is always this machine's (RFC 6761, 6.3), so that nobody can rebind it.
+  /// Whether a name always refers to this machine (RFC 6761, 6.3), so that it cannot be rebound.
   private func isLoopback(_ host: String) -> Bool {
     Origin.loopbackNames.contains(host) || host.hasSuffix(".localhost")
   }

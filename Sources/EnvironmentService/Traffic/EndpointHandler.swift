@@ -5,16 +5,17 @@ import HTTPMessages
 import HTTPServer
 import Synchronization
 
-/// What stands behind one listening port of an environment: an upstream's own endpoint, or the main port.
+/// The request handler of one listening port of an environment: an upstream's own endpoint, or the main port.
 ///
-/// The fast path answers replay hits without a `String` or an allocation; all else goes to ``Exchange``.
+/// The fast path answers replay hits without a `String` or an allocation; everything else goes to ``Exchange``.
 final class EndpointHandler: RequestHandler {
-  /// Told once, when all ports of the environment are known. The cycle this makes ends with the environment,
-  /// which lets go of its listeners.
+  /// Set once, when all ports of the environment are known. This retain cycle ends with the environment, which releases
+  /// its listeners.
   private let environment = AtomicLazyReference<Environment>()
-  /// To its upstream, where requests are passed on and nothing else.
+  /// The way to its upstream, if requests are only passed on.
   private let way = AtomicLazyReference<PlainWay>()
-  /// Those who came before: ports are open before all is known, at a restart with apps that wait for them.
+  /// Requests that arrived early: ports are open before the environment is complete, and after a restart apps wait for
+  /// them.
   private let opening = Guarded(Opening())
   private let upstream: Int?
   private let client: UpstreamClient?

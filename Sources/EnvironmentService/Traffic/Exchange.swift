@@ -47,7 +47,7 @@ struct Exchange: Sendable {
     try environment.endpointAccess.check(request, at: port)
   }
 
-  /// Goes on with what an upstream has answered to a request that ``PlainPassage`` has sent.
+  /// Continues with an upstream's answer to a request that ``PlainPassage`` has sent.
   func respond(to request: Request, at port: Int, given: Forwarding.Given) async -> Response {
     guard let client else { return environment.response(to: CancellationError()) }
     let addresses = environment.addresses
@@ -91,10 +91,10 @@ struct Exchange: Sendable {
     if isWebSocket { outgoing.method = RecordedRequest.webSocketMethod }
 
     let isSought = environment.replay != nil || !environment.mode.mayReachNetwork
-    // As it would be recorded: redacted is matched with redacted, while an upstream gets the real thing.
+    // As it would be recorded: a redacted request is matched with redacted ones, while the upstream gets the real one.
     var sought = outgoing
     var keys: RequestKeys?
-    // Where dates are moved it is sought as it came, too, for what the app has of itself.
+    // With moved dates, it is also matched unchanged, for dates that the app itself has made.
     var keysAsSent: RequestKeys?
     var length: Int?
     switch try await taken(outgoing, upstream: index, form: form, isSought: isSought) {
@@ -199,9 +199,9 @@ struct Exchange: Sendable {
         to: request, upstream: upstream.name, body: body, large: large,
         playback: environment.state.withLock { $0.playback }) ?? []
     if isMovedBack, let distance = environment.replay?.shifter?.offset.description {
-      // Else nobody would know in it what the app has sent.
+      // Otherwise the dates that the app has sent would not be recognizable.
       let moved =
-        "its dates are shown as they were sought: moved back by \(distance), to the recording's time"
+        "its dates are shown as they were matched: moved back by \(distance), to the recording's time"
       for number in nearest.indices { nearest[number].differences.append(moved) }
     }
     let advice = environment.specification.recordAdvice(upstreams: environment.upstreams)

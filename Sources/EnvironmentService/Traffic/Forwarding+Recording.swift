@@ -5,9 +5,9 @@ import HTTPClient
 import HTTPMessages
 import LaunchContract
 
-/// What is kept of an exchange.
+/// Records interactions.
 extension Forwarding {
-  /// Writes the interaction and the journal. Nothing of the answer's end may leave before.
+  /// Writes the interaction and the journal. The end of the response must not be sent before that.
   func record(
     _ exchanged: Exchanged, responseBody: BodySpool?, isAsSent: Bool, end: BodyEnd = .whole, isCut: Bool = false
   ) async throws {
@@ -59,7 +59,7 @@ extension Forwarding {
     )
   }
 
-  /// Says of bodies that decode to too much that they are kept as they were sent.
+  /// Reports bodies that decode to too much and are kept as they were sent.
   private func noteTooLarge(
     _ request: BodySpool, _ response: BodySpool, of exchanged: Exchanged, isCut: Bool
   ) -> String? {

@@ -12,14 +12,14 @@ extension Forwarding {
     var transform = transform
     var decoder = decoder
     let spool = responseSpool(exchanged.response)
-    // Told at once, also while the upstream says nothing: it must not be kept busy for an app that has gone.
+    // Notified at once, even while the upstream sends nothing: it must not be kept busy for an app that has gone.
     target.onAbandoned { source.abandon() }
-    // What has a length is a whole, however slowly it came.
+    // A body with a length is not a stream, however slowly it arrives.
     if stream != nil || exchanged.response.body.length == nil { spool?.measure(stream) }
     var broken: (any Error)?
-    // What can no longer be decoded can no longer be rewritten for the app; the recording has it as it was sent.
+    // What can no longer be decoded can no longer be rewritten for the app; it is recorded as it was sent.
     var isCut = false
-    // A stream may have no end of its own: what came of it until somebody left is worth keeping.
+    // A stream may never end: what has arrived before a side disconnects is worth keeping.
     let running = stream.map { _ in environment.streams.begin { source.abandon() } }
     defer { if let running { environment.streams.forget(running) } }
     do {
@@ -38,7 +38,7 @@ extension Forwarding {
         var passed = chunk
         if !transform.isIdentity {
           let isAsSent = decoder?.isAsSent ?? false
-          // Before anything of it could be decoded nothing leaves: it may have to leave as it came.
+          // Nothing is sent before anything could be decoded: the body may have to be sent unchanged.
           passed = isAsSent || decoded.isEmpty ? decoded : try transform.pass(decoded)
         }
         if let length, received >= length {
@@ -78,12 +78,12 @@ extension Forwarding {
     }
   }
 
-  /// An answer that an app cannot get whole.
+  /// A response that an app cannot receive completely.
   private struct TooLargeToRewrite: Error, CustomStringConvertible {
     var description: String { "it is too large to decode and rewrite its URLs for the app" }
   }
 
-  /// The next piece of a body. Where a stream is broken off by its upstream, that is its end, and is told apart.
+  /// The next piece of a body. A stream that its upstream breaks off ends there, and the error is reported separately.
   private static func next(
     of source: BytePipe, brokenOff: inout (any Error)?, if isStream: Bool
   ) async throws -> [UInt8]? {

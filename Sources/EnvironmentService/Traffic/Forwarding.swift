@@ -150,9 +150,9 @@ struct Forwarding: Sendable {
     let codings = isBodiless || isPart || values.isEmpty ? nil : ContentCodings(header: values.joined(separator: ", "))
 
     let stream = isBodiless || isPart ? nil : StreamKind(contentType: response.headers["Content-Type"])
-    // A stream passes as it comes, however short it may say it is.
+    // A stream is passed on as it arrives, even if it declares a short length.
     if let whole = try await whole(response.body, isText: rewriter != nil && stream == nil) {
-      // What is not coded as it says is passed on, and kept, as it came.
+      // A body that does not match its content coding is passed on and recorded unchanged.
       var isTooLarge = false
       let plain = codings.flatMap { decode(whole, $0, of: response, rewriter, &isTooLarge) }
       let isAsSent = codings != nil && plain == nil
@@ -164,7 +164,7 @@ struct Forwarding: Sendable {
         if rewritten != decoded { body = try codings?.encode(rewritten) ?? rewritten }
       }
       let spool = responseSpool(response)
-      // One that has come whole already is a row of messages all the same.
+      // A stream that has arrived completely is still a sequence of messages.
       if stream != nil { spool?.measure(stream) }
       try spool?.append(decoded, sent: whole, isTooLarge: isTooLarge)
       try await record(exchanged, responseBody: spool, isAsSent: isAsSent)
@@ -174,7 +174,7 @@ struct Forwarding: Sendable {
     }
     guard case .stream(let source, let length) = response.body else { return answer }
     let isRewritten = rewriter != nil
-    // Decoded only for somebody who looks at it.
+    // Decode only if the body is rewritten or recorded.
     let decoder =
       isRewritten || environment.recorder != nil
       ? try codings?.tolerantDecoder(limit: environment.redactor.decodedLimit) : nil
@@ -214,7 +214,7 @@ struct Forwarding: Sendable {
     return environment.redactor.redact(decoded: part, of: response.headers) == part ? nil : part
   }
 
-  /// The whole body where it is at hand or small enough to wait for; nil when it is to be streamed.
+  /// The whole body if it is available or small enough to wait for; nil if it is to be streamed.
   private func whole(_ body: Body, isText: Bool) async throws -> [UInt8]? {
     switch body {
     case .bytes(let bytes): return bytes
@@ -224,16 +224,16 @@ struct Forwarding: Sendable {
       do {
         return try await body.collect(upTo: length)
       } catch {
-        // The app has gone, or there will be no more: the upstream need not go on.
+        // The app has gone, or no more data will come: stop the upstream.
         source.abandon()
         guard let error = error as? UpstreamError else { throw error }
-        // The app must not take half an answer for a whole one; nothing of it has left yet.
+        // The app must not mistake half a response for a complete one; none of it has been sent yet.
         throw Problem(status: 502, title: "The upstream broke off", detail: "\(error)")
       }
     }
   }
 
-  /// What came behind the body goes behind the app's: it is whole by now.
+  /// Passes the response's trailers on to the app, once the body is complete.
   func passTrailers(of response: Response, to trailers: Trailers?) {
     guard let trailers, let headers = response.trailers?.headers, !headers.fields.isEmpty else { return }
     trailers.headers = environment.addresses.responseHeaders(headers, upstream: index, form: form)

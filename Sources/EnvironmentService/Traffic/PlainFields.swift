@@ -1,14 +1,14 @@
 import HTTPMessages
 
-/// What a request's field is on its way to an upstream.
+/// How a request's header field is treated on its way to an upstream.
 enum RequestField {
-  /// Goes as it is.
+  /// Passed unchanged.
   case passed
-  /// Belongs to the connection or the framing, which is made anew.
+  /// Belongs to the connection or the framing, and is written again.
   case own
   case connection
   case cookie
-  /// Asks for more than this path has.
+  /// Needs more than the fast path can do.
   case special
 
   init(_ name: UnsafeRawBufferPointer) {

@@ -5,20 +5,20 @@ import HTTPClient
 import HTTPMessages
 import HTTPServer
 
-/// The fast path for what is only passed on: bytes to the upstream and back, without a `String`, a task or another
-/// thread.
+/// The fast path for requests that are only passed on: bytes to the upstream and back, without a `String`, a task or
+/// another thread.
 ///
-/// Only for what comes out the same as by ``Exchange`` and ``Forwarding``: a request with nothing to translate, and a short
-/// answer in which nothing is to be translated either. Any other goes that way, with what the upstream has answered.
+/// The result must be the same as with ``Exchange`` and ``Forwarding``: it is for requests and short responses in which
+/// nothing is rewritten. Any other response is handed over to them.
 final class PlainPassage: Passage {
   private let way: PlainWay
   private let answer: LateAnswer
   private let method: String
   private let target: String
-  /// Until it has an answer, which lets go of this.
+  /// Set until there is an answer, which releases this.
   private var transfer: RawTransfer?
 
-  /// Bytes that any request leaves for the head of its answer.
+  /// Bytes that every request leaves for the head of its response.
   private static let plainHeadSize = 2048
 
   private init(_ way: PlainWay, _ answer: LateAnswer, method: String, target: String) {
@@ -76,7 +76,7 @@ final class PlainPassage: Passage {
     way.environment.note(kind, status: status, method: method, url: way.url + target, text: text)
   }
 
-  /// Goes on as with any other request.
+  /// Continues on the slow path.
   private func goOn(with result: Result<Response, any Error>) {
     let given = Forwarding.Given(result: result)
     answer.respond { [way] request in

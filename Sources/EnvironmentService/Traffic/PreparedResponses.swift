@@ -46,13 +46,13 @@ extension Environment {
     return index
   }
 
-  /// As ``next(for:)`` without rules, for who can only send what is at hand: a body in a file is left for one that can stream it,
-  /// and an answer that depends on what was told before.
+  /// Like ``next(for:)`` without rules, for callers that can only send a prepared response. It skips bodies in files,
+  /// which have to be streamed, and responses that depend on what the app received before.
   func nextPrepared(for key: MatchKey) -> Hit? {
     guard let replay else { return nil }
     let hit = state.withLock { state -> Hit? in
       guard let index = state.play(key, nil, replay: replay, if: replay.isPreparable) else { return nil }
-      // What was coded on the wire depends on what this app accepts.
+      // A coded response depends on the codings that this app accepts.
       if let response = state.prepared[index, false], replay.codings(of: index) == nil { return .ready(response) }
       return .toPrepare(index)
     }

@@ -4,15 +4,15 @@ import Cassettes
 import HTTPMessages
 import LaunchContract
 
-/// A cassette's requests, as they are looked up for some upstreams: by keys that were made of them once, with what is
-/// known of where their upstreams were.
+/// A cassette's requests, prepared for matching with some upstreams: their match keys, and the former addresses of the
+/// upstreams.
 struct RecordedRequests: Sendable {
   private let sought: SoughtInteractions
-  /// The cassette's, their requests as they would be recorded now.
+  /// The cassette's interactions, with their requests as they would be recorded now.
   var interactions: [Interaction] { sought.interactions }
   let index: CassetteIndex
   let maker: MatchKeyMaker
-  /// For whom they are.
+  /// The upstreams it was prepared for.
   let upstreams: [CassetteHeader.Upstream]
   /// What the keys are made by.
   let rules: MatchingRules
@@ -21,18 +21,14 @@ struct RecordedRequests: Sendable {
   /// The upstream of each interaction, or -1.
   let assigned: [Int32]
   let assignment: UpstreamAssignment
-  /// For each of the upstreams, where it was when it was recorded, if elsewhere.
+  /// For each upstream, its recorded origins if they differ from the current one.
   let formerOrigins: [[Origin]]
-  /// Makes addresses of then those of now; nil where they are the same.
+  /// Maps former addresses to current ones; nil if they are the same.
   private let rebasing: AddressMap?
 
-  /// - Parameters:
-  ///   - sought: the interactions.
-  ///   - location: of the cassette.
-  ///   - upstreams: for whom they are.
-  ///   - rules: what counts as the same request.
-  ///   - order: in which they play.
-  /// - Throws: an ``EnvironmentError`` for a body that cannot be read, or rules that are broken.
+  /// Makes the keys of a cassette's interactions.
+  ///
+  /// - Throws: an ``EnvironmentError`` for a body that cannot be read, or invalid rules.
   init(
     _ sought: SoughtInteractions, of location: CassetteLocation, upstreams: [CassetteHeader.Upstream],
     rules: MatchingRules, order: PlaybackOrder

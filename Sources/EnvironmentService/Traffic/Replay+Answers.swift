@@ -50,7 +50,7 @@ extension Replay {
     guard isCodedAnywhere else { return nil }
     let response = interactions[index].response
     let values = response.headers.all("Content-Encoding")
-    // A part of a coded whole was recorded as it came.
+    // A partial body with a content coding was recorded unchanged.
     guard !values.isEmpty, ![204, 206, 304].contains(response.status), !response.isBodyAsSent,
       interactions[index].request.method != "HEAD"
     else { return nil }
@@ -60,12 +60,12 @@ extension Replay {
   /// Whether a response is to be coded as recorded for an app that sends this `Accept-Encoding`.
   func isCoded(_ index: Int, accepted: String?) -> Bool {
     guard let codings = codings(of: index) else { return false }
-    // Who asks as was asked when it was recorded is answered as then, whatever an upstream made of it.
+    // A request with the recorded `Accept-Encoding` gets the recorded coding, whatever it is.
     if accepted == interactions[index].request.headers["Accept-Encoding"] { return true }
     return ContentCodings.isAccepted(codings, by: accepted)
   }
 
-  /// The head of a recorded response as the app gets it. `Content-Encoding` is gone where the body is not coded.
+  /// The head of a recorded response as the app gets it, without `Content-Encoding` if the body is not coded.
   func headers(of index: Int, addresses: AddressMap, form: AddressMap.Form, isCoded: Bool) -> Headers {
     let fields = addresses.responseHeaders(
       interactions[index].response.headers, upstream: upstream(of: index), form: form)
@@ -143,7 +143,7 @@ extension Replay {
     return try codings.encode(body)
   }
 
-  /// Chunked where it was chunked; for what has no body by rule the length that was told.
+  /// Chunked if it was recorded chunked; for a response without a body the recorded length.
   private func framing(of interaction: Interaction) -> PreparedResponse.Framing {
     let response = interaction.response
     if interaction.request.method == "HEAD" || response.status == 304 {

@@ -21,22 +21,22 @@ extension Replay {
     }
   }
 
-  /// The keys with what tells recordings of one request apart.
+  /// The keys, with what distinguishes several recordings of one request.
   func variant(_ keys: RequestKeys, of request: Request, upstream: Int) -> RequestKeys {
     index.keys(keys, of: request, upstream: upstream, maker: maker)
   }
 
-  /// What can be said of a request's body that was not held.
+  /// Describes a request body that is too large to be held.
   ///
   /// - Parameters:
-  ///   - request: in the upstream's terms.
-  ///   - upstream: its index.
-  ///   - length: of the body.
-  ///   - keys: of the request.
-  /// - Returns: what the nearest recorded requests are compared with.
+  ///   - request: the request, with the upstream's URLs.
+  ///   - upstream: the upstream's index.
+  ///   - length: the body's length.
+  ///   - keys: the request's keys.
+  /// - Returns: the description, to be compared with the nearest recorded requests.
   func largeBody(of request: Request, upstream: Int, length: Int, keys: RequestKeys?) -> LargeBody {
     LargeBody(length: length) { [self] index in
-      // The same request with that body: only where the bodies are the same are the keys.
+      // Make keys of this request with the recorded body: they are equal only if the bodies are.
       var key = try maker.stream(for: request, upstream: upstream)
       if case .bytes(let bytes) = interactions[index].request.body {
         bytes.withUnsafeBytes { key.push($0) }
@@ -50,12 +50,12 @@ extension Replay {
   /// The recorded interactions nearest to a request that is not recorded.
   ///
   /// - Parameters:
-  ///   - request: in the upstream's terms.
-  ///   - upstream: its name.
-  ///   - body: of the request; of a large one its beginning.
-  ///   - large: what can be said of a body that was not held.
-  ///   - playback: how far the cassette has been played.
-  /// - Returns: the nearest, the best first.
+  ///   - request: the request, with the upstream's URLs.
+  ///   - upstream: the upstream's name.
+  ///   - body: the request's body, or the beginning of a large one.
+  ///   - large: describes a body that was too large to be held.
+  ///   - playback: the position in the cassette.
+  /// - Returns: the nearest interactions, best first.
   func nearest(
     to request: Request, upstream: String, body: [UInt8], large: LargeBody? = nil,
     playback: Playback?

@@ -52,17 +52,17 @@ final class Replay: Sendable {
 
   var header: CassetteHeader { cassette.cassette.header }
   var location: CassetteLocation { cassette.location }
-  /// The cassette's, their requests as they would be recorded now.
+  /// The cassette's interactions, with their requests as they would be recorded now.
   var interactions: [Interaction] { requests.interactions }
   var index: CassetteIndex { requests.index }
   var maker: MatchKeyMaker { requests.maker }
-  /// For whom it answers.
+  /// The upstreams it answers for.
   var upstreams: [CassetteHeader.Upstream] { requests.upstreams }
   /// What the keys are made by.
   var rules: MatchingRules { requests.rules }
   /// Tells whether positions in another replay mean the same here: nil for no rules and no order of one's own.
   var rulesFingerprint: String? { requests.rulesFingerprint }
-  /// For each of the upstreams, where it was when it was recorded, if elsewhere.
+  /// For each upstream, its recorded origins if they differ from the current one.
   var formerOrigins: [[Origin]] { requests.formerOrigins }
 
   /// The upstream that answered an interaction.
@@ -83,8 +83,8 @@ final class Replay: Sendable {
     }
   }
 
-  /// Names of cookies that one upstream takes away and another one sets in the recording: an answer with such a one
-  /// depends on what the app was told before. Found when it is first asked for.
+  /// Names of cookies that one upstream removes and another one sets in the recording. A response with one of them
+  /// depends on what the app received before. Computed on first use.
   private var contestedCookies: Set<String> {
     contested.withLock { known in
       if let known { return known }

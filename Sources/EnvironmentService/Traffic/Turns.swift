@@ -49,21 +49,21 @@ final class Turns: Sendable {
 }
 
 extension Environment {
-  /// The interaction to play for a request whose dates were moved back; else for the same as it came.
+  /// The interaction to play for a request with its dates moved back, else for the unchanged request.
   func next(for keys: RequestKeys, or keysAsSent: RequestKeys?) -> Int? {
     next(for: keys) ?? keysAsSent.flatMap { next(for: $0) }
   }
 
-  /// Seconds for which a request that comes before its turn is held, where nothing else is asked for.
+  /// How long an early request is held by default, in seconds.
   static let turnSeconds = 5.0
 
   /// Holds a request that comes before its turn, in strict order or that of the state, until what it waits for has been
-  /// played: which of those that an app sends at the same time comes first is chance.
+  /// played. Requests that an app sends concurrently may arrive in any order.
   ///
   /// - Parameters:
-  ///   - keys: of the request, in the recording's time where dates are moved.
-  ///   - keysAsSent: of the same as it came, where those are others.
-  /// - Returns: the interaction to play; nil where its turn does not come in time, or it has none.
+  ///   - keys: the request's keys, with dates in the recording's time if they are moved.
+  ///   - keysAsSent: the keys of the unchanged request, if they differ.
+  /// - Returns: the interaction to play; nil if its turn does not come in time, or it has none.
   func turn(of keys: RequestKeys, or keysAsSent: RequestKeys? = nil) async -> Int? {
     let seconds = specification.turnSeconds ?? Self.turnSeconds
     let all = [keys, keysAsSent].compactMap(\.self)
@@ -88,7 +88,7 @@ extension Environment {
         try? await Delay.sleep(until: .now + .seconds(seconds))
         return nil
       }
-      // Either may be first; what was played in the very moment of the other's end counts all the same.
+      // Either task may end first. An interaction that was played just as the other one ended still counts.
       let first = await group.next() ?? nil
       group.cancelAll()
       let second = await group.next() ?? nil

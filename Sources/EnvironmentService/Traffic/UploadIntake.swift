@@ -4,16 +4,16 @@ import HTTPMessages
 /// Takes in a request's body as far as it has to be known before the request can be answered or sent: endpoints' addresses in
 /// it are made the upstreams', in memory that does not grow with it.
 struct UploadIntake {
-  /// The most bytes of a body that are taken in as one.
+  /// The maximum size in bytes of a body that is read at once.
   static let shortLimit = 1 << 20
 
-  /// What came of it.
+  /// The result.
   enum Taken {
-    /// All of it, translated.
+    /// The complete body, rewritten.
     case short([UInt8])
-    /// It is to be sent as it comes: nobody looks it up, and its length stays as it is or is unknown.
+    /// A body to send on as it arrives: it is not matched, and its length is unchanged or unknown.
     case passing(Body)
-    /// A long one, to be sent with its length: empty where nothing is sent. And what it was looked up by, if it was.
+    /// A long body, to send with its length, or empty if nothing is sent; and its match keys, if it is matched.
     case long(Body, UploadMatcher.Found?)
   }
 

@@ -2,21 +2,21 @@ import Transforms
 import Cassettes
 import HTTPMessages
 
-/// A request's body that is looked up as it comes: without what is secret in it, and as ``KeyStream`` compares it.
+/// Makes the match keys of a request body as it arrives: redacted, and as ``KeyStream`` compares it.
 struct UploadMatcher {
-  /// What it has come to.
+  /// The result.
   struct Found {
-    /// The request as it would be recorded, with its body where that was held, else with the beginning of that.
+    /// The request as it would be recorded, with its body, or the beginning of a body that was too large to be held.
     var request: Request
-    /// Nil where nothing is replayed.
+    /// Nil if nothing is replayed.
     var keys: RequestKeys?
-    /// Of the request as it came, where dates are moved back; nil where they are the same.
+    /// The keys of the unchanged request, if dates are moved back; nil if they are the same.
     var keysAsSent: RequestKeys?
-    /// How long a body was that was not held; nil for one that was.
+    /// The length of a body that was too large to be held; nil for one that was held.
     var length: Int?
   }
 
-  /// As much of a body is kept to be shown.
+  /// How many bytes of a body are kept for messages.
   private static let beginning = 4096
 
   /// A request that is looked up.
@@ -101,13 +101,13 @@ struct UploadMatcher {
     moved?.push(shifter?.push(clean) ?? clean)
   }
 
-  /// Takes the end.
+  /// Finishes the body.
   ///
-  /// - Returns: what it is sought by: first in the recording's time, then as it came.
-  /// - Throws: an ``EnvironmentError`` where a rule cannot be applied to it.
+  /// - Returns: the keys: with dates in the recording's time, and of the unchanged request.
+  /// - Throws: an ``EnvironmentError`` if a rule cannot be applied.
   mutating func finish() throws(EnvironmentError) -> Found {
     take(redactor.finish())
-    // It is recorded as it was sent, then.
+    // Then it is recorded as it was sent.
     if redactor.isTooLarge, var coded { return try coded.finish(environment.replay, upstream: upstream) }
     let held = sent.key.heldBody
     var found = try sent.finish(environment.replay, upstream: upstream)

@@ -7,12 +7,10 @@ import HTTPMessages
   import Glibc
 #endif
 
-/// Keeps a body until it has come whole: in memory while it is short, else in a file that nobody else
-/// can find.
+/// Holds a body until it is complete: in memory while it is short, then in an unnamed file.
 ///
-/// The file is for its owner alone, has no name from the moment at which it was made, and is gone with the process, however
-/// that ends: what is secret in the body lies nowhere afterwards. It is made in `TMPDIR`, else in `/var/tmp`, which is a disk
-/// also where `/tmp` is memory.
+/// The file is accessible to its owner only, never has a name, and vanishes with the process, so that no secret of the
+/// body stays behind. It is created in `TMPDIR`, or else in `/var/tmp`, which is on disk even if `/tmp` is in memory.
 final class UploadStore {
   /// The most bytes in memory.
   static let memoryLimit = 1 << 20

@@ -114,7 +114,7 @@ struct WebSocketForwarding: Sendable {
       if !messages.rest.isEmpty { try await target.write(messages.rest) }
       log.ended(isApp: isFromApp)
     } catch let failure as WebSocketReader.Failure {
-      // Neither passed on nor recorded: both sides are told, as the app will be told in replay.
+      // The message is neither passed on nor recorded. Both sides receive the close, and so will the app in replay.
       log.close(failure, "the \(isFromApp ? "app" : "upstream") sent \(failure)", isFromApp: isFromApp)
       try? await target.write(messages.rest)
       other.abandon()

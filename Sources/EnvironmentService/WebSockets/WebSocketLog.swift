@@ -2,21 +2,21 @@ import Cassettes
 import Foundation
 import HTTPMessages
 
-/// What is said on a WebSocket that is recorded, in the order in which it came by.
+/// The messages of a WebSocket that is recorded, in the order in which they passed.
 final class WebSocketLog: Sendable {
-  /// The most bytes of all messages together: a recording holds them until the connection ends.
+  /// The maximum total size of messages in bytes. A recording holds them until the connection ends.
   static let limit = 64 << 20
 
   private struct State {
     var frames: [WebSocketFrame] = []
     var size = 0
     var failure: String?
-    /// How it ended where nobody has said so: whose side was first.
+    /// How it ended if neither side closed: which side was first.
     var end: BodyEnd?
-    /// Who has closed; the other side may still speak until it closes, too (RFC 6455, 5.5.1).
+    /// Which sides have closed. The other side may still send until it closes too (RFC 6455, 5.5.1).
     var hasAppClosed = false
     var hasServerClosed = false
-    /// What ended it where a message could not be passed on, and why.
+    /// The close that ended it because a message could not be passed on, and why.
     var goodbye: WebSocketMessage?
     var reason: String?
 
@@ -27,10 +27,10 @@ final class WebSocketLog: Sendable {
 
   var frames: [WebSocketFrame] { state.withLock { $0.frames } }
 
-  /// Why it is not to be kept; nil for a whole one.
+  /// Why it must not be kept; nil for a complete one.
   var failure: String? { state.withLock { $0.failure } }
 
-  /// How it ended. An app's close that was not answered is enough, unless the server broke off then.
+  /// How it ended. An app's unanswered close is enough, unless the server broke off then.
   var end: BodyEnd {
     state.withLock { state in
       let isWhole = state.hasServerClosed || (state.hasAppClosed && state.end != .cut)
@@ -38,10 +38,10 @@ final class WebSocketLog: Sendable {
     }
   }
 
-  /// What both sides are told where a message could not be passed on.
+  /// The close that both sides receive if a message could not be passed on.
   var goodbye: WebSocketMessage? { state.withLock { $0.goodbye } }
 
-  /// Why it was ended; nil where it ended by itself.
+  /// Why it was ended; nil if it ended by itself.
   var reason: String? { state.withLock { $0.reason } }
 
   /// Ends it before a message that cannot be recorded.

@@ -94,7 +94,7 @@ struct WebSocketReplay: Sendable {
     feed.yield(batch(first, playback))
     let goodbye = await listen(&playback, feed)
     feed.finish()
-    // The app has gone, or closed elsewhere, or is told to: what would be due later comes too late.
+    // The app has gone, has closed early, or is about to receive a close: later messages are too late.
     if pace != .instant, !waits.isOver { player.cancel() }
     await player.value
     if let goodbye, !hasClosed.withLock({ $0 }) { try? await app.outgoing.write(goodbye.frame()) }
@@ -169,11 +169,11 @@ struct WebSocketReplay: Sendable {
         if batch.isLast, end == .cut { app.outgoing.fail(StreamCut()) }
       }
     } catch {
-      // Nobody listens any more.
+      // The app has gone.
     }
   }
 
-  /// Waits until a message of the batch's is due, or the app has closed as it did.
+  /// Waits until a message of the batch is due, or the app has closed as recorded.
   private func wait(_ batch: Batch, _ milliseconds: Int) async throws {
     do {
       try await waits.wait { try await batch.wait.wait(milliseconds) }
@@ -186,10 +186,10 @@ struct WebSocketReplay: Sendable {
     let advice = environment.specification.recordAdvice(
       .record, upstreams: environment.upstreams.map { ($0.name, $0.origin.description) })
     note("\(difference); to re-record: \(advice)")
-    // Half of it is replayed already: unlike a request it cannot be recorded now.
+    // A part is already replayed, so unlike a request it cannot be recorded now.
     if environment.mode.mayReachNetwork {
       environment.fail(
-        "the WebSocket \(url) is not as recorded, and cannot be added to: record anew with mode record (\(difference))")
+        "the WebSocket \(url) differs from the recording; re-record it with mode record (\(difference))")
     }
     return .close(1008, "not in the cassette: " + difference)
   }

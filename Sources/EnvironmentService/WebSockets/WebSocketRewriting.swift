@@ -1,13 +1,13 @@
 import Transforms
 import HTTPMessages
 
-/// Makes upstreams' addresses in a WebSocket's texts the endpoints', and back, as for requests and answers.
+/// Replaces upstreams' addresses in a WebSocket's texts with the endpoints', and back, as in requests and responses.
 struct WebSocketRewriting: Sendable {
   let addresses: AddressMap
   let upstream: Int
   let form: AddressMap.Form
 
-  /// A message of the upstream's as the app gets it; nil where it is the same.
+  /// A message of the upstream as the app gets it; nil if it is unchanged.
   func toApp(_ message: WebSocketMessage) -> WebSocketMessage? {
     guard message.kind == .text,
       var rewriter = addresses.responseBodyRewriter(contentType: "text/plain", upstream: upstream, form: form)
@@ -16,7 +16,7 @@ struct WebSocketRewriting: Sendable {
     return payload == message.payload ? nil : WebSocketMessage(.text, payload)
   }
 
-  /// A message of the app's as the upstream gets it, and as it is matched and recorded; nil where it is the same.
+  /// A message of the app as the upstream gets it, and as it is matched and recorded; nil if it is unchanged.
   func toUpstream(_ message: WebSocketMessage) -> WebSocketMessage? {
     guard message.kind == .text else { return nil }
     return addresses.requestBody(message.payload, contentType: "text/plain", form: form).map {
@@ -25,17 +25,17 @@ struct WebSocketRewriting: Sendable {
   }
 }
 
-/// One direction of a WebSocket, in which some messages are replaced.
+/// One direction of a WebSocket in which some messages are replaced.
 ///
-/// Bytes pass as they came as long as no message in them is another one, and what came ends with a message; else what is
-/// whole is framed anew. A message is held back until it is whole, which of one in fragments is later than its first.
+/// Bytes pass unchanged as long as no message in them is replaced and they end with a message; otherwise complete
+/// messages are framed again. A message is held back until it is complete; a fragmented one until its last fragment.
 struct WebSocketRelay {
   private var reader: WebSocketReader
   private let isFromApp: Bool
-  /// What came since the last message's end, to be passed on as it is.
+  /// The bytes since the last message's end, to be passed on unchanged.
   private var raw: [UInt8] = []
-  /// Whether `raw` is given up, since a message began before it: what is whole is framed anew until a message's end is
-  /// the end of what came.
+  /// Whether `raw` is given up because a message began before it. Complete messages are then framed again, until the
+  /// received bytes end with a message.
   private var isReframing = false
 
   /// - Parameters:

@@ -1,8 +1,8 @@
-/// What a JSON value is made of and where that stands in its text: all of it is checked, and nothing of it is made
-/// before somebody asks for it.
+/// The structure of a JSON value, and where its parts are in its text. All of it is validated, but values are decoded
+/// only on demand.
 ///
-/// It costs far less than the tree that ``JSONReader/value()`` makes, where only some of a value is wanted, or other things
-/// are made of it:
+/// If only some of a value is needed, or it is decoded into other types, this costs far less than the tree of
+/// ``JSONReader/value()``:
 /// ```swift
 /// var outline = JSONIndex()
 /// while try reader.nextElement(&elements) {

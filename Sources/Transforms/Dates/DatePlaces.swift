@@ -45,7 +45,7 @@ package struct DatePlaces: Sendable {
     let parts = text.split(separator: ":", maxSplits: 1)
     guard parts.count == 2 else {
       throw ContractError(
-        "'\(text.prefix(80))' is no place; write a JSON path as in $.expires_at, or header:NAME, query:NAME or form:NAME"
+        "'\(text.prefix(80))' is not a place; use a JSON path ($.expires_at), header:NAME, query:NAME or form:NAME"
       )
     }
     let name = parts[1].lowercased()

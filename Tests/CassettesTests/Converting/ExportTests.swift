@@ -29,7 +29,7 @@ struct ExportTests {
     )
   }
 
-  @Test("writes a HAR that is strictly valid, without names of ours, and reads back to the byte")
+  @Test("writes a strictly valid HAR without our own members, which reads back byte for byte")
   func har() throws {
     let all: [UInt8] = Array(0...255)
     var odd = interaction("POST", "/b", type: "application/octet-stream", answer: .bytes(all))
@@ -56,7 +56,7 @@ struct ExportTests {
       ])
   }
 
-  @Test("lists what no other tool's format has of a cassette's header and strings")
+  @Test("lists what other tools' formats lack of a cassette's header and strings")
   func headers() {
     let header = CassetteHeader(
       recordedAt: "2018-10-08T09:00:00Z", timeZone: "Europe/London", locale: "en_GB", seed: "s",
@@ -106,14 +106,14 @@ struct ExportTests {
     #expect(patterns == [.object([.init(pattern, .string(value))])])
   }
 
-  @Test("asks for no body where none was recorded, since WireMock would take any")
+  @Test("requires no body if none was recorded, since WireMock would accept any")
   func noBody() throws {
     let (mappings, _) = try stubs(interaction("POST"), interaction("GET"))
     #expect(mappings[0]["request"]?["bodyPatterns"] == .array([.object([.init("absent", .bool(true))])]))
     #expect(mappings[1]["request"]?["bodyPatterns"] == nil)
   }
 
-  @Test("turns repeats of one request into a scenario")
+  @Test("exports repeats of a request as a scenario")
   func repeats() throws {
     let (mappings, _) = try stubs(interaction(), interaction("GET", "/b"), interaction(), interaction())
     #expect(mappings.map { $0["scenarioName"]?.string } == ["interaction 0", nil, "interaction 0", "interaction 0"])
@@ -121,7 +121,7 @@ struct ExportTests {
     #expect(mappings.map { $0["newScenarioState"]?.string } == ["answer 2", nil, "answer 3", nil])
   }
 
-  @Test("lists what WireMock does in another way")
+  @Test("lists what WireMock does differently")
   func differences() throws {
     let (_, losses) = try stubs(
       interaction("GET", "/a?x=1&y=2", headers: ["Content-Encoding": "gzip"]),

@@ -3,13 +3,13 @@ import Foundation
 
 @testable import Cassettes
 
-/// A file of another tool, as that tool wrote it or as it would.
+/// A file of another tool, written by that tool or like it.
 enum Fixture: String, CaseIterable {
-  /// By vcrpy 9 (YAML), of calls by http.client.
+  /// From vcrpy 9 (YAML), with calls by http.client.
   case vcrpy = "vcrpy.yaml"
-  /// The same by its JSON serializer.
+  /// The same from its JSON serializer.
   case vcrpyJSON = "vcrpy.json"
-  /// By mitmdump 11 with `hardump`.
+  /// From mitmdump 11 with `hardump`.
   case mitmproxy = "mitmproxy.har"
   case chrome = "chrome.har"
   case firefox = "firefox.har"
@@ -17,7 +17,7 @@ enum Fixture: String, CaseIterable {
   case vinyl = "vinyl.json"
   case dvr = "dvr.json"
 
-  /// What it has to be taken for.
+  /// The format that it must be detected as.
   var format: ImportFormat {
     switch self {
     case .vcrpy, .vcrpyJSON: .vcrpy
@@ -39,7 +39,7 @@ enum Fixture: String, CaseIterable {
 }
 
 extension RecordedBody {
-  /// The bytes as text; nil where they are none.
+  /// The bytes as text; nil for a body in a file.
   var text: String? {
     guard case .bytes(let bytes) = self else { return nil }
     return String(validating: bytes, as: UTF8.self)
@@ -47,6 +47,6 @@ extension RecordedBody {
 }
 
 extension ForeignCassette {
-  /// What is not carried over, as the user reads it.
+  /// The messages about what was lost.
   var lines: [String] { losses.map { $0.line(("entry", "entries")) } }
 }

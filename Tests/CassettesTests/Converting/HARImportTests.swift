@@ -6,7 +6,7 @@ import Testing
 
 @Suite("Importing HARs")
 struct HARImportTests {
-  @Test("reads Chrome's and lists all that it has besides")
+  @Test("reads Chrome's, and lists what is lost")
   func chrome() throws {
     let foreign = try Fixture.chrome.read()
     #expect(
@@ -29,7 +29,7 @@ struct HARImportTests {
       ])
   }
 
-  @Test("reads Firefox's, whose forms may have fields alone")
+  @Test("reads Firefox's, whose forms may only have fields")
   func firefox() throws {
     let foreign = try Fixture.firefox.read()
     let interaction = try #require(foreign.interactions.first)
@@ -57,7 +57,7 @@ struct HARImportTests {
       ])
   }
 
-  @Test("leaves out entries that nobody can be asked for, and the secrets of URLs")
+  @Test("leaves out entries without a host to request, and secrets in URLs")
   func urls() throws {
     let entries = ["http://user:secret@h/a", "http:///none", "data:text/plain,x"].map {
       #"{"startedDateTime": "2018-10-08T09:00:00Z", "request": {"method": "GET", "url": "\#($0)"}, "response": {"status": 200}}"#

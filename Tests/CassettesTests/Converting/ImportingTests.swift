@@ -15,14 +15,14 @@ struct ImportingTests {
     }
   }
 
-  @Test("tells every tool's file by its content", arguments: Fixture.allCases)
+  @Test("recognizes every tool's file by its content", arguments: Fixture.allCases)
   func guesses(_ fixture: Fixture) throws {
     #expect(try ForeignCassette.guess(fixture.bytes(), name: "a") == fixture.format)
     #expect(try ForeignCassette.guess([0xEF, 0xBB, 0xBF] + fixture.bytes(), name: "a") == fixture.format)
   }
 
   @Test(
-    "says what a file is that it cannot import",
+    "names the kind of a file that it cannot import",
     arguments: [
       ("", "the file is empty"), (" \n", "the file is empty"), ("hello", "it is none of har, vinyl, dvr, vcr, vcrpy"),
       ("{\"data\": {\"pairs\": []}}", "it looks like a Hoverfly simulation"),
@@ -35,7 +35,7 @@ struct ImportingTests {
     #expect(guess(text).contains(problem), "\(guess(text))")
   }
 
-  @Test("makes one cassette of several files: in their order, with the backends' names and the earliest date")
+  @Test("combines several files in their order, with the upstreams' names and the earliest date")
   func assembling() throws {
     let origin = Origin(scheme: "http", host: "api.example.com", port: 80)
     let foreign = [try Fixture.vinyl.read(), try Fixture.dvr.read()]
@@ -58,7 +58,7 @@ struct ImportingTests {
     #expect(empty.header.recordedAt == "2020-01-01T00:00:00Z")
   }
 
-  @Test("keeps the time zone, the date and the upstreams of a cassette of ours")
+  @Test("keeps the time zone, date and upstreams of one of our cassettes")
   func ours() throws {
     var header = CassetteHeader.sample
     header.recordedAt = "2018-10-08T09:00:00Z"
@@ -72,7 +72,7 @@ struct ImportingTests {
     #expect(foreign.losses == [])
   }
 
-  @Test("says of many entries on one line what is the same with all")
+  @Test("lists what many entries have in common on one line")
   func lines() {
     var losses = Losses()
     for place in [1, 2, 3, 3, 7, 9, 10] { losses.add("it is odd", at: place) }
@@ -84,14 +84,14 @@ struct ImportingTests {
       ])
   }
 
-  @Test("never reads the beginning of a file as a whole one, nor traps", arguments: Fixture.allCases)
+  @Test("never accepts a truncated file, and never crashes", arguments: Fixture.allCases)
   func prefixes(_ fixture: Fixture) throws {
     let file = try fixture.bytes()
     let all = try fixture.read().interactions.count
     var step = 0
     while step < file.count - 2 {
       do {
-        // A YAML file that ends after an entry is a whole one; that it is shorter cannot be seen.
+        // A YAML file that is truncated after an entry is valid; the loss cannot be detected.
         let foreign = try ForeignCassette.read(Array(file[..<step]), name: "a", as: fixture.format)
         #expect(fixture.rawValue.contains(".y"), "\(step) bytes of \(file.count)")
         #expect(foreign.interactions.count <= all)
@@ -102,7 +102,7 @@ struct ImportingTests {
     }
   }
 
-  @Test("refuses or reads any damaged file in one line, and never traps", arguments: 0..<240 as Range<UInt64>)
+  @Test("reads or rejects any damaged file in one line, and never crashes", arguments: 0..<240 as Range<UInt64>)
   func damaged(_ seed: UInt64) throws {
     var random = SeededGenerator(seed)
     let fixture = Fixture.allCases[Int(seed) % Fixture.allCases.count]

@@ -21,7 +21,7 @@ struct VCRImportTests {
     """
   }
 
-  @Test("reads a cassette of VCR: requests, bodies in all their forms, dates")
+  @Test("reads a VCR cassette: requests, bodies in all forms, dates")
   func vcr() throws {
     let foreign = try Fixture.vcr.read()
     #expect(foreign.format == .vcr)
@@ -41,7 +41,7 @@ struct VCRImportTests {
     #expect(interactions[3].response.body == .bytes([0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A, 0x00]))
   }
 
-  @Test("lists what a cassette of VCR has besides")
+  @Test("lists what is lost of a VCR cassette")
   func vcrLosses() throws {
     #expect(
       try Fixture.vcr.read().lines == [
@@ -51,7 +51,7 @@ struct VCRImportTests {
       ])
   }
 
-  @Test("reads what vcrpy has written, in YAML and in JSON", arguments: [Fixture.vcrpy, .vcrpyJSON])
+  @Test("reads what vcrpy writes, in YAML and in JSON", arguments: [Fixture.vcrpy, .vcrpyJSON])
   func vcrpy(_ fixture: Fixture) throws {
     let foreign = try fixture.read()
     #expect(foreign.format == .vcrpy)
@@ -66,7 +66,7 @@ struct VCRImportTests {
     #expect(order.request.body.text == "{\"item\": \"t\u{E9}\", \"price\": 0.00, \"tags\": []}")
   }
 
-  @Test("undoes the content coding of what came over the wire, and keeps binary bodies to the byte")
+  @Test("decodes content codings, and keeps binary bodies byte for byte")
   func vcrpyBodies() throws {
     let interactions = try Fixture.vcrpy.read().interactions
     let zipped = try #require(interactions.first { $0.request.url.hasSuffix("/gzip") })
@@ -79,7 +79,7 @@ struct VCRImportTests {
   }
 
   @Test(
-    "takes bodies as both tools and their older versions write them",
+    "reads bodies in the formats of both tools and their older versions",
     arguments: [
       ("plain", "plain"), ("'12'", "12"), ("! '{\"a\": 1}'", "{\"a\": 1}"), ("null", ""), ("~", ""), ("''", ""),
       ("'null'", "null"), ("!!python/unicode 'text'", "text"), ("!!binary aGVsbG8=", "hello"),
@@ -92,7 +92,7 @@ struct VCRImportTests {
     #expect(foreign.losses == [])
   }
 
-  @Test("keeps bodies as they were sent that decode to too much, one by one or all together")
+  @Test("keeps bodies as sent that decode to too much, alone or in total")
   func decodedLimit() throws {
     func coded(_ count: Int) throws -> String {
       let encoder = try #require(ContentCodings(header: "gzip")).encoder()
@@ -116,7 +116,7 @@ struct VCRImportTests {
     #expect(foreign.losses.first { $0.text == loss }?.places == [1, 6])
   }
 
-  @Test("reads aliases, which PyYAML writes for what occurs twice")
+  @Test("reads aliases, which PyYAML writes for repeated values")
   func aliases() throws {
     let foreign = try read(
       """
@@ -130,7 +130,7 @@ struct VCRImportTests {
     #expect(foreign.losses == [])
   }
 
-  @Test("takes responses of httpx as vcrpy once kept them")
+  @Test("reads httpx responses as older versions of vcrpy wrote them")
   func httpx() throws {
     let foreign = try read(
       """
@@ -147,7 +147,7 @@ struct VCRImportTests {
     #expect(foreign.lines.contains { $0.hasSuffix(Losses.noTime) })
   }
 
-  @Test("drops a coding that the body does not have, and keeps one that is cut off as it is")
+  @Test("removes a coding that the body does not have, and keeps a truncated body unchanged")
   func codings() throws {
     func zipped(_ body: String) throws -> ForeignCassette {
       try read(interaction(body: body).replacing("headers: {", with: "headers: {Content-Encoding: [gzip], "))
@@ -177,7 +177,7 @@ struct VCRImportTests {
     #expect(foreign.lines == ["entry 1: \(line)"])
   }
 
-  @Test("lists what else is not as it was")
+  @Test("lists other changes")
   func strange() throws {
     let foreign = try read(
       interaction(body: "{encoding: Shift_JIS, string: \"\u{65E5}\"}\n    http_version: '2'\n    url: http://h/")
@@ -193,7 +193,7 @@ struct VCRImportTests {
   }
 
   @Test(
-    "names line, column and entry of what is broken",
+    "names the line, column and entry of an error",
     arguments: [
       ("http_interactions:\n- request: {method: get}\n", "line 2, column 3: entry 1: response is missing"),
       ("http_interactions:\n- 1\n", "line 2, column 3: entry 1: request is missing"),
@@ -205,7 +205,7 @@ struct VCRImportTests {
         "http_interactions:\n- request: {uri: x, method: get}\n  response: {status: OK}",
         "line 3, column 22: entry 1: response.status.code is not a whole number"
       ),
-      ("http_interactions: 1", "line 1, column 1: it is no cassette of VCR, which has a list 'http_interactions'"),
+      ("http_interactions: 1", "line 1, column 1: it is not a VCR cassette, which has a list 'http_interactions'"),
       ("http_interactions:\n- [", "line 3, column 1: did not find expected node content"),
       ("a: !binary '*'", "line 1, column 4: a binary value is not Base64"),
       ("a: 1\n--- b", "line 2, column 1: a second document begins"),
@@ -223,7 +223,7 @@ struct VCRImportTests {
     }
   }
 
-  @Test("refuses a small file that is huge when read, and one too deep")
+  @Test("rejects a small file that expands to a huge one, and one nested too deeply")
   func bombs() {
     var text = "a0: &a0 [\(String(repeating: "x,", count: 100))]\n"
     for level in 1...9 {

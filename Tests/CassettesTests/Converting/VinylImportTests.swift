@@ -10,7 +10,7 @@ struct VinylImportTests {
     try ForeignCassette.read(Array(text.utf8), name: "a.json", as: format)
   }
 
-  @Test("reads a cassette of Vinyl, trailing commas and all, bodies by their type")
+  @Test("reads a Vinyl cassette, including trailing commas, with bodies by their type")
   func vinyl() throws {
     let interactions = try Fixture.vinyl.read().interactions
     #expect(interactions.map(\.request.method) == ["POST", "GET", "GET", "PUT"])
@@ -29,7 +29,7 @@ struct VinylImportTests {
     #expect(interactions[3].response.body.text == "aGVsbG8=")
   }
 
-  @Test("lists what a cassette of Vinyl cannot give")
+  @Test("lists what a Vinyl cassette lacks")
   func vinylLosses() throws {
     #expect(
       try Fixture.vinyl.read().lines == [
@@ -41,7 +41,7 @@ struct VinylImportTests {
       ])
   }
 
-  @Test("reads a cassette of DVR, whose bodies without a type are Base64")
+  @Test("reads a DVR cassette, whose bodies without a type are Base64")
   func dvr() throws {
     let foreign = try Fixture.dvr.read()
     #expect(
@@ -59,7 +59,7 @@ struct VinylImportTests {
       ])
   }
 
-  @Test("takes a body for what it can only be where its type says something else")
+  @Test("reads a body in the only possible format if its declared type is wrong")
   func mismatched() throws {
     let foreign = try read(
       """
@@ -74,7 +74,7 @@ struct VinylImportTests {
   }
 
   @Test(
-    "names the place of what is broken",
+    "names the place of an error",
     arguments: [
       ("[{\"response\": {\"status\": 200}}]", "entry 1: request.url is missing"),
       ("[{\"response\": {\"url\": \"http://h/\", \"status\": \"200\"}}]", "entry 1: response.status is not a whole"),
@@ -93,7 +93,7 @@ struct VinylImportTests {
     }
   }
 
-  @Test("says when a file is not what it is said to be")
+  @Test("refuses a file in another format than declared")
   func wrongFormat() throws {
     #expect(throws: CassetteError.self) { try read("{}", as: .vinyl) }
     #expect(throws: CassetteError.self) { try read("[]", as: .dvr) }

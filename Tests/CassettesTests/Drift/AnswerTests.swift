@@ -4,13 +4,13 @@ import Testing
 
 @testable import Cassettes
 
-@Suite("Drift: answers")
+@Suite("Drift of responses")
 struct AnswerTests {
   private func changes(_ recorded: Answer, _ live: Answer, method: String = "GET") -> Changes {
     recorded.changes(to: live, method: method, known: nil)
   }
 
-  @Test("tells a status of another class alone, since a refusal has another body by nature")
+  @Test("reports only the status if its class changed, since an error has a different body anyway")
   func status() {
     #expect(changes(.json("{}"), .json(#"{"title":"x"}"#, status: 404)).lines == ["status: was 200, is 404"])
     #expect(
@@ -18,7 +18,7 @@ struct AnswerTests {
         == ["status: was 200, is 201", "body $.a: new, a number"])
   }
 
-  @Test("tells another content type, and a charset as a value")
+  @Test("reports a changed content type, and a changed charset as a value")
   func contentType() {
     let html = changes(.json("{}"), .of("text/html", "<p>"))
     #expect(html.lines == ["content type: was application/json, is text/html"])
@@ -29,7 +29,7 @@ struct AnswerTests {
     #expect(none.lines == ["content type: was application/json, is none"])
   }
 
-  @Test("tells header fields that a program may read, and no noise; cookies and lists of methods by name")
+  @Test("reports changed headers that matter to programs, and cookies and method lists by name")
   func headers() {
     func lines(_ old: Headers, _ new: Headers) -> [String] {
       changes(
@@ -46,7 +46,7 @@ struct AnswerTests {
     #expect(lines(["Allow": "GET, HEAD"], ["Allow": "get"]) == ["header `Allow` `head`: gone"])
   }
 
-  @Test("shows no value of a cookie")
+  @Test("shows no cookie values")
   func secret() {
     let changes = changes(
       Answer(status: 200, headers: ["Set-Cookie": "a=hunter2"], body: []),
@@ -55,7 +55,7 @@ struct AnswerTests {
     #expect(!changes.valueLines.joined().contains("hunter"))
   }
 
-  @Test("does not compare bodies of HEAD, nor what was not read whole")
+  @Test("does not compare bodies of HEAD, or incomplete ones")
   func bodiless() {
     #expect(changes(.json("{}"), .json(#"{"a":1}"#), method: "HEAD").isEmpty)
     var live = Answer.json(#"{"a":1}"#)
@@ -63,7 +63,7 @@ struct AnswerTests {
     #expect(changes(.json("{}"), live).isEmpty)
   }
 
-  @Test("looks at other formats by their coarse shape")
+  @Test("compares other formats by their rough structure")
   func formats() {
     let xml = changes(
       .of("application/xml", #"<?xml version="1.0"?><f><e id="1"><t>a</t></e><e id="2"><t>b</t></e></f>"#),
@@ -89,7 +89,7 @@ struct AnswerTests {
     #expect(changes(.json("{}"), .json("<p>")).lines == ["body: was JSON, is other content"])
   }
 
-  @Test("takes XML that is none for other content", arguments: ["", "<a>", "<a></b>", "< a>", "<a", "a"])
+  @Test("compares malformed XML as plain content", arguments: ["", "<a>", "<a></b>", "< a>", "<a", "a"])
   func noXML(_ text: String) {
     #expect(Markup.tree(Array(text.utf8)) == nil)
   }

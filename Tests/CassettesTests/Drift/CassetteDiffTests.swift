@@ -3,7 +3,7 @@ import Testing
 
 @testable import Cassettes
 
-@Suite("Drift: two cassettes")
+@Suite("Drift between two cassettes")
 struct CassetteDiffTests {
   private func diff(_ old: Recording, _ new: Recording) throws -> [String] {
     try CassetteDiff(old: old, new: new).entries.flatMap { entry in
@@ -12,7 +12,7 @@ struct CassetteDiffTests {
     }
   }
 
-  @Test("has nothing to say of a cassette and itself")
+  @Test("finds no difference between a cassette and itself")
   func same() throws {
     let one = Recording.of(.call("GET", "/a?x=1&y=2", #"{"a":1}"#), .call("POST", "/a", sends: #"{"b":1,"c":2}"#))
     let two = Recording.of(.call("GET", "/a?y=2&x=1", #"{"a":1}"#), .call("POST", "/a", sends: #"{"c":2,"b":1.0}"#))
@@ -20,7 +20,7 @@ struct CassetteDiffTests {
     #expect(try diff(one, two) == [])
   }
 
-  @Test("tells what is gone, what is new, and what changed in place or moved")
+  @Test("reports what was removed, added, changed in place or moved")
   func entries() throws {
     let old = Recording.of(
       .call("GET", "/a", #"{"a":1}"#), .call("GET", "/gone", "{}"), .call("GET", "/c", #"{"a":1}"#))
@@ -29,7 +29,7 @@ struct CassetteDiffTests {
     #expect(try diff(old, new) == ["0 1", "1 -", "2 0", "body $.a: was a number, is a string", "- 2"])
   }
 
-  @Test("pairs repeats of a request in their order")
+  @Test("pairs repeats of a request in order")
   func repeats() throws {
     let old = Recording.of(.call("GET", "/a", #"{"a":1}"#), .call("GET", "/a", #"{"a":2}"#))
     let new = Recording.of(
@@ -37,7 +37,7 @@ struct CassetteDiffTests {
     #expect(try diff(old, new) == ["- 2"])
   }
 
-  @Test("pairs requests that changed: for the same path, then for one with other ids")
+  @Test("pairs changed requests by the same path, then by a path with other ids")
   func changedRequests() throws {
     let old = Recording.of(
       .call("POST", "/users", sends: #"{"email":"a@b","age":1}"#), .call("GET", "/users/17?page=1", "{}"))
@@ -50,7 +50,7 @@ struct CassetteDiffTests {
       ])
   }
 
-  @Test("takes for optional what recordings of one kind do not all have")
+  @Test("treats fields as optional that some recordings of a request lack")
   func evidence() throws {
     let old = Recording.of(
       .call("GET", "/items?page=1", #"{"items":[{"a":1}],"next":"x"}"#), .call("GET", "/items?page=2", #"{"items":[]}"#)
@@ -61,7 +61,7 @@ struct CassetteDiffTests {
     #expect(try diff(old, new) == ["0 0", "1 1"])
   }
 
-  @Test("pairs by the backend's name, wherever it was")
+  @Test("pairs by the upstream's name, whatever its address")
   func backends() throws {
     var moved = Interaction.call("GET", "/a", "{}")
     moved.request.url = "http://127.0.0.1:1/a"

@@ -5,7 +5,7 @@ import Testing
 
 @testable import Cassettes
 
-@Suite("Drift: recordings against an OpenAPI document")
+@Suite("Drift of recordings from an OpenAPI document")
 struct DocumentTests {
   private static let yaml = """
     openapi: 3.0.3
@@ -65,7 +65,7 @@ struct DocumentTests {
 
   private static let json: Headers = ["Content-Type": "application/json", "X-Total": "1"]
 
-  @Test("finds nothing where all is as the document has it")
+  @Test("finds nothing if everything matches the document")
   func fine() throws {
     #expect(
       try lines(
@@ -76,7 +76,7 @@ struct DocumentTests {
         .call("GET", "/v1/users/17/card.png", "x", ["Content-Type": "image/png"])) == [])
   }
 
-  @Test("tells what is not in the document: path, method, status, content type, query item, body, field")
+  @Test("reports what the document lacks: path, method, status, content type, query item, body, field")
   func unknown() throws {
     let user = "#/paths/~1users~1{id}/get"
     #expect(
@@ -97,7 +97,7 @@ struct DocumentTests {
         ])
   }
 
-  @Test("tells what contradicts it, in requests and in responses, each with its place in the body and in the document")
+  @Test("reports contradictions in requests and responses, with the place in the body and in the document")
   func contradictions() throws {
     let get = "#/paths/~1users~1{id}/get"
     #expect(
@@ -115,12 +115,12 @@ struct DocumentTests {
         ])
   }
 
-  @Test("does not hold a request against the document that the server has refused")
+  @Test("does not check a request that the server has refused")
   func refused() throws {
     #expect(try lines(.call("GET", "/v1/users/ann", status: 400)) == [])
   }
 
-  @Test("says of WebSockets that it does not look at them")
+  @Test("reports that WebSockets are skipped")
   func webSockets() throws {
     var socket = Interaction.call("WEBSOCKET", "/v1/news", status: 101)
     socket.webSocket = []
@@ -129,7 +129,7 @@ struct DocumentTests {
     #expect(try lines(socket, socket, unsupported: ["2 WebSockets: OpenAPI has no words for them"]) == [])
   }
 
-  @Test("reads forms by the types that their fields are to have")
+  @Test("reads form fields by their declared types")
   func forms() throws {
     var good = Interaction.call("POST", "/v1/users", "{}")
     good.request.headers = ["Content-Type": "application/x-www-form-urlencoded"]
@@ -143,7 +143,7 @@ struct DocumentTests {
   }
 
   @Test(
-    "refuses what is no OpenAPI document of 3.0 or 3.1, in one line",
+    "rejects a document that is not OpenAPI 3.0 or 3.1, in one line",
     arguments: [
       ("{", "api: line 1, column 2: "), ("a: [", "api: line "), ("[]", "api: it has no `openapi`"),
       ("swagger: '2.0'", "api: it is a Swagger 2.0 document"), ("openapi: 4.0.0", "api: its version is 4.0.0"),
@@ -154,7 +154,7 @@ struct DocumentTests {
     #expect(error?.description.contains("\n") == false)
   }
 
-  @Test("reads YAML's scalars as numbers and booleans only where they have no quotes")
+  @Test("reads YAML scalars as numbers and booleans only without quotes")
   func scalars() throws {
     let node = try YAMLReader.parse(
       Array("[1, '1', -2.5, true, 'true', 007, 1_0, ~, 0x1, .5, 1e3, nan, 3.0.3, 2018-10-08]".utf8), name: "x")
@@ -165,7 +165,7 @@ struct DocumentTests {
 }
 
 extension Interaction {
-  /// Without a body in the answer.
+  /// The same without a response body.
   fileprivate var emptied: Interaction {
     var interaction = self
     interaction.response.body = .empty

@@ -5,7 +5,7 @@ import LaunchContract
 @testable import Cassettes
 
 extension Changes {
-  /// The lines of the changes of shape.
+  /// The messages about changes of shape.
   var lines: [String] { shape.map(\.description) }
   var valueLines: [String] { values.map(\.description) }
 }
@@ -22,13 +22,13 @@ extension Answer {
   }
 }
 
-/// The changes between two JSON answers.
+/// The changes between two JSON responses.
 func changes(_ recorded: String, _ live: String) -> Changes {
   Answer.json(recorded).changes(to: .json(live), method: "GET", known: nil)
 }
 
 extension Recording {
-  /// Of interactions whose bodies are in memory.
+  /// A recording of interactions with bodies in memory.
   static func of(_ interactions: Interaction..., upstreams: [CassetteHeader.Upstream] = []) -> Recording {
     Recording(Cassette(header: CassetteHeader(upstreams: upstreams), interactions: interactions)) { body in
       guard case .bytes(let bytes) = body else { return [] }
@@ -38,7 +38,7 @@ extension Recording {
 }
 
 extension Interaction {
-  /// A call of the backend `api`, answered with JSON.
+  /// An interaction with the upstream `api`, answered with JSON.
   static func call(
     _ method: String, _ target: String, sends body: String = "", status: Int = 200, _ answer: String = "",
     _ headers: Headers = ["Content-Type": "application/json"]

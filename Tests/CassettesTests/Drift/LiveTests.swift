@@ -4,14 +4,14 @@ import Testing
 
 @testable import Cassettes
 
-@Suite("Drift: what is asked live, and what an answer says")
+@Suite("Live requests and their drift")
 struct LiveTests {
   private func finding(_ recording: Recording, _ question: Int = 0, _ live: Answer) throws -> LiveFinding {
     let questions = try LiveQuestions(recording).questions
     return try LiveFinding(live, to: questions[question], in: recording, known: KnownShapes(recording))
   }
 
-  @Test("repeats the safe methods alone, each request once")
+  @Test("repeats only safe methods, each request once")
   func questions() throws {
     let recording = Recording.of(
       .call("GET", "/a", "{}"), .call("POST", "/a", sends: "{}"), .call("GET", "/a", "{}"), .call("HEAD", "/a"),
@@ -29,7 +29,7 @@ struct LiveTests {
     #expect(questions.left == left)
   }
 
-  @Test("says of a WebSocket that it is one")
+  @Test("reports a WebSocket as skipped")
   func webSocket() throws {
     var socket = Interaction.call("WEBSOCKET", "/news", status: 101)
     socket.webSocket = []
@@ -38,7 +38,7 @@ struct LiveTests {
     #expect(questions.left == [.init(interactions: [0], reason: "a WebSocket is not repeated")])
   }
 
-  @Test("sends the recorded header fields, but no condition, no connection's, no redacted one, no unknown coding")
+  @Test("sends the recorded headers without conditions, connection headers, redacted ones and unknown codings")
   func headers() throws {
     let headers: Headers = [
       "Host": "dev.api1.com", "Accept": "*/*", "If-None-Match": "\"x\"", "Connection": "keep-alive, X-Hop",
@@ -58,7 +58,7 @@ struct LiveTests {
     #expect(own.questions.first?.redacted == ["X-Key"])
   }
 
-  @Test("compares with the recording that the answer is nearest to")
+  @Test("compares with the recording that is nearest to the response")
   func nearest() throws {
     let recording = Recording.of(
       .call("GET", "/a", status: 404, #"{"title":"x"}"#), .call("POST", "/a", sends: "{}"),
@@ -67,7 +67,7 @@ struct LiveTests {
     #expect(try finding(recording, 0, .json(#"{"title":"x"}"#, status: 404)).changes.isEmpty)
   }
 
-  @Test("calls it a state, not drift, where a request before has made what is asked for")
+  @Test("reports a changed state, not drift, if an earlier request has created the resource")
   func state() throws {
     let recording = Recording.of(
       .call("POST", "/v1/users", sends: "{}", status: 201, #"{"id":"8c3f0a1b2c","token":"t0k3n-of-ann"}"#),
@@ -94,7 +94,7 @@ struct LiveTests {
     #expect(try finding(recording, 3, .json("{}", status: 404)).after == 0)
   }
 
-  @Test("does not blame a request that was refused, safe, or for another backend")
+  @Test("does not assume a state change by a request that was refused, safe, or for another upstream")
   func noState() throws {
     var other = Interaction.call("POST", "/a", sends: "{}")
     other.upstream = "other"
@@ -103,7 +103,7 @@ struct LiveTests {
     #expect(try finding(recording, 1, .json("{}", status: 404)).changes.lines == ["status: was 200, is 404"])
   }
 
-  @Test("says that a redacted credential was not sent")
+  @Test("reports that a redacted credential was not sent")
   func redacted() throws {
     let recording = Recording.of(.call("GET", "/a", "{}").asked(with: ["Cookie": "s=<redacted>"]))
     let finding = try finding(recording, 0, .json("{}", status: 401))

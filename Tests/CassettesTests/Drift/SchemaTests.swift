@@ -4,9 +4,9 @@ import Testing
 
 @testable import Cassettes
 
-@Suite("Drift: JSON against a schema")
+@Suite("Drift of JSON from a schema")
 struct SchemaTests {
-  /// What is found, as `place: text`; `?` marks what is only not in the document.
+  /// The findings as `place: text`; `?` marks what is only missing in the document.
   private func findings(
     _ schema: String, _ value: String, version: String = "3.1.0", direction: SchemaCheck.Direction = .response
   ) throws -> [String] {
@@ -81,7 +81,7 @@ struct SchemaTests {
   ]
 
   @Test(
-    "holds types, members and limits against it",
+    "checks types, members and limits",
     arguments: ruleCases)
   func rules(_ schema: String, _ value: String, _ expected: [String]) throws {
     #expect(try findings(schema, value) == expected)
@@ -119,13 +119,13 @@ struct SchemaTests {
   ]
 
   @Test(
-    "holds several schemas together, and knows what each of them knows",
+    "checks combined schemas, and knows the members of each",
     arguments: combinationCases)
   func combinations(_ schema: String, _ value: String, _ expected: [String]) throws {
     #expect(try findings(schema, value) == expected)
   }
 
-  @Test("reads 3.0 as 3.0: nullable, exclusiveMinimum true or false, nothing beside a $ref")
+  @Test("reads 3.0 as 3.0: nullable, boolean exclusiveMinimum, and no siblings of $ref")
   func old() throws {
     #expect(try findings(#"{"type":"string","nullable":true}"#, "null", version: "3.0.3") == [])
     #expect(try findings(#"{"type":"string","nullable":true}"#, "null") == [": is null, not string"])
@@ -136,7 +136,7 @@ struct SchemaTests {
     #expect(try findings(##"{"$ref":"#/components/schemas/N","minLength":2}"##, #""x""#, version: "3.0.3") == [])
   }
 
-  @Test("does not want from a server what it never writes, nor from a client what it may not")
+  @Test("does not require writeOnly members in responses, or readOnly members in requests")
   func directions() throws {
     let schema =
       #"{"properties":{"id":{"readOnly":true},"pin":{"writeOnly":true}},"required":["id","pin"]}"#
@@ -145,7 +145,7 @@ struct SchemaTests {
     #expect(try findings(schema, #"{"pin":1}"#, direction: .request) == [])
   }
 
-  @Test("says what it does not look at, with its place")
+  @Test("reports the keywords that it skips, with their place")
   func unsupported() throws {
     let elsewhere = try check(#"{"properties":{"a":{"$ref":"other.yaml#/A"}}}"#, #"{"a":1}"#)
     #expect(elsewhere.findings == [])

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Cassettes
 
-@Suite("Drift: the shape of JSON")
+@Suite("Drift of the shape of JSON")
 struct ShapeTests {
   private static let fieldCases: [(String, String, [String], Int)] = [
     (#"{"a":1,"b":"x"}"#, #"{"a":2,"b":"y"}"#, [], 2),
@@ -22,7 +22,7 @@ struct ShapeTests {
   ]
 
   @Test(
-    "tells fields gone and new, and types, each in one line, apart from values",
+    "reports removed and added fields and changed types, one line each, separately from values",
     arguments: fieldCases)
   func members(_ recorded: String, _ live: String, _ lines: [String], _ values: Int) {
     let changes = changes(recorded, live)
@@ -38,7 +38,7 @@ struct ShapeTests {
   ]
 
   @Test(
-    "takes null for nothing known where it was recorded, and for a change where it comes",
+    "treats a recorded null as an unknown type, and a new null as a change",
     arguments: nullCases)
   func null(_ recorded: String, _ live: String, _ lines: [String]) {
     #expect(changes(recorded, live).lines == lines)
@@ -57,7 +57,7 @@ struct ShapeTests {
   ]
 
   @Test(
-    "compares arrays by what their elements have together: more, fewer, and optional fields are no drift",
+    "compares arrays by the combined shape of their elements: their number and optional fields are no drift",
     arguments: listCases)
   func arrays(_ recorded: String, _ live: String, _ lines: [String]) {
     #expect(changes(recorded, live).lines == lines)
@@ -80,13 +80,13 @@ struct ShapeTests {
   ]
 
   @Test(
-    "takes ids as keys for data: other ids are no drift, another shape below them is",
+    "treats ids as data if they are keys: other ids are no drift, but another shape below them is",
     arguments: mapCases)
   func maps(_ recorded: String, _ live: String, _ lines: [String]) {
     #expect(changes(recorded, live).lines == lines)
   }
 
-  @Test("counts values by their places, an element put in as one; a change of shape is told once")
+  @Test("counts changed values by their places, an inserted element as one, and reports a changed shape once")
   func values() {
     let two = changes(#"{"s":[{"i":1,"t":"a"},{"i":2,"t":"b"}],"n":1}"#, #"{"s":[{"i":1},{"i":9}],"n":2}"#)
     #expect(two.lines == ["body $.s[].t: gone, was a string"])
@@ -106,7 +106,7 @@ struct ShapeTests {
     #expect(changes.shape.isEmpty)
   }
 
-  @Test("compares what lies deeper than anybody looks by its kind, and ends")
+  @Test("compares values beyond the maximum depth by their kind, and ends")
   func deep() {
     let open = String(repeating: "[", count: 500)
     let close = String(repeating: "]", count: 500)
@@ -123,7 +123,7 @@ struct ShapeTests {
   ]
 
   @Test(
-    "takes for ids what looks like one",
+    "recognizes ids",
     arguments: nameCases)
   func ids(_ name: String, _ isID: Bool) {
     #expect(ChangingName.matches(name) == isID)

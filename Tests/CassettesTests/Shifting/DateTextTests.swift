@@ -8,7 +8,7 @@ import Testing
 /// From the recording, 2018-10-08T09:00:00Z, to 2026-11-22T19:30:00Z.
 let eightYears = DateOffset(seconds: 256_386_600, days: 2967)
 
-@Suite("Dates in a text")
+@Suite("Dates in text")
 struct DateTextTests {
   static func moved(_ text: String, by offset: DateOffset = eightYears, keepsLength: Bool = false) -> String {
     var scanner = DateScanner(offset: offset, tokens: nil, isBack: false, keepsLength: keepsLength)
@@ -16,7 +16,7 @@ struct DateTextTests {
   }
 
   @Test(
-    "are moved in the format, width and zone in which they came, and back to the digit",
+    "are moved in their own format, width and time zone, and back to the same digits",
     arguments: [
       ("2018-10-08T09:00:00Z", "2026-11-22T19:30:00Z"),
       ("2018-10-08T09:00:00.123456789Z", "2026-11-22T19:30:00.123456789Z"),
@@ -46,7 +46,7 @@ struct DateTextTests {
   }
 
   @Test(
-    "stay where they are none, or mean none",
+    "stay unchanged if they are invalid or placeholders",
     arguments: [
       "2018-10-08", "2018-13-08T09:00:00Z", "2018-02-29T09:00:00Z", "2018-10-08T24:00:00Z", "2018-10-08T09:61:00Z",
       "2018-10-08T09", "2018-10-08T09:00:000Z", "12018-10-08T09:00:00Z", "0001-01-01T00:00:00Z",
@@ -57,7 +57,7 @@ struct DateTextTests {
     #expect(Self.moved(text) == text)
   }
 
-  @Test("are found wherever the text is cut")
+  @Test("are found wherever chunks end")
   func cut() {
     let text =
       #"[{"at": "2018-10-08T09:00:00.25Z"}, "Mon, 08 Oct 2018 09:00:00 GMT", 20181008T090000Z 2018-10-08T09:00 "#
@@ -76,14 +76,14 @@ struct DateTextTests {
     }
   }
 
-  @Test("keep their length where that has been told")
+  @Test("keep their length if it was already sent")
   func length() {
     #expect(Self.moved("Monday, 08-Oct-18 09:00:00 GMT", keepsLength: true) == "Monday, 08-Oct-18 09:00:00 GMT")
     let wednesday = Self.moved("Wednesday, 31-Oct-18 12:00:00 GMT", by: DateOffset(seconds: 86_400, days: 1))
     #expect(wednesday == "Thursday, 01-Nov-18 12:00:00 GMT")
   }
 
-  @Test("are moved by whole days where no time is with them: what was today is today")
+  @Test("without a time are moved by whole days, so that today stays today")
   func days() throws {
     let recorded = try #require(ISO8601DateFormatter().date(from: "2018-10-08T22:30:00Z"))
     let now = try #require(ISO8601DateFormatter().date(from: "2018-10-09T22:10:00Z"))

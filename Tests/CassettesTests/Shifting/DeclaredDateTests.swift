@@ -42,7 +42,8 @@ struct DeclaredDateTests {
     ("2018-10-08T09:00:00Z no JSON", "2026-11-22T19:30:00Z no JSON"),
   ]
 
-  @Test("are moved by what is declared, all else by its form, to the byte, wherever the body is cut", arguments: cases)
+  @Test(
+    "are moved as declared, others by their format, and nothing else, wherever chunks end", arguments: cases)
   func json(recorded: String, replayed: String) throws {
     let shifter = DateShifter(eightYears, places: try Self.places())
     let bytes = Array(recorded.utf8)
@@ -59,7 +60,7 @@ struct DeclaredDateTests {
   }
 
   @Test(
-    "in events stand in a document each, and a broken one is no reason to misread the next",
+    "are found in the document of each event, even after a malformed one",
     arguments: ["{\"exp\": [\"broken", String(repeating: "[", count: 5000)])
   func lines(broken: String) throws {
     let shifter = DateShifter(eightYears, places: try Self.places())
@@ -68,7 +69,7 @@ struct DeclaredDateTests {
     #expect(String(decoding: shifter.body(Array(text.utf8), .jsonLines), as: UTF8.self) == moved)
   }
 
-  @Test("in long texts that stay are passed on as they come")
+  @Test("in a member to keep stay unchanged, however long it is")
   func long() throws {
     let text = #"{"born": "\#(String(repeating: "2018-10-08T09:00:00Z ", count: 1000))", "exp": 1538989200}"#
     let shifter = DateShifter(eightYears, places: try Self.places())
@@ -110,7 +111,7 @@ struct DeclaredDateTests {
   }
 
   @Test(
-    "of queries are moved in URLs, wherever those stand and wherever the text is cut",
+    "in queries are moved in all URLs, wherever chunks end",
     arguments: [
       ("</a?since=1538989200>; rel=next", "</a?since=1795375800>; rel=next"),
       ("0; url=https://a.test/?x=1&Since=1538989200#top", "0; url=https://a.test/?x=1&Since=1795375800#top"),
@@ -139,15 +140,15 @@ struct DeclaredDateTests {
     }
     #expect(shifter.headers(["Link": recorded])["Link"] == replayed)
     #expect(shifter.reversed.headers(["Referer": replayed])["Referer"] == recorded)
-    // A number that would become longer stays where the length is told already.
+    // A number that would become longer stays unchanged if the length was already sent.
     let old = "/?since=999999999"
     #expect(String(decoding: shifter.body(Array(old.utf8), .text), as: UTF8.self) == old)
   }
 
   @Test(
-    "are refused at places that there are not",
+    "are refused at invalid places",
     arguments: [
-      ("expires", "'expires' is no place"), ("cookie:a", "there is no place 'cookie'"),
+      ("expires", "'expires' is not a place"), ("cookie:a", "there is no place 'cookie'"),
       ("$.a[-1]", "counts from an end"),
       ("$.a[", "is not a valid JSON path"),
     ])

@@ -5,7 +5,7 @@ import Testing
 
 @testable import Cassettes
 
-@Suite("Tokens")
+@Suite("JSON Web Tokens")
 struct TokenShiftTests {
   static func encode(_ text: String) -> String {
     Data(text.utf8).base64EncodedString().replacing("=", with: "").replacing("+", with: "-").replacing("/", with: "_")
@@ -17,7 +17,7 @@ struct TokenShiftTests {
     "\(encode(header)).\(encode(claims)).\(signature)"
   }
 
-  /// Signs with the length of what it signs, and a count: no two signatures are the same.
+  /// Signs with the length of the input and a counter, so that no two signatures are equal.
   static func shifter(knows algorithm: String = "HS256") -> DateShifter {
     let count = Guarded(0)
     return DateShifter(
@@ -36,7 +36,7 @@ struct TokenShiftTests {
   static let movedClaims =
     #"{"sub":"ann", "iat":1795375800,"exp": 1795379400.5,"nbf":1795375800,"n":{"exp":1538989200}}"#
 
-  @Test("are moved with all but their times as they were, wherever they stand and wherever the body is cut")
+  @Test("have their times moved and everything else unchanged, in any place and wherever chunks end")
   func moved() {
     let token = Self.token(Self.claims)
     let shifter = Self.shifter()
@@ -51,12 +51,12 @@ struct TokenShiftTests {
     #expect(String(decoding: output, as: UTF8.self) == #"{"access_token": "\#(moved)", "again": "\#(moved)."}"#)
     #expect(!body.keepsLength)
     #expect(shifter.headers(["Set-Cookie": "t=\(token); Path=/"])["Set-Cookie"] == "t=\(moved); Path=/")
-    // The recorded one comes back, although no two signatures are the same.
+    // The recorded token is restored, although no two signatures are equal.
     #expect(shifter.reversed.headers(["Authorization": "Bearer \(moved)"])["Authorization"] == "Bearer \(token)")
     #expect(shifter.reversed.target("/a?t=\(moved)") == "/a?t=\(token)")
   }
 
-  @Test("stay without a key, without times, and where they are none")
+  @Test("stay unchanged without a key or times, and if they are invalid")
   func stay() {
     let shifter = Self.shifter()
     for text in [

@@ -8,9 +8,9 @@ import Testing
 
 @testable import EnvironmentService
 
-@Suite("A change of an environment that runs")
+@Suite("Changes of a running environment")
 struct ChangeTests {
-  @Test("is made at once where nobody follows")
+  @Test("are made at once if no app follows")
   func alone() async throws {
     try await withService { fixture in
       let environment = try fixture.manual()
@@ -24,7 +24,7 @@ struct ChangeTests {
     }
   }
 
-  @Test("that cannot be is refused whole, and nothing has changed")
+  @Test("are refused as a whole if any part is invalid, and nothing changes")
   func refused() async throws {
     try await withService { fixture in
       let environment = try fixture.manual { $0.toggles = ["a": .int(1)] }
@@ -57,7 +57,7 @@ struct ChangeTests {
     }
   }
 
-  @Test("does not move a system clock")
+  @Test("cannot move a system clock")
   func system() async throws {
     try await withService { fixture in
       let environment = try fixture.provision(.mock) { $0.clock.kind = "system" }
@@ -69,7 +69,7 @@ struct ChangeTests {
     }
   }
 
-  @Test("of a ticking clock is found by whoever starts later")
+  @Test("of a ticking clock are seen by an app that starts later")
   func ticking() async throws {
     try await withService { fixture in
       let environment = try fixture.provision(.mock) {
@@ -84,7 +84,7 @@ struct ChangeTests {
     }
   }
 
-  @Test("can be given up by cancelling the task that waits")
+  @Test("can be abandoned by cancelling the waiting task")
   func cancelled() async throws {
     try await withService { fixture in
       let environment = try fixture.manual()
@@ -100,7 +100,7 @@ struct ChangeTests {
     }
   }
 
-  @Test("of toggles counts in the report: those set later are unread too")
+  @Test("add toggles to the report, where later ones count as unread too")
   func report() async throws {
     try await withService { fixture in
       let environment = try fixture.manual { $0.toggles = ["a": .int(1), "b": .int(1)] }
@@ -110,7 +110,7 @@ struct ChangeTests {
     }
   }
 
-  @Test("of mode goes from extend to replay, which fails closed, and back")
+  @Test("can switch the mode from extend to replay, which fails closed, and back")
   func mode() async throws {
     let upstream = try numbered()
     try await withService(upstream) { fixture in
@@ -131,7 +131,7 @@ struct ChangeTests {
     }
   }
 
-  @Test("of mode that would need what is not there is refused", arguments: [Mode.proxy, .record, .once, .mock])
+  @Test("cannot switch to a mode that was not provisioned", arguments: [Mode.proxy, .record, .once, .mock])
   func otherModes(mode: Mode) async throws {
     try await withService { fixture in
       let origin = Origin(scheme: "https", host: "a.test", port: 443)

@@ -5,8 +5,8 @@ import Testing
 
 @testable import EnvironmentService
 
-/// The state alone, at times that a test chooses.
-@Suite("Who follows an environment")
+/// Tests the state alone, at times that each test chooses.
+@Suite("An app that follows an environment")
 struct FollowerTests {
   private struct Link {
     var live: AppSync
@@ -20,7 +20,7 @@ struct FollowerTests {
           mode: .mock, clock: .init(kind: .manual, start: "2018-10-08T09:00:00Z"), toggles: [:], values: [:]))
     }
 
-    /// Whether answers leave at once, as on a machine with time for it.
+    /// Whether answers leave at once, as on an idle machine.
     var isQuick = true
 
     mutating func settle() {
@@ -70,7 +70,7 @@ struct FollowerTests {
     }
   }
 
-  @Test("is waited for until it has acknowledged")
+  @Test("is waited for until it acknowledges a change")
   func acknowledged() throws {
     var link = try Link()
     let question = link.ask("a")
@@ -83,7 +83,7 @@ struct FollowerTests {
     #expect(moved.now == beginning + 1)
   }
 
-  @Test("is waited for beside all others, whose woken sleepers add up")
+  @Test("is waited for along with other apps, and their woken sleepers are added up")
   func several() throws {
     var link = try Link()
     for name in ["a", "b", "c"] { _ = link.ask(name) }
@@ -94,7 +94,7 @@ struct FollowerTests {
     #expect(try link.result(change)?.get().woken == 5)
   }
 
-  @Test("is not waited for when it comes later, or only looks")
+  @Test("is not waited for if it follows later, or only reads the state")
   func others() throws {
     var link = try Link()
     _ = link.ask(nil)
@@ -104,7 +104,7 @@ struct FollowerTests {
     #expect(link.live.followers["late"]?.revision == 0)
   }
 
-  @Test("is no longer waited for when it hangs up")
+  @Test("is no longer waited for once it hangs up")
   func hangsUp() throws {
     var link = try Link()
     _ = link.ask("a")
@@ -117,7 +117,7 @@ struct FollowerTests {
     #expect(link.live.followers.isEmpty)
   }
 
-  @Test("stays when one of two connections closes")
+  @Test("stays if one of its two connections closes")
   func reconnects() throws {
     var link = try Link()
     let first = link.ask("a")
@@ -129,7 +129,7 @@ struct FollowerTests {
     #expect(link.live.followers["a"] != nil)
   }
 
-  @Test("that keeps its connection is gone when that is closed, also between two questions")
+  @Test("that keeps its connection is gone when the connection closes, even between two polls")
   func closes() throws {
     var link = try Link()
     _ = link.ask("kept", connection: 7)
@@ -143,7 +143,7 @@ struct FollowerTests {
     #expect(try link.result(change)?.get().woken == 1)
   }
 
-  @Test("may be away for half a minute between two questions, and is given up after it")
+  @Test("may be away for 30 seconds between two polls, and counts as gone after that")
   func away() throws {
     var link = try Link()
     _ = link.ask("a")
@@ -168,7 +168,7 @@ struct FollowerTests {
     #expect(try link.result(change)?.get().woken == 1)
   }
 
-  @Test("is not away while its answer has not left")
+  @Test("is not away while its answer has not been sent")
   func unsent() throws {
     var link = try Link()
     link.isQuick = false
@@ -182,7 +182,7 @@ struct FollowerTests {
     #expect(try link.result(change)?.get().woken == 1)
   }
 
-  @Test("that does not acknowledge is named with the revision when the time is over")
+  @Test("is named with its revision if it does not acknowledge a change in time")
   func late() throws {
     var link = try Link()
     _ = link.ask("quick")
@@ -197,7 +197,7 @@ struct FollowerTests {
     )
   }
 
-  @Test("that cannot apply a step says why")
+  @Test("reports why it cannot apply a step")
   func failed() throws {
     var link = try Link()
     _ = link.ask("a")
@@ -206,7 +206,7 @@ struct FollowerTests {
     #expect(link.message(change) == "the app a could not apply revision 1: no such zone")
   }
 
-  @Test("says how many sleepers it has when somebody waits for some, and the move is made when all have enough")
+  @Test("reports its number of sleepers on request, and the move is made once there are enough")
   func sleepers() throws {
     var link = try Link()
     let questions = [link.ask("a"), link.ask("b")]
@@ -227,7 +227,7 @@ struct FollowerTests {
     #expect(try link.result(change)?.get().woken == 2)
   }
 
-  @Test("moves that wait for sleepers are made in order, each by a count of its own; others do not wait for them")
+  @Test("makes moves that wait for sleepers in order, each with its own count, and other moves at once")
   func order() throws {
     var link = try Link()
     _ = link.ask("a")
@@ -247,7 +247,7 @@ struct FollowerTests {
     #expect(try link.result(second)?.get().revision == 3)
   }
 
-  @Test("with too few sleepers is told with their number when the time is over, and the move is never made")
+  @Test("with too few sleepers is named with their number after the timeout, and the move is never made")
   func tooFew() throws {
     var link = try Link()
     let nobody = link.advance(afterSleepers: 1, seconds: 5)
@@ -260,13 +260,13 @@ struct FollowerTests {
     link.take(.init(follower: "a", watch: 2, sleepers: 1))
     link.wait(5)
     #expect(link.message(few).hasPrefix("waited 5.0 seconds for 2 sleepers, but there are 1 in a;"))
-    // So that it stops counting.
+    // Poll again, so that it stops counting.
     #expect(link.answered.withLock { $0.contains(watching) })
     link.take(.init(follower: "a", watch: 2, sleepers: 2))
     #expect(link.live.state.revision == 0)
   }
 
-  @Test("and all who wait for one learn of the end")
+  @Test("learns of the environment's end, like all who wait for it")
   func end() throws {
     var link = try Link()
     let question = link.ask("a")

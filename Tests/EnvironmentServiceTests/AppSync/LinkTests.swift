@@ -11,12 +11,12 @@ extension Toggle<Int> {
   fileprivate static let level = Toggle("level", default: -1)
 }
 
-@Suite("An app that follows its environment")
+@Suite("An app with a live link")
 struct LinkTests {
-  /// How many steps in a row: `DIORAMA_ROUNDS`, for a long run.
+  /// The number of steps: `DIORAMA_ROUNDS`, for a long run.
   private static let rounds = ProcessInfo.processInfo.environment["DIORAMA_ROUNDS"].flatMap { Int($0) } ?? 1_000
 
-  @Test("has its toggles and values changed while it runs, once the change has returned")
+  @Test("has its toggles and values changed by the time the change returns")
   func updates() async throws {
     try await withService { fixture in
       let environment = try fixture.manual {
@@ -37,7 +37,7 @@ struct LinkTests {
     }
   }
 
-  @Test("has its clock moved and set, and shows the same as the environment to the bit")
+  @Test("has its clock moved and set, and shows exactly the environment's time")
   func moves() async throws {
     try await withService { fixture in
       let environment = try fixture.manual()
@@ -55,7 +55,7 @@ struct LinkTests {
     }
   }
 
-  @Test("has its clock exchanged: kind, rate, zone, locale")
+  @Test("has its clock's kind, rate, time zone and locale changed")
   func changesClock() async throws {
     try await withService { fixture in
       let environment = try fixture.manual { $0.clock.timeZone = "Europe/London" }
@@ -76,7 +76,7 @@ struct LinkTests {
     }
   }
 
-  @Test("applies a thousand steps in order, none lost and none twice, each acknowledged")
+  @Test("applies a thousand steps in order, each exactly once, and acknowledges each")
   func thousand() async throws {
     try await withService { fixture in
       let environment = try fixture.manual { $0.toggles = ["level": .int(0)] }
@@ -100,7 +100,7 @@ struct LinkTests {
     }
   }
 
-  @Test("applies steps that several tasks make at once, in the order of their numbers")
+  @Test("applies steps that several tasks make concurrently, in the order of their numbers")
   func concurrent() async throws {
     try await withService { fixture in
       let environment = try fixture.manual { $0.toggles = ["level": .int(0)] }
@@ -123,13 +123,13 @@ struct LinkTests {
     }
   }
 
-  @Test("lets its threads read toggles while they are switched, and each sees them only go on")
+  @Test("lets threads read toggles while they change, and no thread sees an older value again")
   func readers() async throws {
     try await withService { fixture in
       let environment = try fixture.manual { $0.toggles = ["level": .int(0)] }
       let app = try await FollowingFixture(environment.contract)
       let (level, last) = (Toggle<Int>.level, 200)
-      // So that the threads stop, and the test fails in place of hanging, when a toggle cannot be switched.
+      // Stops the threads, so that the test fails instead of hanging if a toggle cannot be switched.
       let isOver = Guarded(false)
       try await withThrowingTaskGroup(of: Bool.self) { group in
         defer { isOver.withLock { $0 = true } }
@@ -152,13 +152,13 @@ struct LinkTests {
     }
   }
 
-  @Test("has told what it has read until a step, once that is acknowledged")
+  @Test("has reported what it read before a step, once that step is acknowledged")
   func readings() async throws {
     try await withService { fixture in
       let environment = try fixture.manual { $0.toggles = ["first": .bool(true)] }
       let app = try await FollowingFixture(environment.contract)
       for round in 1...50 {
-        // The first of them is sent at once; what follows while that is on its way has to wait.
+        // The first is sent at once; those read in the meantime have to wait.
         let names = (1...5).map { "round \(round) toggle \($0)" }
         for name in names { _ = app.controls.toggles[Toggle(name, default: round)] }
         _ = try await environment.moveClock(.advance(.seconds(1)), afterSleepers: nil, timeout: .seconds(60))
@@ -168,7 +168,7 @@ struct LinkTests {
     }
   }
 
-  @Test("has told what it read before it slept, once somebody knows that it sleeps")
+  @Test("has reported what it read before it slept, once the environment knows that it sleeps")
   func readingsBeforeSleep() async throws {
     try await withService { fixture in
       let environment = try fixture.manual()
@@ -187,7 +187,7 @@ struct LinkTests {
     }
   }
 
-  @Test("can be moved and waited for without any limit")
+  @Test("can be moved and waited for without a limit")
   func unlimited() async throws {
     try await withService { fixture in
       let environment = try fixture.manual()
@@ -208,7 +208,7 @@ struct LinkTests {
     }
   }
 
-  @Test("gets values as deep in each other as they may be, and never deeper ones")
+  @Test("accepts values nested up to the maximum depth, and no deeper")
   func deep() async throws {
     try await withService { fixture in
       let environment = try fixture.manual()
@@ -231,7 +231,7 @@ struct LinkTests {
     }
   }
 
-  @Test("that starts late finds what has changed, in its contract or by its link")
+  @Test("that starts late has all changes, by its contract or its link")
   func late() async throws {
     try await withService { fixture in
       let environment = try fixture.manual { $0.toggles = ["level": .int(0)] }
@@ -243,7 +243,7 @@ struct LinkTests {
       #expect(new.toggles == ["level": .int(1)])
       #expect(new.clock.start == "2018-10-08T09:15:00.100Z")
       for contract in [old, new] {
-        // All is there when the launch is over.
+        // The launch returns when everything is there.
         let app = try await FollowingFixture(contract)
         #expect(app.controls.toggles[.level] == 1)
         #expect(app.controls.clock.now == environment.now)
@@ -252,7 +252,7 @@ struct LinkTests {
     }
   }
 
-  @Test("is one of several, all of which have changed when the change returns")
+  @Test("is one of several, which have all changed by the time the change returns")
   func several() async throws {
     try await withService { fixture in
       let environment = try fixture.manual()
@@ -274,7 +274,7 @@ struct LinkTests {
     }
   }
 
-  @Test("learns of the end at once: waits that only a test can end fail with a clear error, in silence")
+  @Test("learns of the end at once: its endless waits fail with a clear error, without a warning")
   func end() async throws {
     try await withService { fixture in
       let environment = try fixture.manual()
@@ -293,7 +293,7 @@ struct LinkTests {
     }
   }
 
-  @Test("is not followed by a contract without a revision, and none starts after the end")
+  @Test("does not follow a contract without a revision, and does not start after the end")
   func none() async throws {
     try await withService { fixture in
       let environment = try fixture.manual()

@@ -8,7 +8,7 @@ import Testing
 
 @testable import EnvironmentService
 
-/// An environment that a script plays.
+/// The environment is scripted.
 @Suite("An app that loses its environment")
 struct LossTests {
   private static func contract(_ origin: Origin) -> LaunchContract {
@@ -25,7 +25,7 @@ struct LossTests {
 
   private static let nothing = json(#"{"revision": 0, "over": false, "steps": []}"#)
 
-  /// None at all with an environment that was never there.
+  /// No patience with an environment that was never there.
   private static var onlyAgain: Patience {
     var patience = Patience()
     patience.first = .zero
@@ -34,7 +34,7 @@ struct LossTests {
   }
 
   @Test(
-    "has its waits end with the reason, and says so once",
+    "ends its waits with the reason, and warns once",
     arguments: [
       (401, #"{"title": "The token is missing or wrong"}"#, "status 401: The token is missing or wrong"),
       (500, "oops", "status 500: oops"), (200, "what?", "not valid JSON"),
@@ -63,7 +63,7 @@ struct LossTests {
     await upstream.stop()
   }
 
-  @Test("because it is gone for longer than a restart takes: the waits end")
+  @Test("for longer than a restart takes ends its waits")
   func gone() async throws {
     let upstream = try TestUpstream { request in
       if request.target.contains("wait=0") { return Self.nothing }
@@ -80,7 +80,7 @@ struct LossTests {
     #expect(error?.description.contains("the app has lost its environment at \(upstream.origin)/__diorama") == true)
   }
 
-  @Test("at its launch does not start")
+  @Test("at launch does not start")
   func launch() async throws {
     let upstream = try TestUpstream { _ in Self.json(#"{"detail": "no such environment"}"#, status: 503) }
     let error = await #expect(throws: DioramaError.self) { try await FollowingFixture(Self.contract(upstream.origin)) }
@@ -89,7 +89,7 @@ struct LossTests {
     await upstream.stop()
   }
 
-  @Test("only for a moment asks again, and loses nothing")
+  @Test("for a moment polls again, and misses nothing")
   func interrupted() async throws {
     let count = Counter()
     let acknowledged = Event()
@@ -101,7 +101,7 @@ struct LossTests {
         return Response(status: 204)
       }
       let number = count.increment()
-      // Every other question is cut off.
+      // Cut off every second answer.
       if number % 2 == 1 { return Response(status: 200, headers: [:], body: .stream(Self.broken(), length: 100)) }
       if request.target.contains("after=0&") {
         return number == 0
@@ -122,7 +122,7 @@ struct LossTests {
     await upstream.stop()
   }
 
-  @Test("for the time of a restart goes on as if nothing had happened, and says nothing")
+  @Test("during a restart continues as if nothing had happened, without a warning")
   func restarted() async throws {
     let before = Guarded<FollowingFixture?>(nil)
     try await withService { fixture in
@@ -135,7 +135,7 @@ struct LossTests {
         _ = try await environment.moveClock(.advance(.seconds(5)), afterSleepers: nil, timeout: .seconds(60))
       } after: { environment in
         let app = try #require(before.withLock { $0 })
-        // It was cut off, and nobody was there until now.
+        // It was cut off, and there was no environment until now.
         try await environment.until { !$0.followers.isEmpty }
         async let slept: Void = app.controls.clock.sleep(for: .seconds(7))
         let moved = try await environment.moveClock(.advance(.seconds(7)), afterSleepers: 1, timeout: .seconds(60))
@@ -147,7 +147,7 @@ struct LossTests {
     }
   }
 
-  @Test("at its launch is not waited for")
+  @Test("at launch is not waited for")
   func neverThere() async throws {
     let upstream = try TestUpstream { _ in Self.nothing }
     let contract = Self.contract(upstream.origin)

@@ -6,9 +6,9 @@ import Testing
 
 @testable import EnvironmentService
 
-@Suite("A program that follows its environment from a process of its own")
+@Suite("A program that follows its environment from another process")
 struct ProcessTests {
-  /// How many steps in a row: `DIORAMA_ROUNDS`, for a long run.
+  /// The number of steps: `DIORAMA_ROUNDS`, for a long run.
   private static let rounds = ProcessInfo.processInfo.environment["DIORAMA_ROUNDS"].flatMap { Int($0) } ?? 200
 
   private static func start(_ environment: Environment, _ seconds: Int = 60) async throws -> Child {
@@ -24,7 +24,7 @@ struct ProcessTests {
     }
   }
 
-  @Test("is advanced step by step while its toggles are switched, without one lost step")
+  @Test("is advanced step by step while its toggles change, without losing a step")
   func steps() async throws {
     try await withService { fixture in
       let environment = try fixture.manual()
@@ -45,7 +45,7 @@ struct ProcessTests {
     try await withService { fixture in
       let environment = try fixture.manual()
       let app = try await Self.start(environment)
-      // It has been told of the step, and will not apply it.
+      // It has received the step, and will not apply it.
       try await onThread { try app.suspend() }
       async let moved = environment.moveClock(.advance(.seconds(60)), afterSleepers: nil, timeout: .seconds(60))
       try await environment.until { $0.state.revision == 1 }
@@ -56,7 +56,7 @@ struct ProcessTests {
     }
   }
 
-  @Test("is named when it is stopped")
+  @Test("is named in the error if it is suspended")
   func stopped() async throws {
     try await withService { fixture in
       let environment = try fixture.manual()
@@ -76,7 +76,7 @@ struct ProcessTests {
     }
   }
 
-  @Test("ends with a clear error when its environment does")
+  @Test("exits with a clear error when its environment ends")
   func end() async throws {
     try await withService { fixture in
       let environment = try fixture.manual()
@@ -89,7 +89,7 @@ struct ProcessTests {
     }
   }
 
-  @Test("may be in another language: it asks, applies, acknowledges")
+  @Test("may be written in another language: it polls, applies and acknowledges")
   func python() async throws {
     try await withService { fixture in
       let environment = try fixture.manual { $0.toggles = ["flag": .bool(false)] }
@@ -138,7 +138,7 @@ struct ProcessTests {
     """
 }
 
-/// Runs what waits on a thread of its own.
+/// Runs blocking code on its own thread.
 private func onThreadWithoutError<Value: Sendable>(_ body: @escaping @Sendable () -> Value) async -> Value? {
   try? await onThread { body() }
 }

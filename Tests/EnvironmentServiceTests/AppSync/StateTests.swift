@@ -8,7 +8,7 @@ import Testing
 
 @Suite("The state of an environment, for programs in any language")
 struct StateTests {
-  @Test("is the whole fixture as it is now, without a question for steps")
+  @Test("has all settings as they are now, unless only steps are requested")
   func whole() async throws {
     try await withService { fixture in
       let environment = try fixture.manual {
@@ -32,7 +32,7 @@ struct StateTests {
     }
   }
 
-  @Test("has the steps after the revision that is known, in order")
+  @Test("has the steps after a known revision, in order")
   func steps() async throws {
     try await withService { fixture in
       let environment = try fixture.manual()
@@ -48,7 +48,7 @@ struct StateTests {
     }
   }
 
-  @Test("is answered when it changes, and at once when it is newer")
+  @Test("is returned when it changes, or at once if it is newer")
   func waits() async throws {
     try await withService { fixture in
       let environment = try fixture.manual()
@@ -60,7 +60,7 @@ struct StateTests {
     }
   }
 
-  @Test("is answered when the wait ends, with nothing new")
+  @Test("is returned without steps when the wait ends")
   func waitEnds() async throws {
     try await withService { fixture in
       let environment = try fixture.manual()
@@ -87,7 +87,7 @@ struct StateTests {
   }
 
   @Test(
-    "is refused with what is wrong with the question",
+    "is refused for an invalid request, with what is wrong",
     arguments: [
       "after=x", "after=-1", "after=1.5", "after=", "after=1", "after=0&wait=x", "wait=-1", "wait=nan", "wait=inf",
       "after=0&follower=", "after=0&follower=a%20b", "after=0&follower=\(String(repeating: "x", count: 101))",
@@ -103,7 +103,7 @@ struct StateTests {
     }
   }
 
-  @Test("is acknowledged by no more sleepers than can be added up", arguments: ["woken", "sleepers"])
+  @Test("refuses acknowledgements with too many sleepers to add up", arguments: ["woken", "sleepers"])
   func enormous(_ member: String) async throws {
     try await withService { fixture in
       let environment = try fixture.manual()
@@ -118,7 +118,7 @@ struct StateTests {
     }
   }
 
-  @Test("needs the token, and the right method")
+  @Test("requires the token and the right method")
   func methods() async throws {
     try await withService { fixture in
       let environment = try fixture.manual()
@@ -133,7 +133,7 @@ struct StateTests {
     }
   }
 
-  @Test("says on an open connection that the environment is over, also to who asks after the end")
+  @Test("shows on an open connection that the environment has ended, even to a later request")
   func over() async throws {
     try await withService { fixture in
       let environment = try fixture.manual()
@@ -151,7 +151,7 @@ struct StateTests {
     }
   }
 
-  @Test("steps that are no longer kept are a 410 with the way out")
+  @Test("answers 410 with advice if the steps are no longer kept")
   func gone() async throws {
     try await withService { fixture in
       let environment = try fixture.manual()
@@ -165,12 +165,12 @@ struct StateTests {
     }
   }
 
-  @Test("a thousand questions wait without a thread, and are all answered by one step")
+  @Test("lets a thousand requests wait without a thread, and one step answers all")
   func thousand() async throws {
     try await withService { fixture in
       let environment = try fixture.manual()
       var clients: [RawClient] = []
-      // No more at a time than a system holds that has not got round to accepting them.
+      // Not more at a time than fit into the listener's backlog.
       for _ in 1...20 {
         clients += try await onThread {
           try (0..<50).map { _ in
@@ -182,7 +182,7 @@ struct StateTests {
         }
         try await environment.untilAsked(clients.count)
       }
-      // The environment's one server thread has time for others.
+      // The environment's only server thread is free for other requests.
       #expect(try await environment.control("/strings", #"{"key": "a"}"#).status == 200)
       try await environment.update(toggles: ["a": .bool(true)], timeout: .seconds(5))
       let statuses = try await onThread { [clients] in try clients.map { try $0.receiveAnswer().status } }

@@ -6,10 +6,10 @@ import Testing
 
 @testable import EnvironmentService
 
-/// What users of other recorders complain about. The article `Fidelity.md` lists which tests cover which complaint.
-@Suite("What recorders are blamed for does not happen:")
+/// Common complaints of users of other recorders. The article `Fidelity.md` lists which tests cover which complaint.
+@Suite("What other recorders get wrong:")
 struct ComplaintTests {
-  @Test("what was sent comes again as it was: 0.00, fields that repeat, bytes under a charset, a length that fits")
+  @Test("responses are replayed as sent: 0.00, repeated fields, bytes in a charset, the right length")
   func asSent() async throws {
     let text = #"{"price": 0.00, "exact": 1e2, "big": 12345678901234567890}"#
     let bytes = [UInt8](0...255)
@@ -49,7 +49,7 @@ struct ComplaintTests {
     }
   }
 
-  @Test("values of a query that repeat are all there, in their order")
+  @Test("repeated query items all stay, in order")
   func query() async throws {
     let upstream = try numbered()
     try await withService(upstream) { fixture in
@@ -66,7 +66,7 @@ struct ComplaintTests {
     }
   }
 
-  @Test("after the last recorded answer nothing goes to the backend, nor where something is missing")
+  @Test("no request reaches the backend after the last recorded answer, or if something is missing")
   func neverLive() async throws {
     let upstream = try numbered()
     try await withService(upstream) { fixture in
@@ -80,7 +80,7 @@ struct ComplaintTests {
     }
   }
 
-  @Test("tests at the same time share no state: each has the repeats of a request from the first on")
+  @Test("concurrent tests share no state: each gets a request's answers from the first on")
   func apart() async throws {
     let upstream = try numbered()
     try await withService(upstream) { fixture in

@@ -5,7 +5,7 @@ import Testing
 
 @testable import EnvironmentService
 
-@Suite("A web page cannot use Diorama's own paths")
+@Suite("Diorama's own paths refuse a web page")
 struct AccessTests {
   private static let flags = "/__diorama/ofrep/v1/evaluate/flags"
 
@@ -18,7 +18,7 @@ struct AccessTests {
     return try await ask(environment.mainPort, request(method, target, headers, "{}"))
   }
 
-  @Test("under a name that leads to this machine, whatever the token")
+  @Test("under a host name that resolves to this machine, whatever the token")
   func rebinding() async throws {
     try await withService { fixture in
       let environment = try fixture.provision(.mock) { $0.toggles = ["on": .bool(true)] }
@@ -38,7 +38,7 @@ struct AccessTests {
     }
   }
 
-  @Test("from an origin of its own, and is not told that it may")
+  @Test("from another origin, without CORS headers")
   func origins() async throws {
     try await withService { fixture in
       let environment = try fixture.provision(.mock)
@@ -55,7 +55,7 @@ struct AccessTests {
     }
   }
 
-  @Test("by a request in absolute form with another host")
+  @Test("with an absolute-form request for another host")
   func absoluteForm() async throws {
     try await withService { fixture in
       let environment = try fixture.provision(.mock)

@@ -10,7 +10,7 @@ import Testing
 struct ControlTests {
   private static let origin = Origin(scheme: "https", host: "a.test", port: 443)
 
-  @Test("need the environment's own token")
+  @Test("require the environment's own token")
   func token() async throws {
     try await withService { fixture in
       let environment = try fixture.provision(.mock)
@@ -32,7 +32,7 @@ struct ControlTests {
     }
   }
 
-  @Test("answer 405 with the method to use, and 404 for what is none")
+  @Test("answer 405 with the allowed method, and 404 for an unknown path")
   func methods() async throws {
     try await withService { fixture in
       let environment = try fixture.provision(.mock)
@@ -48,7 +48,7 @@ struct ControlTests {
   }
 
   @Test(
-    "answer 400 to a body that is not what they read",
+    "answer 400 to an invalid body",
     arguments: [
       "", "{", "[]", #"{"key": 3}"#, #"{"toggles": []}"#, "\u{0}", #"{"strings": {"a": [[2, 1]]}, "key": 1}"#,
     ])
@@ -63,7 +63,7 @@ struct ControlTests {
     }
   }
 
-  @Test("take ordinals at the ends of all integers for what they are: nothing that was recorded")
+  @Test("accept the smallest and largest integers as ordinals that were not recorded")
   func extremes() async throws {
     try await withService { fixture in
       let environment = try fixture.provision(.mock)
@@ -78,7 +78,7 @@ struct ControlTests {
     }
   }
 
-  @Test("refuse values that lie too deep in each other", arguments: [100, 500, 100_000])
+  @Test("refuse values that are nested too deeply", arguments: [100, 500, 100_000])
   func deep(_ depth: Int) async throws {
     try await withService { fixture in
       let environment = try fixture.provision(.mock)
@@ -89,7 +89,7 @@ struct ControlTests {
     }
   }
 
-  @Test("refuse a body without end with a 413")
+  @Test("refuse an endless body with a 413")
   func longBody() async throws {
     try await withService { fixture in
       let environment = try fixture.provision(.mock)
@@ -107,7 +107,7 @@ struct ControlTests {
     }
   }
 
-  @Test("are told which toggles the app reads, and the report names those it never read")
+  @Test("receive which toggles the app reads, and the report lists those it never read")
   func usage() async throws {
     try await withService { fixture in
       let environment = try fixture.provision(.mock) {
@@ -115,7 +115,7 @@ struct ControlTests {
       }
       let answer = try await environment.control("/usage", #"{"toggles": {"read": true, "own-default": "x"}}"#)
       #expect(answer.status == 204)
-      // The first reading counts.
+      // The first value read counts.
       #expect(try await environment.control("/usage", #"{"toggles": {"read": false}}"#).status == 204)
       let (report, _) = await environment.end()
       #expect(report.toggles.read == ["read": .bool(true), "own-default": .string("x")])

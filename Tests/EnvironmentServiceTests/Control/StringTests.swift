@@ -14,14 +14,14 @@ struct StringTests {
 
   private func value(_ answer: RawClient.Answer) throws -> String { try answer.json["value"]?.string ?? answer.text }
 
-  /// A store with `email` 0 and 1 of the specification's seed, beside a cassette.
+  /// Writes a store with `email` 0 and 1, derived from the specification's seed, beside a cassette.
   private static func recorded(_ fixture: ServiceFixture) async throws {
     try await fixture.run(.record, ["api": origin], with: { $0.seed = seed }) { environment in
       for _ in 0..<2 { _ = try await environment.control("/strings", #"{"key": "email", "length": 12}"#) }
     }
   }
 
-  @Test("are the specification's, and count the ordinals for programs that do not")
+  @Test("are derived from the specification's seed, with ordinals counted for programs that do not count")
   func specification() async throws {
     try await withService { fixture in
       let environment = try fixture.provision(.record, ["api": Self.origin]) { $0.seed = Self.seed }
@@ -50,7 +50,7 @@ struct StringTests {
     }
   }
 
-  @Test("are read in replay whatever the seed, and what is not used is reported")
+  @Test("are read in replay whatever the seed, and unused ones are reported")
   func replay() async throws {
     try await withService { fixture in
       try await Self.recorded(fixture)
@@ -65,7 +65,7 @@ struct StringTests {
     }
   }
 
-  @Test("that replay does not have are an error with the nearest keys, and fail the environment")
+  @Test("that are missing in replay are an error with the nearest keys, and fail the environment")
   func missing() async throws {
     try await withService { fixture in
       try await Self.recorded(fixture)
@@ -83,7 +83,7 @@ struct StringTests {
   }
 
   @Test(
-    "asked for with another length or alphabet are an error that says how they are recorded",
+    "requested with another length or alphabet are an error that describes the recorded ones",
     arguments: [
       Mode.replay, .extend,
     ])
@@ -105,7 +105,7 @@ struct StringTests {
     }
   }
 
-  @Test("extend reads what is recorded, adds what is missing by the recorded seed and merges the store")
+  @Test("are read in extend if recorded, else derived from the recorded seed and added to the store")
   func extend() async throws {
     try await withService { fixture in
       try await Self.recorded(fixture)
@@ -123,7 +123,7 @@ struct StringTests {
     }
   }
 
-  @Test("are derived and kept nowhere in proxy")
+  @Test("are derived and not kept in proxy")
   func proxy() async throws {
     try await withService { fixture in
       let environment = try fixture.provision(.proxy, ["api": Self.origin]) { $0.seed = Self.seed }
@@ -134,7 +134,7 @@ struct StringTests {
     }
   }
 
-  @Test("reported by an app with the ordinal it has come to are recorded under that one")
+  @Test("that an app reports with an ordinal are recorded under that ordinal")
   func reported() async throws {
     try await withService { fixture in
       try await fixture.run(.record, ["api": Self.origin], with: { $0.seed = Self.seed }) { environment in
@@ -143,7 +143,7 @@ struct StringTests {
           + #""alphabet": "abcdefghijklmnopqrstuvwxyz0123456789"}"#
         let answer = try await environment.control("/strings", body)
         #expect(try value(answer) == "1hjqdinv568o")
-        // The same again, as an app that tries twice does: one value.
+        // A retry by the app gets the same value.
         _ = try await environment.control("/strings", body)
       }
       let store = try CassetteReader.read(fixture.location()).strings
@@ -151,14 +151,14 @@ struct StringTests {
     }
   }
 
-  @Test("that the app has read by itself are told in ranges, and what it has not read is unused")
+  @Test("that the app read itself are reported in ranges, and the others are unused")
   func readInReplay() async throws {
     try await withService { fixture in
       try await Self.recorded(fixture)
       let environment = try fixture.provision(.replay)
       for body in [
         #"{"strings": {"email": [[0, 0]]}}"#, #"{"strings": {"email": [[0, 0]]}, "toggles": {}}"#,
-        // What is not recorded cannot have been read.
+        // Values that are not recorded cannot have been read.
         #"{"strings": {"email": [[2, 9223372036854775807]], "other": [[0, 3]]}}"#,
       ] {
         #expect(try await environment.control("/usage", body).status == 204)
@@ -201,7 +201,7 @@ struct StringTests {
     }
   }
 
-  @Test("an app that says itself that a value is missing fails the environment")
+  @Test("fail the environment if the app reports that one is missing")
   func reportedMissing() async throws {
     try await withService { fixture in
       try await Self.recorded(fixture)
@@ -215,12 +215,12 @@ struct StringTests {
     }
   }
 
-  @Test("of the greatest length get through from an app to its recording")
+  @Test("of the maximum length get from an app into its recording")
   func longest() async throws {
     try await withService { fixture in
       let environment = try fixture.provision(.record, ["api": Self.origin])
       let app = try await FollowingFixture(environment.contract)
-      // Two bytes each, so that the message has more than a mebibyte of them.
+      // Two bytes per character, so that the message is larger than 1 MiB.
       let value = try await onThread { try app.controls.strings.string("k", length: 1 << 20, alphabet: "äöüß") }
       #expect(value.unicodeScalars.count == 1 << 20)
       let (report, _) = await environment.end()
@@ -229,7 +229,7 @@ struct StringTests {
   }
 
   @Test(
-    "that nobody can want are refused with a 400",
+    "with invalid parameters are refused with a 400",
     arguments: [
       #"{"key": ""}"#, #"{"key": "a\u0007b"}"#, #"{"key": "a", "ordinal": -1}"#, #"{"key": "a", "length": -1}"#,
       #"{"key": "a", "alphabet": "x"}"#, #"{"key": "a", "type": "integer", "low": 2, "high": 1}"#,
@@ -247,7 +247,7 @@ struct StringTests {
       let answer = try await environment.control("/strings", body)
       #expect(answer.status == 400)
       #expect(answer.headers["Content-Type"] == "application/problem+json")
-      // Nothing of it counts as a use.
+      // None of them counts as a use.
       #expect(try await environment.control("/strings", #"{"key": "a"}"#).json["ordinal"]?.int == 0)
       let (report, _) = await environment.end()
       #expect(report.strings.recorded == 1)

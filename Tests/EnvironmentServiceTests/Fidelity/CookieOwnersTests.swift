@@ -4,7 +4,7 @@ import Testing
 
 @testable import EnvironmentService
 
-@Suite("Whose a cookie is")
+@Suite("The upstream that owns a cookie")
 struct CookieOwnersTests {
   private static func owners(_ hosts: [String] = ["127.0.0.1", "127.0.0.1"]) -> CookieOwners {
     CookieOwners(hosts: hosts)
@@ -16,7 +16,7 @@ struct CookieOwnersTests {
     return result["Cookie"]
   }
 
-  @Test("one that an upstream has set goes back to it, and to no other")
+  @Test("gets the cookies that it has set, and no other upstream does")
   func apart() {
     var owners = Self.owners()
     owners.learn(["a=1; Path=/", "b=2; HttpOnly"], from: 0)
@@ -29,7 +29,7 @@ struct CookieOwnersTests {
     #expect(passed("a=1; a=9", owners, to: 0) == "a=1; a=9")
   }
 
-  @Test("of one that both have set, each gets its own value back, and what the app makes of it")
+  @Test("gets its own value back if two upstreams have set the cookie, and what the app makes of it")
   func both() {
     var owners = Self.owners()
     owners.learn(["sid=A"], from: 0)
@@ -43,7 +43,7 @@ struct CookieOwnersTests {
     #expect(passed("sid=B", owners, to: 0, target: "/shopping") == "sid=A")
   }
 
-  @Test("another's is told by each of its values: for another path, from before it was renewed or taken away")
+  @Test("is recognized by each of the cookie's values: for another path, and from before a renewal or removal")
   func former() {
     var owners = Self.owners()
     owners.learn(["t=A-shop; Path=/shop", "t=A-root; Path=/", "u=old", "w=gone"], from: 0)
@@ -58,7 +58,7 @@ struct CookieOwnersTests {
     #expect(passed("u=old", owners, to: 0) == "u=old")
   }
 
-  @Test("an app's own value under a name that another upstream has used passes")
+  @Test("does not keep an app's own value under the same name from another upstream")
   func appsOwn() {
     var owners = Self.owners()
     owners.learn(["lang=de"], from: 0)
@@ -66,7 +66,7 @@ struct CookieOwnersTests {
     #expect(passed("lang=de", owners, to: 1) == nil)
   }
 
-  @Test("one without a name is known by its value")
+  @Test("is recognized by the value of a cookie without a name")
   func nameless() {
     var owners = Self.owners()
     owners.learn(["flag; Path=/"], from: 0)
@@ -74,7 +74,7 @@ struct CookieOwnersTests {
     #expect(passed("flag", owners, to: 0) == "flag")
   }
 
-  @Test("another's is never passed in place of one of which only the recording knows")
+  @Test("never gets another upstream's cookie instead of one that only the recording has")
   func recordedOnly() {
     var owners = Self.owners()
     owners.learn(recorded: [.init(upstream: 1, fields: ["sid=<redacted>"])])
@@ -85,7 +85,7 @@ struct CookieOwnersTests {
   }
 
   @Test(
-    "one that is taken away is nobody's",
+    "no longer owns a cookie that was removed",
     arguments: [
       "a=; Max-Age=0", "a=x; max-age=-1", "a=; Expires=Thu, 01 Jan 1970 00:00:00 GMT",
       "a=; expires=Thu, 01-Jan-70 00:00:00 GMT",
@@ -97,7 +97,7 @@ struct CookieOwnersTests {
     #expect(passed("a=2", owners, to: 1) == "a=2")
   }
 
-  @Test("one that its upstream dates before its own answer is taken away")
+  @Test("has removed a cookie that expires before its own answer's date")
   func past() {
     var owners = Self.owners()
     let field = "a=2; Expires=Mon, 08 Oct 2018 09:00:00 GMT"
@@ -108,23 +108,23 @@ struct CookieOwnersTests {
     #expect(passed("a=9", owners, to: 1) == "a=9")
   }
 
-  @Test("where one upstream takes away what another has set too, the app is told to keep that")
+  @Test("keeps its cookie in the app when another upstream removes one with the same name")
   func kept() {
     var owners = Self.owners()
     let own = "sid=B; Path=/; HttpOnly"
     owners.learn(["sid=A; Path=/"], from: 0)
     owners.learn(["sid=B; Path=/; Secure; HttpOnly"], shown: [own], from: 1)
     #expect(owners.learn(["x=1", "sid=; Path=/; Max-Age=0"], from: 0) == [1: own])
-    // What another has set for another path stays in the jar anyhow.
+    // A cookie for another path stays in the jar anyway.
     #expect(owners.learn(["sid=; Path=/shop; Max-Age=0"], from: 0) == [:])
     #expect(owners.learn(["sid=; Max-Age=0"], from: 0, target: "/shop/out?x=/") == [:])
     #expect(owners.learn(["sid=; Max-Age=0"], from: 0, target: "/out") == [0: own])
-    // Its own upstream may.
+    // The owner may remove it.
     #expect(owners.learn(["sid=; Path=/; Max-Age=0"], from: 1) == [:])
     #expect(owners.learn(["sid=; Path=/; Max-Age=0"], from: 0) == [:])
   }
 
-  @Test("what only the recording knows, and what is the other's as well, is not kept")
+  @Test("does not keep a cookie that only the recording has, or that belongs to the other upstream too")
   func notKept() {
     var owners = Self.owners(["api.shop.test", "www.shop.test"])
     owners.learn(recorded: [.init(upstream: 1, fields: ["sid=<redacted>"])])
@@ -133,7 +133,7 @@ struct CookieOwnersTests {
   }
 
   @Test(
-    "a domain that covers several upstreams makes it theirs, as one host on several ports does; not on this machine")
+    "shares a cookie whose domain covers several upstreams, or one host on several ports; not on this machine")
   func domains() {
     let hosts = ["api.shop.test", "www.shop.test", "api.shop.test", "other.test"]
     var owners = Self.owners(hosts)
@@ -147,7 +147,7 @@ struct CookieOwnersTests {
     #expect(passed("a=1", local, to: 1) == nil)
   }
 
-  @Test("what a recording sets is known before it is set")
+  @Test("is known from the recording before the cookie is set")
   func recorded() {
     var owners = Self.owners()
     owners.learn(["sid=live"], from: 1)
@@ -156,7 +156,7 @@ struct CookieOwnersTests {
     #expect(passed("sid=x; a=y", owners, to: 1) == "sid=x")
   }
 
-  @Test("without anything known, or anything to change, the fields are the same to the byte")
+  @Test("leaves the fields unchanged if nothing is known, or nothing has to change")
   func untouched() {
     var owners = Self.owners()
     let headers: Headers = ["cookie": "a=1;b=2 ;  c", "Cookie": ""]

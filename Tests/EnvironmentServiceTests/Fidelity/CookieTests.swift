@@ -7,7 +7,7 @@ import Testing
 
 @Suite("Cookies of two upstreams on one host", .timeLimit(.minutes(5)))
 struct CookieTests {
-  /// Sets a cookie of its own and one that both set, and says which it got.
+  /// Sets a cookie of its own and one that both upstreams set, and answers with the cookies that it got.
   private static func upstream(_ name: String) throws -> TestUpstream {
     try TestUpstream { request in
       text(
@@ -17,7 +17,7 @@ struct CookieTests {
     }
   }
 
-  /// An app as a browser is one: a jar that knows no ports.
+  /// An app like a browser, whose cookie jar ignores ports.
   private static func visit(_ environment: Environment) async throws -> [String] {
     var seen: [String] = []
     for upstream in 0...1 {
@@ -30,7 +30,7 @@ struct CookieTests {
     return seen
   }
 
-  @Test("go back to whom they came from: sent, recorded and matched")
+  @Test("go back to the upstream that set them: sent, recorded and matched")
   func apart() async throws {
     let (a, b) = (try Self.upstream("a"), try Self.upstream("b"))
     try await withService(a) { fixture in
@@ -48,7 +48,7 @@ struct CookieTests {
         #expect(try await Self.visit(environment) == expected)
       }
       #expect(report.ok, "\(report)")
-      // A cookie that A has set makes no request to B another one, even before A has set it.
+      // A cookie from A does not change requests to B, even if the recording sets it only later.
       let early = try await fixture.run(.replay) { environment async throws in
         #expect(try await environment.get("/login", ["Cookie": "theme=dark; a=1"], of: 1).status == 200)
         #expect(try await environment.get("/login", ["Cookie": "theme=dark; mine=1"], of: 1).status == 501)
@@ -58,7 +58,7 @@ struct CookieTests {
     await b.stop()
   }
 
-  @Test("of the one go to the other in extend neither, whether an answer came from the recording or live")
+  @Test("do not go to the other upstream in extend, whether an answer was recorded or live")
   func extended() async throws {
     let (a, b) = (try Self.upstream("a"), try Self.upstream("b"))
     try await withService(a) { fixture in
@@ -76,7 +76,7 @@ struct CookieTests {
     await b.stop()
   }
 
-  @Test("of a proxy's client, which sees each upstream under its own host, are left as they are")
+  @Test("are unchanged for a proxy's client, which sees each upstream under its own host")
   func absolute() async throws {
     let (a, b) = (try Self.upstream("a"), try Self.upstream("b"))
     _ = try await withService(a) { fixture in

@@ -6,9 +6,9 @@ import Testing
 
 @testable import EnvironmentService
 
-@Suite("Fields behind a body", .timeLimit(.minutes(5)))
+@Suite("Trailers of a response", .timeLimit(.minutes(5)))
 struct TrailerTests {
-  /// The whole answer, to the byte, on a connection that ends with it.
+  /// The whole response, byte for byte, on a connection that closes after it.
   private static func raw(_ environment: Environment, _ target: String) async throws -> String {
     try await onThread {
       let client = try RawClient(port: environment.upstreams[0].port)
@@ -23,7 +23,7 @@ struct TrailerTests {
   }
 
   @Test(
-    "pass live, are recorded, and are replayed: of a text, of bytes, and of a stream",
+    "pass live, are recorded, and are replayed, after text, bytes or a stream",
     arguments: [
       "text/plain", "application/octet-stream", "text/event-stream",
     ])
@@ -51,7 +51,7 @@ struct TrailerTests {
     }
   }
 
-  @Test("are not announced where there can be none")
+  @Test("are not announced if there cannot be any")
   func announced() async throws {
     let upstream = try TestUpstream { _ in text("x", headers: ["Trailer": "X-T"]) }
     _ = try await withService(upstream) { fixture in

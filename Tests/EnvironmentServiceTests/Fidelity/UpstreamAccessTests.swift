@@ -78,7 +78,7 @@ struct UpstreamAccessTests {
     }
   }
 
-  @Test("what cannot be used is told when the environment is provisioned: what, of which upstream, what next")
+  @Test("reports unusable settings when the environment is provisioned: what is wrong, for which upstream, what to do")
   func errors() async throws {
     try await withService { fixture in
       try fixture.write("no certificate", to: "empty.pem")

@@ -4,7 +4,7 @@ import Testing
 
 @testable import EnvironmentService
 
-@Suite("Heads of upstreams that cannot be passed on", .timeLimit(.minutes(5)))
+@Suite("Invalid response heads of upstreams", .timeLimit(.minutes(5)))
 struct UpstreamHeadTests {
   private static let many = (0..<110).map { "X-\($0): \(String(repeating: "a", count: 1000))\r\n" }.joined()
   private static let endless = String(repeating: "X: \(String(repeating: "a", count: 1000))\r\n", count: 2000)
@@ -14,7 +14,7 @@ struct UpstreamHeadTests {
     arguments: [
       ("more than 100 KB", "\(many)Content-Length: 2\r\n\r\nok"),
       ("two lengths", "Content-Length: 2\r\nContent-Length: 5\r\n\r\nokokok"),
-      ("a length that is no number", "Content-Length: 0x2\r\n\r\nok"),
+      ("a length that is not a number", "Content-Length: 0x2\r\n\r\nok"),
       ("a length that is too large", "Content-Length: 99999999999999999999\r\n\r\nok"),
       ("a bare CR", "X: a\rY: b\r\nContent-Length: 2\r\n\r\nok"),
       ("NUL", "X: a\0b\r\nContent-Length: 2\r\n\r\nok"),
@@ -33,7 +33,7 @@ struct UpstreamHeadTests {
     }
   }
 
-  @Test("end the answer when its trailers do not end")
+  @Test("end the response if the trailers never end")
   func trailers() async throws {
     try await withService(script: { connection in
       _ = try connection.readHead()

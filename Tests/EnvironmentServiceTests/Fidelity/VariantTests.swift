@@ -6,9 +6,9 @@ import Testing
 
 @testable import EnvironmentService
 
-@Suite("Parts and conditions", .timeLimit(.minutes(5)))
+@Suite("Ranges and conditional requests", .timeLimit(.minutes(5)))
 struct VariantTests {
-  /// Ten digits with a tag, in parts and on condition.
+  /// Ten digits with an ETag, by range and on condition.
   private static func digits() throws -> TestUpstream {
     try TestUpstream { request in
       let all = Array("0123456789".utf8)
@@ -36,7 +36,7 @@ struct VariantTests {
     return "\(answer.status) \(answer.status == 501 ? "" : answer.text)"
   }
 
-  @Test("each part is answered with its own, in any order; another one is a miss that names the range")
+  @Test("answer each range with its own part, in any order, and another range is a miss that names it")
   func parts() async throws {
     let upstream = try Self.digits()
     try await withService(upstream) { fixture in
@@ -59,7 +59,7 @@ struct VariantTests {
     }
   }
 
-  @Test("a part that was not recorded is answered with the whole where that was: a server may do so")
+  @Test("answer a range that was not recorded with the whole body, as a server may")
   func whole() async throws {
     let upstream = try Self.digits()
     try await withService(upstream) { fixture in
@@ -75,7 +75,7 @@ struct VariantTests {
     }
   }
 
-  @Test("a 304 is for who has what it confirms: not for an empty cache, nor for another version")
+  @Test("answer 304 only to a client with the recorded validator, not for an empty cache or another version")
   func conditions() async throws {
     let upstream = try Self.digits()
     try await withService(upstream) { fixture in
@@ -92,7 +92,7 @@ struct VariantTests {
     }
   }
 
-  @Test("where no answer hung on them, they do not count")
+  @Test("are ignored if no recorded response depended on them")
   func noVariants() async throws {
     let upstream = try Self.digits()
     try await withService(upstream) { fixture in
@@ -108,7 +108,7 @@ struct VariantTests {
     }
   }
 
-  @Test("a cache that was filled before the recording began: who comes without gets the answer in full")
+  @Test("answer in full if the recorded cache was warm and the client sends no condition")
   func filledBefore() async throws {
     let upstream = try Self.digits()
     try await withService(upstream) { fixture in
@@ -123,7 +123,7 @@ struct VariantTests {
     }
   }
 
-  @Test("a rule that ignores the header takes that back")
+  @Test("are matched as usual if a rule ignores the header")
   func rule() async throws {
     let upstream = try Self.digits()
     try await withService(upstream) { fixture in

@@ -8,11 +8,11 @@ import Testing
 
 @testable import EnvironmentService
 
-@Suite("News of the journal")
+@Suite("Delivery of journal entries")
 struct NewsTests {
   private static let origin = Origin(scheme: "https", host: "a.test", port: 443)
 
-  @Test("are told in order, each once, whatever comes at once, and all of them by the end")
+  @Test("is in order and exactly once, even under load, and complete by the end")
   func noted() async throws {
     let upstream = try numbered()
     try await withService(upstream) { fixture in
@@ -45,7 +45,7 @@ struct NewsTests {
     }
   }
 
-  @Test("wake those who wait, and only those who do not know them", .timeLimit(.minutes(5)))
+  @Test("wakes clients that wait, unless they know the entry already", .timeLimit(.minutes(5)))
   func waiting() async throws {
     try await withService { fixture in
       let environment = try fixture.provision(.mock, ["api": Self.origin])
@@ -55,14 +55,14 @@ struct NewsTests {
       _ = try await environment.get("/1")
       try await first
       #expect(environment.lastJournalNumber == 1)
-      // Known already: nobody waits.
+      // Known already, so this does not wait.
       try await environment.waitForJournal(after: 0, until: far)
       _ = try await environment.get("/2")
       try await second
     }
   }
 
-  @Test("end a wait when its time has come, when it is cancelled, and with the environment", .timeLimit(.minutes(5)))
+  @Test("ends a wait at its deadline, when it is cancelled, and with the environment", .timeLimit(.minutes(5)))
   func ends() async throws {
     try await withService { fixture in
       let environment = try fixture.provision(.mock)

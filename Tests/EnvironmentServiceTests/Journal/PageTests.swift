@@ -7,11 +7,11 @@ import Testing
 
 @testable import EnvironmentService
 
-@Suite("The journal, page by page")
+@Suite("A page of the journal")
 struct PageTests {
   private static let origin = Origin(scheme: "https", host: "a.test", port: 443)
 
-  @Test("has what came after a number, as many as are asked for, and says whether there is more")
+  @Test("has the entries after a number, up to the limit, and whether there are more")
   func pages() async throws {
     try await withService { fixture in
       let environment = try fixture.provision(.mock, ["api": Self.origin])
@@ -33,7 +33,7 @@ struct PageTests {
     }
   }
 
-  @Test("holds no more than 4 MiB of text, and still counts all")
+  @Test("has texts up to 4 MiB, and all entries are still counted")
   func text() {
     var journal = Journal()
     let url = String(repeating: "u", count: 50_000)
@@ -43,15 +43,15 @@ struct PageTests {
     #expect(entries.count == Journal.textLimit / (50_000 + 3 + 64))
     #expect(entries.map(\.number) == Array((201 - entries.count)...200))
     #expect(journal.count(.unmatched) == 200)
-    // One that is larger than all is still there, alone.
+    // An entry that exceeds the limit alone is kept, alone.
     journal.add(.note, status: 0, detail: .init(method: "", url: String(repeating: "u", count: 5 << 20)))
     #expect(journal.entries().map(\.number) == [201])
-    // What takes no text goes on.
+    // Entries without text are still added.
     for _ in 0..<Journal.capacity { journal.add(.replayed, status: 200) }
     #expect(journal.entries().map(\.number) == Array(202...10_201))
   }
 
-  @Test("goes on with another's numbers", arguments: [0, 1, 9_999, 10_000, 123_456])
+  @Test("continues another journal's numbers", arguments: [0, 1, 9_999, 10_000, 123_456])
   func goesOn(last: Int) {
     var journal = Journal(counts: [3, 0, 0, 0, 1, 0, 0], last: last)
     #expect(journal.entries().isEmpty)
@@ -62,7 +62,7 @@ struct PageTests {
     #expect(journal.count(.replayed) == 10_004)
   }
 
-  @Test("a report lists no more misses than fit into a mebibyte")
+  @Test("lists misses in the report up to 1 MiB")
   func misses() async throws {
     try await withService { fixture in
       let environment = try fixture.provision(.mock, ["api": Self.origin])

@@ -5,9 +5,9 @@ import Testing
 
 @testable import EnvironmentService
 
-@Suite("The report as a text")
+@Suite("The report as text")
 struct ReportTextTests {
-  @Test("tells apart in a difference what was recorded and what came, and is the same text without colours")
+  @Test("styles both sides of a difference, and is the same text without colors")
   func differences() async throws {
     let upstream = try numbered()
     try await withService(upstream) { fixture in
@@ -30,7 +30,7 @@ struct ReportTextTests {
     }
   }
 
-  @Test("has nothing in it that steers a terminal but its styles; nor has an error")
+  @Test("has no control characters except styles, and neither has an error")
   func terminals() async throws {
     let upstream = try numbered()
     try await withService(upstream) { fixture in

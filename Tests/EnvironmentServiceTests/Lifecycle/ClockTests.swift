@@ -6,7 +6,7 @@ import Testing
 
 @testable import EnvironmentService
 
-@Suite("The clock of an environment")
+@Suite("An environment's clock")
 struct ClockTests {
   private static let origin = Origin(scheme: "https", host: "a.test", port: 443)
 
@@ -19,7 +19,7 @@ struct ClockTests {
     }
   }
 
-  @Test("is frozen at now, to the millisecond, in a recording, and at the same instant in replay and extend")
+  @Test("is frozen at now, to the millisecond, in a recording, and at the same time in replay and extend")
   func frozen() async throws {
     try await withService { fixture in
       let before = Date()
@@ -49,7 +49,7 @@ struct ClockTests {
     }
   }
 
-  @Test("starts where it is told, also in a recording, whose date that becomes")
+  @Test("starts at a given time, which becomes the date of a recording")
   func start() async throws {
     let start = Date(timeIntervalSince1970: 1_538_989_200)
     try await withService { fixture in
@@ -64,7 +64,7 @@ struct ClockTests {
     }
   }
 
-  @Test("keeps the zone and the locale of the recording unless told otherwise")
+  @Test("keeps the recording's time zone and locale unless others are given")
   func zone() async throws {
     try await withService { fixture in
       try await fixture.run(
@@ -86,7 +86,7 @@ struct ClockTests {
     }
   }
 
-  @Test("records the machine's zone where none is given")
+  @Test("records the machine's time zone if none is given")
   func machineZone() async throws {
     try await withService { fixture in
       try await fixture.run(.record, ["api": Self.origin]) { environment in
@@ -98,7 +98,7 @@ struct ClockTests {
     }
   }
 
-  @Test("runs in ticking and scaled, and stands in manual")
+  @Test("runs if ticking or scaled, and stands still if manual")
   func kinds() async throws {
     let start = Date(timeIntervalSince1970: 1_538_989_200)
     try await withService { fixture in
@@ -115,7 +115,7 @@ struct ClockTests {
       #expect(manual.now == start)
       let first = ticking.now
       #expect(first >= start)
-      // A millionfold: even two readings in a row are apart.
+      // A million times faster, so two readings in a row differ.
       let early = scaled.now
       #expect(scaled.now > early)
       #expect(ticking.now >= first)
@@ -124,7 +124,7 @@ struct ClockTests {
     }
   }
 
-  @Test("is refused when nobody could keep it")
+  @Test("is refused if it is invalid")
   func refused() async throws {
     try await withService { fixture in
       for (what, configure) in [

@@ -7,12 +7,12 @@ import Testing
 
 @testable import EnvironmentService
 
-@Suite("What the app is handed at launch")
+@Suite("An environment's launch contract")
 struct ContractTests {
   private static let api = Origin(scheme: "https", host: "a.test", port: 443)
   private static let cdn = Origin(scheme: "https", host: "b.test", port: 443)
 
-  @Test("the contract names endpoints, toggles, ports, credentials and control")
+  @Test("names endpoints, toggles, ports, credentials and control")
   func contract() async throws {
     try await withService { fixture in
       let environment = try fixture.provision(.proxy, ["api": Self.api, "cdn": Self.cdn]) {
@@ -41,13 +41,13 @@ struct ContractTests {
       #expect(contract.credentials?.faults == [.init("locked")])
       #expect(contract.control?.url == "http://127.0.0.1:\(environment.mainPort)/__diorama")
       #expect(contract.control?.token.revealed == environment.token)
-      // It must be readable by what reads contracts.
+      // The library that apps use must be able to read it.
       let decoded = try JSONDecoder().decode(LaunchContract.self, from: try contract.encodedDocument())
       #expect(decoded == contract)
     }
   }
 
-  @Test("variables serve programs in any language")
+  @Test("has variables for programs in any language")
   func variables() async throws {
     try await withService { fixture in
       let environment = try fixture.provision(.proxy, ["my-api.v2": Self.api]) {
@@ -66,7 +66,7 @@ struct ContractTests {
     }
   }
 
-  @Test("strings come by rule, by rule with a word to us, or from the recording, as the mode has it")
+  @Test("has strings derived, derived and reported, or recorded, depending on the mode")
   func policies() async throws {
     try await withService { fixture in
       #expect(try fixture.provision(.proxy, ["api": Self.api]).contract.strings == .init(policy: .derive))
@@ -88,7 +88,7 @@ struct ContractTests {
     }
   }
 
-  @Test("two environments have different ids, tokens and ports")
+  @Test("has a different id, token and ports for each environment")
   func isolation() async throws {
     try await withService { fixture in
       let environments = try (0..<8).map { _ in try fixture.provision(.proxy, ["api": Self.api]) }

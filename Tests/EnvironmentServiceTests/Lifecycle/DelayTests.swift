@@ -5,7 +5,7 @@ import Testing
 
 @Suite("A delay", .timeLimit(.minutes(1)))
 struct DelayTests {
-  /// Tells when nobody holds it any more.
+  /// Signals when it is deallocated.
   private final class Held: Sendable {
     let isGone: AsyncStream<Never>.Continuation
 
@@ -14,7 +14,7 @@ struct DelayTests {
     deinit { isGone.finish() }
   }
 
-  @Test("calls when its time has come")
+  @Test("calls when it is due")
   func calls() async {
     let start = ContinuousClock.now
     let time = start + .milliseconds(20)
@@ -29,7 +29,7 @@ struct DelayTests {
     #expect(called >= time)
   }
 
-  @Test("leaves nothing behind when it is dropped")
+  @Test("leaves nothing behind when it is released")
   func dropped() async {
     let (gone, isGone) = AsyncStream.makeStream(of: Never.self)
     do {
@@ -40,7 +40,7 @@ struct DelayTests {
     for await _ in gone {}
   }
 
-  @Test("ends a sleep when its time has come, and at once when the task is cancelled")
+  @Test("ends a sleep when it is due, and at once when the task is cancelled")
   func sleep() async throws {
     let time = ContinuousClock.now + .milliseconds(20)
     try await Delay.sleep(until: time)

@@ -9,7 +9,7 @@ import Testing
 
 @Suite("The end of an environment")
 struct EndTests {
-  @Test("waits for running exchanges, and seals what they brought")
+  @Test("waits for running requests, and saves what they recorded")
   func waits() async throws {
     let hasAsked = Event()
     let mayAnswer = Event()
@@ -24,7 +24,7 @@ struct EndTests {
       try await hasAsked.wait()
       let port = environment.upstreams[0].port
       async let ended = environment.end(grace: .seconds(30))
-      // The port closes first; the exchange goes on.
+      // The port closes first; the request continues.
       try await untilClosed(port)
       #expect(fixture.exists("c.har.partial"))
       mayAnswer.happen()
@@ -34,7 +34,7 @@ struct EndTests {
     }
   }
 
-  @Test("does not wait longer than its grace, and what comes later is not recorded")
+  @Test("waits at most for its grace period, and does not record what comes later")
   func grace() async throws {
     let hasAsked = Event()
     let mayAnswer = Event()
@@ -54,7 +54,7 @@ struct EndTests {
       #expect(report.requests.recorded == 1)
       #expect(try sealed.get()?.interactions == 1)
       mayAnswer.happen()
-      // Never acknowledged as recorded.
+      // It was never acknowledged as recorded.
       #expect(try await answer.status == 500)
       #expect(try fixture.cassette().interactions.count == 1)
       #expect(!fixture.exists("c.har.partial"))
@@ -63,7 +63,7 @@ struct EndTests {
 
   @Test("closes every port")
   func ports() async throws {
-    // A process of its own: here another test may get a port as soon as it is free.
+    // In its own process, because another test here may get a port as soon as it is free.
     await #expect(processExitsWith: .success) {
       let upstream = try numbered()
       try await withService(upstream) { fixture in
@@ -79,7 +79,7 @@ struct EndTests {
     }
   }
 
-  @Test("may come again, and at the same time, with the same report")
+  @Test("may be requested again, and concurrently, with the same report")
   func again() async throws {
     let upstream = try numbered()
     try await withService(upstream) { fixture in
@@ -89,7 +89,7 @@ struct EndTests {
         for _ in 0..<4 {
           group.addTask {
             let (report, _) = await environment.end()
-            // Whoever has come back from the end finds the cassette.
+            // When the end returns, the cassette exists.
             return (report.requests.recorded, fixture.exists("c.har"))
           }
         }
@@ -104,7 +104,7 @@ struct EndTests {
     }
   }
 
-  @Test("answers no more on connections that are still open", arguments: [Mode.replay, .proxy])
+  @Test("closes connections that are still open", arguments: [Mode.replay, .proxy])
   func openConnections(mode: Mode) async throws {
     let upstream = try numbered()
     try await withService(upstream) { fixture in
@@ -119,7 +119,7 @@ struct EndTests {
     }
   }
 
-  @Test("does not touch other environments of the service")
+  @Test("does not affect the service's other environments")
   func others() async throws {
     let upstream = try numbered()
     try await withService(upstream) { fixture in
@@ -130,7 +130,7 @@ struct EndTests {
     }
   }
 
-  @Test("frees the environment itself")
+  @Test("deallocates the environment")
   func memory() async throws {
     let upstream = try numbered()
     try await withService(upstream) { fixture in
@@ -141,15 +141,15 @@ struct EndTests {
         _ = await environment.end()
         ended = environment
       }
-      // The server lets go of the handler once the app's connection is closed.
+      // The server releases the handler once the app's connection is closed.
       await fixture.service.stop(grace: .seconds(5))
       #expect(ended == nil)
     }
   }
 
-  @Test("leaves no descriptor and no thread over fifty environments")
+  @Test("leaves no descriptor and no thread behind, over fifty environments")
   func leaks() async throws {
-    // A process of its own: here other tests open and close as they please.
+    // In its own process, because other tests here open and close descriptors.
     await #expect(processExitsWith: .success) {
       func count(_ folder: String) throws -> Int { try FileManager.default.contentsOfDirectory(atPath: folder).count }
       func round() async throws {
@@ -162,14 +162,14 @@ struct EndTests {
           }
         }
       }
-      // Once, for what a process opens for ever: the pools of Dispatch and of the concurrency runtime.
+      // Warm up what a process opens permanently: the thread pools of Dispatch and of Swift concurrency.
       for _ in 0..<2 { try await round() }
       let descriptors = try count("/proc/self/fd")
       let threads = try count("/proc/self/task")
       for _ in 0..<10 { try await round() }
       let descriptorsAfter = try count("/proc/self/fd")
       let threadsAfter = try count("/proc/self/task")
-      // Dispatch may add some of its own; one left by each service would be ten, by each environment fifty.
+      // Dispatch may add some threads. A leak would be ten, one per service, or fifty, one per environment.
       guard descriptorsAfter < descriptors + 10, threadsAfter < threads + 10 else {
         throw RawClient.Failure(
           description: "descriptors: \(descriptors), \(descriptorsAfter); threads: \(threads), \(threadsAfter)")
@@ -178,7 +178,7 @@ struct EndTests {
   }
 }
 
-/// Returns once a port refuses connections.
+/// Returns once the port refuses connections.
 private func untilClosed(_ port: UInt16) async throws {
   try await onThread {
     while (try? RawClient(port: port)) != nil {}

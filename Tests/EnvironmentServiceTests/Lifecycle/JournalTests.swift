@@ -8,9 +8,9 @@ import Testing
 
 @testable import EnvironmentService
 
-@Suite("Journal")
+@Suite("The journal")
 struct JournalTests {
-  @Test("counts 20,000 requests exactly, holds the last 10,000 and writes all to its file")
+  @Test("counts 20,000 requests exactly, keeps the last 10,000 in memory and writes all to its file")
   func many() async throws {
     let upstream = try numbered()
     try await withService(upstream) { fixture in
@@ -18,7 +18,7 @@ struct JournalTests {
       let journal = "\(fixture.folder)/journal.ndjson"
       let environment = try fixture.provision(.replay) { $0.journalFile = journal }
       let port = environment.upstreams[0].port
-      // Pipelined: 100 requests in one write, one of them missing.
+      // Pipelined: 100 requests in one write, one of them unmatched.
       let batch = String(repeating: request("GET", "/a"), count: 99) + request("GET", "/missing")
       try await withThrowingTaskGroup(of: Void.self) { group in
         for _ in 0..<2 {
@@ -52,7 +52,7 @@ struct JournalTests {
     }
   }
 
-  @Test("keeps its entries in order around the limit, and gives those after a number")
+  @Test("keeps its entries in order at the limit, and returns those after a number")
   func ring() {
     for count in [0, 1, 9_999, 10_000, 10_001, 25_000] {
       var journal = Journal()
@@ -64,7 +64,7 @@ struct JournalTests {
     }
   }
 
-  @Test("has one line for each request, in order, with what became of it")
+  @Test("has one line for each request, in order, with its outcome")
   func lines() async throws {
     let upstream = try numbered()
     try await withService(upstream) { fixture in
@@ -84,7 +84,7 @@ struct JournalTests {
     }
   }
 
-  @Test("a file that cannot be made is refused, and no cassette is begun")
+  @Test("refuses a file that cannot be created, and starts no recording")
   func unwritable() async throws {
     try await withService { fixture in
       let error = #expect(throws: EnvironmentError.self) {
@@ -98,7 +98,7 @@ struct JournalTests {
     }
   }
 
-  @Test("a file that runs full fails the environment")
+  @Test("fails the environment if its file cannot be written")
   func full() async throws {
     let upstream = try numbered()
     try await withService(upstream) { fixture in

@@ -4,12 +4,12 @@ import Testing
 
 @testable import EnvironmentService
 
-@Suite("A backend that was elsewhere when it was recorded")
+@Suite("A backend that has moved since it was recorded")
 struct ChangingPortTests {
   private static func elsewhere(_ text: String) throws -> Origin { try Origin(parsing: text) }
 
   @Test(
-    "keeps its cassette: its old address in answers is the endpoint, in requests the same request",
+    "keeps its cassette: its old address becomes the endpoint in answers, and still matches in requests",
     arguments: ["http://127.0.0.1:9", "https://dev.example.com"], [Mode.replay, .extend])
   func replays(now: String, mode: Mode) async throws {
     let upstream = try TestUpstream { request in

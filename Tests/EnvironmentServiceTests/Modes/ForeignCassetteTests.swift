@@ -8,7 +8,7 @@ import Testing
 
 @testable import EnvironmentService
 
-@Suite("A HAR that another tool has written")
+@Suite("A HAR written by another tool")
 struct ForeignCassetteTests {
   private static func entry(_ url: String, headers: String = "", body: String = "hello") -> String {
     """
@@ -26,7 +26,7 @@ struct ForeignCassetteTests {
       + entries.joined(separator: ",") + "]}}"
   }
 
-  @Test("replays at an endpoint for each of its origins, at the date of its earliest entry")
+  @Test("is replayed at one endpoint per origin, at the date of its earliest entry")
   func replays() async throws {
     try await withService { fixture in
       try fixture.write(
@@ -46,7 +46,7 @@ struct ForeignCassetteTests {
     }
   }
 
-  @Test("belongs to a declared upstream by its origin, and what belongs to none is unused and said so")
+  @Test("is assigned to declared upstreams by origin; other entries are unused, with a note")
   func origins() async throws {
     try await withService { fixture in
       try fixture.write(

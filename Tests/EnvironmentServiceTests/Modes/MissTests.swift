@@ -10,7 +10,7 @@ import Testing
 
 @Suite("A request that is not in the cassette")
 struct MissTests {
-  @Test("is answered with what is nearest, what differs and the command that would record it")
+  @Test("is answered with the nearest interactions, the differences and the command that records it")
   func problem() async throws {
     let upstream = try numbered()
     try await withService(upstream) { fixture in
@@ -55,7 +55,7 @@ struct MissTests {
     }
   }
 
-  @Test("of the main port is matched and named in the upstream's terms")
+  @Test("on the main port is matched and reported with the upstream's URL")
   func mainPort() async throws {
     let upstream = try numbered()
     try await withService(upstream) { fixture in
@@ -68,7 +68,7 @@ struct MissTests {
     }
   }
 
-  @Test("is no failure of a cassette whose interactions are all used in a fixture that holds")
+  @Test("does not fail a cassette whose interactions are all used in a setup that succeeds")
   func held() async throws {
     let upstream = try numbered()
     try await withService(upstream) { fixture in
@@ -80,7 +80,7 @@ struct MissTests {
     }
   }
 
-  @Test("fails an environment even when a later extend would record it, and extend then does")
+  @Test("fails an environment even if a later extend would record it, and extend then does")
   func extended() async throws {
     let upstream = try numbered()
     try await withService(upstream) { fixture in

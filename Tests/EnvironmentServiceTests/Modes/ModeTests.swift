@@ -27,7 +27,7 @@ struct ModeTests {
     }
   }
 
-  @Test("record forwards and puts what it saw in place of the cassette")
+  @Test("record forwards, and replaces the cassette with what it saw")
   func record() async throws {
     let upstream = try numbered()
     try await withService(upstream) { fixture in
@@ -43,7 +43,7 @@ struct ModeTests {
     }
   }
 
-  @Test("replay answers what is recorded and opens no connection")
+  @Test("replay answers with what is recorded, and opens no connection")
   func replay() async throws {
     let upstream = try numbered()
     let silent = try SilentPort()
@@ -61,7 +61,7 @@ struct ModeTests {
     }
   }
 
-  @Test("replay takes the cassette's own upstreams when none is given")
+  @Test("replay uses the cassette's upstreams if none are given")
   func ownUpstreams() async throws {
     let upstream = try numbered()
     try await withService(upstream) { fixture in
@@ -74,7 +74,7 @@ struct ModeTests {
     }
   }
 
-  @Test("extend replays what is there, records only what is missing and keeps the recording date")
+  @Test("extend replays what is recorded, records only what is missing, and keeps the recording date")
   func extend() async throws {
     let upstream = try numbered()
     try await withService(upstream) { fixture in
@@ -105,7 +105,7 @@ struct ModeTests {
     }
   }
 
-  @Test("extend without a cassette records")
+  @Test("extend records if there is no cassette")
   func extendNothing() async throws {
     let upstream = try numbered()
     try await withService(upstream) { fixture in
@@ -114,7 +114,7 @@ struct ModeTests {
     }
   }
 
-  @Test("once records when there is no cassette, replays when there is one")
+  @Test("once records if there is no cassette, and replays if there is one")
   func once() async throws {
     let upstream = try numbered()
     try await withService(upstream) { fixture in
@@ -128,7 +128,7 @@ struct ModeTests {
     }
   }
 
-  @Test("once never records on continuous integration, but replays there")
+  @Test("once never records in CI, but replays there")
   func continuousIntegration() async throws {
     let upstream = try numbered()
     try await withService(upstream) { fixture in
@@ -160,7 +160,7 @@ struct ModeTests {
     }
   }
 
-  @Test("a mode that reaches the network needs an upstream, a mode with a cassette its name")
+  @Test("a mode that reaches the network requires an upstream, and a mode with a cassette its name")
   func needs() async throws {
     try await withService { fixture in
       for mode in [Mode.proxy, .record, .extend, .once] {
@@ -179,7 +179,7 @@ struct ModeTests {
     }
   }
 
-  @Test("upstreams whose names are the same, or give the same variable, are refused")
+  @Test("upstreams with the same name, or names that give the same variable, are refused")
   func names() async throws {
     let origin = try Origin(parsing: "https://a.test")
     try await withService { fixture in

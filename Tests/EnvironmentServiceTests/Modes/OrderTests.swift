@@ -10,7 +10,7 @@ import Testing
 
 @Suite("The order of replay")
 struct OrderTests {
-  /// Records a cart that is looked at, filled, looked at.
+  /// Records a cart that is read, changed and read again.
   private func withCart(_ body: (ServiceFixture) async throws -> Void) async throws {
     let upstream = try numbered()
     try await withService(upstream) { fixture in
@@ -23,7 +23,7 @@ struct OrderTests {
     }
   }
 
-  @Test("strict: another request than the next one is a miss that names the one expected")
+  @Test("strict: a request other than the next one is a miss that names the expected one")
   func strict() async throws {
     try await withCart { fixture in
       let report = try await fixture.run(
@@ -53,7 +53,7 @@ struct OrderTests {
     }
   }
 
-  @Test("strict: a request before its turn is held until that has come", .timeLimit(.minutes(2)))
+  @Test("strict: an early request is held until its turn", .timeLimit(.minutes(2)))
   func held() async throws {
     try await withCart { fixture in
       let report = try await fixture.run(.replay, with: { $0.order = .strict }) { environment async throws in
@@ -68,7 +68,7 @@ struct OrderTests {
     }
   }
 
-  @Test("state: changes, and what was recorded after them, are held until their turn has come", .timeLimit(.minutes(2)))
+  @Test("state: changes, and what was recorded after them, are held until their turn", .timeLimit(.minutes(2)))
   func heldByState() async throws {
     let upstream = try numbered()
     try await withService(upstream) { fixture in
@@ -77,7 +77,7 @@ struct OrderTests {
         _ = try await environment.get("/orders")
       }
       let report = try await fixture.run(.replay, with: { $0.order = .state }) { environment async throws in
-        // As tasks of their own may send them: the last first.
+        // Separate tasks may send them in any order: the last one first.
         async let list = environment.get("/orders")
         while environment.turns.waiting < 1 { await Task.yield() }
         async let third = environment.post("/orders/2", "{}")
@@ -112,7 +112,7 @@ struct OrderTests {
       }
       async let early = environment.post("/cart", "{}")
       while environment.turns.waiting == 0 { await Task.yield() }
-      // The end waits for none.
+      // The end does not wait for held requests.
       let (ended, _) = await environment.end()
       #expect(ended.requests.replayed == 0)
       let answer = try await early
@@ -120,12 +120,12 @@ struct OrderTests {
     }
   }
 
-  @Test("strict: requests that were made at the same time may come in any order")
+  @Test("strict: requests that were made concurrently may come in any order")
   func overlapping() async throws {
     let first = Event()
     let both = Event()
     let upstream = try TestUpstream { request in
-      // Each waits for the other: they overlap, however slow the machine is.
+      // Each waits for the other, so that they overlap on any machine.
       if request.target == "/slow" {
         first.happen()
         try await both.wait()
@@ -165,7 +165,7 @@ struct OrderTests {
     }
   }
 
-  @Test("is declared beside the cassette, too, and what is asked for outranks it")
+  @Test("can be declared beside the cassette, and the test's own setting takes precedence")
   func declared() async throws {
     try await withCart { fixture in
       try fixture.project(matching: #"{"order": "state"}"#)
@@ -179,7 +179,7 @@ struct OrderTests {
     }
   }
 
-  @Test("goes on after a restart where it had come to", arguments: [PlaybackOrder.strict, .state])
+  @Test("continues from its position after a restart", arguments: [PlaybackOrder.strict, .state])
   func restored(order: PlaybackOrder) async throws {
     try await withCart { fixture in
       try await fixture.twoLives(.replay) {
@@ -193,7 +193,7 @@ struct OrderTests {
     }
   }
 
-  @Test("begins again after a restart with other rules, and says so")
+  @Test("starts from the beginning after a restart with other rules, with a note")
   func restoredWithOthers() async throws {
     try await withCart { fixture in
       try await fixture.twoLives(.replay) { environment async throws in
@@ -201,12 +201,12 @@ struct OrderTests {
         try fixture.project(matching: #"{"rules": [{"compare": {"query": false}}]}"#)
       } after: { environment async throws in
         #expect(try await environment.get("/cart").text == "/cart: 0")
-        #expect(environment.notes.contains { $0.contains("its rules are others than before the restart") })
+        #expect(environment.notes.contains { $0.contains("its rules changed during the restart") })
       }
     }
   }
 
-  @Test("of interactions that begin in the same millisecond is kept: their times have six digits")
+  @Test("is kept for interactions that begin in the same millisecond, because times have six digits")
   func microseconds() async throws {
     try await withCart { fixture in
       for interaction in try fixture.cassette().interactions {

@@ -6,16 +6,16 @@ import Testing
 
 @testable import EnvironmentService
 
-@Suite("Repeats of one request")
+@Suite("A request that was recorded several times")
 struct RepeatTests {
-  /// A cassette with `/a` three times and `/b` once.
+  /// Records `/a` three times and `/b` once.
   private static func recorded(_ fixture: ServiceFixture, _ upstream: TestUpstream) async throws {
     try await fixture.record(["api": upstream.origin]) { environment in
       for target in ["/a", "/b", "/a", "/a"] { _ = try await environment.get(target) }
     }
   }
 
-  @Test("play in recorded order, then the last again and again")
+  @Test("is answered in recorded order, then with the last answer again and again")
   func order() async throws {
     let upstream = try numbered()
     try await withService(upstream) { fixture in
@@ -31,7 +31,7 @@ struct RepeatTests {
     }
   }
 
-  @Test("play once each when tracks are to be played uniquely, and are missed after that")
+  @Test("is answered once per recording if tracks play uniquely, and missed after that")
   func uniquely() async throws {
     let upstream = try numbered()
     try await withService(upstream) { fixture in
@@ -50,7 +50,7 @@ struct RepeatTests {
     }
   }
 
-  @Test("are played exactly once each by requests that come at the same time")
+  @Test("is answered exactly once per recording if requests are concurrent")
   func concurrent() async throws {
     let upstream = try numbered()
     try await withService(upstream) { fixture in
@@ -59,7 +59,7 @@ struct RepeatTests {
       }
       let environment = try fixture.provision(.replay)
       let port = environment.upstreams[0].port
-      // Eight connections at once, each in a form of its own turn: the fast path and the other share the order.
+      // Eight connections at once, in alternating forms: the fast path and the slow path share the order.
       let authority = upstream.origin.authority
       let main = environment.mainPort
       let answers = try await withThrowingTaskGroup(of: [String].self) { group in

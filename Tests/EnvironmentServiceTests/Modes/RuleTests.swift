@@ -9,11 +9,11 @@ import Testing
 
 @testable import EnvironmentService
 
-@Suite("Rules of what counts as the same request")
+@Suite("Matching rules")
 struct RuleTests {
   private static let ignoringTime = #"{"rules": [{"path": "/book/*", "ignore": {"json": ["$.at"], "query": ["_"]}}]}"#
 
-  /// A cassette with a booking whose body has the time in it.
+  /// Records a booking whose body contains the time.
   private func withBooking(_ body: (ServiceFixture) async throws -> Void) async throws {
     let upstream = try numbered()
     try await withService(upstream) { fixture in
@@ -132,7 +132,7 @@ struct RuleTests {
     }
   }
 
-  @Test("compare headers that the app sends, in the upstream's terms")
+  @Test("compare headers that the app sends, with the upstream's URLs")
   func headers() async throws {
     let upstream = try numbered()
     try await withService(upstream) { fixture in
@@ -154,7 +154,7 @@ struct RuleTests {
     }
   }
 
-  @Test("with a pattern that takes too long fail the environment, and say which")
+  @Test("with a pattern that takes too long fail the environment, and the report names it")
   func slow() async throws {
     try await withBooking { fixture in
       try fixture.project(matching: #"{"rules": [{"ignore": {"pattern": ["(a|aa)+$"]}}]}"#)
@@ -168,7 +168,7 @@ struct RuleTests {
     }
   }
 
-  @Test("multipart bodies are the same whatever their boundary, without any rule")
+  @Test("are not needed to match multipart bodies with different boundaries")
   func multipart() async throws {
     func body(_ boundary: String) -> String {
       "--\(boundary)\r\nContent-Disposition: form-data; name=\"a\"\r\n\r\n1\r\n--\(boundary)--\r\n"

@@ -6,7 +6,7 @@ import Testing
 
 @testable import EnvironmentService
 
-@Suite("Toggles as flags by OFREP")
+@Suite("Toggles as OFREP flags")
 struct FlagTests {
   private static let toggles: [String: ContractValue] = [
     "on": .bool(true), "off": .bool(false), "count": .int(10), "rate": .double(10), "half": .double(0.5),
@@ -19,7 +19,7 @@ struct FlagTests {
   }
 
   @Test(
-    "have a value of their own type, a variant, and the reason STATIC",
+    "have a value of the right type, a variant, and the reason STATIC",
     arguments: [
       ("on", "true", "on"), ("off", "false", "off"), ("count", "10", "value"), ("rate", "10.0", "value"),
       ("half", "0.5", "value"), ("text", #""a\"b""#, "value"), ("list", "[1]", "value"),
@@ -36,7 +36,7 @@ struct FlagTests {
   }
 
   @Test(
-    "are not evaluated for what a page can send without asking first",
+    "refuse content types that a page can send without a preflight request",
     arguments: ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=a", nil])
   func types(type: String?) async throws {
     try await withFlags { environment in
@@ -63,7 +63,7 @@ struct FlagTests {
     }
   }
 
-  @Test("that are not there, or have no value, are FLAG_NOT_FOUND", arguments: ["nothing", "none", "", "on/"])
+  @Test("that do not exist, or have no value, are FLAG_NOT_FOUND", arguments: ["nothing", "none", "", "on/"])
   func missing(key: String) async throws {
     try await withFlags { environment in
       let answer = try await environment.flags("/\(key)")
@@ -75,7 +75,7 @@ struct FlagTests {
     }
   }
 
-  @Test("come all at once with a tag, and 304 as long as none has changed")
+  @Test("are returned all at once with an ETag, then 304 as long as none has changed")
   func bulk() async throws {
     try await withFlags { environment in
       let answer = try await environment.flags("")
@@ -99,7 +99,7 @@ struct FlagTests {
     }
   }
 
-  @Test("count as read when they are asked for by key, not when all are loaded at once")
+  @Test("count as read if requested by key, not if all are loaded at once")
   func reading() async throws {
     try await withFlags { environment async throws in
       #expect(try await environment.flags("").status == 200)
@@ -112,7 +112,7 @@ struct FlagTests {
   }
 
   @Test(
-    "take any context",
+    "accept any context",
     arguments: ["", "{}", #"{"context": {}}"#, #"{"context": {"targetingKey": "u", "n": 1}, "x": 1}"#])
   func contexts(body: String) async throws {
     try await withFlags { environment async throws in
@@ -122,7 +122,7 @@ struct FlagTests {
   }
 
   @Test(
-    "are not evaluated for what is no request",
+    "refuse invalid request bodies",
     arguments: [
       ("{", "PARSE_ERROR"), ("[]", "PARSE_ERROR"), ("\u{0}", "PARSE_ERROR"), (#"{"context": []}"#, "INVALID_CONTEXT"),
       (#"{"context": "u"}"#, "INVALID_CONTEXT"), (#"{"context": {"targetingKey": 1}}"#, "INVALID_CONTEXT"),
@@ -140,7 +140,7 @@ struct FlagTests {
     }
   }
 
-  @Test("are evaluated by POST alone, and a body without end is refused")
+  @Test("are evaluated by POST only, and refuse an endless body")
   func limits() async throws {
     try await withFlags { environment in
       let host: Headers = ["Host": "127.0.0.1:\(environment.mainPort)"]
@@ -153,7 +153,7 @@ struct FlagTests {
 }
 
 extension Environment {
-  /// Asks as a provider does: without a token.
+  /// Sends a request like a provider: without a token.
   func flags(_ path: String, _ headers: Headers = [:], body: String = "{}") async throws -> RawClient.Answer {
     var headers = headers
     headers.append("Host", "127.0.0.1:\(mainPort)")

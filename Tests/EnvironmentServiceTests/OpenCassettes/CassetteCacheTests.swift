@@ -6,11 +6,11 @@ import Testing
 
 @testable import EnvironmentService
 
-@Suite("A cassette that is open")
+@Suite("An open cassette")
 struct CassetteCacheTests {
   private static let hour = 3_600_000_000_000
 
-  /// A cassette of one interaction with the body `old`, which lies in a file.
+  /// A cassette of one interaction with the body `old` in a file.
   private static func withCassette(_ body: (ServiceFixture) throws -> Void) async throws {
     try await withService { fixture in
       try FileManager.default.createDirectory(
@@ -21,7 +21,7 @@ struct CassetteCacheTests {
     }
   }
 
-  @Test("is read once, as long as its files are what they were")
+  @Test("is read once, as long as its files are unchanged")
   func shared() async throws {
     try await Self.withCassette { fixture in
       let cache = CassetteCache { FileStamp.now() + Self.hour }
@@ -31,24 +31,24 @@ struct CassetteCacheTests {
     }
   }
 
-  @Test("is read anew once one of its files has changed, and whoever has it keeps what he has")
+  @Test("is read again after a file has changed, and its current users keep the old one")
   func changed() async throws {
     try await Self.withCassette { fixture in
       let cache = CassetteCache { FileStamp.now() + Self.hour }
       let first = try cache.open(fixture.location())
-      // Another length, in the same file.
+      // A different length, in the same file.
       try fixture.writeCassette(url: "http://a.test/longer", file: "c.bodies/a.txt")
       let second = try cache.open(fixture.location())
       #expect(second !== first)
       #expect(second.cassette.interactions[0].request.url == "http://a.test/longer")
       #expect(first.cassette.interactions[0].request.url == "http://a.test/a")
-      // Another file of the same length in its place.
+      // A new file of the same length.
       try Data("new".utf8).write(to: URL(fileURLWithPath: "\(fixture.folder)/c.bodies/a.txt"), options: .atomic)
       #expect(try cache.open(fixture.location()) !== second)
     }
   }
 
-  @Test("is read anew once it has a string store")
+  @Test("is read again once it has a string store")
   func strings() async throws {
     try await Self.withCassette { fixture in
       let cache = CassetteCache { FileStamp.now() + Self.hour }
@@ -58,7 +58,7 @@ struct CassetteCacheTests {
     }
   }
 
-  @Test("is not shared when it was written a moment ago: a second change in that moment could not be told")
+  @Test("is not shared if it was written just now, since another change at that time would not show")
   func young() async throws {
     try await Self.withCassette { fixture in
       let cache = CassetteCache { FileStamp.now() - Self.hour }
@@ -67,7 +67,7 @@ struct CassetteCacheTests {
     }
   }
 
-  @Test("is let go of when nobody replays it any more")
+  @Test("is released when no environment replays it any more")
   func released() async throws {
     try await Self.withCassette { fixture in
       let cache = CassetteCache { FileStamp.now() + Self.hour }
@@ -84,7 +84,7 @@ struct CassetteCacheTests {
     }
   }
 
-  @Test("says which body is missing, also when it was there for another environment")
+  @Test("reports a missing body, even if another environment has read it")
   func missing() async throws {
     try await Self.withCassette { fixture in
       let cache = CassetteCache { FileStamp.now() + Self.hour }

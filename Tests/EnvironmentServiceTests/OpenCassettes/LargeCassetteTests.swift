@@ -6,9 +6,9 @@ import Testing
 
 @testable import EnvironmentService
 
-@Suite("A cassette of many megabytes")
+@Suite("A cassette of several megabytes")
 struct LargeCassetteTests {
-  /// The lines of a HAR in which nine megabytes stand before the last entry.
+  /// The lines of a HAR with nine megabytes before the last entry.
   private static func lines(last: String) -> String {
     let request = #"{"method":"GET","url":"http://a.test/X"}"#
     let entry = #"{"request":\#(request),"response":{"status":200,"content":{"text":"Y"}}}"#
@@ -34,7 +34,7 @@ struct LargeCassetteTests {
   }
 
   @Test(
-    "is broken at the same place as a small one",
+    "reports errors at the same position as a small one",
     arguments: [#"{"request":, "#, #"{"request":{"method":"GET","url":"http://a.test/"}}"#])
   func broken(_ last: String) async throws {
     try await withService { fixture in
@@ -48,7 +48,7 @@ struct LargeCassetteTests {
     }
   }
 
-  @Test("is given back as it is read, and what is left stays as it was")
+  @Test("is released while it is read, and the rest stays unchanged")
   func givenBack() async throws {
     try await withService { fixture in
       let text = String(repeating: "0123456789abcdef", count: 9 << 16)
@@ -61,7 +61,7 @@ struct LargeCassetteTests {
     }
   }
 
-  @Test("is refused where it cannot be read, with the system's words")
+  @Test("that cannot be read is refused with the system's reason")
   func unreadable() {
     let error = #expect(throws: InputFileError.self) { _ = try ConsumedFile("/nowhere/c.har") }
     #expect(error?.isMissing == true && error?.systemReason == "No such file or directory")

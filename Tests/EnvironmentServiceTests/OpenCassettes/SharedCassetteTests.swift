@@ -12,7 +12,7 @@ import Testing
 
 @Suite("Environments that replay the same cassette")
 struct SharedCassetteTests {
-  /// An environment in which files are old enough to be shared.
+  /// A service whose files are old enough to be shared.
   private static func withService(_ upstream: TestUpstream, _ body: (ServiceFixture) async throws -> Void) async throws
   {
     try await EnvironmentServiceTests.withService(upstream) { recording in
@@ -31,7 +31,7 @@ struct SharedCassetteTests {
     }
   }
 
-  @Test("share what was read of it, and each plays it in its own order")
+  @Test("share what was read, and each plays in its own order")
   func order() async throws {
     let upstream = try numbered()
     try await Self.withService(upstream) { fixture in
@@ -53,7 +53,7 @@ struct SharedCassetteTests {
     }
   }
 
-  @Test("by other rules or in another order share what was read, and neither keys nor places")
+  @Test("with other rules or another order share what was read, but not keys and positions")
   func rules() async throws {
     let upstream = try numbered()
     try await Self.withService(upstream) { fixture in
@@ -91,7 +91,7 @@ struct SharedCassetteTests {
     }
   }
 
-  @Test("share it unless one has something to take out of its requests: who has finds them by what is left of them")
+  @Test("share requests unless one redacts them, which matches the redacted requests")
   func redaction() async throws {
     let upstream = try numbered()
     try await Self.withService(upstream) { fixture in
@@ -117,7 +117,7 @@ struct SharedCassetteTests {
     }
   }
 
-  @Test("send the same answer, unless the upstream's address is in it: that is each one's own endpoint")
+  @Test("send the same prepared answer, unless it contains the upstream's address")
   func answers() async throws {
     let upstream = try TestUpstream { request in
       let next = request.target == "/link" ? "http://\(request.headers["Host"] ?? "")/next" : "none"
@@ -141,7 +141,7 @@ struct SharedCassetteTests {
     }
   }
 
-  @Test("are told their own endpoint, also where another's was the backend's old address")
+  @Test("get their own endpoint, even if another's endpoint was the backend's old address")
   func sameAddress() async throws {
     let upstream = try numbered()
     try await Self.withService(upstream) { fixture in

@@ -6,14 +6,14 @@ import Testing
 
 @testable import EnvironmentService
 
-@Suite("A body in a file beside a cassette that is not trusted")
+@Suite("A body in a file beside an untrusted cassette")
 struct SideFileTests {
-  /// What nobody who replays the cassette may get to see.
+  /// What a cassette must not reveal.
   private static let secret = "canary 5f0c"
-  /// A SHA-1, as Playwright names files.
+  /// A SHA-1, as in Playwright's file names.
   private static let digest = "aaf4c61ddcc5e8a2dabede0f3b482cd9aea9434d"
 
-  /// A cassette whose only answer is in `file`, beside a folder with the canary that `prepare` may point at.
+  /// A cassette whose only response is in `file`, beside a folder with the secret that `prepare` may link to.
   private static func withCassette(
     _ file: String, _ prepare: (_ folder: String, _ canary: String) throws -> Void,
     _ body: (ServiceFixture) async throws -> Void
@@ -33,7 +33,7 @@ struct SideFileTests {
     try FileManager.default.createDirectory(atPath: folder + "/c.bodies", withIntermediateDirectories: false)
   }
 
-  /// How a cassette may try to have another file read.
+  /// How a cassette may try to read another file.
   enum Attack: String, CaseIterable {
     case link, chain, folderLink, neighbour, dotFile, deeper, joined, otherFolder, shaLink, pipe, folder, missing
 
@@ -42,7 +42,7 @@ struct SideFileTests {
       case .neighbour: "secret.txt"
       case .dotFile: ".env"
       case .deeper: "c.bodies/deep/canary"
-      // The slash is one character with the mark before it, and still a slash for the system.
+      // Swift sees the slash and the mark before it as one character; the system still sees a slash.
       case .joined: "c.bodies/deep\u{600}/canary"
       case .otherFolder: "d.bodies/canary"
       case .shaLink: SideFileTests.digest + ".txt"
@@ -82,14 +82,14 @@ struct SideFileTests {
     }
   }
 
-  @Test("is refused where it is a link, lies elsewhere or is no regular file", arguments: Attack.allCases)
+  @Test("is refused if it is a link, elsewhere, or not a regular file", arguments: Attack.allCases)
   func refused(attack: Attack) async throws {
     try await Self.withCassette(attack.file, attack.prepare) { fixture in
       let error = #expect(throws: EnvironmentError.self) { try fixture.provision(.replay) }
       #expect(error?.kind == .broken)
       let message = error?.message ?? ""
       #expect(message.contains(attack.file) && message.contains("c.har"), "\(message)")
-      // Neither its content nor its size.
+      // Neither its contents nor its size.
       #expect(!message.contains("canary 5f0c") && !message.contains("\(Self.secret.utf8.count) bytes"), "\(message)")
       #expect(throws: EnvironmentError.self) { try CassetteVerifier.verify(fixture.location()) }
       let stored = try CassetteReader.read(fixture.location())
@@ -98,7 +98,7 @@ struct SideFileTests {
     }
   }
 
-  @Test("is served from the cassette's own folder, also by a hard link, and as Playwright names it")
+  @Test("is served from the cassette's own folder, even by a hard link, and with Playwright's names")
   func served() async throws {
     for file in ["c.bodies/a.txt", "c.bodies/.hidden", Self.digest + ".txt"] {
       let prepare = { (folder: String, canary: String) in
@@ -115,7 +115,7 @@ struct SideFileTests {
     }
   }
 
-  @Test("is served by a cassette that is itself a link, from the folder of the link")
+  @Test("is served by a cassette that is itself a link, from the link's folder")
   func linkedCassette() async throws {
     let prepare = { (folder: String, canary: String) in
       try Self.makeBodies(folder)
@@ -130,11 +130,11 @@ struct SideFileTests {
     }
   }
 
-  @Test("is refused when a link takes its place while the cassette is being replayed")
+  @Test("is refused if a link replaces it while the cassette is being replayed")
   func replaced() async throws {
     let prepare = { (folder: String, _: String) in
       try Self.makeBodies(folder)
-      // As long as the canary, and too long to be kept in memory once it was served.
+      // As long as the secret, and too long to be kept in memory after it was served.
       try Data(Self.secret.utf8).write(to: URL(fileURLWithPath: folder + "/c.bodies/a.txt"))
     }
     try await Self.withCassette("c.bodies/a.txt", prepare) { fixture in
@@ -147,7 +147,7 @@ struct SideFileTests {
     }
   }
 
-  @Test("is no string store that a link leads to, unless the HAR is a link too")
+  @Test("is not a string store behind a link, unless the HAR is a link too")
   func strings() async throws {
     try await withService { fixture in
       try fixture.writeCassette(url: "http://a.test/a", text: "a")
@@ -161,7 +161,7 @@ struct SideFileTests {
     }
   }
 
-  /// What could be a link to somewhere else when something is recorded.
+  /// Files that could be a link when something is recorded.
   enum Written: String, CaseIterable {
     case bodies = "c.bodies"
     case partial = "c.har.partial"
@@ -170,7 +170,7 @@ struct SideFileTests {
     case before = "c.strings.json.before"
   }
 
-  @Test("and no other file of it is written through a link, nor anything removed", arguments: Written.allCases)
+  @Test("is not written or removed through a link, nor is any other file", arguments: Written.allCases)
   func written(place: Written) async throws {
     let upstream = try TestUpstream { _ in
       Response(status: 200, headers: ["Content-Type": "image/png"], body: .bytes([UInt8](repeating: 7, count: 400_000)))
@@ -179,7 +179,7 @@ struct SideFileTests {
       try await fixture.record(["api": upstream.origin]) { _ = try await $0.get("/a") }
       let files = FileManager.default
       let outside = fixture.folder + "/outside"
-      // As a body of ours is named, so that it could be taken for one that is no longer used.
+      // Names like those of our own unused bodies.
       let names = [String(repeating: "0", count: 64) + ".bin", ".incoming-1-1", "canary"]
       try files.createDirectory(atPath: outside, withIntermediateDirectories: false)
       for name in names { try fixture.write(Self.secret, to: "outside/\(name)") }

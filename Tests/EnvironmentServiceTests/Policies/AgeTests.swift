@@ -8,9 +8,9 @@ import Testing
 
 @testable import EnvironmentService
 
-@Suite("A recording that has grown old")
+@Suite("A recording that has expired")
 struct AgeTests {
-  /// A cassette that says that it was recorded so many days ago.
+  /// A cassette that claims to have been recorded this many days ago.
   private static func withOldRecording(
     days: Double = 45, _ body: (ServiceFixture, TestUpstream) async throws -> Void
   ) async throws {
@@ -31,7 +31,7 @@ struct AgeTests {
   }
 
   @Test(
-    "is not replayed once it has expired: the error says how old it is, and how to record it anew",
+    "is not replayed, and the error has its age and the command to re-record it",
     arguments: [
       Mode.replay, .once, .extend,
     ])
@@ -50,7 +50,7 @@ struct AgeTests {
     }
   }
 
-  @Test("replays with a word of warning where that is the policy, and without one while it is young enough")
+  @Test("is replayed with a warning if that is the policy, and without one while it is recent enough")
   func warned() async throws {
     try await Self.withOldRecording { fixture, _ in
       for (limit, isSaid) in [(30.0, true), (46, false)] {
@@ -67,12 +67,12 @@ struct AgeTests {
     }
   }
 
-  @Test("is recorded anew by `once`, from the backends of the cassette, and that is said")
+  @Test("is re-recorded by `once` from the cassette's upstreams, with a note")
   func anew() async throws {
     try await Self.withOldRecording { fixture, _ in
       let environment = try fixture.provision(.once) { $0.policies = Self.policies { $0.recordsAnewAfterDays = 30 } }
       #expect(environment.mode == .record)
-      #expect(environment.notes.contains { $0.hasSuffix("more than 30 days: recording it anew") })
+      #expect(environment.notes.contains { $0.hasSuffix("more than 30 days: re-recording it") })
       #expect(try await environment.get("/a").text == "/a: 1")
       #expect(try await environment.end().sealed.get() != nil)
       let report = try await fixture.run(.once, with: { $0.policies = Self.policies { $0.recordsAnewAfterDays = 30 } })
@@ -85,7 +85,7 @@ struct AgeTests {
   }
 
   @Test(
-    "never goes live where nobody asked for that: in mode replay, and where CI is set, it is only said",
+    "is never re-recorded without a request: in mode replay, and if CI is set, there is only a note",
     arguments: [
       (Mode.replay, false), (.once, true), (.replay, true),
     ])
@@ -102,7 +102,7 @@ struct AgeTests {
     }
   }
 
-  @Test("of which nobody knows the age has expired, too")
+  @Test("may be one of unknown age")
   func unknown() async throws {
     let upstream = try numbered()
     try await withService(upstream) { fixture in
@@ -116,13 +116,13 @@ struct AgeTests {
     }
   }
 
-  @Test("that says it is from a time to come is as one of which nobody knows the age")
+  @Test("may be one with a date in the future, which counts as unknown age")
   func toCome() async throws {
     try await Self.withOldRecording(days: -400) { fixture, _ async throws in
       let error = #expect(throws: EnvironmentError.self) {
         try fixture.provision(.replay) { $0.policies = Self.policies { $0.expiresAfterDays = 30 } }
       }
-      #expect(error?.message.contains("a time to come, so nobody knows whether it has expired") == true)
+      #expect(error?.message.contains("in the future, so its age is unknown") == true)
       #expect(try await fixture.provision(.replay).end().report.ok)
     }
   }

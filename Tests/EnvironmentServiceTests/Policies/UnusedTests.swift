@@ -8,7 +8,7 @@ import Testing
 
 @Suite("Interactions that no test uses")
 struct UnusedTests {
-  /// A cassette with `/a`, `/b`, `/c` and `/a`.
+  /// Records `/a`, `/b`, `/c` and `/a`.
   private static func withRecording(_ body: (ServiceFixture) async throws -> Void) async throws {
     let upstream = try numbered()
     try await withService(upstream) { fixture in
@@ -31,7 +31,7 @@ struct UnusedTests {
       of: CassetteReader.read(fixture.location()).cassette, in: fixture.location(), accordingTo: usages)
   }
 
-  @Test("fail a replay where that is the policy, and are only listed where it is not")
+  @Test("fail a replay if that is the policy, and are only listed otherwise")
   func failing() async throws {
     try await Self.withRecording { fixture in
       var policies = CassettePolicies()
@@ -48,7 +48,7 @@ struct UnusedTests {
     }
   }
 
-  @Test("are those that every test has left unused; they go, the rest replays as before")
+  @Test("are those that are unused in all reports, and can be removed without affecting the rest")
   func pruned() async throws {
     try await Self.withRecording { fixture in
       let usages = [try await Self.replay(fixture, ["/a", "/a"]), try await Self.replay(fixture, ["/c"])]
@@ -68,7 +68,7 @@ struct UnusedTests {
     }
   }
 
-  @Test("are not told by a report of another recording, cassette or mode, or of a test that failed")
+  @Test("are not taken from a report of another recording, cassette or mode, or of a failed test")
   func refused() async throws {
     try await Self.withRecording { fixture in
       let usage = try await Self.replay(fixture, ["/a"])
@@ -81,19 +81,19 @@ struct UnusedTests {
           return "\(error)"
         }
       }
-      #expect(problem { $0.mode = "extend" } == "report.json is of mode extend; only a replay tells what is not used")
-      #expect(problem { $0.cassette = "/other.har" }.hasPrefix("report.json is of /other.har, not of "))
+      #expect(problem { $0.mode = "extend" } == "report.json is of mode extend; only a replay shows what is unused")
+      #expect(problem { $0.cassette = "/other.har" }.hasPrefix("report.json is for /other.har, not "))
       #expect(problem { $0.ok = false }.hasPrefix("report.json is of a test that failed"))
-      #expect(problem { $0.recordedAt = "2018-10-08T09:00:00Z" }.hasPrefix("report.json is of another recording than "))
-      #expect(problem { $0.unused[0].url += "x" }.hasPrefix("report.json is of another recording than "))
+      #expect(problem { $0.recordedAt = "2018-10-08T09:00:00Z" }.hasPrefix("report.json is for an earlier "))
+      #expect(problem { $0.unused[0].url += "x" }.hasPrefix("report.json is for an earlier recording of "))
       #expect(problem { $0.commandStatus = 1 }.hasPrefix("report.json is of a test that failed"))
       #expect(problem { $0.ended = nil }.hasPrefix("report.json is of an environment that had not ended"))
-      #expect(problem { $0.interactions = 5 }.hasPrefix("report.json is of another recording than "))
+      #expect(problem { $0.interactions = 5 }.hasPrefix("report.json is for an earlier recording of "))
       #expect(problem { _ in } == "[1, 2, 3]")
     }
   }
 
-  @Test("are told by the report that they have made fail, and once only: after that the cassette is another one")
+  @Test("can be removed by the report that they failed, but only once, since the cassette has changed then")
   func once() async throws {
     try await Self.withRecording { fixture in
       var policies = CassettePolicies()
@@ -106,7 +106,7 @@ struct UnusedTests {
     }
   }
 
-  @Test("are not told by an environment that still lives")
+  @Test("are not taken from a running environment's report")
   func soFar() async throws {
     try await Self.withRecording { fixture in
       let environment = try fixture.provision(.replay)
@@ -116,7 +116,7 @@ struct UnusedTests {
     }
   }
 
-  @Test("stay while the cassette is being recorded, and while an unfinished recording lies beside it")
+  @Test("are kept while the cassette is being recorded, or has an unfinished recording")
   func recording() async throws {
     try await Self.withRecording { fixture in
       let before = try fixture.read("c.har")

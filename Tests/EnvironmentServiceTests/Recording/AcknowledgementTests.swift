@@ -9,9 +9,9 @@ import Testing
 
 @testable import EnvironmentService
 
-@Suite("What is acknowledged is in the partial file")
+@Suite("Acknowledged data is in the partial file")
 struct AcknowledgementTests {
-  /// An interaction that the partial file must hold, whole, once the app has the last byte.
+  /// An interaction that must be in the partial file, completely, once the app has the last byte.
   struct Sample: Sendable, CustomTestStringConvertible {
     let testDescription: String
     let type: String
@@ -31,7 +31,7 @@ struct AcknowledgementTests {
     Sample(testDescription: "large, chunked", type: "image/png", size: 600_000, isChunked: true),
   ]
 
-  @Test("when the app has the last byte, the line and the body's file are written", arguments: samples)
+  @Test("including the body's file, when the app has the last byte", arguments: samples)
   func acknowledged(sample: Sample) async throws {
     let body = noise(sample.size)
     let upstream = try TestUpstream { _ in
@@ -61,7 +61,7 @@ struct AcknowledgementTests {
     }
   }
 
-  @Test("a large request body lies in a file too, when the answer is there")
+  @Test("including the file of a large request body, when the app has the answer")
   func requestBody() async throws {
     let body = noise(400_000)
     let upstream = try TestUpstream { request in
@@ -80,7 +80,7 @@ struct AcknowledgementTests {
     }
   }
 
-  @Test("a string is written before it is answered")
+  @Test("including a string, before it is returned")
   func string() async throws {
     try await withService { fixture in
       let environment = try fixture.provision(.record, ["api": Origin(parsing: "https://a.test")])
@@ -90,14 +90,14 @@ struct AcknowledgementTests {
     }
   }
 
-  @Test("a recording that cannot be written fails the environment, and the app is told")
+  @Test("or the environment fails and the app gets an error")
   func full() async throws {
     let upstream = try numbered()
     try await withService(upstream) { fixture in
       try await fixture.record(["api": upstream.origin]) { _ = try await $0.get("/old") }
       let old = try fixture.read("c.har")
       let environment = try fixture.provision(.record, ["api": upstream.origin])
-      // Bodies above 256 KiB have no place: a file lies where their folder should be.
+      // Bodies above 256 KiB cannot be stored: a file is in place of their folder.
       try fixture.write("", to: "c.bodies")
       let body = String(decoding: noise(400_000), as: UTF8.self)
       let answer = try await environment.post("/", body, type: "image/png")

@@ -6,9 +6,9 @@ import Testing
 
 @testable import EnvironmentService
 
-@Suite("Recording many requests at once")
+@Suite("Recording many concurrent requests")
 struct ConcurrentRecordingTests {
-  @Test("acknowledges each, mixes none, and what was recorded replays to the byte")
+  @Test("acknowledges each, mixes none, and replays each byte for byte")
   func many() async throws {
     let upstream = try TestUpstream { request in
       let number = Int(request.target.dropFirst()) ?? 0

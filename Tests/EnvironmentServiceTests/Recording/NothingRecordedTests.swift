@@ -5,9 +5,9 @@ import Testing
 
 @testable import EnvironmentService
 
-@Suite("A recording that has nothing, or has lost something")
+@Suite("An empty or incomplete recording")
 struct NothingRecordedTests {
-  @Test("becomes no cassette when requests were made and none could be recorded", arguments: [true, false])
+  @Test("becomes no cassette if requests were made and none could be recorded", arguments: [true, false])
   func upstreamDown(keepingEmpty: Bool) async throws {
     let closed = try ScriptedUpstream { _ in }
     let origin = closed.origin
@@ -22,7 +22,7 @@ struct NothingRecordedTests {
     }
   }
 
-  @Test("becomes a cassette when the app did well without asking anything, and only then", arguments: [true, false])
+  @Test("becomes a cassette only if the app succeeded without a request", arguments: [true, false])
   func nothingAsked(keepingEmpty: Bool) async throws {
     try await withService { fixture in
       let environment = try fixture.provision(.once, ["api": Origin(parsing: "http://127.0.0.1:9")])
@@ -33,7 +33,7 @@ struct NothingRecordedTests {
     }
   }
 
-  @Test("does not take the place of a whole one when a body could not be kept")
+  @Test("does not replace a complete cassette if a body could not be stored")
   func lostBody() async throws {
     let upstream = try TestUpstream { request in
       Response(
@@ -47,7 +47,7 @@ struct NothingRecordedTests {
           #expect(answer.status == 200)
         }
       }
-      // Where the folder of large bodies should be.
+      // A file in place of the folder of large bodies.
       try fixture.write("", to: "c.bodies")
       let environment = try fixture.provision(.record, ["api": upstream.origin])
       #expect(try await environment.get("/a").status == 200)

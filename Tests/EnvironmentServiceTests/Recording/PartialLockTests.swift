@@ -3,9 +3,9 @@ import Testing
 
 @testable import EnvironmentService
 
-@Suite("The right to write a recording")
+@Suite("The lock of a recording")
 struct PartialLockTests {
-  @Test("is free at once when it is given back, though a child that is being started has the descriptor, too")
+  @Test("is released at once, even if a child process that is being started has inherited the descriptor")
   func inherited() async throws {
     try await withService { fixture in
       var lock: PartialLock? = try PartialLock.making(fixture.location())

@@ -7,9 +7,9 @@ import Testing
 
 @testable import EnvironmentService
 
-@Suite("Sealing a recording")
+@Suite("Saving a recording")
 struct SealTests {
-  @Test("the old cassette is whole until the new one takes its place")
+  @Test("keeps the old cassette complete until the new one replaces it")
   func wholeUntilRenamed() async throws {
     let upstream = try numbered()
     try await withService(upstream) { fixture in
@@ -26,7 +26,7 @@ struct SealTests {
     }
   }
 
-  @Test("interactions stand in the order of their requests, not of their answers")
+  @Test("orders interactions by their requests, not their responses")
   func order() async throws {
     let hasAsked = Event()
     let mayAnswer = Event()
@@ -52,7 +52,7 @@ struct SealTests {
     }
   }
 
-  @Test("bodies above 256 KiB lie in files named by their digest, and unused ones go with the next recording")
+  @Test("names the files of bodies above 256 KiB by their digest, and removes unused ones next time")
   func bodies() async throws {
     let limit = 256 * 1024
     let upstream = try TestUpstream { request in
@@ -88,7 +88,7 @@ struct SealTests {
     }
   }
 
-  @Test("a recording of nothing leaves the old cassette, and no trace", arguments: [Mode.record, .extend])
+  @Test("without any interaction keeps the old cassette, and leaves nothing else", arguments: [Mode.record, .extend])
   func nothing(mode: Mode) async throws {
     let upstream = try numbered()
     try await withService(upstream) { fixture in
@@ -103,7 +103,7 @@ struct SealTests {
     }
   }
 
-  @Test("HAR and string store carry the same recording id, a new one each time")
+  @Test("gives HAR and string store the same recording id, a new one each time")
   func recordingID() async throws {
     let upstream = try numbered()
     try await withService(upstream) { fixture in
@@ -119,7 +119,7 @@ struct SealTests {
     }
   }
 
-  @Test("files of different recordings are broken, and the error says what to do")
+  @Test("fails to open files of different recordings, with what to do")
   func mixed() async throws {
     let upstream = try numbered()
     try await withService(upstream) { fixture in
@@ -134,7 +134,7 @@ struct SealTests {
     }
   }
 
-  @Test("no store beside a cassette is an empty one")
+  @Test("treats a missing string store as an empty one")
   func noStore() async throws {
     let upstream = try numbered()
     try await withService(upstream) { fixture in
@@ -147,7 +147,7 @@ struct SealTests {
     }
   }
 
-  @Test("a broken file is refused with one line that names it", arguments: ["c.har", "c.strings.json"])
+  @Test("refuses a corrupt file with one line that names it", arguments: ["c.har", "c.strings.json"])
   func broken(name: String) async throws {
     let upstream = try numbered()
     try await withService(upstream) { fixture in
@@ -169,7 +169,7 @@ struct SealTests {
     }
   }
 
-  @Test("a body whose file is missing or short is told when the cassette is opened", arguments: [true, false])
+  @Test("reports a missing or short body file when the cassette is opened", arguments: [true, false])
   func missingBody(isThere: Bool) async throws {
     try await withLargeBody { fixture, file in
       if isThere {
@@ -184,7 +184,7 @@ struct SealTests {
   }
 
   @Test(
-    "a body whose file goes or shrinks meanwhile fails the environment, and the app is told", arguments: [true, false])
+    "fails the environment and the request if a body file is removed or truncated meanwhile", arguments: [true, false])
   func vanishingBody(isThere: Bool) async throws {
     try await withLargeBody { fixture, file in
       let environment = try fixture.provision(.replay)
@@ -202,7 +202,7 @@ struct SealTests {
     }
   }
 
-  /// A cassette of one interaction whose body lies in a file, named by its path from the cassette's folder.
+  /// A cassette of one interaction whose body is in a file. The closure gets the file's path in the cassette's folder.
   private func withLargeBody(_ body: (ServiceFixture, String) async throws -> Void) async throws {
     let upstream = try TestUpstream { _ in
       Response(status: 200, headers: ["Content-Type": "image/png"], body: .bytes(noise(300_000)))
@@ -213,7 +213,7 @@ struct SealTests {
     }
   }
 
-  @Test("a folder that cannot be made is refused with one line")
+  @Test("refuses a folder that cannot be created, with one line")
   func noFolder() async throws {
     try await withService { fixture in
       try fixture.write("", to: "file")
@@ -227,7 +227,7 @@ struct SealTests {
     }
   }
 
-  @Test("folders above a cassette are made")
+  @Test("creates the folders above a cassette")
   func folders() async throws {
     let upstream = try numbered()
     try await withService(upstream) { fixture in
@@ -239,11 +239,11 @@ struct SealTests {
     }
   }
 
-  @Test("a HAR of another tool can be extended, and its own body files stay where they are")
+  @Test("can extend another tool's HAR, whose body files stay where they are")
   func foreign() async throws {
     let upstream = try numbered()
     try await withService(upstream) { fixture in
-      // The SHA-1 of it, as Playwright names files.
+      // Its SHA-1, as in Playwright's file names.
       let name = "aaf4c61ddcc5e8a2dabede0f3b482cd9aea9434d.txt"
       let entry = """
         {"startedDateTime": "2020-01-01T00:00:00Z", "time": 1, "cache": {}, "timings": {"send": 0, "wait": 1, "receive": 0},

@@ -7,8 +7,8 @@ import Testing
 
 @testable import EnvironmentService
 
-/// Each test puts the files into the state that a kill between two steps of a seal leaves.
-@Suite("A seal that was killed half-way")
+/// Each test puts the files into the state that a kill between two steps of saving leaves.
+@Suite("A kill while a cassette is being saved")
 struct TornSealTests {
   private struct Files {
     var har: String
@@ -23,7 +23,7 @@ struct TornSealTests {
   private struct State {
     var old: Files
     var new: Files
-    /// As it is once the seal has announced itself.
+    /// The partial file, once it has the new recording id.
     var partial: String
   }
 
@@ -52,7 +52,7 @@ struct TornSealTests {
     return (targets, stored.strings.entries.keys.sorted())
   }
 
-  /// The string store is the new one, the HAR still the old one.
+  /// Combines the new string store with the old HAR.
   private static func tear(_ fixture: ServiceFixture, _ state: State) throws {
     try fixture.write(state.old.har, to: "c.har")
     try fixture.write(state.new.strings, to: "c.strings.json")
@@ -60,7 +60,8 @@ struct TornSealTests {
     try fixture.write(state.partial, to: "c.har.partial")
   }
 
-  @Test("between the two files leaves the old cassette whole, with its own strings", arguments: [Mode.record, .extend])
+  @Test(
+    "between the two files leaves the old cassette complete, with its own strings", arguments: [Mode.record, .extend])
   func oldIsWhole(mode: Mode) async throws {
     let upstream = try numbered()
     try await withService(upstream) { fixture in
@@ -74,7 +75,7 @@ struct TornSealTests {
   }
 
   @Test(
-    "between the two files of an addition is finished by what comes next", arguments: ["recover", "extend", "record"])
+    "between the files of an extension is completed by the next command", arguments: ["recover", "extend", "record"])
   func extendIsFinished(next: String) async throws {
     let upstream = try numbered()
     try await withService(upstream) { fixture in
@@ -89,7 +90,7 @@ struct TornSealTests {
     }
   }
 
-  @Test("between the two files of a new recording loses neither the old nor the new")
+  @Test("between the two files of a new recording loses neither the old nor the new one")
   func recordIsRecovered() async throws {
     let upstream = try numbered()
     try await withService(upstream) { fixture in
@@ -107,7 +108,7 @@ struct TornSealTests {
   }
 
   @Test(
-    "after both files is not done a second time", arguments: [Mode.record, .extend], ["recover", "extend", "record"])
+    "after both files does not save again", arguments: [Mode.record, .extend], ["recover", "extend", "record"])
   func notTwice(mode: Mode, next: String) async throws {
     let upstream = try numbered()
     try await withService(upstream) { fixture in
@@ -128,7 +129,7 @@ struct TornSealTests {
     }
   }
 
-  @Test("before it replaced anything is begun anew, with the torn line dropped")
+  @Test("before any file was replaced starts saving again, without the incomplete line")
   func notBegun() async throws {
     let upstream = try numbered()
     try await withService(upstream) { fixture in
@@ -142,13 +143,13 @@ struct TornSealTests {
     }
   }
 
-  @Test("that cannot replace the HAR puts the old strings back")
+  @Test("or a HAR that cannot be replaced restores the old strings")
   func rollBack() async throws {
     let upstream = try numbered()
     try await withService(upstream) { fixture in
       let environment = try fixture.provision(.record, ["api": upstream.origin])
       _ = try await environment.get("/a")
-      // A folder in the HAR's place cannot be renamed over.
+      // A rename cannot replace a folder.
       try FileManager.default.createDirectory(atPath: "\(fixture.folder)/c.har", withIntermediateDirectories: false)
       try fixture.write("the old ones", to: "c.strings.json")
       let (report, sealed) = await environment.end()

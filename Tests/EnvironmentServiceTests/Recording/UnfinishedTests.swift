@@ -8,7 +8,7 @@ import Testing
 
 @Suite("A recording that was killed")
 struct UnfinishedTests {
-  /// Leaves what a killed recording of `target` leaves: the acknowledged lines, and half a line after them.
+  /// Leaves what a killed recording of `target` leaves: the acknowledged lines, and an incomplete line after them.
   private static func kill(
     _ fixture: ServiceFixture, _ upstream: TestUpstream, mode: Mode = .record, _ targets: [String]
   ) async throws {
@@ -34,7 +34,7 @@ struct UnfinishedTests {
     try CassetteReader.read(fixture.location(name)).strings.entries.keys.sorted()
   }
 
-  @Test("is to be recovered where it holds something, and only there")
+  @Test("is reported as recoverable if it contains anything, and only then")
   func advice() async throws {
     let upstream = try numbered()
     try await withService(upstream) { fixture in
@@ -50,7 +50,7 @@ struct UnfinishedTests {
     }
   }
 
-  @Test("leaves the old cassette as it was")
+  @Test("leaves the old cassette unchanged")
   func oldCassette() async throws {
     let upstream = try numbered()
     try await withService(upstream) { fixture in
@@ -65,7 +65,7 @@ struct UnfinishedTests {
     }
   }
 
-  @Test("is kept beside the next recording, and so is the one after that")
+  @Test("is kept beside the next recording, and so is another one")
   func keptBeside() async throws {
     let upstream = try numbered()
     try await withService(upstream) { fixture in
@@ -86,7 +86,7 @@ struct UnfinishedTests {
     }
   }
 
-  @Test("is taken up by extend where there was no cassette")
+  @Test("is recovered by extend if there was no cassette")
   func takenUp() async throws {
     let upstream = try numbered()
     try await withService(upstream) { fixture in
@@ -103,7 +103,7 @@ struct UnfinishedTests {
     }
   }
 
-  @Test("that was extending is taken up by whatever records next", arguments: [Mode.record, .extend])
+  @Test("is recovered by the next recording if it was extending the cassette", arguments: [Mode.record, .extend])
   func extending(mode: Mode) async throws {
     let upstream = try numbered()
     try await withService(upstream) { fixture in
@@ -118,7 +118,7 @@ struct UnfinishedTests {
     }
   }
 
-  @Test("with nothing acknowledged leaves nothing")
+  @Test("without anything acknowledged leaves nothing behind")
   func nothing() async throws {
     let upstream = try numbered()
     try await withService(upstream) { fixture in
@@ -139,7 +139,7 @@ struct UnfinishedTests {
   }
 
   @Test(
-    "with a damaged line is not touched, and the error says where",
+    "with a corrupt line is not touched, and the error names the line",
     arguments: [
       "{\"number\":1,\"entry\":{}}\n", "{\"purpose\":\"merge\",\"header\":{}}\n", "garbage\n",
       "{\"string\":\"a\",\"ordinal\":-1,\"entry\":{\"value\":\"a\",\"length\":1,\"alphabet\":\"ab\"}}\n",
@@ -158,7 +158,7 @@ struct UnfinishedTests {
     }
   }
 
-  @Test("is made the cassette on request, and the old one is kept as previous, with its bodies")
+  @Test("is saved as the cassette on request, and the old one is kept as previous, with its bodies")
   func recovered() async throws {
     let upstream = try TestUpstream { request in
       Response(
@@ -170,7 +170,7 @@ struct UnfinishedTests {
       try await fixture.record(["api": upstream.origin]) { _ = try await $0.get("/old") }
       let environment = try fixture.provision(.record, ["api": upstream.origin])
       _ = try await environment.get("/new")
-      // While it runs, nobody takes it up.
+      // It cannot be recovered while it is running.
       let error = #expect(throws: EnvironmentError.self) { try CassetteRecovery.recover(fixture.location()) }
       #expect(error?.kind == .cannotWrite)
       let left = try fixture.read("c.har.partial")
@@ -185,7 +185,7 @@ struct UnfinishedTests {
       #expect(try CassetteVerifier.verify(fixture.location("c.previous")).interactions == 1)
       #expect(!fixture.exists("c.bodies"))
       #expect(!fixture.exists("c.har.partial"))
-      // Another time the whole old one must not be lost either.
+      // Recovering a second recording must keep the whole old cassette too.
       try fixture.write(left, to: "c.har.partial")
       _ = try CassetteRecovery.recover(fixture.location())
       #expect(try Self.targets(fixture, "c.previous") == ["/old"])
@@ -193,7 +193,7 @@ struct UnfinishedTests {
     }
   }
 
-  @Test("a second recorder of one cassette is refused by name, and the first goes on")
+  @Test("is not replaced by a second recorder of the same cassette, which is refused by name")
   func secondRecorder() async throws {
     let upstream = try numbered()
     try await withService(upstream) { fixture in
@@ -212,11 +212,11 @@ struct UnfinishedTests {
     }
   }
 
-  @Test("many recorders, one after the other has ended, lose nothing to each other")
+  @Test("of many recorders in turn loses nothing of the others'")
   func recordersInTurn() async throws {
     let upstream = try numbered()
     try await withService(upstream) { fixture in
-      // Each tries until the one before it has let go; whatever it then acknowledges must be in the cassette.
+      // Each retries until the previous one has released the file. Everything acknowledged must be in the cassette.
       try await withThrowingTaskGroup(of: Void.self) { group in
         for number in 0..<8 {
           group.addTask {

@@ -4,10 +4,10 @@ import Testing
 
 @testable import EnvironmentService
 
-@Suite("Forms and queries that are redacted")
+@Suite("Redacted forms and queries")
 struct FormRedactionTests {
   @Test(
-    "lose the values of named items, and what patterns find in decoded values",
+    "lose the values of named items, and matches of patterns in decoded values",
     arguments: [
       ("a=1&token=secret&b=2", "a=1&token=%3Credacted%3E&b=2"),
       ("Token=x&TOKEN=y", "Token=%3Credacted%3E&TOKEN=%3Credacted%3E"),
@@ -25,7 +25,7 @@ struct FormRedactionTests {
     }
   }
 
-  @Test("do not hold a long item")
+  @Test("are streamed even if an item is long")
   func long() {
     let long = String(repeating: "v", count: 300_000)
     var stream = FormStream(names: ["token"], patterns: .none)
@@ -38,7 +38,7 @@ struct FormRedactionTests {
     + "filename=\"f\"\r\nContent-Type: text/plain\r\n\r\nsec\r\nret--B\r\n--B\r\n"
     + "Content-Disposition: form-data; name=\"b\"\r\n\r\n--\r\n--B--\r\nend"
 
-  @Test("lose what JSON paths find in a multipart body's parts, said to be JSON or not, wherever chunks are cut")
+  @Test("lose what JSON paths match in multipart parts, labelled as JSON or not, wherever chunks end")
   func jsonParts() throws {
     func body(_ secret: String) -> String {
       let parts = [
@@ -59,7 +59,7 @@ struct FormRedactionTests {
     }
   }
 
-  @Test("lose the content of a multipart form's parts by name, wherever chunks are cut")
+  @Test("lose the contents of named multipart parts, wherever chunks end")
   func multipart() throws {
     let bytes = Array(Self.parts.utf8)
     let expected = Self.parts.replacing("sec\r\nret--B\r\n", with: "<redacted>\r\n")
@@ -71,7 +71,7 @@ struct FormRedactionTests {
     }
   }
 
-  @Test("are left alone where nothing is named, and where there is no boundary")
+  @Test("stay unchanged if no item is named, or there is no boundary")
   func others() throws {
     var stream = try #require(MultipartStream(contentType: "multipart/form-data; boundary=B", names: ["x"]))
     #expect(stream.push(Array(Self.parts.utf8), isLast: true) == Array(Self.parts.utf8))

@@ -4,14 +4,14 @@ import Testing
 
 @testable import EnvironmentService
 
-@Suite("Header fields that are redacted")
+@Suite("Redacted header fields")
 struct HeaderRedactionTests {
   private static func redact(_ name: String, _ value: String, _ rules: CompiledRules = .none) -> String? {
     Redactor([], token: "0123456789abcdef", rules: rules).redact(Headers([.init(name, value)]))[name]
   }
 
   @Test(
-    "lose what is secret and keep what is not",
+    "lose secrets and keep the rest",
     arguments: [
       ("Authorization", "Bearer abc.def", "Bearer <redacted>"), ("authorization", "Basic dTpw", "Basic <redacted>"),
       ("Authorization", "abc", "<redacted>"),
@@ -28,7 +28,7 @@ struct HeaderRedactionTests {
     #expect(Self.redact(name, expected) == expected)
   }
 
-  @Test("are those of the user's rules too, but for those that are to be kept")
+  @Test("include those of the user's rules, except fields to keep")
   func rules() {
     var rules = CompiledRules.none
     rules.headers = ["x-session"]
@@ -38,7 +38,7 @@ struct HeaderRedactionTests {
     #expect(Self.redact("Authorization", "Bearer abc", rules) == "Bearer <redacted>")
   }
 
-  @Test("that tell a body's length or digest follow one that has changed")
+  @Test("with a body's length or digest are updated if the body has changed")
   func framing() {
     let redactor = Redactor([], token: "0123456789abcdef")
     let headers: Headers = ["Content-Length": "5", "Content-MD5": "x", "ETag": "y"]

@@ -5,7 +5,7 @@ import Testing
 
 @testable import EnvironmentService
 
-@Suite("JSON that is redacted as it streams by")
+@Suite("JSON redacted as a stream")
 struct JSONStreamTests {
   private static func redact(_ text: String, _ paths: [String], patterns: [String] = []) throws -> String {
     let paths = try paths.map { try JSONPath($0) }
@@ -22,7 +22,7 @@ struct JSONStreamTests {
   }
 
   @Test(
-    "loses what stands at a place, keeps its shape, and all else to the byte",
+    "loses the values at the given paths, keeps its structure, and is otherwise unchanged",
     arguments: [
       (
         #"{"user" : {"password": "p\"w", "n": 0.00}, "z":[1,2]}"#, "$.user.password",
@@ -57,19 +57,19 @@ struct JSONStreamTests {
     #expect(try Self.redact(once, [path]) == once)
   }
 
-  @Test("has what patterns find taken out of strings with escapes, too")
+  @Test("loses what patterns match in strings, even with escapes")
   func patterns() throws {
     let text = #"{"a": "https:\/\/x.test\/sk_live_Ab1", "b": "plain", "c": "\u0073k_live_9\n"}"#
     let expected = #"{"a": "https://x.test/<redacted>", "b": "plain", "c": "<redacted>\n"}"#
     #expect(try Self.redact(text, [], patterns: ["sk_live_[A-Za-z0-9]+"]) == expected)
   }
 
-  @Test("stays valid where a secret's mark came in the place of a number")
+  @Test("stays valid if a number is replaced with a secret's mark")
   func number() throws {
     #expect(try Self.redact(#"{"pin": <redacted:a/b>, "n": 99<redacted>}"#, []) == #"{"pin": 0, "n": 0}"#)
   }
 
-  @Test("may lie so deep that nobody reads it, and long strings are not held")
+  @Test("may be nested too deeply to be parsed, and does not buffer long strings")
   func extremes() throws {
     let deep = String(repeating: "[", count: 5000) + "1" + String(repeating: "]", count: 5000)
     var stream = JSONStream(paths: [try JSONPath("$.a")], patterns: .none)

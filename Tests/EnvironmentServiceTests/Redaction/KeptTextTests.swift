@@ -8,12 +8,12 @@ import Testing
 
 @testable import EnvironmentService
 
-@Suite("What an environment keeps")
+@Suite("What an environment stores")
 struct KeptTextTests {
   private static let origin = Origin(scheme: "https", host: "a.test", port: 443)
   private static let secret = "hunter2-and-more"
 
-  @Test("has no credential and no token in it, however the app has sent it")
+  @Test("contains no credential and no token, in whatever form the app has sent them")
   func nothing() async throws {
     try await withService { fixture in
       let told = Guarded<[JournalPage.Entry]>([])
@@ -43,7 +43,7 @@ struct KeptTextTests {
     }
   }
 
-  @Test("is no secret's place in words either: a snapshot says nothing when it is printed")
+  @Test("shows no secrets when printed, such as a snapshot")
   func printed() async throws {
     try await withService { fixture in
       let environment = try fixture.provision(.mock)

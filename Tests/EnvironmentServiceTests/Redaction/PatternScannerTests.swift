@@ -4,7 +4,7 @@ import Testing
 
 @testable import EnvironmentService
 
-@Suite("Patterns for what is secret")
+@Suite("Redaction patterns")
 struct PatternScannerTests {
   private static func stream(_ scanner: PatternScanner, _ text: [UInt8], chunk: Int) -> String {
     var stream = PatternStream(scanner, .plain)
@@ -18,7 +18,7 @@ struct PatternScannerTests {
     return String(decoding: output, as: UTF8.self)
   }
 
-  @Test("are found in texts, once, and marks stay marks")
+  @Test("match in texts, once, and leave marks unchanged")
   func texts() throws {
     let scanner = try PatternScanner(patterns: ["sk_live_[A-Za-z0-9]+", "live_[a-z]+", "[a-z]{8}"])
     #expect(scanner.redact("a sk_live_Ab1! naïve 🙂 sk_live_x") == "a <redacted>! naïve 🙂 <redacted>")
@@ -27,7 +27,7 @@ struct PatternScannerTests {
   }
 
   @Test(
-    "for items of a query are found in URLs in a text",
+    "for query items match URLs in a text",
     arguments: [
       ("see https://a.test/x?a=1&token=abc&b=2#f", "see https://a.test/x?a=1&token=<redacted>&b=2#f"),
       (#"<a href="/x?token=abc&amp;b=2">"#, #"<a href="/x?token=<redacted>&amp;b=2">"#),
@@ -40,7 +40,7 @@ struct PatternScannerTests {
     #expect((scanner.redact(text) ?? text) == expected)
   }
 
-  @Test("are found in streams, wherever these are cut, and in what is no text", arguments: [1000, 65_536, 300_000])
+  @Test("match in streams, wherever chunks end, and in binary data", arguments: [1000, 65_536, 300_000])
   func streams(chunk: Int) throws {
     let scanner = try PatternScanner(patterns: ["sk_live_[A-Za-z0-9]+"])
     let filler = String(repeating: "naïve 🙂 ", count: 20_000)
@@ -53,7 +53,7 @@ struct PatternScannerTests {
     #expect(output == [0xFF, 0xFE] + Array("<redacted>".utf8) + [0xFF])
   }
 
-  @Test("are found in texts in base64, at every alignment, and not in what is no text", arguments: 0..<6)
+  @Test("match in base64 text at every alignment, but not in binary data", arguments: 0..<6)
   func base64(before: Int) throws {
     let scanner = try PatternScanner(patterns: ["sk_live_[A-Za-z0-9]+", "[0-9]{3}"])
     for isURL in [false, true] {
@@ -71,13 +71,13 @@ struct PatternScannerTests {
     #expect(scanner.redact(random) == nil)
   }
 
-  @Test("that cannot be used are named")
+  @Test("that are invalid are reported by name")
   func invalid() {
     #expect(throws: PatternScanner.Invalid.self) { try PatternScanner(patterns: ["a", "("]) }
     #expect(throws: PatternScanner.Invalid.self) { try PatternScanner(patterns: ["a*"]) }
   }
 
-  @Test("that would take for ever are given up, and nothing of the text is kept")
+  @Test("that would never finish are given up, and the text is dropped")
   func tooSlow() throws {
     let slow = "secret " + String(repeating: "a", count: 80) + "b"
     let scanner = try PatternScanner(patterns: ["(a|aa)+$"])

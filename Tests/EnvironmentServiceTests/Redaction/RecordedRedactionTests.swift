@@ -7,7 +7,7 @@ import Testing
 
 @testable import EnvironmentService
 
-@Suite("What a recording keeps of secrets")
+@Suite("A recording")
 struct RecordedRedactionTests {
   private static let secret = "hunter2-and-more"
 
@@ -15,7 +15,7 @@ struct RecordedRedactionTests {
     { $0.credentials = [.init(service: "s", account: "a", secret: Array(secret.utf8))] }
   }
 
-  /// Says what it was asked, and sets a cookie.
+  /// Answers with the request, and sets a cookie.
   private static func echo() throws -> TestUpstream {
     try TestUpstream { request in
       let body = String(decoding: try await request.body.collect(upTo: 1 << 24), as: UTF8.self)
@@ -34,7 +34,7 @@ struct RecordedRedactionTests {
       + fixture.bodies.map { try fixture.read("c.bodies/\($0)") }.joined()
   }
 
-  @Test("is nothing of a text on which a pattern takes too long, and the report says so")
+  @Test("drops a text on which a pattern takes too long, and the report names the pattern")
   func tooSlow() async throws {
     let slow = "private " + String(repeating: "a", count: 80) + "b"
     let upstream = try TestUpstream { _ in text(slow) }
@@ -50,7 +50,7 @@ struct RecordedRedactionTests {
     }
   }
 
-  @Test("is none of a credential, while app and upstream have the real thing; another secret replays it")
+  @Test("contains no credential, though app and upstream have the real one, and replays with another one")
   func credential() async throws {
     let upstream = try Self.echo()
     try await withService(upstream) { fixture in
@@ -92,7 +92,7 @@ struct RecordedRedactionTests {
     }
   }
 
-  @Test("is none of what a rule names, and two that the rule makes alike replay in their order")
+  @Test("contains nothing that a rule names, and replays requests that the rule makes equal in order")
   func rules() async throws {
     let rules =
       #"{"headers": ["X-Session"], "query": ["token"], "json": ["$.pin"], "form": ["pin"], "patterns": ["sk_[a-z]+"]}"#
@@ -111,7 +111,7 @@ struct RecordedRedactionTests {
       #expect(requests[0].headers["X-Session"] == "<redacted>")
       #expect(requests[1].body == .bytes(Array(#"{"pin": 0, "x": "<redacted>"}"#.utf8)))
       #expect(requests[2].body == .bytes(Array("pin=%3Credacted%3E&x=1".utf8)))
-      // The upstream says what it was asked in plain text: there only patterns and query items can be found.
+      // The upstream answers in plain text, in which only patterns and query items match.
       #expect(!text.contains("token=canary") && !text.contains("sk_canary"))
       let report = try await fixture.run(.replay) { environment in
         let first = try await environment.get("/a?token=other&x=1")
@@ -124,7 +124,7 @@ struct RecordedRedactionTests {
     }
   }
 
-  @Test("is none of a rule that came later, which invalidates no recording")
+  @Test("stays valid when a redaction rule is added later")
   func later() async throws {
     let upstream = try Self.echo()
     try await withService(upstream) { fixture in
@@ -140,7 +140,7 @@ struct RecordedRedactionTests {
     }
   }
 
-  @Test("in coded bodies is none either: they are kept decoded, in requests too", arguments: ["gzip", "deflate", "br"])
+  @Test("is redacted in coded bodies, which are kept decoded, in requests too", arguments: ["gzip", "deflate", "br"])
   func coded(coding: String) async throws {
     let codings = try #require(ContentCodings(header: coding))
     let content = #"{"password": "\#(Self.secret)", "filler": "\#(String(repeating: "x", count: 5000))"}"#
@@ -180,7 +180,7 @@ struct RecordedRedactionTests {
     }
   }
 
-  @Test("is none in a large body while it streams by, wherever its chunks are cut")
+  @Test("is redacted in a large streamed body, wherever chunks end")
   func large() async throws {
     let piece = [UInt8](repeating: 0x78, count: 65_530) + Array(Self.secret.utf8)
     let pipe = BytePipe()
@@ -191,7 +191,7 @@ struct RecordedRedactionTests {
       try await fixture.run(.record, ["api": upstream.origin], with: Self.credentials(Self.secret)) { environment in
         async let answer = environment.get("/x")
         for number in 0..<20 {
-          // Each time cut elsewhere in the secret.
+          // Cut the secret at a different position each time.
           let cut = piece.count - number % Self.secret.count
           try await pipe.write(Array(piece[..<cut]))
           try await pipe.write(Array(piece[cut...]))
@@ -206,7 +206,7 @@ struct RecordedRedactionTests {
     }
   }
 
-  @Test("is told before it is recorded, where a credential is too short to be found")
+  @Test("starts with a warning if a credential is too short to be found")
   func short() async throws {
     let upstream = try Self.echo()
     try await withService(upstream) { fixture in
@@ -223,7 +223,7 @@ struct RecordedRedactionTests {
     }
   }
 
-  @Test("is no string's key: that is refused before it is written")
+  @Test("refuses a secret as a string's key before it is written")
   func key() async throws {
     let upstream = try Self.echo()
     try await withService(upstream) { fixture in

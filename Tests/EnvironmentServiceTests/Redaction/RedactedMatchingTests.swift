@@ -23,7 +23,7 @@ struct RedactedMatchingTests {
     { $0.credentials = [.init(service: "s", account: "a", secret: Array(secret.utf8))] }
   }
 
-  /// One request in which a secret stands in each place that a rule names, and a time in those that rules leave out.
+  /// Sends a request with a secret in each place that a rule names, and a time in each place that rules ignore.
   private static func book(
     _ environment: Environment, secret: String, time: Int, tenant: String = "t1", slot: Int = 7
   ) async throws -> RawClient.Answer {

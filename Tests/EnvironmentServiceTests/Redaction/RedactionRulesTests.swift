@@ -20,7 +20,7 @@ struct RedactionRulesTests {
   }
 
   @Test(
-    "that are none are refused, with their place and what there is",
+    "that are invalid are refused with their place and the valid ones",
     arguments: [
       (
         #"{"header": ["a"]}"#,

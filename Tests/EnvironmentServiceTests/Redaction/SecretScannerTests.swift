@@ -4,7 +4,7 @@ import Testing
 
 @testable import EnvironmentService
 
-@Suite("Known secrets in texts that are kept")
+@Suite("Known secrets")
 struct SecretScannerTests {
   private static let secret = "pä s\"/w$rd+1%2"
 
@@ -21,7 +21,7 @@ struct SecretScannerTests {
     ]
   }
 
-  @Test("are found in every form in which they are written")
+  @Test("are found in every encoding")
   func forms() {
     let redactor = SecretScanner([(Array(Self.secret.utf8), .plain)])
     for form in Self.forms {
@@ -29,7 +29,7 @@ struct SecretScannerTests {
     }
   }
 
-  @Test("are found in base64 in the middle of something else, such as a name and a password", arguments: 0..<6)
+  @Test("are found within a base64 text, such as a name and a password", arguments: 0..<6)
   func basic(before: Int) {
     let redactor = SecretScanner([(Array("correct horse".utf8), .plain)])
     let name = String(repeating: "n", count: before)
@@ -38,7 +38,7 @@ struct SecretScannerTests {
     #expect(!redactor.redact("Basic \(text)").contains(text.dropFirst(before + 4).prefix(12)))
   }
 
-  @Test("are found where what encodes them is encoded in turn, and between entities")
+  @Test("are found if the encoding is encoded again, and between entities")
   func nested() {
     let redactor = SecretScanner([(Array("a/b\"c&d".utf8), .plain)])
     for form in [
@@ -49,7 +49,7 @@ struct SecretScannerTests {
     }
   }
 
-  @Test("are found however often they are percent-encoded, percent signs and all")
+  @Test("are found however often they are percent-encoded, including the percent signs")
   func manifold() {
     let secret = #"a/%"ü <"#
     let scanner = SecretScanner([(Array(secret.utf8), .plain)])
@@ -60,7 +60,7 @@ struct SecretScannerTests {
     }
   }
 
-  @Test("are found once: a mark stays as it is, also where a secret is a word in it")
+  @Test("are replaced once: marks stay unchanged, even if a secret occurs in them")
   func marks() {
     let redactor = SecretScanner([
       (Array("redacted".utf8), RedactionMark("clinic/redacted")), (Array("clinic".utf8), .plain),
@@ -94,7 +94,7 @@ struct SecretScannerTests {
     #expect(single.hasFound)
   }
 
-  @Test("leave everything else as it is")
+  @Test("are the only thing that changes")
   func others() {
     let redactor = SecretScanner(
       [Array("s3cret-token".utf8), Array("ab".utf8), [], [0xFF, 0xFE, 0x00, 0x80]].map { ($0, .plain) })
@@ -109,7 +109,7 @@ struct SecretScannerTests {
     #expect(redactor.redact("//4AgA==") == "<redacted>")
   }
 
-  @Test("that begin alike are told apart by the longest")
+  @Test("with a common beginning are matched by the longest")
   func longest() {
     let redactor = SecretScanner([
       (Array("token".utf8), .plain), (Array("token-of-another".utf8), RedactionMark("b/c d")),

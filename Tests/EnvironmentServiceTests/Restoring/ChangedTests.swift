@@ -8,13 +8,13 @@ import Testing
 
 @testable import EnvironmentService
 
-@Suite("What a restart must know")
+@Suite("The state for a restart")
 struct ChangedTests {
-  /// Keeps the snapshot as a daemon does.
+  /// Stores the snapshot as a daemon does.
   private final class Store: Sendable {
     let environment = Guarded<Environment?>(nil)
     let snapshots = Guarded<[EnvironmentSnapshot]>([])
-    /// After so many more saves there is no room.
+    /// The number of saves before the store is full.
     let room = Guarded(Int.max)
 
     func save() throws(EnvironmentError) {
@@ -51,7 +51,7 @@ struct ChangedTests {
     }
   }
 
-  @Test("is stored before a change is acknowledged, and before an app is told")
+  @Test("is stored before a change is acknowledged, and before an app receives it")
   func before() async throws {
     try await withStore { environment, store in
       #expect(environment.id == "its-id")
@@ -71,7 +71,7 @@ struct ChangedTests {
     }
   }
 
-  @Test("is tried to be stored before a change: a store that refuses leaves all as it is")
+  @Test("is stored before a change is made: if that fails, nothing changes")
   func refused() async throws {
     try await withStore { environment, store in
       store.room.withLock { $0 = 0 }
@@ -90,22 +90,22 @@ struct ChangedTests {
     }
   }
 
-  @Test("is not acknowledged when there is no room for the change itself, and stored once there is")
+  @Test("is stored later if there was no space for the change, which is not acknowledged then")
   func refusedLater() async throws {
     try await withStore { environment, store async throws in
-      // Enough to see that it can be stored, and not for what it becomes.
+      // Enough space for the check, but not for the change.
       store.room.withLock { $0 = 1 }
       let error = await #expect(throws: EnvironmentError.self) {
         try await environment.update(toggles: ["a": .bool(false)], timeout: .zero)
       }
-      #expect(error?.kind == .cannotWrite && error?.message.hasPrefix("it has changed, but") == true)
+      #expect(error?.kind == .cannotWrite && error?.message.hasPrefix("the change was made but not stored") == true)
       store.room.withLock { $0 = .max }
       #expect(try await environment.update(values: ["v": .int(1)], timeout: .zero) == 2)
       #expect(store.last?.progress.live.toggles == ["a": .bool(false)])
     }
   }
 
-  @Test("keeps an ordinal from being given away as long as it cannot be stored")
+  @Test("keeps an ordinal from being returned as long as it cannot be stored")
   func refusedOrdinal() async throws {
     try await withStore { environment, store in
       store.room.withLock { $0 = 0 }
@@ -120,7 +120,7 @@ struct ChangedTests {
     }
   }
 
-  @Test("is stored before an ordinal is given away, and before a failure is all there is")
+  @Test("is stored before an ordinal is returned, and after a failure")
   func ordinals() async throws {
     try await withStore { environment, store in
       for ordinal in 0..<3 {
@@ -128,7 +128,7 @@ struct ChangedTests {
         #expect(store.last?.progress.strings.next == ["k": ordinal + 1])
       }
       #expect(store.count == 3)
-      // Who counts himself changes nothing.
+      // A program that counts its own uses changes nothing.
       _ = try await environment.control("/strings", #"{"key": "k", "ordinal": 7}"#)
       #expect(store.count == 3)
       environment.fail("broken")
@@ -136,7 +136,7 @@ struct ChangedTests {
     }
   }
 
-  @Test("is stored for all who change at once, and each finds its own in it")
+  @Test("is stored once for concurrent changes, and contains each of them")
   func atOnce() async throws {
     try await withStore { environment, store in
       try await withThrowingTaskGroup(of: Void.self) { group in
@@ -154,7 +154,7 @@ struct ChangedTests {
     }
   }
 
-  @Test("has no more steps in it than apps that follow can miss")
+  @Test("has no more steps than following apps can have missed")
   func bounded() async throws {
     try await withStore { environment, store in
       for _ in 0..<300 {

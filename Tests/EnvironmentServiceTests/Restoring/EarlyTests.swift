@@ -6,7 +6,7 @@ import Testing
 
 @testable import EnvironmentService
 
-@Suite("An environment on ports that are open before it stands")
+@Suite("An environment on ports that were open before it")
 struct EarlyTests {
   private static var specification: EnvironmentSpecification {
     var specification = EnvironmentSpecification(name: "early", mode: .mock)
@@ -14,7 +14,7 @@ struct EarlyTests {
     return specification
   }
 
-  @Test("answers those who came before, once it stands")
+  @Test("answers clients that connected before, once it is ready")
   func waits() async throws {
     let life = try Life()
     let clients = Guarded<[RawClient]>([])
@@ -35,7 +35,7 @@ struct EarlyTests {
     await life.kill()
   }
 
-  @Test("that cannot have them all gives back those that it had, and says why")
+  @Test("releases the ports if it cannot have all of them, with the reason")
   func fails() async throws {
     let life = try Life()
     let ports = Guarded<[UInt16]>([])

@@ -6,9 +6,9 @@ import Testing
 
 @testable import EnvironmentService
 
-@Suite("The clock of an environment whose process was killed")
+@Suite("The clock of a restored environment")
 struct RestoredClockTests {
-  @Test("stands where it stood", arguments: ["frozen", "manual"])
+  @Test("shows the same time as before if it does not run", arguments: ["frozen", "manual"])
   func stands(kind: String) async throws {
     try await withService { fixture in
       try await fixture.twoLives(.mock) {
@@ -25,7 +25,7 @@ struct RestoredClockTests {
     }
   }
 
-  @Test("runs on by the time that has passed", arguments: [("ticking", 1.0), ("scaled", 100.0)])
+  @Test("has moved on by the time that has passed if it runs", arguments: [("ticking", 1.0), ("scaled", 100.0)])
   func runs(kind: String, rate: Double) async throws {
     try await withService { fixture in
       let seen = Guarded((Date.distantPast, Date.distantPast))
@@ -45,7 +45,7 @@ struct RestoredClockTests {
     }
   }
 
-  @Test("that was changed to another kind is of that kind")
+  @Test("has the kind that it was changed to")
   func changed() async throws {
     try await withService { fixture in
       try await fixture.twoLives(.mock) {

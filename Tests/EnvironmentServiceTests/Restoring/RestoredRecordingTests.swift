@@ -7,16 +7,16 @@ import Testing
 
 @testable import EnvironmentService
 
-@Suite("A recording whose process was killed, and that goes on")
+@Suite("A recording that continues after its process was killed")
 struct RestoredRecordingTests {
-  @Test("has all that was acknowledged before and after, in order, with its strings")
+  @Test("has everything acknowledged before and after, in order, with its strings")
   func goesOn() async throws {
     let upstream = try numbered()
     try await withService(upstream) { fixture in
       try await fixture.twoLives(.record, ["api": upstream.origin]) { environment async throws in
         for target in ["/a", "/b"] { _ = try await environment.get(target) }
         _ = try await environment.control("/strings", #"{"key": "k"}"#)
-        // What was being written when it was killed.
+        // The line that was being written at the kill.
         let path = "\(fixture.folder)/c.har.partial"
         let half = try fixture.read("c.har.partial") + #"{"number":3,"entry":{"star"#
         let file = try #require(FileHandle(forWritingAtPath: path))
@@ -26,7 +26,7 @@ struct RestoredRecordingTests {
         #expect(try fixture.read("c.har.partial") == half)
       } after: { environment async throws in
         #expect(try await environment.get("/c").text == "/c: 2")
-        // The same value, and not a second entry of it.
+        // The same value, and no second entry for it.
         let again = try await environment.control("/strings", #"{"key": "k", "ordinal": 0}"#)
         let next = try await environment.control("/strings", #"{"key": "k"}"#)
         #expect(again.text != next.text)
@@ -60,7 +60,7 @@ struct RestoredRecordingTests {
     }
   }
 
-  @Test("leaves no half-taken body behind")
+  @Test("leaves no incomplete body behind")
   func leftovers() async throws {
     let upstream = try numbered()
     try await withService(upstream) { fixture in
@@ -74,7 +74,7 @@ struct RestoredRecordingTests {
     }
   }
 
-  @Test("is refused when it was ended meanwhile, and takes nothing from the cassette")
+  @Test("is refused if it was ended meanwhile, and takes nothing from the cassette")
   func ended() async throws {
     let upstream = try numbered()
     try await withService(upstream) { fixture in
@@ -92,13 +92,13 @@ struct RestoredRecordingTests {
         return error?.message ?? ""
       }
       #expect(refusal().contains("has been ended"))
-      // Killed in the middle of the seal.
+      // Killed while the cassette was being saved.
       let recording = try #require(try fixture.cassette().header.recording)
       try fixture.write(partial + "{\"sealing\":\"\(recording)\"}\n", to: "c.har.partial")
       #expect(refusal().contains("it is in \(fixture.folder)/c.har now"))
       #expect(try fixture.read("c.har") == cassette)
       #expect(!fixture.exists("c.har.partial"))
-      // Somebody else has begun another recording.
+      // Another recording of the same cassette has begun.
       let other = try fixture.provision(.record, ["api": upstream.origin])
       let left = try fixture.read("c.har.partial")
       _ = await other.end(keepingEmptyRecording: false)

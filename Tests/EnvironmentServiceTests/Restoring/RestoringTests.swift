@@ -9,11 +9,11 @@ import Testing
 
 @testable import EnvironmentService
 
-@Suite("An environment whose process was killed")
+@Suite("An environment restored after its process was killed")
 struct RestoringTests {
   private static let origin = Origin(scheme: "https", host: "a.test", port: 443)
 
-  @Test("comes back as it was: id, token, ports, mode, seed, and the contract that the app has")
+  @Test("has the same id, token, ports, mode, seed and contract")
   func identity() async throws {
     try await withService { fixture in
       let before = Guarded<LaunchContract?>(nil)
@@ -37,7 +37,7 @@ struct RestoringTests {
     }
   }
 
-  @Test("knows its toggles, values and steps, and answers an app that follows where it stood")
+  @Test("has the same toggles, values and steps, and answers an app that follows from its revision")
   func steps() async throws {
     try await withService { fixture in
       try await fixture.twoLives(.mock) {
@@ -63,7 +63,7 @@ struct RestoringTests {
     }
   }
 
-  @Test("gives an app that waits with an old watch another one", .timeLimit(.minutes(5)))
+  @Test("replaces the watch of an app that waits with an old one", .timeLimit(.minutes(5)))
   func watches() async throws {
     try await withService { fixture in
       try await fixture.twoLives(.mock) { environment async throws in
@@ -85,7 +85,7 @@ struct RestoringTests {
     }
   }
 
-  @Test("goes on counting random values where it stood")
+  @Test("continues to count random values")
   func strings() async throws {
     try await withService { fixture in
       let values = try await fixture.twoLives(.mock) {
@@ -99,7 +99,7 @@ struct RestoringTests {
     }
   }
 
-  @Test("goes on with counters, misses and failures; its journal goes on where the stored one ends")
+  @Test("continues its counters, misses and failures, and numbers its journal after the stored one")
   func counters() async throws {
     try await withService { fixture in
       let report = try await fixture.twoLives(.mock, ["api": Self.origin]) { environment async throws in
@@ -117,7 +117,7 @@ struct RestoringTests {
     }
   }
 
-  @Test("plays its cassette from where it stood, and from the beginning when it is another one")
+  @Test("plays its cassette from its position, or from the beginning if the cassette is another one")
   func playback() async throws {
     let upstream = try numbered()
     try await withService(upstream) { fixture in
@@ -137,13 +137,13 @@ struct RestoringTests {
         #expect(try await environment.get("/a").text == "/a: 0")
         try await fixture.record(["api": upstream.origin]) { _ = try await $0.get("/a") }
       } after: { environment async throws in
-        #expect(environment.notes.first?.contains("plays from its beginning") == true)
+        #expect(environment.notes.first?.contains("plays from the beginning") == true)
         #expect(try await environment.get("/a").text == "/a: 4")
       }
     }
   }
 
-  @Test("is refused by name when its cassette is gone, or when it is of a later version")
+  @Test("is refused by name if its cassette is missing, or its snapshot has a later version")
   func gone() async throws {
     let upstream = try numbered()
     try await withService(upstream) { fixture in

@@ -4,7 +4,7 @@ import Testing
 
 @testable import EnvironmentService
 
-@Suite("A request's body that is translated as it streams by")
+@Suite("A request body rewritten as a stream")
 struct EndpointRewriterTests {
   private static let texts = [
     "", "no address", #"{"cb": "http://127.0.0.1:20013/x", "n": "http:\/\/localhost:20014\/y"}"#,
@@ -17,7 +17,7 @@ struct EndpointRewriterTests {
   ]
 
   @Test(
-    "is what the whole becomes, wherever it is cut", arguments: [AddressMap.Form.ownPort, .pathSegment, .absolute])
+    "has the same result wherever chunks end", arguments: [AddressMap.Form.ownPort, .pathSegment, .absolute])
   func cut(_ form: AddressMap.Form) throws {
     let map = try Sample.map()
     var generator = SeededGenerator(seed: 1)
@@ -39,7 +39,7 @@ struct EndpointRewriterTests {
     }
   }
 
-  @Test("passes on what is before a blank, a line's end or a quote, and else holds back little")
+  @Test("is passed on up to a blank, line break or quote, and otherwise held back only a little")
   func flows() throws {
     let map = try Sample.map()
     var rewriter = try #require(map.requestBodyRewriter(contentType: "application/json"))

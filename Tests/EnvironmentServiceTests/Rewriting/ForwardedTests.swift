@@ -4,7 +4,7 @@ import Testing
 
 @testable import EnvironmentService
 
-@Suite("What an app says of the address that it was asked at")
+@Suite("An app's Forwarded headers")
 struct ForwardedTests {
   private static func translated(
     _ fields: [(String, String)], upstream: Int = 0, form: AddressMap.Form = .ownPort
@@ -15,7 +15,7 @@ struct ForwardedTests {
   }
 
   @Test(
-    "is put into the upstream's terms where it names an endpoint",
+    "get the upstream's address instead of an endpoint's",
     arguments: [
       (
         [("X-Forwarded-Host", "127.0.0.1:20013"), ("X-Forwarded-Port", "20013"), ("X-Forwarded-Proto", "http")],
@@ -38,7 +38,7 @@ struct ForwardedTests {
     #expect(try Self.translated(sent) == expected)
   }
 
-  @Test("at the main port it is the upstream that the path names, for a proxy's client the one of that host")
+  @Test("get the upstream in the path on the main port, and the upstream with that host from a proxy's client")
   func forms() throws {
     let sent = [("X-Forwarded-Host", "127.0.0.1:20011"), ("X-Forwarded-Port", "20011"), ("X-Forwarded-Proto", "http")]
     #expect(try Self.translated(sent, upstream: 1, form: .pathSegment) == ["dev.api1.com:8443", "8443", "https"])
@@ -47,7 +47,7 @@ struct ForwardedTests {
     #expect(try Self.translated(proxied) == proxied.map(\.1))
   }
 
-  @Test("stays where it names another address")
+  @Test("are unchanged with any other address")
   func others() throws {
     let sent = [
       ("X-Forwarded-Host", "shop.test"), ("X-Forwarded-Port", "80"), ("X-Forwarded-Proto", "http"),

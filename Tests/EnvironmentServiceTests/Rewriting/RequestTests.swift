@@ -7,7 +7,7 @@ import Testing
 @Suite("Requests on the way to the upstream")
 struct RequestRewritingTests {
   @Test(
-    "an endpoint's address in the target becomes the upstream's, in the encoding in which it stands",
+    "replace an endpoint's address in the target with the upstream's, in the same encoding",
     arguments: [
       ("/cb?u=http://127.0.0.1:20013/x", "/cb?u=https://dev.api1.com/x"),
       ("/cb?u=http%3A%2F%2F127.0.0.1%3A20013%2Fx&b=1", "/cb?u=https%3A%2F%2Fdev.api1.com%2Fx&b=1"),
@@ -39,7 +39,7 @@ struct RequestRewritingTests {
   }
 
   @Test(
-    "other addresses stay",
+    "keep other addresses",
     arguments: [
       "/", "/x?u=http://127.0.0.1:20012/", "/x?u=http://127.0.0.1:200130/", "/x?u=http://127.0.0.1:2001/",
       "/x?u=https://127.0.0.1:20013/", "/x?u=http://127.0.0.1.test:20013/", "/x?u=http://10.127.0.0.1:20013/",
@@ -51,7 +51,7 @@ struct RequestRewritingTests {
     #expect(try Sample.map().requestTarget(target) == target)
   }
 
-  @Test("in absolute form http stands for an upstream that is https only")
+  @Test("in absolute form may use http for an upstream that is https only")
   func absoluteTarget() throws {
     let map = try Sample.map()
     #expect(map.requestTarget("/?u=http://dev.api1.com/x", form: .absolute) == "/?u=https://dev.api1.com/x")
@@ -64,7 +64,7 @@ struct RequestRewritingTests {
     #expect(map.requestTarget("/?u=http://127.0.0.1:20013/", form: .absolute) == "/?u=https://dev.api1.com/")
   }
 
-  @Test("Host is the upstream's, Referer and other values lose their endpoints")
+  @Test("have the upstream's Host, and no endpoints in Referer and other fields")
   func headers() throws {
     let map = try Sample.map()
     let headers = Headers([
@@ -80,7 +80,7 @@ struct RequestRewritingTests {
     #expect(map.requestHeaders(headers, upstream: 1, form: .ownPort) == expected)
   }
 
-  @Test("the main port's origin is the current upstream's where the path names it")
+  @Test("replace the main port's origin with the current upstream's if the path names it")
   func mainOrigin() throws {
     let map = try Sample.map()
     for host in ["127.0.0.1", "localhost", "[::1]"] {
@@ -93,14 +93,14 @@ struct RequestRewritingTests {
     #expect(map.requestHeaders(referer, upstream: 0, form: .pathSegment)["Referer"] == "https://dev.api1.com/p")
   }
 
-  @Test("headers without an endpoint are the same but for Host")
+  @Test("have unchanged headers if there is no endpoint in them, except for Host")
   func headersStay() throws {
     let headers: Headers = ["Host": "dev.api1.com", "User-Agent": "x/1:20013", "Origin": "null"]
     #expect(try Sample.map().requestHeaders(headers, upstream: 0, form: .ownPort) == headers)
   }
 
   @Test(
-    "bodies are translated as JSON, form, text, multipart form, and without a type",
+    "have rewritten bodies if they are JSON, forms, text, multipart forms or untyped",
     arguments: [
       (#"{"u":"http://127.0.0.1:20013/x"}"#, #"{"u":"https://dev.api1.com/x"}"#, "application/json"),
       (#"{"u":"http:\/\/127.0.0.1:20014\/x"}"#, #"{"u":"https:\/\/dev.api1.com:8443\/x"}"#, "application/json"),
@@ -118,7 +118,7 @@ struct RequestRewritingTests {
     #expect(try Sample.toUpstream(body, type: type) == expected)
   }
 
-  @Test("an unchanged body and a binary one are nil")
+  @Test("have nil for an unchanged or binary body")
   func bodyStays() throws {
     let map = try Sample.map()
     #expect(map.requestBody([], contentType: nil) == nil)
@@ -126,7 +126,7 @@ struct RequestRewritingTests {
     #expect(map.requestBody(Array("http://127.0.0.1:20013".utf8), contentType: "application/x-protobuf") == nil)
   }
 
-  @Test("the fast check finds every spelling of a port that is ours, and no other port")
+  @Test("are checked fast for every spelling of our ports, and no other port")
   func fastCheck() throws {
     let map = try Sample.map()
     func check(_ text: String, form: AddressMap.Form = .ownPort) -> Bool {
@@ -146,7 +146,7 @@ struct RequestRewritingTests {
     #expect(check("http://dev.api1.com", form: .absolute))
   }
 
-  @Test("an authority names its upstream, in any case and with the default port or without")
+  @Test("find the upstream of an authority in any case, with or without the default port")
   func authorities() throws {
     let map = try Sample.map()
     #expect(map.upstream(authority: "dev.api1.com") == 0)

@@ -7,7 +7,7 @@ import Testing
 @Suite("Response bodies on the way to the app")
 struct ResponseBodyTests {
   @Test(
-    "an upstream's address becomes its endpoint's",
+    "have the endpoint's address instead of an upstream's",
     arguments: [
       (#"{"u":"https://dev.api1.com/x?y=1"}"#, #"{"u":"http://127.0.0.1:20013/x?y=1"}"#),
       ("https://dev.api1.com", "http://127.0.0.1:20013"),
@@ -35,7 +35,7 @@ struct ResponseBodyTests {
     #expect(try Sample.toApp(text) == expected)
   }
 
-  @Test("a reference without a scheme is an upstream's where it was recorded, too, though that had another scheme")
+  @Test("have the endpoint for a reference without a scheme, even if the recorded scheme differed")
   func formerScheme() throws {
     let upstream = AddressMap.Upstream(
       name: "api", origin: try Origin(parsing: "https://staging.test"), port: 20_013,
@@ -49,7 +49,7 @@ struct ResponseBodyTests {
   }
 
   @Test(
-    "what is another host's, or in another URL's query, is left alone",
+    "keep other hosts, and addresses in another URL's query",
     arguments: [
       "https://dev.api1.com.au/x", "https://dev.api1.community/", "https://dev.api1.com-x/", "https://dev.api1.com_/",
       "https://dev.api1.com:8080/", "https://dev.api1.com:4430/", "https://dev.api1.com@evil.test/",
@@ -66,7 +66,7 @@ struct ResponseBodyTests {
   }
 
   @Test(
-    "a query ends with its token",
+    "end a query with its token",
     arguments: [
       "?x https://dev.api1.com/", "?x\"https://dev.api1.com/", "?x'https://dev.api1.com/", "?x<https://dev.api1.com/",
       "?x)https://dev.api1.com/", "?x]https://dev.api1.com/", "?x}https://dev.api1.com/", "?x,https://dev.api1.com/",
@@ -80,14 +80,14 @@ struct ResponseBodyTests {
     #expect(try Sample.toApp(text) == expected)
   }
 
-  @Test("an address within an address's own query is left alone, the address itself is not")
+  @Test("keep an address within an address's own query, but rewrite the address itself")
   func nested() throws {
     #expect(
       try Sample.toApp("https://dev.api1.com/?u=https://api1.com/")
         == "http://127.0.0.1:20013/?u=https://api1.com/")
   }
 
-  @Test("in the form of a path segment the host comes after the main port")
+  @Test("have the host after the main port in the path form")
   func pathSegment() throws {
     #expect(
       try Sample.toApp(#"https://dev.api1.com/x "https:\/\/dev.api1.com:8443""#, form: .pathSegment)
@@ -97,7 +97,7 @@ struct ResponseBodyTests {
         == "http://127.0.0.1:20011/both.test/ http://127.0.0.1:20011/both.test:443/")
   }
 
-  @Test("in absolute form https becomes http, which comes back through the proxy, and http stays")
+  @Test("have http for https in absolute form, which returns through the proxy, and keep http")
   func absolute() throws {
     #expect(
       try Sample.toApp(
@@ -108,7 +108,7 @@ struct ResponseBodyTests {
         == "http://both.test/ http://both.test:443/")
   }
 
-  @Test("of two upstreams with one origin, the one that answers is taken")
+  @Test("have the answering upstream's endpoint if two upstreams share an origin")
   func sameOrigin() throws {
     let origin = try Origin(parsing: "https://a.test")
     let map = AddressMap(
@@ -122,7 +122,7 @@ struct ResponseBodyTests {
   }
 
   @Test(
-    "only text is rewritten",
+    "are rewritten only if they are text",
     arguments: [
       ("text/html; charset=utf-8", true), ("application/json", true), ("APPLICATION/JSON", true), ("text/css", true),
       ("application/problem+json", true), ("image/svg+xml", true), ("application/xml", true),
@@ -134,7 +134,7 @@ struct ResponseBodyTests {
     #expect((try Sample.map().responseBodyRewriter(contentType: type, upstream: 0, form: .ownPort) != nil) == isText)
   }
 
-  @Test("no type, no rewriting; no https upstream, nothing to rewrite in absolute form")
+  @Test("are unchanged without a type, and in absolute form without an https upstream")
   func noRewriter() throws {
     #expect(try Sample.map().responseBodyRewriter(contentType: nil, upstream: 0, form: .ownPort) == nil)
     let map = AddressMap(
@@ -142,7 +142,7 @@ struct ResponseBodyTests {
     #expect(map.responseBodyRewriter(contentType: "text/html", upstream: 0, form: .absolute) == nil)
   }
 
-  @Test("wherever chunks are cut, the result is the same")
+  @Test("have the same result wherever chunks end")
   func cuts() throws {
     let text =
       Array(
@@ -170,7 +170,7 @@ struct ResponseBodyTests {
     }
   }
 
-  @Test("no more is held back than an address is long")
+  @Test("are held back by at most the length of an address")
   func heldBack() throws {
     let map = try Sample.map()
     var rewriter = try #require(map.responseBodyRewriter(contentType: "text/plain", upstream: 0, form: .ownPort))
@@ -182,7 +182,7 @@ struct ResponseBodyTests {
       let piece = pieces.randomElement(using: &generator) ?? []
       pushed += piece.count
       passed += rewriter.push(piece).count
-      // An endpoint's address may be longer than the upstream's, never much shorter.
+      // An endpoint's address may be longer than the upstream's, but never much shorter.
       #expect(pushed - passed < 64 + pushed / 4)
     }
     pushed = 0

@@ -14,7 +14,7 @@ struct ResponseHeadersTests {
   }
 
   @Test(
-    "references to upstreams become references to endpoints",
+    "refer to endpoints instead of upstreams",
     arguments: [
       ("Location", "https://dev.api1.com/x?u=https://api1.com/", "http://127.0.0.1:20013/x?u=https://api1.com/"),
       ("location", "/x", "/x"), ("Location", "x/y", "x/y"), ("Location", "//dev.api1.com/x", "//127.0.0.1:20013/x"),
@@ -34,7 +34,7 @@ struct ResponseHeadersTests {
   }
 
   @Test(
-    "with the path segment, root-relative targets get it in front",
+    "in the path form have root-relative targets with the path segment",
     arguments: [
       ("Location", "/x?y=/z", "/dev.api1.com/x?y=/z"), ("Location", "/", "/dev.api1.com/"),
       ("Location", "x", "x"), ("Location", "?x", "?x"), ("Location", "", ""),
@@ -53,7 +53,7 @@ struct ResponseHeadersTests {
     #expect(try rewrite(name, value, form: .pathSegment) == expected)
   }
 
-  @Test("in absolute form only the scheme changes")
+  @Test("in absolute form have only their schemes changed")
   func absolute() throws {
     #expect(try rewrite("Location", "https://dev.api1.com/x", form: .absolute) == "http://dev.api1.com/x")
     #expect(try rewrite("Location", "/x", form: .absolute) == "/x")
@@ -61,7 +61,7 @@ struct ResponseHeadersTests {
   }
 
   @Test(
-    "a cookie is one for the endpoint's host",
+    "have cookies for the endpoint's host",
     arguments: [
       ("a=1", "a=1"), ("a=1; Path=/", "a=1; Path=/"), ("a=b; Domain=dev.api1.com; Path=/x", "a=b; Path=/x"),
       ("a=b; domain=.API1.com; HttpOnly", "a=b; HttpOnly"), ("a=b;Domain=other.test", "a=b;Domain=other.test"),
@@ -75,7 +75,7 @@ struct ResponseHeadersTests {
   }
 
   @Test(
-    "with the path segment, a cookie's path gets it in front",
+    "in the path form have cookie paths with the path segment",
     arguments: [
       ("a=1; Path=/x", "a=1; Path=/dev.api1.com/x"), ("a=1; path= /", "a=1; path= /dev.api1.com/"),
       ("a=1; Path=", "a=1; Path="), ("a=1", "a=1"), ("__Host-a=1; Path=/; Secure", "__Host-a=1; Path=/; Secure"),
@@ -84,14 +84,14 @@ struct ResponseHeadersTests {
     #expect(try rewrite("Set-Cookie", value, form: .pathSegment) == expected)
   }
 
-  @Test("an http upstream's Secure stays; in absolute form Domain stays, since the host is the upstream's")
+  @Test("keep Secure for an http upstream, and Domain in absolute form, where the host is the upstream's")
   func cookieExceptions() throws {
     #expect(try rewrite("Set-Cookie", "a=1; Secure; SameSite=None", upstream: 3) == "a=1; Secure; SameSite=None")
     #expect(
       try rewrite("Set-Cookie", "a=1; Domain=api1.com; Secure", form: .absolute) == "a=1; Domain=api1.com")
   }
 
-  @Test("order, repetition and case of all fields stay; without an address the fields are equal")
+  @Test("keep the order, repetition and case of all fields, and are unchanged without an address")
   func order() throws {
     let headers = Headers([
       .init("SET-cookie", "a=1; Path=/"), .init("Date", "x"), .init("Set-Cookie", "b=2"), .init("date", "y"),

@@ -3,7 +3,7 @@ import HTTPMessages
 
 @testable import EnvironmentService
 
-/// The environment of these tests: main port 20011, and upstreams whose names contain each other.
+/// The addresses in these tests: main port 20011, and upstreams whose names contain each other.
 enum Sample {
   static let mainPort: UInt16 = 20011
 
@@ -20,7 +20,7 @@ enum Sample {
       }, mainPort: mainPort)
   }
 
-  /// A response's body as the app gets it, in one chunk.
+  /// A response body in one chunk, as the app gets it.
   static func toApp(
     _ text: String, form: AddressMap.Form = .ownPort, upstream: Int = 0, type: String = "application/json"
   ) throws -> String {
@@ -30,7 +30,7 @@ enum Sample {
     return String(decoding: rewriter.push(Array(text.utf8)) + rewriter.finish(), as: UTF8.self)
   }
 
-  /// A request's body as the upstream gets it.
+  /// A request body as the upstream gets it.
   static func toUpstream(
     _ text: String, form: AddressMap.Form = .ownPort, type: String? = "application/json"
   ) throws -> String {

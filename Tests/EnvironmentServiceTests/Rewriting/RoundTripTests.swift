@@ -3,10 +3,10 @@ import Testing
 
 @testable import EnvironmentService
 
-@Suite("There and back")
+@Suite("A rewritten text sent back by the app")
 struct RoundTripTests {
-  /// Beginnings, middles and ends of addresses and all that can stand around them; upstreams' origins in the one
-  /// spelling that comes back.
+  /// Parts of addresses and everything that can surround them. Upstreams' origins are in the one spelling that is
+  /// restored.
   private static let pieces: [String] = [
     "https://dev.api1.com", "https:\\/\\/dev.api1.com", "https://dev.api1.com:8443", "https://api1.com",
     "http://files.test", "http://both.test", "https://both.test", "http://[::1]:9000", "http://127.0.0.1:5000",
@@ -17,7 +17,7 @@ struct RoundTripTests {
     "\\\"", "é", "漢", "🙂", "\0",
   ]
 
-  @Test("what an upstream sent and the app sends back is the same to the byte", arguments: 0..<3)
+  @Test("equals the upstream's text, byte for byte", arguments: 0..<3)
   func roundTrip(_ number: Int) throws {
     let form = [AddressMap.Form.ownPort, .pathSegment, .absolute][number]
     var generator = SeededGenerator(seed: UInt64(number) + 77)
@@ -25,13 +25,13 @@ struct RoundTripTests {
     for round in 0..<2_500 {
       let count = Int.random(in: 0...14, using: &generator)
       let text = (0..<count).compactMap { _ in Self.pieces.randomElement(using: &generator) }.joined()
-      // In these an address is written in a way that does not come back: with its default port, or, for an app that
-      // takes us for its proxy, as http where it is https.
+      // These addresses are not restored in the same spelling: with the default port, or, for an app that uses us as
+      // its proxy, as http instead of https.
       let lowered = text.lowercased()
       if lowered.contains(":443") || lowered.contains(":80") || lowered.contains(":44") { continue }
-      // So is a name that ends with a dot.
+      // Nor is a name with a trailing dot.
       if lowered.contains(/\.(\\*\/|\\*u002f|&#x2f;|&#47;|%2f|%252f)/) { continue }
-      // A host in brackets before an `@` is no user's name, its endpoint may be one.
+      // A host in brackets before an `@` is not a user name, but its endpoint may be one.
       if lowered.contains(/9000[^\/]*@/) { continue }
       let plain = lowered.replacing("\\", with: "").replacing("%3a", with: ":").replacing("%2f", with: "/")
       if form == .absolute, ["dev.api1.com", "api1.com"].contains(where: { plain.contains("http://\($0)") }) {

@@ -4,10 +4,10 @@ import Testing
 
 @testable import EnvironmentService
 
-/// The rewriter leaps from one word of an address to the next. It has to find what a look at every byte finds.
+/// The rewriter skips from one candidate to the next. It must find what a check of every byte finds.
 @Suite("The scan for addresses")
 struct ScanTests {
-  /// Looks at every byte in turn, for every way of writing an address.
+  /// Checks every byte in turn, for every spelling of an address.
   private static func rewrite(_ text: [UInt8], with matcher: UpstreamURLMatcher) -> [UInt8] {
     var output: [UInt8] = []
     var tracker = TokenTracker()
@@ -76,7 +76,7 @@ struct ScanTests {
     return text
   }
 
-  @Test("finds what a look at every byte finds, wherever the text is cut", arguments: 0..<8 as Range<UInt64>)
+  @Test("finds what a check of every byte finds, wherever chunks end", arguments: 0..<8 as Range<UInt64>)
   func everyByte(seed: UInt64) throws {
     var generator = SeededGenerator(seed: seed)
     let map = try Sample.map()
@@ -100,7 +100,7 @@ struct ScanTests {
     }
   }
 
-  @Test("a host without a letter of ASCII is found, too")
+  @Test("finds a host without ASCII letters")
   func noWord() throws {
     let map = AddressMap(
       upstreams: [.init(name: "x", origin: try Origin(parsing: "https://é.ü"), port: 20013)], mainPort: 20011)
@@ -109,7 +109,7 @@ struct ScanTests {
     #expect(String(decoding: result, as: UTF8.self) == "see http://127.0.0.1:20013/x")
   }
 
-  @Test("a word is found at every place, in whatever case")
+  @Test("finds a word at every position, in any case")
   func words() {
     for word in ["a", "ab", "example", "127", "abcdefghijklmnop"] {
       let searched = AddressWord(Array(word.utf8))

@@ -4,8 +4,8 @@ import Testing
 
 @testable import EnvironmentService
 
-/// Every way of writing an address: each is found, written likewise, and comes back as it was.
-@Suite("The ways of writing an address")
+/// Every spelling of an address is found, rewritten in the same spelling, and restored.
+@Suite("A spelling of an address")
 struct SpellingTests {
   static let spellings: [(upstream: String, app: String)] = [
     // JSON and scripts.
@@ -24,7 +24,7 @@ struct SpellingTests {
     ("<a href='https&colon;&sol;&sol;dev.api1.com'>", "<a href='http&colon;&sol;&sol;127.0.0.1:20013'>"),
     ("<a href='https://dev.api1.com/?a=1&amp;b=2'>", "<a href='http://127.0.0.1:20013/?a=1&amp;b=2'>"),
     ("&quot;https://dev.api1.com&quot;", "&quot;http://127.0.0.1:20013&quot;"),
-    // Percent-encoded, in upper and in lower case, once and more.
+    // Percent-encoded in upper and lower case, once or more often.
     ("next=https%3A%2F%2Fdev.api1.com%2Fx&a=1", "next=http%3A%2F%2F127.0.0.1%3A20013%2Fx&a=1"),
     ("next=https%3a%2f%2fdev.api1.com%2fx", "next=http%3a%2f%2f127.0.0.1%3a20013%2fx"),
     ("next=https%253A%252F%252Fdev.api1.com%252Fx", "next=http%253A%252F%252F127.0.0.1%253A20013%252Fx"),
@@ -63,7 +63,7 @@ struct SpellingTests {
     ("wss://user:pw@dev.api1.com/live", "ws://user:pw@127.0.0.1:20013/live"),
     ("<img src=//user@dev.api1.com/x>", "<img src=//user@127.0.0.1:20013/x>"),
     ("https://dev.api1.com:pw@api1.com/x", "http://dev.api1.com:pw@127.0.0.1:20015/x"),
-    // A sentence ends.
+    // At the end of a sentence.
     ("It is https://dev.api1.com. Or so", "It is http://127.0.0.1:20013. Or so"),
     // Without a scheme.
     ("//dev.api1.com/x", "//127.0.0.1:20013/x"),
@@ -83,12 +83,12 @@ struct SpellingTests {
     ("https://dev.api1.com:8443/", "http://127.0.0.1:20014/"), ("http://[::1]:9000/", "http://127.0.0.1:20019/"),
   ]
 
-  @Test("is found, and written likewise", arguments: spellings)
+  @Test("is found and kept when rewritten", arguments: spellings)
   func toApp(_ upstream: String, _ app: String) throws {
     #expect(try Sample.toApp(upstream) == app)
   }
 
-  @Test("comes back as it was", arguments: spellings)
+  @Test("is restored in a request", arguments: spellings)
   func back(_ upstream: String, _ app: String) throws {
     #expect(try Sample.toUpstream(app) == upstream)
   }
@@ -108,7 +108,7 @@ struct SpellingTests {
   }
 
   @Test(
-    "is left where it is another host's, a word's, or in another URL's query",
+    "is not found in another host's name, a word, or another URL's query",
     arguments: [
       "//dev.api1.com.au/", "//xdev.api1.com/", "x//dev.api1.com/", "http://dev.api1.com/", "https:///dev.api1.com",
       "https%3A%2F%2Fdev.api1.com%3A8080%2F", "https%3A%2F%2Fdev.api1.com.au", "wss://dev.api1.com:8080/",
@@ -130,7 +130,7 @@ struct SpellingTests {
   }
 
   @Test(
-    "is found where the name ends with a dot, which the app's has not",
+    "is found with a trailing dot, which the app's address does not have",
     arguments: [
       ("https://dev.api1.com./x", "http://127.0.0.1:20013/x"),
       ("https://dev.api1.com.:443/", "http://127.0.0.1:20013/"),
@@ -150,7 +150,7 @@ struct SpellingTests {
   }
 
   @Test(
-    "comes back with its port's colon escaped, too",
+    "is restored even if the app escapes the colon before its port",
     arguments: [
       (#"{"u":"http\u003a\/\/127.0.0.1\u003a20014\/x"}"#, #"{"u":"https\u003a\/\/dev.api1.com\u003a8443\/x"}"#),
       ("<a href='http&#58;//127.0.0.1&#58;20013/x'>", "<a href='https&#58;//dev.api1.com/x'>"),
@@ -163,14 +163,14 @@ struct SpellingTests {
     #expect(try Sample.toUpstream(app) == upstream)
   }
 
-  @Test("the next item of a form is no longer within the URL of the one before")
+  @Test("ends with its form item: the next item is no longer part of the URL")
   func formItems() throws {
     #expect(
       try Sample.toApp("a=https%3A%2F%2Flogin.test%2F%3Fx&b=https%3A%2F%2Fdev.api1.com")
         == "a=https%3A%2F%2Flogin.test%2F%3Fx&b=http%3A%2F%2F127.0.0.1%3A20013")
   }
 
-  @Test("in a request, an endpoint's address without a scheme is one, but not the path of its target")
+  @Test("may have no scheme in a request, but is not matched in the path of its target")
   func requests() throws {
     let map = try Sample.map()
     #expect(map.requestTarget("//127.0.0.1:20013/x") == "//127.0.0.1:20013/x")
@@ -182,7 +182,7 @@ struct SpellingTests {
     #expect(map.requestTarget("/?u=wss://127.0.0.1:20013/x") == "/?u=wss://127.0.0.1:20013/x")
   }
 
-  @Test("in the form of a path segment and of a proxy, a WebSocket's address and one without a scheme are found, too")
+  @Test("is found in the path and proxy forms for WebSockets and without a scheme")
   func forms() throws {
     #expect(
       try Sample.toApp("wss://dev.api1.com/x '//dev.api1.com/y'", form: .pathSegment)
@@ -203,7 +203,7 @@ struct SpellingTests {
   }
 
   @Test(
-    "headers with an address in any spelling are rewritten",
+    "is rewritten in headers",
     arguments: [
       ("Location", "/login?next=x//y", "/login?next=x//y"),
       ("Location", "//dev.api1.com/x", "//127.0.0.1:20013/x"),
@@ -225,7 +225,7 @@ struct SpellingTests {
     #expect(result.fields == [.init(name, expected)])
   }
 
-  @Test("of names that contain each other, each is its own", arguments: ["https", "http"])
+  @Test("belongs to the right upstream if names contain each other", arguments: ["https", "http"])
   func names(_ scheme: String) throws {
     let hosts = ["example.com", "api.example.com", "example.com.au", "example.co", "my-example.com"]
     let map = AddressMap(

@@ -19,7 +19,7 @@ struct ShiftRulesTests {
   }
 
   @Test(
-    "that are none, or cannot be used, are refused with their place",
+    "that are invalid are refused with their place",
     arguments: [
       (#"{"epoch": []}"#, "dates.epoch: unknown member; the members are epochSeconds, epochMilliseconds, dates"),
       (#"{"jwt": [{"secret": "a"}]}"#, "dates.jwt[0].secret: unknown member; the members are text, key, kid"),

@@ -176,7 +176,7 @@ struct ShiftedReplayTests {
   }
 
   @Test(
-    "finds bodies of more than a mebibyte by their dates, and as they came",
+    "matches bodies of more than 1 MiB by their moved dates, and unchanged",
     arguments: ["application/json", "application/x-www-form-urlencoded", "text/plain", "application/xml", ""])
   func longBodies(type: String) async throws {
     let upstream = try TestUpstream { request in
@@ -245,7 +245,7 @@ struct ShiftedReplayTests {
     }
   }
 
-  @Test("signs tokens anew where there is a key, and takes them back")
+  @Test("signs tokens again if there is a key, and restores them in requests")
   func tokens() async throws {
     let key = try TokenKey("a secret", keyID: nil)
     func encode(_ bytes: [UInt8]) -> String {
@@ -277,7 +277,7 @@ struct ShiftedReplayTests {
     }
   }
 
-  @Test("follows the machine's clock where it is asked for and nothing is said of the clock")
+  @Test("follows the machine's time if moving is requested and no clock is set")
   func system() async throws {
     let upstream = try Self.upstream()
     try await withService(upstream) { fixture in
@@ -331,7 +331,7 @@ struct ShiftedReplayTests {
     }
   }
 
-  @Test("goes on by the same distance after its process was killed")
+  @Test("continues with the same distance after its process was killed")
   func restored() async throws {
     let upstream = try Self.upstream()
     try await withService(upstream) { fixture in

@@ -5,9 +5,9 @@ import Testing
 
 @testable import EnvironmentService
 
-@Suite("Keys of tokens")
+@Suite("Signing keys of tokens")
 struct TokenKeyTests {
-  /// The examples of RFC 7515, appendices A.2 and A.3, which everybody knows.
+  /// The public examples of RFC 7515, appendices A.2 and A.3.
   private static let rsa = """
     -----BEGIN RSA PRIVATE KEY-----
     MIIEowIBAAKCAQEAofgWCuLjybRlzo0tZWJjNiuSfb4p4fAkd/wWJcyQoTbji9k0
@@ -49,7 +49,7 @@ struct TokenKeyTests {
     Data(bytes ?? []).base64EncodedString().replacing("=", with: "").replacing("+", with: "-").replacing("/", with: "_")
   }
 
-  @Test("that are secrets sign as others do")
+  @Test("that are shared secrets sign like other implementations")
   func secret() throws {
     let message =
       "eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9.eyJzdWIiOiIxMjM0NTY3ODkwIiwibmFtZSI6IkpvaG4gRG9lIiwiaWF0IjoxNTE2MjM5MDIyfQ"
@@ -66,7 +66,7 @@ struct TokenKeyTests {
     }
   }
 
-  @Test("that are private sign as RFC 7515 shows")
+  @Test("that are private keys sign as in RFC 7515")
   func asymmetric() throws {
     let message =
       "eyJhbGciOiJSUzI1NiJ9.eyJpc3MiOiJqb2UiLA0KICJleHAiOjEzMDA4MTkzODAsDQogImh0dHA6Ly9leGFtcGxlLmNvbS9pc19yb290Ijp0cnVlfQ"
@@ -84,7 +84,7 @@ struct TokenKeyTests {
     #expect(elliptic.sign("RS256", keyID: nil, [1]) == nil)
   }
 
-  @Test("are for the tokens that name them, where they have a name")
+  @Test("with a key id sign only tokens that name it")
   func named() throws {
     let key = try TokenKey("secret", keyID: "a")
     #expect(key.sign("HS256", keyID: "a", [1]) != nil)
@@ -92,7 +92,7 @@ struct TokenKeyTests {
     #expect(key.sign("HS256", keyID: nil, [1]) == nil)
   }
 
-  @Test("are refused where they are none")
+  @Test("that are invalid are refused")
   func refused() {
     #expect(throws: ContractError.self) { try TokenKey("", keyID: nil) }
     #expect(throws: ContractError.self) { try TokenKey("-----BEGIN PUBLIC KEY-----\nAAAA\n", keyID: nil) }

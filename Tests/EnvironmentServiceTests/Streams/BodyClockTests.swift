@@ -3,14 +3,14 @@ import Testing
 
 @testable import EnvironmentService
 
-@Suite("The times of a stream that is recorded")
+@Suite("The parts of a recorded stream")
 struct BodyClockTests {
-  @Test("are those at which it came, though what is secret in it is taken out later; lengths are those of what is kept")
+  @Test("have the times of arrival, even if redaction delays them, and the lengths after redaction")
   func redacted() async throws {
     var clock = BodyClock(.events)
     clock.take(Array("data: secret\n\n".utf8))
     let first = clock.parts[0].milliseconds
-    // Until so much time has passed that it would be another one.
+    // Until the time would be a different one.
     while clock.parts.last?.milliseconds == first { clock.take(Array("data: two\n\n".utf8)) }
     let came = clock.parts
     clock.keep(Array("data: <redacted>\n\n".utf8))
@@ -19,7 +19,7 @@ struct BodyClockTests {
     #expect(clock.parts.map(\.count) == [18] + Array(repeating: 11, count: came.count - 1))
   }
 
-  @Test("of a body that is no row of messages are those of its pauses")
+  @Test("are split at pauses if the body is not a stream of messages")
   func plain() {
     var clock = BodyClock(nil)
     clock.take([1, 2, 3])

@@ -38,11 +38,11 @@ private struct Listener {
   }
 }
 
-@Suite("Streams of events")
+@Suite("Event streams")
 struct EventStreamTests {
   private let events = ["data: a\n\n", "id: 2\ndata: b\n\n", "data: c\n\n"]
 
-  @Test("each event is with the app before the upstream has sent the next, and all are replayed one by one")
+  @Test("deliver each event before the upstream sends the next, and replay them one by one")
   func live() async throws {
     let hasSeen = [Event(), Event()]
     let upstream = try TestUpstream { [events] _ in
@@ -76,7 +76,7 @@ struct EventStreamTests {
     }
   }
 
-  @Test("events that came in one piece are replayed one by one, with the app's own addresses, coded or not")
+  @Test("replay events one by one even if they arrived together, with the app's addresses, coded or not")
   func together() async throws {
     let upstream = try TestUpstream { request in
       let bytes = Array("data: http://\(request.headers["Host"] ?? "")/a\n\ndata: b\n\n".utf8)
@@ -103,7 +103,7 @@ struct EventStreamTests {
     }
   }
 
-  @Test("a stream too large for the HAR is replayed from its file, event by event")
+  @Test("that are too large for the HAR are replayed from a file, event by event")
   func large() async throws {
     let large = "data: " + String(decoding: noise(300_000), as: UTF8.self) + "\n\n"
     try await withService(script: { connection in
@@ -123,7 +123,7 @@ struct EventStreamTests {
     }
   }
 
-  @Test("a stream that its upstream cuts off is recorded so, and is cut off in replay")
+  @Test("that the upstream cuts off are recorded and replayed as cut off")
   func cut() async throws {
     try await withService(script: { [events] connection in
       _ = try connection.readHead()
@@ -140,7 +140,7 @@ struct EventStreamTests {
     }
   }
 
-  @Test("a stream that the app leaves is recorded so far; in replay it stays open until the environment ends")
+  @Test("that the app leaves are recorded up to there, and stay open in replay until the environment ends")
   func left() async throws {
     let isClosed = Event()
     try await withService(script: { [events] connection in
@@ -153,7 +153,7 @@ struct EventStreamTests {
         let listener = try await Listener(environment)
         #expect(try await listener.next() == events[0])
         listener.client.close()
-        // The upstream is told at once.
+        // The upstream sees the disconnect at once.
         try await isClosed.wait()
       }
       #expect(report.requests.recorded == 1)
@@ -163,13 +163,13 @@ struct EventStreamTests {
       let listener = try await Listener(environment)
       #expect(try await listener.next() == events[0])
       #expect(!listener.client.hasMore)
-      // The end does not wait for it: this is as good as for ever.
+      // The end does not wait for the stream, whatever the grace period.
       _ = await environment.end(grace: .seconds(100_000))
       await #expect(throws: RawClient.Failure.self) { try await listener.next() }
     }
   }
 
-  @Test("the end of a recording ends its streams, and keeps what came of them")
+  @Test("end with the recording, and keep what has arrived")
   func ended() async throws {
     try await withService(script: { [events] connection in
       _ = try connection.readHead()
@@ -188,7 +188,7 @@ struct EventStreamTests {
     }
   }
 
-  @Test("with streams by the timeline, an event comes when the clock is moved to it, and none before")
+  @Test("that follow the timeline deliver an event when the clock is moved to it, and not before")
   func timeline() async throws {
     try await withService { fixture in
       let body = events.joined()
@@ -210,7 +210,7 @@ struct EventStreamTests {
         let listener = try await Listener(environment)
         #expect(try await listener.next() == events[0])
         for (event, seconds) in [(events[1], 30), (events[2], 60)] {
-          // It waits for nothing but the clock.
+          // It only waits for the clock.
           try await clock.waitForSleepers(1)
           _ = try await environment.moveClock(
             .advance(.milliseconds(seconds * 1000 - 1)), afterSleepers: nil, timeout: .seconds(60))

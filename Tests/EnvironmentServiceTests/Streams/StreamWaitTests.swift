@@ -51,7 +51,7 @@ struct StreamWaitTests {
     #expect(try clock.advance(by: .milliseconds(29_999)) == 0)
     #expect(try clock.advance(by: .milliseconds(1)) == 1)
     try await waiting.value
-    // Counted from the beginning of the stream, not from when somebody waited.
+    // Counted from the beginning of the stream, not of the wait.
     try await wait.wait(20_000)
   }
 }

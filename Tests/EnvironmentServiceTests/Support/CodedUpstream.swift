@@ -2,9 +2,9 @@ import Cassettes
 import HTTPMessages
 import Testing
 
-/// A backend that codes its body as the path says: `/gzip`, `/deflate`, `/br`, in chunks with `/gzip/chunked`.
+/// A backend whose path selects the content coding: `/gzip`, `/deflate`, `/br`, in chunks with `/gzip/chunked`.
 enum CodedUpstream {
-  /// `content` makes the body from the `Host` that was asked.
+  /// `content` makes the body from the request's `Host`.
   static func start(_ content: @escaping @Sendable (String) -> String) throws -> TestUpstream {
     try TestUpstream { request in
       let parts = request.target.split(separator: "/").map(String.init)

@@ -6,7 +6,7 @@ import TestSupport
 
 @testable import EnvironmentService
 
-/// An app in this process, launched with a contract of its own.
+/// An app in this process, launched with its own contract.
 struct FollowingFixture: Sendable {
   let controls: AppControls
   private let said: Guarded<[String]>
@@ -15,10 +15,10 @@ struct FollowingFixture: Sendable {
   var warnings: [String] { said.withLock { $0 } }
 
   /// - Parameters:
-  ///   - contract: what it is launched with.
-  ///   - warned: happens with the first warning.
-  ///   - patience: with an environment that does not answer.
-  /// - Throws: what its launch throws.
+  ///   - contract: its launch contract.
+  ///   - warned: signalled by the first warning.
+  ///   - patience: how long it waits for an environment that does not answer.
+  /// - Throws: an error of the launch.
   init(_ contract: LaunchContract, warned: Event = Event(), patience: Patience = Patience()) async throws {
     let said = Guarded<[String]>([])
     let document = String(decoding: try contract.encodedDocument(), as: UTF8.self)
@@ -34,7 +34,7 @@ struct FollowingFixture: Sendable {
   }
 }
 
-/// A program in any language that follows: requests on connections of its own.
+/// A program in any language that follows: one connection for each request.
 struct PlainFollower: Sendable {
   let environment: Environment
   let name: String
@@ -44,7 +44,7 @@ struct PlainFollower: Sendable {
     self.name = name
   }
 
-  /// Makes itself known, as one that knows everything so far.
+  /// Starts to follow, with everything so far as known.
   func appear() async throws {
     _ = try await state("after=\(try await state("").revision)")
   }
@@ -62,7 +62,7 @@ struct PlainFollower: Sendable {
     try await environment.control("/acknowledge", #"{"follower": "\#(name)", \#(members)}"#).status
   }
 
-  /// A question that waits, on a connection that the test can close.
+  /// A poll that waits, on a connection that the test can close.
   func ask(after revision: Int, watch: Int = 0) async throws -> RawClient {
     let client = try await onThread { [environment] in try RawClient(port: environment.mainPort) }
     let target = "/__diorama/state?after=\(revision)&wait=60&watch=\(watch)&follower=\(name)"
@@ -72,12 +72,12 @@ struct PlainFollower: Sendable {
 }
 
 extension Environment {
-  /// Returns once so many questions wait.
+  /// Returns once this many polls wait.
   func untilAsked(_ count: Int = 1) async throws {
     try await until { $0.polls.values.count { $0.answer != nil } >= count }
   }
 
-  /// Looks at the live link's state until it is so.
+  /// Checks the live link's state repeatedly, until the condition holds.
   func until(_ isSo: @Sendable (AppSync) -> Bool) async throws {
     for _ in 0..<120_000 {
       if live({ live, _ in isSo(live) }) { return }
@@ -90,7 +90,7 @@ extension Environment {
 let beginning = Date(timeIntervalSince1970: 1_538_989_200)
 
 extension ServiceFixture {
-  /// An environment whose clock only a hand moves.
+  /// An environment with a manual clock.
   func manual(_ configure: (inout EnvironmentSpecification) -> Void = { _ in }) throws(EnvironmentError) -> Environment
   {
     try provision(.mock) {

@@ -7,7 +7,7 @@ import Synchronization
 
 @testable import EnvironmentService
 
-/// One life of a process that holds environments: it ends as by a kill, and the next goes on with its snapshots.
+/// The lifetime of a process with environments. It ends as if killed, and the next one restores its snapshots.
 struct Life: Sendable {
   let server: HTTPServer
   let service: EnvironmentService
@@ -19,7 +19,7 @@ struct Life: Sendable {
     service = EnvironmentService(server: server)
   }
 
-  /// Brings an environment back, from its snapshot as it would be stored, on its own ports.
+  /// Restores an environment on its own ports, from its snapshot as it would be stored.
   func restore(
     _ snapshot: EnvironmentSnapshot, changed: (@Sendable () throws(EnvironmentError) -> Void)? = nil,
     noted: (@Sendable ([JournalPage.Entry]) -> Void)? = nil
@@ -33,7 +33,7 @@ struct Life: Sendable {
     return try service.provision(snapshot.specification, hooks: hooks, restoring: snapshot)
   }
 
-  /// Ends all at once: nothing is sealed, and nobody is told.
+  /// Ends everything at once, without saving or reporting.
   func kill(_ environments: Environment...) async {
     for environment in environments { environment.recorder?.release() }
     await server.stop(grace: .zero)
@@ -42,7 +42,7 @@ struct Life: Sendable {
 }
 
 extension ServiceFixture {
-  /// What the closures do, before and after a kill in the middle.
+  /// Runs closures before and after a kill.
   func twoLives<Output: Sendable>(
     _ mode: Mode, _ upstreams: KeyValuePairs<String, Origin> = [:],
     _ configure: (inout EnvironmentSpecification) -> Void = { _ in },

@@ -9,14 +9,14 @@ import Testing
 
 @testable import EnvironmentService
 
-/// A service and a folder for cassettes, both gone at the end of a test.
+/// A service and a folder for cassettes, both removed at the end of a test.
 struct ServiceFixture: Sendable {
   let service: EnvironmentService
   let folder: String
 
   func location(_ name: String = "c") -> CassetteLocation { CassetteLocation("\(folder)/\(name)") }
 
-  /// An environment with the cassette `c`, where the mode needs one.
+  /// An environment with the cassette `c`, if the mode needs one.
   func provision(
     _ mode: Mode, _ upstreams: KeyValuePairs<String, Origin> = [:],
     _ configure: (inout EnvironmentSpecification) -> Void = { _ in }
@@ -54,7 +54,7 @@ struct ServiceFixture: Sendable {
     try await run(.record, upstreams, use: use)
   }
 
-  /// Provisions, uses and ends an environment; its recording must be sealed well.
+  /// Provisions, uses and ends an environment; its cassette must be saved without errors.
   @discardableResult
   func run(
     _ mode: Mode, _ upstreams: KeyValuePairs<String, Origin> = [:],
@@ -77,7 +77,7 @@ struct ServiceFixture: Sendable {
     try text.write(toFile: "\(folder)/\(name)", atomically: false, encoding: .utf8)
   }
 
-  /// Writes the cassette `c` as another tool would: one answer, with this text or with a body in a file.
+  /// Writes the cassette `c` as another tool would: one response, with this text or with a body in a file.
   func writeCassette(url: String, text: String = "", file: String? = nil) throws {
     let content = file.map { #""size":0,"_file":"\#($0)""# } ?? #""size":\#(text.utf8.count),"text":"\#(text)""#
     try write(
@@ -92,7 +92,7 @@ struct ServiceFixture: Sendable {
       """, to: "c.har")
   }
 
-  /// Whole lines of the partial file that hold interactions.
+  /// The complete lines of the partial file that are interactions.
   func acknowledged(_ name: String = "c") throws -> [String] {
     let text = try read("\(name).har.partial")
     var lines = text.split(separator: "\n", omittingEmptySubsequences: false)
@@ -100,9 +100,9 @@ struct ServiceFixture: Sendable {
     return lines.filter { $0.hasPrefix("{\"number\":") }.map(String.init)
   }
 
-  /// Names in the folder, in order.
+  /// The names in the folder, sorted.
   var files: [String] { ((try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []).sorted() }
-  /// Names in the folder of large bodies.
+  /// The names in the folder of large bodies, sorted.
   var bodies: [String] { ((try? FileManager.default.contentsOfDirectory(atPath: "\(folder)/c.bodies")) ?? []).sorted() }
   func cassette() throws -> Cassette { try CassetteReader.read(location()).cassette }
 }
@@ -136,7 +136,7 @@ func withService<Value: Sendable>(
   }
 }
 
-/// An environment with an upstream that a script drives.
+/// An environment with a scripted upstream.
 func withService<Value: Sendable>(
   script: @escaping ScriptedUpstream.Script, _ body: (ServiceFixture, ScriptedUpstream) async throws -> Value
 ) async throws -> Value {
@@ -145,7 +145,7 @@ func withService<Value: Sendable>(
   return try await withService { try await body($0, upstream) }
 }
 
-/// The app: one request on a connection of its own.
+/// Sends a request like an app, on its own connection.
 func ask(_ port: UInt16, _ request: String) async throws -> RawClient.Answer {
   try await onThread { try RawClient(port: port).exchange(request) }
 }
@@ -160,7 +160,7 @@ func request(_ method: String, _ target: String, _ headers: Headers = [:], _ bod
 }
 
 extension Environment {
-  /// Asks at an upstream's own endpoint.
+  /// Sends a request to an upstream's own endpoint.
   func get(_ target: String, _ headers: Headers = [:], method: String = "GET", of upstream: Int = 0) async throws
     -> RawClient.Answer
   {
@@ -173,7 +173,7 @@ extension Environment {
     try await ask(upstreams[upstream].port, request("POST", target, ["Content-Type": type], body))
   }
 
-  /// What a request for one of Diorama's own paths says.
+  /// The headers of a request for one of Diorama's own paths.
   func headers(token: String? = nil) -> Headers {
     ["Host": "127.0.0.1:\(mainPort)", "Authorization": "Bearer \(token ?? self.token)"]
   }

@@ -7,7 +7,7 @@ import TestSupport
   import Glibc
 #endif
 
-/// A port that listens and never answers, to see whether anybody tries it.
+/// A port that listens and never answers, to check that no program connects.
 final class SilentPort: Sendable {
   let origin: Origin
   private let descriptor: Int32
@@ -20,7 +20,7 @@ final class SilentPort: Sendable {
 
   deinit { close(descriptor) }
 
-  /// Whether a connection waits to be accepted.
+  /// Whether a connection is waiting to be accepted.
   var wasTried: Bool {
     var poll = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
     return Glibc.poll(&poll, 1, 0) > 0

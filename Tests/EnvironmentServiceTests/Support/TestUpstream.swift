@@ -2,7 +2,7 @@
 import HTTPMessages
 import HTTPServer
 
-/// A real backend on a free port, from one closure.
+/// A real backend on a free port, made from a closure.
 final class TestUpstream: Sendable {
   typealias Answer = @Sendable (Request) async throws -> Response
 
@@ -19,7 +19,7 @@ final class TestUpstream: Sendable {
     origin = Origin(scheme: "http", host: "127.0.0.1", port: Int(listener.port))
   }
 
-  /// How many requests have come.
+  /// How many requests have arrived.
   var requestCount: Int { counter.value }
 
   func stop() async { await server.stop(grace: .zero) }
@@ -35,13 +35,13 @@ final class TestUpstream: Sendable {
   }
 }
 
-/// Counts what several threads do.
+/// Counts events of several threads.
 final class Counter: Sendable {
   private let count = Guarded(0)
 
   var value: Int { count.withLock { $0 } }
 
-  /// The number before.
+  /// Increments the counter and returns the old value.
   @discardableResult
   func increment() -> Int {
     count.withLock {

@@ -4,9 +4,9 @@ import Testing
 
 @testable import EnvironmentService
 
-@Suite("Who asks without saying what it accepts")
+@Suite("A request without Accept-Encoding")
 struct AcceptanceTests {
-  @Test("is answered as it was when it was recorded, coded or not")
+  @Test("is answered as recorded, coded or not")
   func asRecorded() async throws {
     let upstream = try CodedUpstream.start { _ in String(repeating: "coded ", count: 100) }
     try await withService { fixture in

@@ -8,9 +8,9 @@ import Testing
 
 @testable import EnvironmentService
 
-@Suite("Addresses on their way to the app and back")
+@Suite("Addresses in requests and responses")
 struct AddressTests {
-  /// Answers with absolute URLs of its own in every place that the promise names.
+  /// Answers with its own absolute URLs in every place in which they must be rewritten.
   private static func linking(_ seen: Guarded<[String]>) throws -> TestUpstream {
     try TestUpstream { request in
       let host = request.headers["Host"] ?? ""
@@ -26,7 +26,7 @@ struct AddressTests {
     }
   }
 
-  @Test("the app sees endpoints only and the upstream sees itself only, in recording and in replay")
+  @Test("are endpoints for the app and upstreams for the upstream, in recording and in replay")
   func bothWays() async throws {
     let seen = Guarded<[String]>([])
     let upstream = try Self.linking(seen)
@@ -69,7 +69,7 @@ struct AddressTests {
     }
   }
 
-  @Test("one upstream's answer may point at another, and the app reaches that one's endpoint")
+  @Test("may refer to another upstream, whose endpoint the app then reaches")
   func acrossUpstreams() async throws {
     let files = try TestUpstream { text("file \($0.target)") }
     let link = "\(files.origin)/f"
@@ -87,7 +87,7 @@ struct AddressTests {
     await files.stop()
   }
 
-  @Test("a compressed answer with URLs in it is rewritten, and its length is right")
+  @Test("are rewritten in a compressed response, whose length is updated")
   func compressed() async throws {
     let upstream = try CodedUpstream.start { "{\"next\": \"http://\($0)/2\"}" }
     try await withService(upstream) { fixture in

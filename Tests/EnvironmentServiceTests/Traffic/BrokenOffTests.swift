@@ -8,9 +8,9 @@ import Testing
 
 @testable import EnvironmentService
 
-@Suite("Exchanges that break off")
+@Suite("Interactions that are cut off")
 struct BrokenOffTests {
-  /// Heads of answers that end after a part of their body; the body's beginning follows each.
+  /// Response heads, each with the beginning of its body.
   private static let heads = [
     "a text with a length": "Content-Type: text/plain\r\nContent-Length: 5000\r\n",
     "a binary with a length": "Content-Type: image/png\r\nContent-Length: 5000\r\n",
@@ -19,7 +19,7 @@ struct BrokenOffTests {
   ]
 
   @Test(
-    "an upstream that is cut half-way cuts the app off, is counted as failed and leaves nothing recorded",
+    "by the upstream are cut off for the app, counted as failed and not recorded",
     arguments: heads.keys.sorted(), [Mode.record, .proxy])
   func cut(kind: String, mode: Mode) async throws {
     let head = try #require(Self.heads[kind])
@@ -30,7 +30,7 @@ struct BrokenOffTests {
     }) { fixture, upstream in
       let environment = try fixture.provision(mode, ["api": upstream.origin])
       let answer = try? await environment.get("/")
-      // Cut off, or told by a status where nothing of the answer had left yet: never half of it for the whole.
+      // Cut off, or a status if no part of the response had been sent: never half a response that looks complete.
       #expect(answer == nil || answer?.status == 502)
       let (report, sealed) = await environment.end()
       _ = try sealed.get()
@@ -42,7 +42,7 @@ struct BrokenOffTests {
     }
   }
 
-  @Test("a chunked answer without its end cuts the app off and is not recorded")
+  @Test("in a chunked response are cut off for the app and not recorded")
   func cutChunks() async throws {
     try await withService(script: { connection in
       _ = try connection.readHead()
@@ -57,7 +57,7 @@ struct BrokenOffTests {
     }
   }
 
-  @Test("an upstream that refuses answers 502 with a problem, and counts as failed")
+  @Test("because the upstream refuses are a 502 with a problem document, and count as failed")
   func refused() async throws {
     let silent = try SilentPort()
     let gone = silent.origin
@@ -77,7 +77,7 @@ struct BrokenOffTests {
   }
 
   @Test(
-    "an answer with a field that no message can have is a 502 that names it, and is not recorded",
+    "because a field is invalid are a 502 that names it, and are not recorded",
     arguments: [Mode.record, .proxy])
   func badField(mode: Mode) async throws {
     try await withService(script: { connection in
@@ -94,7 +94,7 @@ struct BrokenOffTests {
   }
 
   @Test(
-    "when the app leaves, the upstream's connection is closed and nothing is recorded",
+    "by the app close the upstream's connection and are not recorded",
     arguments: ["before the head", "in a stream", "in a text"], [Mode.record, .proxy])
   func appLeaves(moment: String, mode: Mode) async throws {
     let hasAsked = Event()
@@ -127,7 +127,7 @@ struct BrokenOffTests {
     }
   }
 
-  @Test("an app that leaves in its upload leaves nothing recorded", arguments: [Mode.record, .extend])
+  @Test("by the app during its upload are not recorded", arguments: [Mode.record, .extend])
   func appLeavesUploading(mode: Mode) async throws {
     let hasBegun = Event()
     let isClosed = Event()
@@ -137,12 +137,12 @@ struct BrokenOffTests {
       _ = connection.readToEnd()
       isClosed.happen()
     }) { fixture, upstream in
-      // A stored cassette makes `extend` hold the body to match it.
+      // With an existing cassette, `extend` holds the body back to match it.
       try fixture.write(
         #"{"log": {"version": "1.2", "creator": {"name": "x", "version": "1"}, "entries": []}}"#, to: "c.har")
       let environment = try fixture.provision(mode, ["api": upstream.origin])
       let client = try RawClient(port: environment.upstreams[0].port)
-      // More than the system holds for us: once it is sent, the exchange has begun.
+      // More than the system buffers: once it is sent, the server has started to read it.
       try await onThread {
         try client.send(
           "POST / HTTP/1.1\r\nHost: localhost\r\nContent-Type: image/png\r\nContent-Length: 30000000\r\n\r\n")
@@ -170,14 +170,14 @@ struct BrokenOffTests {
     }
   }
 
-  @Test("the whole request is recorded, also when the upstream answers before it has read it")
+  @Test("in their upload by an early response are recorded with the whole request")
   func earlyAnswer() async throws {
     let body = String(decoding: noise(500_000), as: UTF8.self)
     try await withService(script: { connection in
       _ = try connection.readHead()
       try connection.write("HTTP/1.1 403 Forbidden\r\nContent-Length: 2\r\nConnection: close\r\n\r\nno")
       connection.endWriting()
-      // Closed with bytes unread, the connection would be reset, and with it goes what is still on its way.
+      // If it were closed with unread bytes, the connection would be reset, and data on its way would be lost.
       while !(try connection.readSome(upTo: 65_536)).isEmpty {}
     }) { fixture, upstream in
       let post = request("POST", "/", ["Content-Type": "image/png"], body)

@@ -6,9 +6,9 @@ import Testing
 
 @testable import EnvironmentService
 
-@Suite("An upload in chunks")
+@Suite("A chunked upload")
 struct ChunkedUploadTests {
-  @Test("has its endpoint URLs made the upstream's, as any other", arguments: [10, 3_000_000])
+  @Test("has endpoint URLs replaced with the upstream's, like any other", arguments: [10, 3_000_000])
   func translated(padding: Int) async throws {
     let upstream = try TestUpstream { request in
       text(String(try await request.body.collect(upTo: 1 << 24).count))

@@ -9,7 +9,7 @@ import Testing
 
 @Suite("A body that decodes to too much")
 struct DecodedLimitTests {
-  /// 200 MiB in some hundred kilobytes, or less.
+  /// 200 MiB in a few hundred kilobytes or less.
   private static func bomb(_ coding: String) throws -> [UInt8] {
     let encoder = try #require(ContentCodings(header: coding)).encoder()
     let zeros = [UInt8](repeating: 0x20, count: 4 << 20)
@@ -18,7 +18,7 @@ struct DecodedLimitTests {
     return try bytes + encoder.finish()
   }
 
-  @Test("is recorded and replayed as it was sent, and the report says so", arguments: ["gzip", "br"])
+  @Test("is recorded and replayed as it was sent, and reported", arguments: ["gzip", "br"])
   func asSent(coding: String) async throws {
     let bomb = try Self.bomb(coding)
     let upstream = try TestUpstream { request in
@@ -46,7 +46,7 @@ struct DecodedLimitTests {
     }
   }
 
-  @Test("is cut for an app for which it was being rewritten, and recorded as it was sent")
+  @Test("is cut off for an app if it was being rewritten, and recorded as it was sent")
   func rewritten() async throws {
     let bomb = try Self.bomb("gzip")
     let upstream = try TestUpstream { _ in
@@ -69,7 +69,7 @@ struct DecodedLimitTests {
     }
   }
 
-  @Test("by the user's limit is not decoded, in a request that is looked up either", arguments: [20_000, 1_500_000])
+  @Test("by the user's limit is not decoded, even in a request that is matched", arguments: [20_000, 1_500_000])
   func limited(size: Int) async throws {
     let coded = try #require(ContentCodings(header: "gzip")).encode(noise(size * 2))
     let upstream = try TestUpstream { request in
@@ -96,7 +96,7 @@ struct DecodedLimitTests {
         #expect(report.keptAsSent?.count == (limit == nil ? nil : 1))
         let interaction = try #require(try fixture.cassette().interactions.first)
         #expect(interaction.request.body.length == (limit == nil ? size * 2 : coded.count))
-        // Under the same limit, and without one: then both are decoded.
+        // With the same limit, and without one: then both are decoded.
         for limit in [size, nil] where interaction.request.body.length == coded.count || limit == nil {
           let replayed = try await fixture.run(.replay, with: { $0.decodedLimit = limit }) { environment async throws in
             #expect(try await send(environment).text == "\(coded.count)")

@@ -8,16 +8,16 @@ import Testing
 
 @testable import EnvironmentService
 
-@Suite("Forms of endpoints")
+@Suite("Forms of addressing an endpoint")
 struct EndpointFormTests {
-  /// Answers with what it was asked.
+  /// Answers with the request.
   private static func mirror() throws -> TestUpstream {
     try TestUpstream { request in
       text("\(request.method) \(request.target) \(request.headers["Host"] ?? "-")")
     }
   }
 
-  @Test("an upstream is reached at its own port, by the first path segment and in absolute form")
+  @Test("reach an upstream at its own port, by the first path segment, and in absolute form")
   func forms() async throws {
     let upstream = try Self.mirror()
     try await withService(upstream) { fixture in
@@ -36,7 +36,7 @@ struct EndpointFormTests {
     }
   }
 
-  @Test("several upstreams are told apart in every form, in recording and in replay")
+  @Test("distinguish several upstreams in every form, in recording and in replay")
   func several() async throws {
     let one = try TestUpstream { text("one \($0.target)") }
     let two = try TestUpstream { text("two \($0.target)") }
@@ -61,7 +61,7 @@ struct EndpointFormTests {
     await two.stop()
   }
 
-  @Test("what was recorded in one form replays in the others")
+  @Test("replay in other forms than the recorded one")
   func acrossForms() async throws {
     let upstream = try numbered()
     try await withService(upstream) { fixture in
@@ -75,7 +75,7 @@ struct EndpointFormTests {
     }
   }
 
-  @Test("a host that is not declared is refused with the option to add")
+  @Test("refuse an undeclared host, with the option to add")
   func undeclared() async throws {
     let upstream = try numbered()
     try await withService(upstream) { fixture in
@@ -97,7 +97,7 @@ struct EndpointFormTests {
     }
   }
 
-  @Test("CONNECT is refused with a 501 that says what to do instead")
+  @Test("refuse CONNECT with a 501 that explains what to do instead")
   func connect() async throws {
     let upstream = try numbered()
     try await withService(upstream) { fixture in
@@ -108,7 +108,7 @@ struct EndpointFormTests {
     }
   }
 
-  @Test("an app that writes the endpoint's own address in absolute form reaches that endpoint")
+  @Test("accept the endpoint's own address in absolute form")
   func ownAddress() async throws {
     let upstream = try Self.mirror()
     try await withService(upstream) { fixture in

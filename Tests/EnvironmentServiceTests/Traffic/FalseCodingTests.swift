@@ -6,9 +6,9 @@ import Testing
 
 @testable import EnvironmentService
 
-@Suite("A body that is not coded as it says")
+@Suite("A body that does not match its content coding")
 struct FalseCodingTests {
-  @Test("is passed on and replayed as it came", arguments: [2_000, 400_000], ["text/plain", "image/png"])
+  @Test("is passed on and replayed unchanged", arguments: [2_000, 400_000], ["text/plain", "image/png"])
   func asSent(size: Int, type: String) async throws {
     let body = noise(size)
     let upstream = try TestUpstream { request in
@@ -30,9 +30,9 @@ struct FalseCodingTests {
     await upstream.stop()
   }
 
-  /// How a coded body that can be decoded is not whole.
+  /// How a coded body is damaged that can be decoded in part.
   enum Damage: CaseIterable {
-    /// It was flushed and never ended.
+    /// It was flushed, but never ended.
     case unfinished
     case cut, cutShort
     case trailing
@@ -51,7 +51,7 @@ struct FalseCodingTests {
   }
 
   @Test(
-    "and can be decoded in part: the recording has that part without secrets, in requests too, and replays it",
+    "and can be decoded in part is recorded as that part, redacted, in requests too, and replayed",
     arguments: Damage.allCases, ["gzip", "deflate", "br"])
   func redacted(damage: Damage, coding: String) async throws {
     let secret = "hunter2-and-more"
@@ -85,7 +85,7 @@ struct FalseCodingTests {
       try await fixture.run(.record, ["api": upstream.origin], with: credentials) { environment in
         for path in ["/whole", "/chunked"] {
           let answer = try await send(environment, path)
-          // One that comes in several pieces streams by, and is coded anew as far as it goes.
+          // A body in several pieces is streamed, and encoded again as far as it goes.
           guard path == "/chunked", answer.body != coded else {
             #expect(answer.body == coded)
             continue
@@ -114,7 +114,7 @@ struct FalseCodingTests {
     }
   }
 
-  @Test("and can be decoded in part: the app finds endpoints in that part", arguments: Damage.allCases)
+  @Test("and can be decoded in part has rewritten addresses in that part", arguments: Damage.allCases)
   func rewritten(damage: Damage) async throws {
     let upstream = try TestUpstream { request in
       let text = "http://\(request.headers["Host"] ?? "")/next " + String(repeating: "and so on ", count: 50)

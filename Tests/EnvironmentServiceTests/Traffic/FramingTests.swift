@@ -6,9 +6,9 @@ import Testing
 
 @testable import EnvironmentService
 
-@Suite("Framing and coding of answers")
+@Suite("Framing and coding of responses")
 struct FramingTests {
-  @Test("a coded answer is readable in the cassette, and coded again only for an app that accepts it")
+  @Test("keeps coded responses readable in the cassette, and encodes them only for an app that accepts it")
   func codings() async throws {
     let content = "{\"a\": \"" + String(repeating: "naïve ", count: 50) + "\"}"
     let upstream = try CodedUpstream.start { _ in content }
@@ -44,7 +44,7 @@ struct FramingTests {
     }
   }
 
-  @Test("what came in chunks is replayed in chunks, what had a length has one")
+  @Test("replays chunked responses in chunks, and others with their length")
   func chunks() async throws {
     let upstream = try TestUpstream { request in
       let body = Array("hello".utf8)
@@ -71,7 +71,7 @@ struct FramingTests {
     }
   }
 
-  @Test("answers without a body keep what they say of one")
+  @Test("keeps the length and coding that a response without a body declares")
   func bodiless() async throws {
     let upstream = try TestUpstream { request in
       switch request.target {
@@ -102,7 +102,7 @@ struct FramingTests {
     }
   }
 
-  @Test("part of a text is left alone: its place in the whole is counted in the upstream's bytes")
+  @Test("leaves part of a text unchanged, because its range counts the upstream's bytes")
   func partial() async throws {
     let upstream = try TestUpstream { request in
       text(
@@ -120,7 +120,7 @@ struct FramingTests {
     }
   }
 
-  @Test("part of a compressed body passes as it is, though it cannot be decoded")
+  @Test("passes part of a compressed body unchanged, since it cannot be decoded")
   func partialCoded() async throws {
     let whole = try #require(ContentCodings(header: "gzip")).encode(noise(100_000))
     let part = Array(whole[1000..<9000])
@@ -145,7 +145,7 @@ struct FramingTests {
     }
   }
 
-  @Test("a body that is not coded as it says passes through a proxy as it came")
+  @Test("passes a body that does not match its coding through a proxy unchanged")
   func wronglyCoded() async throws {
     let upstream = try TestUpstream { request in
       let body = Array(repeating: UInt8(ascii: "x"), count: 300_000)
@@ -160,7 +160,7 @@ struct FramingTests {
     }
   }
 
-  @Test("header fields keep their order and their repeats")
+  @Test("keeps the order and repetition of header fields")
   func order() async throws {
     let upstream = try TestUpstream { _ in
       Response(
@@ -184,7 +184,7 @@ struct FramingTests {
   }
 
   @Test(
-    "a large body keeps its framing in replay, coded or not", arguments: ["text/plain", "image/png"], [true, false])
+    "keeps a large body's framing in replay, coded or not", arguments: ["text/plain", "image/png"], [true, false])
   func large(type: String, isChunked: Bool) async throws {
     let plain = noise(700_000)
     let coded = try #require(ContentCodings(header: "gzip")).encode(plain)

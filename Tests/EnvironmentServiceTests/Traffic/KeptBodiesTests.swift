@@ -7,7 +7,7 @@ import Testing
 
 @testable import EnvironmentService
 
-@Suite("Large bodies that are rewritten")
+@Suite("Cached rewritten bodies")
 struct KeptBodiesTests {
   private static func links(_ count: Int, to authority: String) -> String {
     (0..<count).map { "{\"href\": \"http://\(authority)/items/\($0)\"}" }.joined(separator: ",\n")
@@ -46,7 +46,7 @@ struct KeptBodiesTests {
     }
   }
 
-  @Test("are made anew when their file has changed")
+  @Test("are rewritten again if their file has changed")
   func changedFile() async throws {
     let upstream = try TestUpstream { request in
       text(Self.links(20_000, to: request.headers["Host"] ?? ""), type: "application/json")
@@ -64,7 +64,7 @@ struct KeptBodiesTests {
     }
   }
 
-  @Test("the ones that were not asked for longest go first")
+  @Test("are evicted in order of their last use")
   func limit() throws {
     let bodies = KeptBodies()
     let path = NSTemporaryDirectory() + "diorama-\(UUID().uuidString)"
@@ -77,7 +77,7 @@ struct KeptBodiesTests {
     #expect(bodies.body(key(0), of: version) != nil)
     bodies.keep(third, key(3), of: version)
     #expect([0, 1, 2, 3].map { bodies.body(key($0), of: version) != nil } == [true, false, true, true])
-    // What is larger than all of it is not kept, and drives nothing out.
+    // A body larger than the cache is not kept, and evicts nothing.
     bodies.keep(.bytes([UInt8](repeating: 0, count: KeptBodies.limit + 1)), key(4), of: version)
     #expect([0, 2, 3, 4].map { bodies.body(key($0), of: version) != nil } == [true, true, true, false])
   }

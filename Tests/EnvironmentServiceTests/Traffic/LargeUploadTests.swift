@@ -11,7 +11,7 @@ import Testing
 struct LargeUploadTests {
   private static let size = 3_000_000
 
-  /// What an upstream got: how the length was told, and the body.
+  /// What an upstream received: the body, and how its length was given.
   private struct Got: Sendable {
     var framing = ""
     var body: [UInt8] = []
@@ -54,7 +54,7 @@ struct LargeUploadTests {
   }
 
   @Test(
-    "of text has its endpoint URLs made the upstream's; with its length where that is known, else in chunks",
+    "of text has rewritten URLs, with its length if that is known, else in chunks",
     arguments: [Mode.proxy, .record, .extend], [false, true])
   func translated(mode: Mode, isChunked: Bool) async throws {
     let got = Guarded<[Got]>([])
@@ -71,7 +71,7 @@ struct LargeUploadTests {
       try await fixture.run(mode, ["api": upstream.origin], use: ask)
       let seen = got.withLock { $0 }
       #expect(seen.count == 1 && seen.first?.body == expected)
-      // Who replays has it whole before it is sent on.
+      // In replay, the whole body is read before it is sent on.
       #expect(seen.first?.framing == (isChunked && mode != .extend ? "chunked" : "length \(expected.count)"))
       guard mode != .proxy else { return }
       let recorded = try #require(try fixture.cassette().interactions.last?.request.body)
@@ -81,7 +81,7 @@ struct LargeUploadTests {
     }
   }
 
-  @Test("of bytes passes as it is, and is found again among others as long")
+  @Test("of bytes passes unchanged, and is matched among others of the same length")
   func found() async throws {
     let got = Guarded<[Got]>([])
     let upstream = try Self.upstream(got)
@@ -109,7 +109,7 @@ struct LargeUploadTests {
     }
   }
 
-  @Test("is matched without what is secret in it, also where the rule came later", arguments: [true, false])
+  @Test("is matched after redaction, even if the rule was added later", arguments: [true, false])
   func redacted(isKnownThen: Bool) async throws {
     let upstream = try Self.upstream(Guarded([]))
     try await withService(upstream) { fixture in
@@ -136,7 +136,7 @@ struct LargeUploadTests {
     }
   }
 
-  @Test("of text is the same request where its backend has moved since")
+  @Test("of text matches even if its backend has moved since")
   func moved() async throws {
     let upstream = try Self.upstream(Guarded([]))
     try await withService(upstream) { fixture in

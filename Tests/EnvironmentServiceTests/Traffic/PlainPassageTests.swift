@@ -6,9 +6,9 @@ import Testing
 
 @testable import EnvironmentService
 
-@Suite("What is only passed on")
+@Suite("A request without anything to rewrite")
 struct PlainPassageTests {
-  /// Answers of an upstream, each by its name: plain ones, and those in which something may have to be translated.
+  /// Upstream responses by name: plain ones, and some that may need rewriting.
   private static let answers: [String: String] = [
     "plain": "HTTP/1.1 200 OK\r\nX-B: 1\r\nx-a:  two words \r\nX-B: 2\r\nX-Empty:\r\nContent-Length: 5\r\n\r\nhello",
     "text": "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 20\r\n\r\nhttp://other.host/a ",
@@ -43,12 +43,12 @@ struct PlainPassageTests {
       "HTTP/1.1 200 OK\r\nContent-Type: image/png\r\nContent-Length: 300000\r\n\r\n\(String(repeating: "x", count: 300_000))",
   ]
 
-  @Test("is answered as by the way that translates, whatever the upstream answers", arguments: answers.keys.sorted())
+  @Test("is answered as on the slow path, whatever the upstream answers", arguments: answers.keys.sorted())
   func sameAnswer(name: String) async throws {
     let answer = try #require(Self.answers[name])
     try await withUpstream(answer) { fixture, upstream in
       var answers: [RawClient.Answer] = []
-      // What is recorded never goes the fast way.
+      // Recorded requests never use the fast path.
       for mode in [Mode.proxy, .record] {
         try await fixture.run(mode, ["api": upstream.origin]) { environment async throws in
           let port = environment.upstreams[0].port
@@ -63,7 +63,7 @@ struct PlainPassageTests {
     }
   }
 
-  /// Requests, each by its name; PORT is the endpoint's own.
+  /// Requests by name; PORT is the endpoint's own.
   private static let requests: [String: String] = [
     "plain": "GET /a?b=c HTTP/1.1\r\nHost: 127.0.0.1:PORT\r\nX-B: 1\r\nx-a:  two words \r\nX-B: 2\r\n\r\n",
     "empty field": "GET /a HTTP/1.1\r\nHost: localhost\r\nX-Empty:\r\n\r\n",
@@ -93,7 +93,7 @@ struct PlainPassageTests {
     "options": "OPTIONS /a HTTP/1.1\r\nHost: localhost\r\n\r\n",
   ]
 
-  @Test("reaches the upstream as by the way that translates, whatever is asked", arguments: requests.keys.sorted())
+  @Test("reaches the upstream as on the slow path, whatever the request is", arguments: requests.keys.sorted())
   func sameRequest(name: String) async throws {
     let text = try #require(Self.requests[name])
     let seen = Guarded<[String]>([])
@@ -113,7 +113,7 @@ struct PlainPassageTests {
       for mode in [Mode.proxy, .record] {
         try await fixture.run(mode, ["api": upstream.origin]) { environment async throws in
           let port = environment.upstreams[0].port
-          // A number of five digits has a known length.
+          // A port with five digits has a known length.
           try #require("\(port)".count == 5)
           var text = text.replacing("PORT", with: "\(port)")
           if name == "address in body" { text = text.replacing("Length: 23", with: "Length: 24") }
@@ -125,7 +125,7 @@ struct PlainPassageTests {
     #expect(heads.count == 2 && heads[0] == heads[1])
   }
 
-  @Test("counts, and is in the journal, as all that is forwarded")
+  @Test("is counted and in the journal, like any forwarded request")
   func journal() async throws {
     try await withUpstream(try #require(Self.answers["plain"])) { fixture, upstream in
       let environment = try fixture.provision(.proxy, ["api": upstream.origin])
@@ -147,7 +147,7 @@ struct PlainPassageTests {
         var answer = answer.replacing("HOST", with: host)
         let body = answer.firstRange(of: "\r\n\r\n").map { answer[$0.upperBound...] } ?? ""
         answer = answer.replacing("LENGTH", with: "\(body.utf8.count)")
-        // As bytes of ISO 8859-1, which old servers send.
+        // As ISO 8859-1 bytes, which old servers send.
         try connection.write(answer.unicodeScalars.map { UInt8(truncatingIfNeeded: $0.value) })
       }
     }) { fixture, upstream in try await body(fixture, upstream) }

@@ -5,9 +5,9 @@ import Testing
 
 @testable import EnvironmentService
 
-@Suite("A request's body that is kept until it is sent")
+@Suite("A request body that is held until it is sent")
 struct UploadStoreTests {
-  @Test("is in memory while it is short, then in a file that has no name", arguments: [10, 1 << 20, (1 << 20) + 1])
+  @Test("is in memory while it is short, then in an unnamed file", arguments: [10, 1 << 20, (1 << 20) + 1])
   func kept(size: Int) async throws {
     try await withService { fixture in
       let store = UploadStore(folder: fixture.folder)
@@ -22,7 +22,7 @@ struct UploadStoreTests {
     }
   }
 
-  @Test("is refused where there is no room, with the way to make some")
+  @Test("is refused if the disk is full, with advice")
   func noRoom() {
     let problem = #expect(throws: Problem.self) {
       try UploadStore(folder: "/nowhere/at all").append([UInt8](repeating: 0, count: 2 << 20))
@@ -31,13 +31,13 @@ struct UploadStoreTests {
     #expect(problem?.detail.contains("set TMPDIR") == true)
   }
 
-  @Test("is lost with nothing else, where the disk is full")
+  @Test("does not lose acknowledged data if the disk is full")
   func full() {
     errno = ENOSPC
     let temporary = FileWriting.failure("write", "/x", isRecording: false).message
     errno = ENOSPC
     let recording = FileWriting.failure("write", "/x").message
-    #expect(temporary == "cannot write /x: No space left on device; make room and run it again")
-    #expect(recording == temporary + "; what was acknowledged is safe, the old content whole")
+    #expect(temporary == "cannot write /x: No space left on device; free disk space and run again")
+    #expect(recording == temporary + "; acknowledged data and the old file are safe")
   }
 }

@@ -20,7 +20,7 @@ struct WebSocketAddressTests {
     return texts
   }
 
-  @Test("a message is replaced, others pass; wherever the bytes are cut", arguments: [true, false])
+  @Test("are replaced in one message, and others pass, wherever chunks end", arguments: [true, false])
   func relay(isFromApp: Bool) throws {
     let bytes = frames(["one", "two", "three"], mask: isFromApp ? 0x0102_0304 : nil)
     for cut in 0...bytes.count {
@@ -36,14 +36,14 @@ struct WebSocketAddressTests {
     }
   }
 
-  @Test("where nothing is replaced bytes pass as they came, fragments and masks")
+  @Test("pass unchanged, with fragments and masks, if nothing is replaced")
   func untouched() throws {
     let fragments: [UInt8] = [0x01, 0x02] + Array("he".utf8) + [0x80, 0x03] + Array("llo".utf8) + [0x89, 0x00]
     var relay = WebSocketRelay(isFromApp: false)
     var passed: [UInt8] = []
     for byte in fragments { passed += try relay.push([byte]) { _ in nil } }
     #expect(passed == fragments)
-    // What steers the connection does not wait for the end of a message.
+    // Control frames do not wait for the end of a message.
     #expect(try relay.push([0x01, 0x02] + Array("he".utf8)) { _ in nil } == [])
     #expect(try relay.push([0x89, 0x00]) { _ in nil } == [0x89, 0x00])
     #expect(try relay.push([0x80, 0x01, 0x21]) { _ in nil } == frames(["he!"]))
@@ -54,7 +54,7 @@ struct WebSocketAddressTests {
     #expect(relay.rest == [0x81, 0x85, 1])
   }
 
-  /// Answers each text with itself between two of its own addresses.
+  /// Answers each text with the text between two of its own addresses.
   private static func echo(_ origin: @escaping @Sendable () -> String) throws -> TestUpstream {
     try TestUpstream { request in
       guard WebSocketHandshake.isAsked(by: request) else { return text("no", status: 426) }
@@ -112,7 +112,7 @@ struct WebSocketAddressTests {
     }
   }
 
-  @Test("are the endpoints' for the app and the upstreams' for the upstream and in the recording, live and in replay")
+  @Test("are the endpoints' for the app, and the upstreams' for the upstream and the recording, live and in replay")
   func live() async throws {
     let address = Guarded("")
     let upstream = try Self.echo { address.withLock { $0 } }

@@ -8,7 +8,7 @@ import Testing
 
 @testable import EnvironmentService
 
-/// A server that greets, answers each text with itself in capitals and each bytes backwards, and closes on `bye`.
+/// A server that greets, answers text in capitals and bytes in reverse order, and closes on `bye`.
 private func chatServer() throws -> TestUpstream {
   try server(greeting: ["hello"]) { message in
     let said = String(decoding: message.payload, as: UTF8.self)
@@ -25,7 +25,7 @@ private func chatServer() throws -> TestUpstream {
 
 private func saying(_ text: String) -> WebSocketMessage { WebSocketMessage(.text, Array(text.utf8)) }
 
-/// A server that says something at first and to each message until it has closed; it goes with the app's close.
+/// A server that sends a greeting, answers each message until it has sent its close, and ends at the app's close.
 private func server(
   greeting: [String] = [], answer: @escaping @Sendable (WebSocketMessage) -> [WebSocketMessage]
 ) throws -> TestUpstream {
@@ -88,7 +88,7 @@ private final class Chat: Sendable {
 
   func send(_ message: WebSocketMessage) throws { try client.send(message.frame(mask: 0x1234_5678)) }
 
-  /// The next message; nil where the connection has ended.
+  /// The next message; nil if the connection has ended.
   func next() async throws -> WebSocketMessage? {
     try await onThread { [self] in
       while true {
@@ -104,7 +104,7 @@ private final class Chat: Sendable {
 }
 
 extension ServiceFixture {
-  /// Writes a cassette with one WebSocket, whose messages came so many seconds after its beginning.
+  /// Writes a cassette with one WebSocket, with messages at the given seconds after its start.
   fileprivate func write(_ messages: [(Double, isFromApp: Bool, WebSocketMessage)]) throws {
     let start = 1_538_989_200.0
     let interaction = Interaction(
@@ -122,11 +122,11 @@ extension ServiceFixture {
 
 @Suite("WebSockets")
 struct WebSocketTests {
-  /// What the app does, in a recording as in its replay.
+  /// What the app does, in a recording and in its replay.
   private func talk(_ environment: Environment) async throws {
     let chat = try await Chat(environment)
     #expect(chat.head.status == 101)
-    // RFC 6455, 1.3, has this pair.
+    // The example of RFC 6455, section 1.3.
     #expect(chat.head.headers["Sec-WebSocket-Accept"] == "s3pPLMBiTxaQ9kYGzzhZRbK+xOo=")
     #expect(chat.head.headers["Sec-WebSocket-Protocol"] == "chat")
     #expect(chat.head.headers["Sec-WebSocket-Extensions"] == nil)
@@ -166,7 +166,7 @@ struct WebSocketTests {
   }
 
   @Test(
-    "whose server goes on after the app's close are recorded and replayed up to its own, or to where it breaks off",
+    "whose server continues after the app's close are recorded and replayed up to its own close, or a disconnect",
     arguments: [true, false])
   func late(closes: Bool) async throws {
     let upstream = try server { message in
@@ -204,13 +204,13 @@ struct WebSocketTests {
     }
   }
 
-  @Test("with a message that is not recorded are closed with 1008 and the reason, and fail the environment")
+  @Test("with an unrecorded message are closed with 1008 and the reason, and fail the environment")
   func miss() async throws {
     let upstream = try chatServer()
     try await withService(upstream) { fixture in
       try await fixture.record(["api": upstream.origin]) { environment async throws in
         let chat = try await Chat(environment)
-        // Heard first: what comes after a message is played after that message.
+        // Wait for the greeting: messages are replayed in their recorded order.
         _ = try await chat.next()
         try chat.say("naïve")
         _ = try await chat.next()
@@ -228,7 +228,7 @@ struct WebSocketTests {
       }
       #expect(!report.ok)
       #expect(report.requests.unmatched == 1)
-      // The message was none.
+      // A message is not a request.
       #expect(report.requests.total == 1)
       #expect(report.unmatched.first?.method == "WEBSOCKET")
       #expect(report.unmatched.first?.url.hasSuffix("/chat") == true)
@@ -236,7 +236,7 @@ struct WebSocketTests {
     }
   }
 
-  @Test("that go otherwise than recorded fail an environment in extend, too: nothing can be added to one")
+  @Test("that differ from the recording fail an environment in extend too, since nothing can be added to one")
   func extended() async throws {
     let upstream = try chatServer()
     try await withService(upstream) { fixture in
@@ -248,11 +248,11 @@ struct WebSocketTests {
         #expect(try await chat.next()?.closeCode == 1008)
       }
       #expect(!report.ok)
-      #expect(report.failures.contains { $0.contains("cannot be added to: record anew with mode record") })
+      #expect(report.failures.contains { $0.contains("differs from the recording; re-record it with mode record") })
     }
   }
 
-  @Test("that are not recorded are a miss before they begin, and a plain request for the same address is another one")
+  @Test("that are not recorded are a miss before they begin, and do not match a plain request for the same URL")
   func unknown() async throws {
     let upstream = try chatServer()
     try await withService(upstream) { fixture in
@@ -268,7 +268,7 @@ struct WebSocketTests {
   }
 
   @Test(
-    "that the upstream refuses are recorded as what they are, and refused in replay",
+    "that the upstream refuses are recorded as plain requests, and refused in replay",
     arguments: [false, true])
   func refused(isChunked: Bool) async throws {
     let upstream = try ScriptedUpstream { connection in
@@ -301,7 +301,7 @@ struct WebSocketTests {
       #expect(interaction.request.method == RecordedRequest.webSocketMethod)
       #expect(try fixture.read("c.har").contains("\"ws://127.0.0.1:"))
       let replayed = try await fixture.run(.replay) { environment async throws in
-        // A plain request for the same address is another one.
+        // A plain request for the same URL does not match.
         #expect(try await environment.get("/chat").status == 501)
         try await ask(environment)
       }
@@ -332,7 +332,7 @@ struct WebSocketTests {
     }
   }
 
-  @Test("with streams by the timeline, an answer comes when the clock has been moved as far")
+  @Test("that follow the timeline get an answer when the clock has been moved far enough")
   func timeline() async throws {
     try await withService { fixture in
       try fixture.write([
@@ -356,7 +356,7 @@ struct WebSocketTests {
     }
   }
 
-  @Test("with streams by the timeline, what is left comes at once when the app has closed: it would wait for it")
+  @Test("that follow the timeline get the rest at once when the app has closed, since it would wait for it")
   func closedEarly() async throws {
     try await withService { fixture in
       try fixture.write([
@@ -375,7 +375,7 @@ struct WebSocketTests {
     }
   }
 
-  @Test("recorded up to the app's close, as they once were, answer with that close")
+  @Test("recorded by an old version up to the app's close answer with that close")
   func recordedToClose() async throws {
     try await withService { fixture in
       try fixture.write([(1, isFromApp: true, saying("a")), (2, isFromApp: true, .close(1000))])
@@ -389,7 +389,7 @@ struct WebSocketTests {
     }
   }
 
-  @Test("whose app breaks the protocol are closed with its code")
+  @Test("whose app violates the protocol are closed with its code")
   func broken() async throws {
     let upstream = try chatServer()
     try await withService(upstream) { fixture in
@@ -414,7 +414,7 @@ struct WebSocketTests {
         #expect(try await chat.nextText() == "hello")
         try chat.say("a")
         #expect(try await chat.nextText() == "A")
-        // The head of a message of 17 MiB: what it says is enough.
+        // The head of a message of 17 MiB, which is enough to refuse it.
         if sendsMore { try chat.client.send([0x82, 0xFF, 0, 0, 0, 0, 1, 0x10, 0, 0, 1, 2, 3, 4, 5] as [UInt8]) }
         let close = try await chat.next()
         #expect(close?.closeCode == 1009)
