@@ -195,8 +195,7 @@ extension EnvironmentConfiguration {
     all.credentialFaults += general.credentialFaults
     all.matching = general.matching.map { (matching ?? MatchingRules()).inside($0) } ?? matching
     all.redaction = general.redaction.map { $0.adding(redaction ?? RedactionRules()) } ?? redaction
-    // No places of its own: those of the general one.
-    all.dates = dates?.isEmpty == false ? dates : general.dates ?? dates
+    all.dates = general.dates.map { $0.adding(dates ?? ShiftRules()) } ?? dates
     all.policies = policies ?? general.policies
     all.streams = streams ?? general.streams
     all.ports = general.ports

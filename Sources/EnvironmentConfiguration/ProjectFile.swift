@@ -61,14 +61,19 @@ package struct ProjectFile: Sendable, Equatable {
   ).accepting(.caller)
 
   /// The file in a folder or the nearest one above it, up to the root of the repository; nil where there is none.
+  ///
+  /// Outside of a repository only the folder's own file counts: one above may be another user's, as in `/tmp`.
   package static func nearest(to folder: String) -> String? {
-    var folder = URL(fileURLWithPath: folder).standardizedFileURL.path
+    let start = URL(fileURLWithPath: folder).standardizedFileURL.path
+    var folder = start
+    var found: String?
     while true {
       let path = (folder as NSString).appendingPathComponent(name)
-      if FileManager.default.fileExists(atPath: path) { return path }
-      let isRoot = FileManager.default.fileExists(atPath: (folder as NSString).appendingPathComponent(".git"))
+      if found == nil, FileManager.default.fileExists(atPath: path) { found = path }
+      if found != nil, folder == start { return found }
+      if FileManager.default.fileExists(atPath: (folder as NSString).appendingPathComponent(".git")) { return found }
       let parent = (folder as NSString).deletingLastPathComponent
-      guard !isRoot, parent != folder, !parent.isEmpty else { return nil }
+      guard parent != folder, !parent.isEmpty else { return nil }
       folder = parent
     }
   }

@@ -32,4 +32,15 @@ package struct ShiftRules: ConfigurationPart {
   }
 
   package init() {}
+
+  /// These places and keys, and the others.
+  package func adding(_ others: ShiftRules) -> ShiftRules {
+    var all = self
+    all.epochSeconds.appendNew(others.epochSeconds)
+    all.epochMilliseconds.appendNew(others.epochMilliseconds)
+    all.dates.appendNew(others.dates)
+    all.keep.appendNew(others.keep)
+    all.jwt += others.jwt
+    return all
+  }
 }

@@ -32,7 +32,7 @@ struct UsageTests {
     .init("run --mode reply -- true", "'reply'", "did you mean 'replay'?"),
     .init("run --mode '' -- true", "mode"),
     .init("run --mode mock --order stricct -- true", "'stricct'", "did you mean 'strict'?", "state"),
-    .init("run --mode mock --rules", "--rules", "FILE"),
+    .init("run --mode mock --config", "--config", "FILE"),
     .init("run --mode record -- true", "--cassette"),
     .init("run --cassette '' --upstream a=http://b -- true", "--cassette"),
     .init("run --mode proxy --clock frosen -- true", "'frosen'", "did you mean 'frozen'?"),

@@ -28,22 +28,22 @@ struct MatchingRulesTests {
   func strict() {
     #expect {
       _ = try JSONDecoder().decode(TestEnvironment.MatchingRules.self, from: Data(#"{"rulez": []}"#.utf8))
-    } throws: { "\($0)".contains("$ has no member 'rulez', did you mean 'rules'?") }
+    } throws: { "\($0)".contains("rulez: unknown member; did you mean 'rules'?") }
   }
 
-  @Test("of a test override those of its suite, as does the order")
+  @Test("of a test are added to those of its suite; its order counts")
   func settings() throws {
     let suite = TestEnvironment.Configuration(rules: Self.rules, order: .strict)
-    #expect(TestEnvironment.Configuration().inside(suite).settings.matching?.rules?.count == 2)
-    #expect(TestEnvironment.Configuration().inside(suite).settings.matching?.order == "strict")
-    let test = TestEnvironment.Configuration(rules: [], order: .state).inside(suite)
-    #expect(test.settings.matching?.rules == [] && test.settings.matching?.order == "state")
+    #expect(TestEnvironment.Configuration().inside(suite).settings.matching?.rules.count == 2)
+    #expect(TestEnvironment.Configuration().inside(suite).settings.matching?.order == .strict)
+    let test = TestEnvironment.Configuration(rules: Self.rules, order: .state).inside(suite)
+    #expect(test.settings.matching?.rules.count == 4 && test.settings.matching?.order == .state)
     let identity = TestIdentity(outsideOfTestsIn: "/tmp/Tests/Some.swift")
     let backend = try TestEnvironment.Configuration(.mock, rules: Self.rules, order: .state, playsUniquely: true)
       .resolved(
         for: identity, variables: [:])
-    #expect(backend.matching?.rules?.count == 2)
-    #expect(backend.matching?.order == "state" && backend.matching?.playsUniquely == true)
+    #expect(backend.matching?.rules.count == 2)
+    #expect(backend.matching?.order == .state && backend.matching?.playsUniquely == true)
   }
 
   @Test("apply to the environment of a test")

@@ -72,8 +72,11 @@ struct ConfigurationOptions {
   static func project(_ options: Options) throws(EnvironmentError) -> ProjectFile? {
     if options.has("--no-config") { return nil }
     let current = FileManager.default.currentDirectoryPath
-    guard let path = options.value("--config") ?? ProjectFile.nearest(to: current) else { return nil }
-    return try ProjectFile.read(path.hasPrefix("/") ? path : "\(current)/\(path)")
+    if let path = options.value("--config") {
+      return try ProjectFile.read(path.hasPrefix("/") ? path : "\(current)/\(path)", acceptsPipes: true)
+    }
+    guard let path = ProjectFile.nearest(to: current) else { return nil }
+    return try ProjectFile.read(path)
   }
 
   /// What the options themselves say.

@@ -2,12 +2,12 @@ import EnvironmentConfiguration
 import LaunchContract
 
 extension TestEnvironment {
-  /// Moves dates in recorded answers by the clock's time less the recording date, for an app that cannot freeze its clock;
-  /// those in its requests are moved back before they are matched.
+  /// Moves dates in replayed responses by the clock's time minus the recording date, for an app that cannot freeze its
+  /// clock. Dates in the app's requests are moved back before they are matched.
   ///
-  /// Dates that show themselves are found wherever they stand: ISO 8601 with a time, HTTP's, cookies' `Expires`. What else is
-  /// a date is declared; left out, by `NAME.shift.json` beside the cassette or `shift.json` in its folder. The clock is
-  /// `system` where nothing else is asked for. Only replay moves dates: recordings and live answers stay as they are.
+  /// Dates in ISO 8601 with a time, HTTP dates, and the `Expires` of cookies are found by their form. Declare all others
+  /// here, or in the project file as `dates`; both add up. The clock is `system` by default. Only replay moves dates:
+  /// recordings and live responses stay as they are.
   ///
   /// ```swift
   /// .environment(.replay, dates: .init(epochSeconds: ["$.expires_at"], jwt: [.init("the signing secret")]))

@@ -1,18 +1,17 @@
 import EnvironmentConfiguration
 
 extension TestEnvironment {
-  /// What is taken out of a recording beside what always is: credentials that the test gives, wherever they stand, and the
+  /// What is redacted in a recording in addition to the default: the test's credentials, wherever they occur, and the
   /// values of `Authorization`, `Cookie`, `Set-Cookie` and the usual headers of API keys.
   ///
-  /// What is saved is redacted; the app gets the real thing. In replay a request is redacted before it is matched, so that
-  /// another secret finds the same recording. `NAME.redact.json` beside the cassette and `redact.json` in its folder hold
-  /// the same members, and all rules add up.
+  /// Only what is saved is redacted; the app gets the original. In replay, a request is redacted before it is matched, so
+  /// that another secret finds the same recording. The project file has the same members as `redaction`; all rules add up.
   ///
   /// ```swift
   /// .environment(redaction: .init(query: ["token"], json: ["$.user.password", "$..ssn"], patterns: ["sk_live_[A-Za-z0-9]+"]))
   /// ```
   ///
-  /// Decoding refuses a member that it does not know: a rule with a typing error would redact nothing.
+  /// Decoding refuses unknown members: a misspelled rule would redact nothing.
   public struct RedactionRules: Codable, Equatable, Sendable {
     /// Defaults that do not hold.
     public struct Keep: Equatable, Sendable {

@@ -6,14 +6,16 @@ import LaunchContract
 extension ProjectFile {
   /// Reads a project file.
   ///
-  /// - Parameter path: absolute.
+  /// - Parameters:
+  ///   - path: absolute.
+  ///   - acceptsPipes: whether it may be a pipe, as one that a person names.
   /// - Returns: the file.
   /// - Throws: an ``EnvironmentError``: `noCassette` where there is none, `inputOutput` where it cannot be read, `broken` for
   ///   other content, with its place and what is allowed there.
-  package static func read(_ path: String) throws(EnvironmentError) -> ProjectFile {
+  package static func read(_ path: String, acceptsPipes: Bool = false) throws(EnvironmentError) -> ProjectFile {
     let data: Data
     do throws(InputFileError) {
-      data = try InputFile(path, acceptsPipes: true).read(atMost: WholeFiles.smallLimit)
+      data = try InputFile(path, acceptsPipes: acceptsPipes).read(atMost: WholeFiles.smallLimit)
     } catch {
       throw EnvironmentError(
         error.isMissing ? .noCassette : .inputOutput,
@@ -54,10 +56,11 @@ extension MatchingRules {
   /// A note for each rule whose upstream is not among these. A rule for all cassettes may mean another's.
   func notes(for upstreams: [CassetteHeader.Upstream]) -> [String] {
     let names = upstreams.map(\.name)
-    return rules.enumerated().compactMap { number, rule in
+    return rules.enumerated().compactMap { index, rule in
       guard !rule.isShared, let name = rule.upstream, !names.contains(name) else { return nil }
       let near = EditDistance.nearest(to: name, among: names).first.map { "; did you mean '\($0)'?" } ?? ""
-      return "\(rule.source ?? "rule \(number + 1)") is for the upstream '\(name)', which is not here" + near
+      let number = rules[...index].count { $0.source == nil }
+      return "\(rule.source ?? "rule \(number)") is for the upstream '\(name)', which is not here" + near
     }
   }
 }

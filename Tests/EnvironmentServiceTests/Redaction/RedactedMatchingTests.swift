@@ -97,7 +97,7 @@ struct RedactedMatchingTests {
       let cache = CassetteCache { FileStamp.now() + 3_600_000_000_000 }
       let fixture = ServiceFixture(service: EnvironmentService(server: server, cache: cache), folder: recording.folder)
       func provision(_ rules: String, _ headers: [String] = [], query: [String] = []) throws -> Environment {
-        let rules = try MatchingRules.read(Array(rules.utf8), name: "r")
+        let rules = try MatchingRules(decoding: Data(rules.utf8))
         return try fixture.provision(.replay) { specification in
           specification.rules = rules
           specification.redaction.headers = headers

@@ -73,6 +73,10 @@ struct ProjectFileTests {
     #expect(path.hasSuffix("/repository/a/diorama.json"))
     #expect(try ProjectFile.read(path).settings == EnvironmentConfiguration())
     #expect(ProjectFile.nearest(to: "\(folder)/repository/c") == nil)
+    // A file above a folder that is in no repository may be another user's.
+    try FileManager.default.createDirectory(atPath: "\(folder)/other", withIntermediateDirectories: true)
+    #expect(ProjectFile.nearest(to: "\(folder)/other") == nil)
+    #expect(ProjectFile.nearest(to: folder) != nil)
     #expect(throws: EnvironmentError.self) { try ProjectFile.read("\(folder)/none.json") }
   }
 }
