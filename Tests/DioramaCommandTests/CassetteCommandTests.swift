@@ -142,7 +142,7 @@ struct CassetteCommandTests {
       atPath: folder.file("booking.strings.json"), withIntermediateDirectories: false)
     expectOneLine(
       try await Diorama.run("cassette", verb, folder.file("booking")), status: 74,
-      naming: "cannot read \(folder.file("booking.strings.json")): it is a folder, not a regular file; fix that")
+      naming: "cannot read \(folder.file("booking.strings.json")): it is a folder, not a regular file; fix it")
   }
 
   @Test("check --json includes the problem, and exits with its status")

@@ -147,7 +147,7 @@ struct NoDaemonTests {
       (["env", "show"], "set DIORAMA_ENVIRONMENT"),
       (["env", "create", "--shell", "--json"], "exclude each other"),
       (["env", "create", "--port", "a b", "--port", "a-b"], "would share DIORAMA_PORT_A_B"),
-      (["env", "create", "--upstream", "api=ftp://x"], "--upstream api: "),
+      (["env", "create", "--upstream", "api=ftp://x"], "upstreams.api: 'ftp://x' is not an origin"),
       (["env", "create", "--clock", "frosen"], "did you mean 'frozen'?"),
       (["env", "update", "e"], "nothing to change"),
       (["env", "update", "e", "--advance", "1", "--mode", "replay"], "cannot be combined"),

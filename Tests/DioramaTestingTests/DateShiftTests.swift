@@ -8,7 +8,7 @@ import Testing
 
 @Suite("Date shift settings")
 struct DateShiftTests {
-  @Test("match a rules file; a test's override its suite's")
+  @Test("match a rules file; a test's are added to its suite's")
   func settings() throws {
     let shift = TestEnvironment.DateShift(
       epochSeconds: ["$.exp"], epochMilliseconds: ["$.ms"], dates: ["$.day"], keep: ["$.born"],
@@ -22,7 +22,8 @@ struct DateShiftTests {
         == #"{"dates":["$.day"],"epochMilliseconds":["$.ms"],"epochSeconds":["$.exp"],"jwt":[{"kid":"k","text":"secret"}],"keep":["$.born"]}"#
     )
     let general = TestEnvironment.Configuration(dates: shift)
-    #expect(TestEnvironment.Configuration(dates: .init()).inside(general).settings.dates == ShiftRules())
+    let test = TestEnvironment.Configuration(dates: .init(epochSeconds: ["$.iat"])).inside(general)
+    #expect(test.settings.dates?.epochSeconds == ["$.exp", "$.iat"] && test.settings.dates?.keep == ["$.born"])
     #expect(try TestEnvironment.Configuration(.mock).resolved(for: identity, variables: [:]).dates == nil)
   }
 

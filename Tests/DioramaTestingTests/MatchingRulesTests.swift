@@ -57,6 +57,6 @@ struct MatchingRulesTests {
     let error = await #expect(throws: DioramaTestingError.self) {
       _ = try await TestEnvironment.provision(mode: .mock, rules: [.rule(json: ["sentAt"])])
     }
-    #expect(error?.description.contains("$.rules[0].ignore.json[0]: 'sentAt' is not a valid JSON path") == true)
+    #expect(error?.description.contains("matching.rules[0].ignore.json[0]: 'sentAt' is not a valid JSON path") == true)
   }
 }

@@ -29,6 +29,6 @@ struct RedactionTests {
     let error = await #expect(throws: DioramaTestingError.self) {
       try await TestEnvironment.provision(mode: .mock, redaction: .init(json: ["user"]))
     }
-    #expect(error?.description.contains("redaction: $.json[0]: 'user' is not a valid JSON path") == true)
+    #expect(error?.description.contains("redaction.json[0]: 'user' is not a valid JSON path") == true)
   }
 }

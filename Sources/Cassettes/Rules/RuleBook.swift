@@ -187,20 +187,3 @@ struct Criteria: Sendable {
   /// The default without rules.
   static let plain = Criteria()
 }
-
-extension MatchingRules {
-  /// A hash of the rules and the order: equal for equal rules across runs, ignoring notes. Nil if there are no rules
-  /// and the order is ``PlaybackOrder/request``.
-  package var fingerprint: String? {
-    var meant = self
-    for index in meant.rules.indices { meant.rules[index].note = nil }
-    if meant.order == .request { meant.order = nil }
-    meant.playsUniquely = nil
-    // Encoding cannot fail: rules consist of strings and booleans.
-    guard meant != MatchingRules(), let document = try? ContractJSON.encode(meant) else { return nil }
-    var hash = SipHash()
-    [UInt8](document).withUnsafeBytes { hash.append($0) }
-    let (high, low) = hash.finish()
-    return String(high, radix: 16) + "-" + String(low, radix: 16)
-  }
-}

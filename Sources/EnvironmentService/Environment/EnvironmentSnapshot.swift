@@ -54,8 +54,6 @@ package struct EnvironmentSnapshot: Sendable, Codable {
     /// for.
     var recording: String?
     var interactions: Int
-    /// A fingerprint of the rules and the order that the positions are for; nil without rules.
-    var rules: String?
     var positions: Data
   }
 

@@ -34,7 +34,7 @@ extension Environment.State {
         playback.map {
           .init(
             recording: replay.header.recording, interactions: replay.interactions.count,
-            rules: replay.rulesFingerprint, positions: Data($0.positions))
+            positions: Data($0.positions))
         }
       }, counts: journal.counts, requests: requests)
   }

@@ -50,7 +50,7 @@ extension Provisioning {
         var playback = Playback(index: opened.index, uniquely: specification.playsUniquely)
         if let position = progress.playback, !playback.resume(position, of: opened) {
           notes.append(
-            "\(location.har) or its rules changed during the restart; it plays from the beginning")
+            "\(location.har) changed during the restart; it plays from the beginning")
         }
         state.playback = playback
         replay = opened.shifted(
@@ -74,7 +74,7 @@ extension Playback {
   /// Continues from a stored position, if that is for the same cassette and rules.
   fileprivate mutating func resume(_ position: EnvironmentSnapshot.PlaybackPosition, of replay: Replay) -> Bool {
     position.recording == replay.header.recording && position.interactions == replay.interactions.count
-      && position.rules == replay.rulesFingerprint && resume(at: [UInt8](position.positions))
+      && resume(at: [UInt8](position.positions))
   }
 }
 

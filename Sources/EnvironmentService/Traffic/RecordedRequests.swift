@@ -16,8 +16,6 @@ struct RecordedRequests: Sendable {
   let upstreams: [CassetteHeader.Upstream]
   /// What the keys are made by.
   let rules: MatchingRules
-  /// Tells whether positions in others mean the same here: nil for no rules and no order of one's own.
-  let rulesFingerprint: String?
   /// The upstream of each interaction, or -1.
   let assigned: [Int32]
   let assignment: UpstreamAssignment
@@ -35,7 +33,6 @@ struct RecordedRequests: Sendable {
   ) throws(EnvironmentError) {
     self.upstreams = upstreams
     self.rules = rules
-    rulesFingerprint = MatchingRules(rules: rules.rules, order: order).fingerprint
     do throws(ContractError) {
       maker = MatchKeyMaker(try RuleBook(rules, upstreams: upstreams))
     } catch {

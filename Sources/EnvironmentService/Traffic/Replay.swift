@@ -60,8 +60,6 @@ final class Replay: Sendable {
   var upstreams: [CassetteHeader.Upstream] { requests.upstreams }
   /// What the keys are made by.
   var rules: MatchingRules { requests.rules }
-  /// Tells whether positions in another replay mean the same here: nil for no rules and no order of one's own.
-  var rulesFingerprint: String? { requests.rulesFingerprint }
   /// For each upstream, its recorded origins if they differ from the current one.
   var formerOrigins: [[Origin]] { requests.formerOrigins }
 

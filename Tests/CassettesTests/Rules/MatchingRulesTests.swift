@@ -24,11 +24,11 @@ struct MatchingRulesTests {
   @Test(
     "rejects invalid rules with the location and the allowed values",
     arguments: [
-      ("[]", "must be an object"),
+      ("[]", "expected an object, not an array"),
       ("{\"rule\": []}", "rule: unknown member; did you mean 'rules'?"),
       (#"{"rules": [{"ignore": {"jsn": []}}]}"#, "rules[0].ignore.jsn: unknown member; did you mean 'json'?"),
-      (#"{"rules": [{"ignore": {"json": "$.a"}}]}"#, "rules[0].ignore.json: must be an array"),
-      (#"{"rules": [{"ignore": {"json": [1]}}]}"#, "rules[0].ignore.json[0]: must be a string"),
+      (#"{"rules": [{"ignore": {"json": "$.a"}}]}"#, "rules[0].ignore.json: expected an array, not a string"),
+      (#"{"rules": [{"ignore": {"json": [1]}}]}"#, "rules[0].ignore.json[0]: expected a string, not a number"),
       (
         #"{"rules": [{"ignore": {"json": ["a"]}}]}"#,
         "matching.rules[0].ignore.json[0]: 'a' is not a valid JSON path: it must begin with $"
@@ -38,8 +38,8 @@ struct MatchingRulesTests {
         #"{"rules": [{"ignore": {"pattern": ["("]}}]}"#,
         "matching.rules[0].ignore.pattern[0]: '(' is not a valid ICU regular expression"
       ),
-      (#"{"rules": [{"compare": {"body": "yaml"}}]}"#, "choose from auto, bytes, json, form, multipart, xml, none"),
-      (#"{"rules": [{"compare": {"host": "no"}}]}"#, "rules[0].compare.host: must be true or false"),
+      (#"{"rules": [{"compare": {"body": "yaml"}}]}"#, "Choose from auto, bytes, json, form, multipart, xml, none"),
+      (#"{"rules": [{"compare": {"host": "no"}}]}"#, "rules[0].compare.host: expected true or false, not a string"),
       (#"{"order": "any"}"#, "order: 'any' is not valid"),
       (#"{"rules": [{"path": "/a"}]}"#, "matching.rules[0] changes nothing; give it ignore, compare or changesState"),
       (
@@ -48,7 +48,7 @@ struct MatchingRulesTests {
       ),
       (#"{"rules": [{"path": "/a?b=*", "changesState": true}]}"#, "use ignore.query to ignore query items"),
       (#"{"rules": [{"method": "get", "changesState": true}]}"#, "methods are uppercase: GET"),
-      (#"{"rules": [], "rules": []}"#, "rules: given twice"),
+      (#"{"rules": [], "rules": []}"#, "rules: the member is given twice"),
       (#"{"rules": ["#, "not JSON"),
     ])
   func refused(json: String, problem: String) {

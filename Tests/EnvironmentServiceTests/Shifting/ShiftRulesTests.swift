@@ -23,7 +23,7 @@ struct ShiftRulesTests {
     arguments: [
       (#"{"epoch": []}"#, "dates.epoch: unknown member; the members are epochSeconds, epochMilliseconds, dates"),
       (#"{"jwt": [{"secret": "a"}]}"#, "dates.jwt[0].secret: unknown member; the members are text, key, kid"),
-      (#"{"dates": ["day"]}"#, "dates.dates[0]: 'day' is no place"),
+      (#"{"dates": ["day"]}"#, "dates.dates[0]: 'day' is not a place"),
       (#"{"keep": ["$.a["]}"#, "dates.keep[0]: "),
       (#"{"jwt": [{"kid": "a"}]}"#, "dates.jwt[0]: give exactly one of text and key"),
       (#"{"jwt": [{"text": ""}]}"#, "dates.jwt[0].text: must not be empty"),
