@@ -15,10 +15,8 @@ enum Redaction {
   static func body(_ bytes: [UInt8]) throws {
     let (text, rest) = Messages.line(bytes[...])
     let (type, body) = Messages.line(rest)
-    var rules = try RedactionRules(decoding: Data(text))
+    let rules = try RedactionRules(decoding: Data(text))
     _ = try rules.compiled(from: "fuzzed")
-    // A pattern that takes too long is given up by the clock, each time at another place.
-    if !rules.patterns.isEmpty { rules.patterns = ["sk_live_[A-Za-z0-9]+"] }
     let redactor = Redactor([credential], token: "t0k3n-of-this", rules: try rules.compiled(from: "fuzzed"))
     let headers: Headers = ["Content-Type": String(decoding: type, as: UTF8.self)]
     _ = redactor.redact(headers)

@@ -26,7 +26,7 @@ extension Schemas {
             .optional("query", ruleTexts, "Names of query items; * stands for anything."),
             .optional("json", ruleTexts, "JSON paths, such as $.orders[*].sentAt."),
             .optional("form", ruleTexts, "Names of form items and of multipart parts."),
-            .optional("pattern", ruleTexts, "Regular expressions (ICU), whose matches are left out."),
+            .optional("pattern", ruleTexts, "Regular expressions (PCRE2), whose matches are left out."),
           ])),
       .optional(
         "compare",
