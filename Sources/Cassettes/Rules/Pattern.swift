@@ -174,8 +174,8 @@ package final class PatternBudget {
   fileprivate let context: OpaquePointer?
 
   package init() {
-    // "If the ovector is too small to hold all the captured substring offsets, it is used as far as possible": the first
-    // pair is the whole match.
+    // "If captured substrings are not of interest, pcre2_match() may be called with a match data block whose ovector is of
+    // minimum length (that is, one pair)."
     data = pcre2_match_data_create_8(1, nil)
     context = pcre2_match_context_create_8(nil)
     // "For patterns that are not anchored, the count restarts from zero for each position in the subject string." So it
