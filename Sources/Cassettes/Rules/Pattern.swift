@@ -21,7 +21,8 @@ package final class Pattern: Sendable {
   /// The steps for each item that is tried, in addition to the one for itself: a fixed number of repetitions, as in
   /// `[a-z]{500}`, can fail unseen after that many characters.
   fileprivate let itemSteps: Int
-  fileprivate let refersBack: Bool
+  /// The groups that back references compare with.
+  fileprivate let references: [Int]
 
   /// - Throws: `ContractError` if the text is not a valid expression.
   package init(_ text: String) throws(ContractError) {
@@ -56,9 +57,12 @@ package final class Pattern: Sendable {
       code = slower
     }
     self.code = code
-    var references: UInt32 = 0
-    pcre2_pattern_info_8(code, UInt32(PCRE2_INFO_BACKREFMAX), &references)
-    refersBack = references > 0
+    // "the number of the highest backreference in the pattern"
+    var highest: UInt32 = 0
+    pcre2_pattern_info_8(code, UInt32(PCRE2_INFO_BACKREFMAX), &highest)
+    let numbers = translated.matches(of: /\\([1-9][0-9]?)/).compactMap { Int($0.1) }
+    let isNamed = translated.contains(/\\[gk]|\(\?P=/)
+    references = highest == 0 ? [] : isNamed ? Array(1...Int(highest)) : numbers
   }
 
   deinit { pcre2_code_free_8(code) }
@@ -159,15 +163,15 @@ package final class Pattern: Sendable {
 /// A limit on the searches for patterns, such as in all texts of a request: ten million steps, and eight more for each byte
 /// of text.
 ///
-/// A step is an item of a pattern that is tried, or a byte that it passes. Unlike time, steps do not depend on the machine.
-/// Not thread-safe.
+/// A step is an item of a pattern that is tried, or eight bytes that it passes. Unlike time, steps do not depend on the
+/// machine. Not thread-safe.
 package final class PatternBudget {
   private static let steps = 10_000_000
   private static let stepsPerByte = 8
 
   private var left = PatternBudget.steps
   private var itemSteps = 0
-  private var refersBack = false
+  private var references: [Int] = []
   /// Where the last item was tried.
   fileprivate var position = 0
   fileprivate let data: OpaquePointer?
@@ -201,7 +205,7 @@ package final class PatternBudget {
   /// Prepares a search; false if nothing is left.
   fileprivate func admit(_ pattern: Pattern, _ length: Int) -> Bool {
     itemSteps = pattern.itemSteps
-    refersBack = pattern.refersBack
+    references = pattern.references
     left += Self.stepsPerByte * length
     return left > 0 && data != nil && context != nil
   }
@@ -209,14 +213,13 @@ package final class PatternBudget {
   /// "If the value is less than zero, the match is abandoned, and pcre2_match() returns the negative value."
   private func count(_ block: UnsafeMutablePointer<pcre2_callout_block_8>) -> Int32 {
     let reached = block.pointee.current_position
-    left -= 1 + itemSteps + max(0, reached - position)
+    var passed = max(0, reached - position)
     position = reached
-    if refersBack, let ends = block.pointee.offset_vector {
-      // A back reference compares up to a group's whole length.
-      for group in 1..<max(1, Int(block.pointee.capture_top)) where ends[2 * group] <= ends[2 * group + 1] {
-        left -= ends[2 * group + 1] - ends[2 * group]
-      }
+    // A back reference compares up to a group's whole length. Groups that are not set are empty here, too.
+    for group in references where group < block.pointee.capture_top {
+      passed += block.pointee.offset_vector[2 * group + 1] - block.pointee.offset_vector[2 * group]
     }
+    left -= 1 + itemSteps + passed / 8
     return left < 0 ? PCRE2_ERROR_CALLOUT : 0
   }
 }

@@ -49,7 +49,7 @@ struct PatternTests {
     "stop after the same steps, wherever the time goes",
     arguments: [
       ("(a|aa)+[0-9]", 100, true), ("[a-z]+[0-9]", 200_000, true), (#"(?:a|b)*c"#, 200_000, false),
-      (#"(a*)\1c|x"#, 100_000, true),
+      (#"(a*)\1c|x"#, 100_000, true), (#"(a)(.*?)\1(?=b|a)"#, 1_000_000, false), (#"(?<g>a*)\k<g>c|x"#, 100_000, true),
       ("[a-z]{20000}[0-9]", 200_000, true), ("(?:.|x)*y?", 10_000_000, true), ("(?R)?a|(?1)()b", 100_000, true),
       ("(?i)a", 500_000, false), ("a", 500_000, false), (#"\w+"#, 500_000, false), (".*?b", 500_000, false),
     ])

@@ -15,8 +15,11 @@ enum Redaction {
   static func body(_ bytes: [UInt8]) throws {
     let (text, rest) = Messages.line(bytes[...])
     let (type, body) = Messages.line(rest)
-    let rules = try RedactionRules(decoding: Data(text))
-    _ = try rules.compiled(from: "fuzzed")
+    var rules = try RedactionRules(decoding: Data(text))
+    let own = Redactor([], token: "", rules: try rules.compiled(from: "fuzzed"))
+    _ = own.redact(String(decoding: body.prefix(limit), as: UTF8.self))
+    // A slow pattern would take all of its steps for each of the splits below.
+    if !rules.patterns.isEmpty { rules.patterns = ["sk_live_[A-Za-z0-9]+"] }
     let redactor = Redactor([credential], token: "t0k3n-of-this", rules: try rules.compiled(from: "fuzzed"))
     let headers: Headers = ["Content-Type": String(decoding: type, as: UTF8.self)]
     _ = redactor.redact(headers)
