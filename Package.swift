@@ -35,6 +35,9 @@ let package = Package(
       name: "CYAML", pkgConfig: "yaml-0.1",
       providers: [.apt(["libyaml-dev"]), .brew(["libyaml"])]),
     .systemLibrary(
+      name: "CPCRE2", pkgConfig: "libpcre2-8",
+      providers: [.apt(["libpcre2-dev"]), .brew(["pcre2"])]),
+    .systemLibrary(
       name: "CGnuTLS", pkgConfig: "gnutls",
       providers: [.apt(["libgnutls28-dev"]), .brew(["gnutls"])]),
     .systemLibrary(
@@ -58,7 +61,8 @@ let package = Package(
     .target(name: "HTTPServer", dependencies: ["HTTPMessages", "EventLoops", "CMicroHTTPD"]),
     .target(name: "HTTPClient", dependencies: ["HTTPMessages", "EventLoops", "CCurl"]),
     .target(
-      name: "Cassettes", dependencies: ["EnvironmentConfiguration", "HTTPMessages", "LaunchContract", "CCompression"]),
+      name: "Cassettes",
+      dependencies: ["EnvironmentConfiguration", "HTTPMessages", "LaunchContract", "CCompression", "CPCRE2"]),
     .target(name: "CassetteConversion", dependencies: ["Cassettes", "HTTPMessages", "LaunchContract", "CYAML"]),
     .target(
       name: "CassetteChecks", dependencies: ["Cassettes", "CassetteConversion", "HTTPMessages", "LaunchContract"]),

@@ -1,123 +1,241 @@
-import Foundation
-import LaunchContract
+import CPCRE2
+package import LaunchContract
 
-/// An ICU regular expression (`NSRegularExpression`) whose matches are ignored.
+/// A regular expression of PCRE2, with Unicode's letters, digits, spaces and line ends.
 ///
-/// An expression such as `(a+)+$` can take exponential time; ``PatternBudget`` limits it.
-struct Pattern: Sendable {
+/// An expression such as `(a+)+$` can take exponential time; ``PatternBudget`` limits its steps.
+package final class Pattern: Sendable {
   /// Thrown when a search exceeds its budget.
-  struct TooSlow: Error, CustomStringConvertible {
-    let pattern: String
+  package struct TooSlow: Error, CustomStringConvertible {
+    package let pattern: String
 
-    var description: String {
+    package var description: String {
       "the pattern '\(pattern.prefix(80))' takes too long; avoid nested repetitions"
     }
   }
 
-  let text: String
-  private let expression: NSRegularExpression
+  package let text: String
+  // "The data in the compiled pattern is fixed, and does not change when the pattern is matched. Therefore, it is
+  // thread-safe" (pcre2api(3), which the other quotations here come from, too).
+  private nonisolated(unsafe) let code: OpaquePointer
+  /// The steps for each item that is tried, in addition to the one for itself: a fixed number of repetitions, as in
+  /// `[a-z]{500}`, can fail unseen after that many characters.
+  fileprivate let itemSteps: Int
+  /// The groups that back references compare with.
+  fileprivate let references: [Int]
 
   /// - Throws: `ContractError` if the text is not a valid expression.
-  init(_ text: String) throws(ContractError) {
+  package init(_ text: String) throws(ContractError) {
     self.text = text
-    do {
-      expression = try NSRegularExpression(pattern: text)
-    } catch {
-      throw ContractError("'\(text.prefix(80))' is not a valid ICU regular expression")
+    let translated = try Self.translated(text)
+    let counts = translated.matches(of: /\\[xop]\{|\{([0-9]{1,5})/).compactMap { $0.1.flatMap { Int($0) } }
+    itemSteps = (counts.max() ?? 0) / 32
+    guard let context = pcre2_compile_context_create_8(nil) else { throw ContractError("out of memory") }
+    defer { pcre2_compile_context_free_8(context) }
+    pcre2_set_newline_8(context, UInt32(PCRE2_NEWLINE_ANY))
+    pcre2_set_bsr_8(context, UInt32(PCRE2_BSR_UNICODE))
+    let bytes = Array(translated.utf8)
+    var problem: Int32 = 0
+    var offset = 0
+    // "automatically inserts callout items, all with number 255, before each pattern item": there PatternBudget counts.
+    let options = PCRE2_UTF | PCRE2_UCP | PCRE2_NEVER_BACKSLASH_C | UInt32(PCRE2_AUTO_CALLOUT)
+    guard var code = pcre2_compile_8(bytes, bytes.count, options, &problem, &offset, context) else {
+      var message = [UInt8](repeating: 0, count: 256)
+      pcre2_get_error_message_8(problem, &message, message.count)
+      throw ContractError(
+        "'\(text.prefix(80))' is not a valid regular expression: "
+          + String(decoding: message.prefix { $0 != 0 }, as: UTF8.self))
     }
+    var firstCodeType: UInt32 = 0
+    pcre2_pattern_info_8(code, UInt32(PCRE2_INFO_FIRSTCODETYPE), &firstCodeType)
+    if firstCodeType == 1, translated.contains(/\(\?[a-z^]*i/) {
+      // To find a first letter of either case, each search looks for both to the end of the text. With many matches and
+      // one case absent, this would take quadratic time that no limit counts.
+      let slower = pcre2_compile_8(bytes, bytes.count, options | PCRE2_NO_START_OPTIMIZE, &problem, &offset, context)
+      pcre2_code_free_8(code)
+      guard let slower else { throw ContractError("out of memory") }
+      code = slower
+    }
+    self.code = code
+    // "the number of the highest backreference in the pattern"
+    var highest: UInt32 = 0
+    pcre2_pattern_info_8(code, UInt32(PCRE2_INFO_BACKREFMAX), &highest)
+    let numbers = translated.matches(of: /\\([1-9][0-9]?)/).compactMap { Int($0.1) }
+    let isNamed = translated.contains(/\\[gk]|\(\?P=/)
+    references = highest == 0 ? [] : isNamed ? Array(1...Int(highest)) : numbers
   }
 
-  /// Removes what the expression matches.
+  deinit { pcre2_code_free_8(code) }
+
+  /// Finds all matches except empty ones.
   ///
+  /// - Parameters:
+  ///   - text: in UTF-8.
+  ///   - budget: the steps that are left.
+  /// - Returns: ranges of bytes, in order.
   /// - Throws: ``TooSlow`` if the budget is exceeded.
-  func removed(from text: String, _ budget: PatternBudget) throws(TooSlow) -> String {
-    guard !text.isEmpty else { return text }
-    var found: [NSRange] = []
-    var search = PatternBudget.Search(budget)
-    let units = Array(text.utf16)
-    expression.enumerateMatches(
-      in: text, options: .reportProgress, range: NSRange(location: 0, length: units.count)
-    ) { match, _, stop in
-      if let match {
-        if match.range.length > 0 { found.append(match.range) }
-      } else if !search.mayGoOn() {
-        stop.pointee = true
+  package func matches(in text: [UInt8], _ budget: PatternBudget) throws(TooSlow) -> [Range<Int>] {
+    guard budget.admit(self, text.count) else { throw TooSlow(pattern: self.text) }
+    var found: [Range<Int>] = []
+    var start = 0
+    while start <= text.count {
+      budget.position = start
+      // "You might want to do this for the second and subsequent calls to pcre2_match() if you are making repeated calls
+      // to find multiple matches in the same subject string."
+      let options = start == 0 ? 0 : PCRE2_NO_UTF_CHECK
+      let result = pcre2_match_8(code, text, text.count, start, options, budget.data, budget.context)
+      if result == PCRE2_ERROR_NOMATCH { break }
+      guard result >= 0, let ends = pcre2_get_ovector_pointer_8(budget.data) else { throw TooSlow(pattern: self.text) }
+      if ends[0] < ends[1] {
+        found.append(ends[0]..<ends[1])
+        start = ends[1]
+      } else {
+        start = ends[1] + 1
+        while start < text.count, text[start] & 0xC0 == 0x80 { start += 1 }
       }
     }
-    guard search.end() else { throw TooSlow(pattern: self.text) }
-    guard !found.isEmpty else { return text }
-    var kept: [UInt16] = []
+    return found
+  }
+
+  /// Whether the empty text matches.
+  package var matchesEmptyText: Bool {
+    let budget = PatternBudget()
+    return pcre2_match_8(code, [], 0, 0, 0, budget.data, budget.context) != PCRE2_ERROR_NOMATCH
+  }
+
+  /// An expression for a text itself.
+  package static func quoted(_ text: String) -> String {
+    "\\Q" + text.replacing("\\E", with: "\\E\\\\E\\Q") + "\\E"
+  }
+
+  /// Removes what the expression matches in UTF-8.
+  fileprivate func removed(from text: [UInt8], _ budget: PatternBudget) throws(TooSlow) -> [UInt8] {
+    var kept: [UInt8] = []
     var index = 0
-    for range in found {
-      kept += units[index..<range.location]
-      index = range.location + range.length
+    for range in try matches(in: text, budget) {
+      kept += text[index..<range.lowerBound]
+      index = range.upperBound
     }
-    kept += units[index...]
-    return String(decoding: kept, as: UTF16.self)
+    return index == 0 ? text : kept + text[index...]
+  }
+
+  /// Writes `\u00E9` and `\U000000E9` as PCRE2 does: `\x{00E9}`.
+  ///
+  /// - Throws: an error for operations on sets, as ICU has them. PCRE2 would read them as characters.
+  private static func translated(_ text: String) throws(ContractError) -> String {
+    var output = "".unicodeScalars
+    var rest = text.unicodeScalars[...]
+    var isInSet = false
+    func take(through end: String) {
+      while let next = rest.popFirst() {
+        output.append(next)
+        if output.suffix(2).elementsEqual(end.unicodeScalars) { return }
+      }
+    }
+    while let next = rest.popFirst() {
+      switch next {
+      case "\\":
+        let length = rest.first == "u" ? 4 : rest.first == "U" ? 8 : 0
+        let digits = rest.dropFirst().prefix(length)
+        if length > 0, digits.count == length, digits.allSatisfy(\.properties.isASCIIHexDigit) {
+          output.append(contentsOf: "\\x{\(String(String.UnicodeScalarView(digits)))}".unicodeScalars)
+          rest.removeFirst(1 + length)
+        } else {
+          output.append(next)
+          if rest.first == "Q" { take(through: "\\E") } else if let escaped = rest.popFirst() { output.append(escaped) }
+        }
+      case "[" where isInSet && rest.first == ":":
+        output.append(next)
+        take(through: ":]")
+      case "[" where isInSet, "&" where isInSet && rest.first == "&", "-" where isInSet && rest.first == "-":
+        throw ContractError(
+          "'\(text.prefix(80))' has an operation on sets; write [a-z&&[^x]] as (?!x)[a-z], and the character as \\\(next)"
+        )
+      default:
+        if next == "[" || next == "]" { isInSet = next == "[" }
+        output.append(next)
+      }
+    }
+    return String(output)
   }
 }
 
-/// A limit on the time to search for patterns, such as for all texts of a request: two seconds of CPU time by default.
+/// A limit on the searches for patterns, such as in all texts of a request: ten million steps, and eight more for each byte
+/// of text.
 ///
-/// Quick searches, which nearly all are, are not measured. Not thread-safe.
+/// A step is an item of a pattern that is tried, or eight bytes that it passes. Unlike time, steps do not depend on the
+/// machine. Not thread-safe.
 package final class PatternBudget {
-  private let limit: Double
-  private var spent = 0.0
+  private static let steps = 10_000_000
+  private static let stepsPerByte = 8
 
-  /// - Parameter seconds: the CPU time for all searches together.
-  package init(seconds: Double = 2) {
-    limit = seconds
+  private var left = PatternBudget.steps
+  private var itemSteps = 0
+  private var references: [Int] = []
+  /// Where the last item was tried.
+  fileprivate var position = 0
+  fileprivate let data: OpaquePointer?
+  fileprivate let context: OpaquePointer?
+
+  package init() {
+    // "If captured substrings are not of interest, pcre2_match() may be called with a match data block whose ovector is of
+    // minimum length (that is, one pair)."
+    data = pcre2_match_data_create_8(1, nil)
+    context = pcre2_match_context_create_8(nil)
+    // "For patterns that are not anchored, the count restarts from zero for each position in the subject string." So it
+    // does not limit a search in a long text; counting at the callouts does. Patterns are not compiled to machine code: it
+    // ignores the limits of depth and heap, counts in another way, and does not exist for every machine (pcre2jit(3)).
+    pcre2_set_match_limit_8(context, UInt32(Self.steps))
+    pcre2_set_depth_limit_8(context, 500_000)
+    // In KiB.
+    pcre2_set_heap_limit_8(context, 64 << 10)
+    pcre2_set_callout_8(
+      context,
+      { block, budget in
+        guard let block, let budget else { return PCRE2_ERROR_CALLOUT }
+        return Unmanaged<PatternBudget>.fromOpaque(budget).takeUnretainedValue().count(block)
+      }, Unmanaged.passUnretained(self).toOpaque())
   }
 
-  /// One search in one text.
-  package struct Search {
-    private let budget: PatternBudget
-    private var calls = 0
-    private var start: Double?
-    private var isOver = false
-
-    package init(_ budget: PatternBudget) {
-      self.budget = budget
-    }
-
-    /// Whether the search may continue; called repeatedly during a long search.
-    package mutating func mayGoOn() -> Bool {
-      calls += 1
-      guard calls % 64 == 1, !isOver else { return !isOver }
-      let now = PatternBudget.processorTime
-      let start = start ?? now
-      self.start = start
-      isOver = budget.spent + now - start > budget.limit
-      return !isOver
-    }
-
-    /// Adds the search to the budget; false if the budget was exceeded.
-    package mutating func end() -> Bool {
-      if let start { budget.spent += PatternBudget.processorTime - start }
-      return !isOver
-    }
+  deinit {
+    pcre2_match_data_free_8(data)
+    pcre2_match_context_free_8(context)
   }
 
-  /// The CPU time of this thread in seconds.
-  private static var processorTime: Double {
-    var time = timespec()
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
-    return Double(time.tv_sec) + Double(time.tv_nsec) / 1e9
+  /// Prepares a search; false if nothing is left.
+  fileprivate func admit(_ pattern: Pattern, _ length: Int) -> Bool {
+    itemSteps = pattern.itemSteps
+    references = pattern.references
+    left += Self.stepsPerByte * length
+    return left > 0 && data != nil && context != nil
+  }
+
+  /// "If the value is less than zero, the match is abandoned, and pcre2_match() returns the negative value."
+  private func count(_ block: UnsafeMutablePointer<pcre2_callout_block_8>) -> Int32 {
+    let reached = block.pointee.current_position
+    var passed = max(0, reached - position)
+    position = reached
+    // A back reference compares up to a group's whole length. Groups that are not set are empty here, too.
+    for group in references where group < block.pointee.capture_top {
+      passed += block.pointee.offset_vector[2 * group + 1] - block.pointee.offset_vector[2 * group]
+    }
+    left -= 1 + itemSteps + passed / 8
+    return left < 0 ? PCRE2_ERROR_CALLOUT : 0
   }
 }
 
 extension [Pattern] {
   /// Removes what each pattern matches, one after the other.
   func removed(from text: String, _ budget: PatternBudget) throws(Pattern.TooSlow) -> String {
-    var text = text
-    for pattern in self { text = try pattern.removed(from: text, budget) }
-    return text
+    guard !isEmpty, !text.isEmpty else { return text }
+    return try removed(from: text.utf8, budget).map { String(decoding: $0, as: UTF8.self) } ?? text
   }
 
   /// Removes matches from UTF-8 bytes; nil if nothing was removed or the bytes are not UTF-8.
   func removed(from bytes: some Collection<UInt8>, _ budget: PatternBudget) throws(Pattern.TooSlow) -> [UInt8]? {
-    guard !isEmpty, let text = String(validating: bytes, as: UTF8.self) else { return nil }
-    let kept = try removed(from: text, budget)
-    return kept.utf8.count == bytes.count ? nil : [UInt8](kept.utf8)
+    guard !isEmpty, String(validating: bytes, as: UTF8.self) != nil else { return nil }
+    var kept = [UInt8](bytes)
+    for pattern in self { kept = try pattern.removed(from: kept, budget) }
+    return kept.count == bytes.count ? nil : kept
   }
 }

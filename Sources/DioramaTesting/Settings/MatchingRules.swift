@@ -55,8 +55,8 @@ extension TestEnvironment.MatchingRules {
     ///   - ignoringQuery: names of query items.
     ///   - json: JSON paths in the body that are ignored, such as `$.orders[*].sentAt` or `$..id`.
     ///   - form: names of form items and of multipart parts that are ignored.
-    ///   - patterns: regular expressions, as `NSRegularExpression` has them. Their matches are ignored in the path, in values of
-    ///     the query and of compared headers, and in the body.
+    ///   - patterns: regular expressions of PCRE2. Their matches are ignored in the path, in values of the query and of compared
+    ///     headers, and in the body.
     ///   - comparingMethod: whether the method counts; nil: as it is.
     ///   - scheme: whether the scheme of the upstream's origin counts.
     ///   - host: whether host and port of the upstream's origin count.

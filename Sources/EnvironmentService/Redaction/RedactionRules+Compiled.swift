@@ -35,11 +35,7 @@ extension RedactionRules {
     do throws(PatternScanner.Invalid) {
       rules.patterns = try PatternScanner(patterns: patterns, query: query)
     } catch {
-      throw failure(
-        "patterns[\(error.number)]",
-        error.isEmpty
-          ? "it also finds nothing at all, everywhere; write + for *"
-          : "'\(patterns[error.number].prefix(80))' is no regular expression; write as in sk_live_[A-Za-z0-9]+")
+      throw failure(error.place, error.problem)
     }
     for (number, text) in json.enumerated() {
       do throws(ContractError) {

@@ -1,109 +1,114 @@
 import Cassettes
-import Foundation
 import HTTPMessages
+import LaunchContract
 
 /// Finds the matches of regular expressions, and the values of query items by name in URLs within a text.
 ///
-/// An expression such as `(a+)+$` can take practically unlimited time on some texts. After a time limit it is abandoned
-/// and the whole text is redacted: text that may contain a secret is never kept.
+/// An expression such as `(a+)+$` can take practically unlimited time on some texts. After a fixed number of steps it is
+/// abandoned and the whole text is redacted: text that may contain a secret is never kept.
 package struct PatternScanner: Sendable {
-  /// A regular expression. If `keepsGroup` is set, the first capture group is not redacted.
-  private struct Rule: @unchecked Sendable {
-    let expression: NSRegularExpression
-    var keepsGroup = false
-  }
-
-  private let rules: [Rule]
-  /// The expressions that exceeded the time limit.
+  private let patterns: [Pattern]
+  /// The expressions that exceeded the limit.
   private let slow = Guarded<[String]>([])
-  /// The time limit for one text, in seconds of processor time. Shorter once an expression was abandoned, because many
-  /// such texts may follow.
-  private static let patience = 2.0
-  private static let impatience = 0.1
   /// Existing marks, which stay unchanged.
-  private static let marks =
-    (try? NSRegularExpression(
-      pattern: "(?:<|&lt;|%3C)redacted(?:(?::|%3A)[\\w./%-]*?)?(?:>|&gt;|%3E)")).map { Rule(expression: $0) }
+  private static let marks = try? Pattern("(?:<|&lt;|%3C)redacted(?:(?::|%3A)[\\w./%-]*?)?(?:>|&gt;|%3E)")
 
   /// - Parameters:
-  ///   - patterns: regular expressions in ICU syntax.
+  ///   - patterns: regular expressions of PCRE2.
   ///   - query: names of query items.
-  /// - Throws: ``Invalid`` for the first pattern that cannot be used.
+  /// - Throws: ``Invalid`` for the first rule that cannot be used.
   package init(patterns: [String], query: [String] = []) throws(Invalid) {
-    var rules: [Rule] = []
-    for (number, pattern) in patterns.enumerated() {
-      guard !pattern.isEmpty, let expression = try? NSRegularExpression(pattern: pattern) else {
-        throw Invalid(number: number)
-      }
-      guard expression.firstMatch(in: "", range: NSRange(location: 0, length: 0)) == nil else {
-        throw Invalid(number: number, isEmpty: true)
-      }
-      rules.append(Rule(expression: expression))
-    }
-    if !query.isEmpty {
-      let names = query.map { name in
-        NSRegularExpression.escapedPattern(for: name) + "|"
-          + NSRegularExpression.escapedPattern(for: FormItem.encode(name))
-      }
-      // Literal URLs, and URLs in HTML, in a JSON string and inside another URL.
-      let pattern =
-        "((?:[?&]|&amp;|\\\\u0026|%3F|%26)(?:\(names.joined(separator: "|")))(?:=|%3D|\\\\u003d))"
-        + "(?:(?!%26|%23|\\\\u0026)[^&#\\s\"'<>\\\\])+"
-      if let expression = try? NSRegularExpression(pattern: pattern, options: .caseInsensitive) {
-        rules.append(Rule(expression: expression, keepsGroup: true))
+    var compiled: [Pattern] = []
+    for (number, text) in patterns.enumerated() {
+      do throws(ContractError) {
+        let pattern = try Pattern(text)
+        guard !pattern.matchesEmptyText else {
+          throw ContractError("it also finds nothing at all, everywhere; write + for *")
+        }
+        compiled.append(pattern)
+      } catch {
+        throw Invalid(place: "patterns[\(number)]", problem: error.problem)
       }
     }
-    self.rules = rules
+    do throws(ContractError) {
+      if !query.isEmpty { compiled += try Self.items(query[...]) }
+    } catch {
+      throw Invalid(place: "query", problem: error.problem)
+    }
+    self.patterns = compiled
   }
 
-  /// A pattern that cannot be used.
+  /// Patterns for the values of query items: in literal URLs, and in URLs in HTML, in a JSON string and inside another URL.
+  private static func items(_ names: ArraySlice<String>) throws(ContractError) -> [Pattern] {
+    let quoted = names.flatMap { Set([$0, FormItem.encode($0)]) }.map(Pattern.quoted)
+    do throws(ContractError) {
+      // `\K` keeps what was matched before it.
+      return [
+        try Pattern(
+          "(?i)(?:[?&]|&amp;|\\\\u0026|%3F|%26)(?:\(quoted.joined(separator: "|")))(?:=|%3D|\\\\u003d)\\K"
+            + "(?:(?!%26|%23|\\\\u0026)[^&#\\s\"'<>\\\\])+")
+      ]
+    } catch {
+      // A pattern's size is limited.
+      guard names.count > 1 else { throw error }
+      let middle = names.startIndex + names.count / 2
+      return try items(names[..<middle]) + items(names[middle...])
+    }
+  }
+
+  /// A rule that cannot be used.
   package struct Invalid: Error {
-    package let number: Int
-    /// Whether the pattern would also match the empty string.
-    package var isEmpty = false
+    package let place: String
+    package let problem: String
   }
 
-  private init() { rules = [] }
+  private init() { patterns = [] }
 
   /// A scanner without patterns.
   package static let none = PatternScanner()
 
-  package var isEmpty: Bool { rules.isEmpty }
+  package var isEmpty: Bool { patterns.isEmpty }
 
-  /// The expressions that exceeded the time limit on some text, without duplicates.
+  /// The expressions that exceeded the limit on some text, without duplicates.
   package var givenUp: [String] { slow.withLock { $0 } }
 
   /// Replaces all matches with marks. Returns nil if nothing matches.
   func redact(_ text: String, _ spelling: RedactionMark.Spelling = .plain) -> String? {
-    guard !rules.isEmpty else { return nil }
-    guard let ranges = ranges(in: text) else { return RedactionMark.plain.spelled(spelling) }
+    guard !patterns.isEmpty else { return nil }
+    let mark = RedactionMark.plain.spelled(spelling)
+    let whole = Array(text.utf8)
+    guard let ranges = ranges(in: whole) else { return mark }
     guard !ranges.isEmpty else { return nil }
-    let whole = text as NSString
-    var output = ""
+    var output: [UInt8] = []
     var copied = 0
     for range in ranges {
-      output += whole.substring(with: NSRange(location: copied, length: range.lowerBound - copied))
-      output += RedactionMark.plain.spelled(spelling)
+      output += whole[copied..<range.lowerBound]
+      output += mark.utf8
       copied = range.upperBound
     }
-    return output + whole.substring(from: copied)
+    return String(decoding: output + whole[copied...], as: UTF8.self)
   }
 
-  /// The ranges of all matches in UTF-16 units, sorted and without overlaps. Includes matches in Base64-encoded text.
+  /// The ranges of all matches, sorted and without overlaps. Includes matches in Base64-encoded text.
   ///
-  /// Returns nil if the search exceeded the time limit. Any part of the text may then be secret.
-  func ranges(in text: String) -> [Range<Int>]? {
-    guard !rules.isEmpty else { return [] }
-    let all = NSRange(location: 0, length: text.utf16.count)
-    let budget = PatternBudget(seconds: givenUp.isEmpty ? Self.patience : Self.impatience)
-    guard var found = matches(in: text, budget) else { return nil }
-    for inner in Base64Text.all(in: text) {
-      guard let matches = matches(in: inner.text, budget) else { return nil }
-      found += matches.map(inner.place)
+  /// - Parameter text: in UTF-8.
+  /// - Returns: nil if the search exceeded the limit. Any part of the text may then be secret.
+  func ranges(in text: [UInt8]) -> [Range<Int>]? {
+    let budget = PatternBudget()
+    var found: [Range<Int>] = []
+    var marks: [Range<Int>] = []
+    do throws(Pattern.TooSlow) {
+      for pattern in patterns { found += try pattern.matches(in: text, budget) }
+      for inner in Base64Text.all(in: text) {
+        for pattern in patterns { found += try pattern.matches(in: inner.text, budget).map(inner.place) }
+      }
+      if !found.isEmpty { marks = try Self.marks?.matches(in: text, budget) ?? [] }
+    } catch {
+      slow.withLock { if !$0.contains(error.pattern) { $0.append(error.pattern) } }
+      return nil
     }
-    guard !found.isEmpty else { return [] }
-    let marks = (Self.marks?.expression.matches(in: text, range: all) ?? []).map { $0.range }
-    found.removeAll { range in marks.contains { $0.location <= range.lowerBound && range.upperBound <= $0.upperBound } }
+    found.removeAll { range in marks.contains { $0.lowerBound <= range.lowerBound && range.upperBound <= $0.upperBound }
+    }
     found.sort { $0.lowerBound < $1.lowerBound }
     return found.reduce(into: []) { united, range in
       if let last = united.last, range.lowerBound <= last.upperBound {
@@ -112,32 +117,6 @@ package struct PatternScanner: Sendable {
         united.append(range)
       }
     }
-  }
-}
-
-extension PatternScanner {
-  /// Returns nil if the budget is exhausted.
-  private func matches(in text: String, _ budget: PatternBudget) -> [Range<Int>]? {
-    let all = NSRange(location: 0, length: text.utf16.count)
-    var found: [Range<Int>] = []
-    for rule in rules {
-      var search = PatternBudget.Search(budget)
-      rule.expression.enumerateMatches(in: text, options: .reportProgress, range: all) { match, _, stop in
-        guard let match else {
-          if !search.mayGoOn() { stop.pointee = true }
-          return
-        }
-        guard match.range.length > 0 else { return }
-        let start = rule.keepsGroup ? match.range(at: 1).upperBound : match.range.location
-        if start < match.range.upperBound { found.append(start..<match.range.upperBound) }
-      }
-      guard search.end() else {
-        let pattern = rule.expression.pattern
-        slow.withLock { if !$0.contains(pattern) { $0.append(pattern) } }
-        return nil
-      }
-    }
-    return found
   }
 }
 
@@ -169,7 +148,7 @@ struct PatternStream {
     held += chunk
     guard isLast || held.count >= Self.window else { return [] }
     let text = DecodedText(held)
-    guard let found = scanner.ranges(in: text.text) else {
+    guard let found = scanner.ranges(in: text.utf8) else {
       isGone = true
       hasFound = true
       held = []
@@ -198,15 +177,13 @@ struct PatternStream {
   }
 }
 
-/// Bytes decoded as text for matching: as UTF-8 if they are valid, apart from a character that is cut off at the end;
-/// otherwise one character for each byte.
+/// Bytes as text for matching: as they are if they are UTF-8, apart from a character that is cut off at the end; otherwise
+/// with one character for each byte.
 private struct DecodedText {
-  let text: String
-  private let bytes: [UInt8]
+  let utf8: [UInt8]
   private let isUTF8: Bool
 
   init(_ bytes: [UInt8]) {
-    self.bytes = bytes
     var end = bytes.count
     var steps = 0
     while end > 0, steps < 3, bytes[end - 1] & 0xC0 == 0x80 {
@@ -214,40 +191,33 @@ private struct DecodedText {
       steps += 1
     }
     if end > 0, bytes[end - 1] >= 0xC0 { end -= 1 } else { end = bytes.count }
-    if let text = String(validating: bytes, as: UTF8.self) ?? String(validating: bytes[..<end], as: UTF8.self) {
-      self.text = text
-      isUTF8 = true
-    } else {
-      var scalars = String.UnicodeScalarView()
-      for byte in bytes { scalars.append(Unicode.Scalar(byte)) }
-      text = String(scalars)
-      isUTF8 = false
-    }
+    let valid = [bytes, Array(bytes[..<end])].first { String(validating: $0, as: UTF8.self) != nil }
+    isUTF8 = valid != nil
+    utf8 = valid ?? bytes.flatMap { $0 < 0x80 ? [$0] : [0xC0 | $0 >> 6, 0x80 | $0 & 0x3F] }
   }
 
-  /// The beginning of the character that contains an index.
+  /// The beginning of the character that contains an index of the bytes.
   func boundary(before place: Int) -> Int {
     var place = place
-    while isUTF8, place > 0, place < bytes.count, bytes[place] & 0xC0 == 0x80 { place -= 1 }
+    while isUTF8, place > 0, place < utf8.count, utf8[place] & 0xC0 == 0x80 { place -= 1 }
     return place
   }
 
-  /// Converts ranges in UTF-16 units to byte ranges.
+  /// Converts ranges of the text to ranges of the bytes.
   func byteRanges(_ ranges: [Range<Int>]) -> [Range<Int>] {
-    guard isUTF8, !ranges.isEmpty else { return ranges }
-    var unit = 0
-    var byte = 0
-    func advance(to target: Int) -> Int {
-      while unit < target, byte < bytes.count {
-        let lead = bytes[byte]
-        byte += lead < 0x80 ? 1 : lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : 4
-        unit += lead < 0xF0 ? 1 : 2
+    guard !isUTF8 else { return ranges }
+    var index = 0
+    var count = 0
+    func characters(before end: Int) -> Int {
+      while index < end {
+        if utf8[index] & 0xC0 != 0x80 { count += 1 }
+        index += 1
       }
-      return byte
+      return count
     }
     return ranges.map { range in
-      let start = advance(to: range.lowerBound)
-      return start..<advance(to: range.upperBound)
+      let start = characters(before: range.lowerBound)
+      return start..<characters(before: range.upperBound)
     }
   }
 }

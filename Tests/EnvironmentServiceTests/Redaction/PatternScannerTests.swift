@@ -51,6 +51,10 @@ struct PatternScannerTests {
     var stream = PatternStream(scanner, .plain)
     let output = stream.push([0xFF, 0xFE] + Array("sk_live_A".utf8) + [0xFF], isLast: true)
     #expect(output == [0xFF, 0xFE] + Array("<redacted>".utf8) + [0xFF])
+    var latin = PatternStream(try PatternScanner(patterns: ["name=[^&]+"]), .plain)
+    let name = Array("name=J".utf8) + [0xFC] + Array("rgen".utf8)
+    let found = latin.push([0xE9] + name + Array("&é".utf8), isLast: true)
+    #expect(found == [0xE9] + Array("<redacted>&é".utf8))
   }
 
   @Test("match in base64 text at every alignment, but not in binary data", arguments: 0..<6)
@@ -69,6 +73,15 @@ struct PatternScannerTests {
     let random = Data((0..<300).map { UInt8(truncatingIfNeeded: $0 &* 167 &+ before) }).base64EncodedString()
       .replacing(/[0-9]/, with: "x")
     #expect(scanner.redact(random) == nil)
+  }
+
+  @Test("for any number of items of a query are found")
+  func manyItems() throws {
+    let names = (0..<1000).map { "name-of-a-field-\($0)" }
+    let scanner = try PatternScanner(patterns: [], query: names + [#"a\Eb.c"#])
+    #expect(
+      scanner.redact(#"/?a=1&name-of-a-field-999=2&NAME-OF-A-FIELD-0=3&a\Eb.c=4&axbxc=5"#)
+        == #"/?a=1&name-of-a-field-999=<redacted>&NAME-OF-A-FIELD-0=<redacted>&a\Eb.c=<redacted>&axbxc=5"#)
   }
 
   @Test("that are invalid are reported by name")

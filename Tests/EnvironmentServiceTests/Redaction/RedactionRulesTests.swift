@@ -47,7 +47,7 @@ struct RedactionRulesTests {
       (#"{"keep": {"credentials": ["nosuch"]}}"#, "keep.credentials[0]: 'nosuch' is no credential"),
       (#"{"json": ["$.a[-1]"]}"#, "json[0]: '$.a[-1]' counts from an end"),
       (#"{"json": ["$.a", "b"]}"#, "json[1]: 'b' is not a valid JSON path"),
-      (#"{"patterns": ["("]}"#, "patterns[0]: '(' is no regular"),
+      (#"{"patterns": ["("]}"#, "patterns[0]: '(' is not a valid regular expression: missing"),
       (#"{"patterns": ["a*"]}"#, "patterns[0]: it also finds nothing"),
       (#"{"keep": {"headers": ["Accept"]}}"#, "keep.headers[0]: 'Accept' is not redacted by default"),
     ])
