@@ -50,6 +50,11 @@ static inline CURLcode curl_set_transfer_callbacks(
   return code;
 }
 
+static inline CURLcode curl_set_debug(CURL *easy, void *context, curl_debug_callback callback) {
+  CURLcode code = curl_easy_setopt(easy, CURLOPT_DEBUGFUNCTION, callback);
+  return code != CURLE_OK ? code : curl_easy_setopt(easy, CURLOPT_DEBUGDATA, context);
+}
+
 // By default, every child of this process would inherit curl's sockets and keep their connections open.
 static inline curl_socket_t curl_private_socket(struct curl_sockaddr *address) {
 #if defined(SOCK_CLOEXEC)

@@ -201,7 +201,6 @@ final class CurlDriver: @unchecked Sendable {
 
   /// Keeps a handle for the next transfer. If it cannot be kept, its connection still stays with the multi handle.
   private func keep(_ easy: EasyHandle) {
-    guard EasyHandle.isReusable else { return }
     if easy.trust != .usual {
       idleByTrust[easy.trust, default: []].append(easy)
     } else if idle.count < Self.mostIdle {

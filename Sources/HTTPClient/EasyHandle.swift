@@ -13,11 +13,11 @@ import HTTPMessages
 final class EasyHandle {
   let raw: UnsafeMutableRawPointer
 
-  /// Whether a handle may be used for a second transfer.
+  /// Whether the first line after a status line must not be folded.
   ///
   /// Before 8.1.0, a handle kept the address of the previous transfer's last field. A response that began with a folded line
   /// was joined to it, in freed memory (curl's pull request 11103), so any upstream could crash this process.
-  static let isReusable = curl_version_info(CURLVERSION_FIRST).pointee.version_num >= 0x08_01_00
+  private static let rejectsFoldedStart = curl_version_info(CURLVERSION_FIRST).pointee.version_num < 0x08_01_00
 
   /// The current transfer.
   private(set) var transfer: Transfer?
@@ -53,6 +53,7 @@ final class EasyHandle {
     problem = .allocate(capacity: Int(CURL_ERROR_SIZE))
     problem.initialize(repeating: 0, count: Int(CURL_ERROR_SIZE))
     setConstants()
+    setFoldGuard()
     if let driver { setDriver(driver) }
     try check(origin)
   }
@@ -161,6 +162,7 @@ final class EasyHandle {
         raw, context,
         { bytes, size, count, context in
           let line = UnsafeRawBufferPointer(start: bytes, count: size * count)
+          EasyHandle.watchNextLine(after: line, context)
           // Returning any number other than the byte count ends the transfer (CURLOPT_HEADERFUNCTION).
           return EasyHandle.transfer(of: context)?.takeHeader(line) ?? true ? line.count : 0
         },
@@ -176,6 +178,30 @@ final class EasyHandle {
             return CURL_SEEKFUNC_FAIL
           }
           return transfer.rewindUpload() ? CURL_SEEKFUNC_OK : CURL_SEEKFUNC_FAIL
+        }))
+  }
+
+  /// Makes curl report the line after a status line before it stores it.
+  ///
+  /// The manual, CURLOPT_DEBUGFUNCTION(3): "CURLINFO_HEADER_IN: The data is header (or header-like) data received from the
+  /// peer." It is called only while CURLOPT_VERBOSE is set. A paused transfer stores no fields.
+  private static func watchNextLine(after line: UnsafeRawBufferPointer, _ context: UnsafeMutableRawPointer?) {
+    guard rejectsFoldedStart, line.starts(with: "HTTP/".utf8), let context else { return }
+    Unmanaged<EasyHandle>.fromOpaque(context)._withUnsafeGuaranteedRef { _ = curl_set_long($0.raw, CURLOPT_VERBOSE, 1) }
+  }
+
+  private func setFoldGuard() {
+    guard Self.rejectsFoldedStart else { return }
+    note(
+      curl_set_debug(
+        raw, Unmanaged.passUnretained(self).toOpaque(),
+        { raw, kind, bytes, size, context in
+          guard kind == CURLINFO_HEADER_IN, let raw else { return 0 }
+          curl_set_long(raw, CURLOPT_VERBOSE, 0)
+          guard size > 0, let first = bytes?.pointee, first == 0x20 || first == 0x09, let context else { return 0 }
+          curl_easy_pause(raw, CURLPAUSE_RECV)
+          Unmanaged<EasyHandle>.fromOpaque(context).takeUnretainedValue().transfer?.refuseHead()
+          return 0
         }))
   }
 

@@ -14,10 +14,10 @@ final class HeaderList {
     static let contentType = Given(rawValue: 4)
   }
 
-  private var text: [UInt8] = []
-  private var starts: [Int] = []
-  private var nodes: UnsafeMutableBufferPointer<curl_slist>?
-  private var block: UnsafeMutableBufferPointer<CChar>?
+  @exclusivity(unchecked) private var text: [UInt8] = []
+  @exclusivity(unchecked) private var starts: [Int] = []
+  @exclusivity(unchecked) private var nodes: UnsafeMutableBufferPointer<curl_slist>?
+  @exclusivity(unchecked) private var block: UnsafeMutableBufferPointer<CChar>?
 
   /// Creates an empty list, to be filled and sealed.
   init() {
@@ -59,7 +59,7 @@ final class HeaderList {
       appendLine("TE: trailers")
       appendLine("Connection: TE")
     }
-    seal(given)
+    seal(given, hasBody: request.method != "GET" || request.body.length != 0)
   }
 
   /// A list of the given lines.
@@ -115,11 +115,13 @@ final class HeaderList {
   }
 
   /// Completes the list for a request.
-  func seal(_ given: Given) {
-    // "Name:" suppresses a field that curl would add itself.
-    appendLine("Expect:")
+  func seal(_ given: Given, hasBody: Bool) {
+    // "Name:" suppresses a field that curl would add itself. Curl compares each line with a dozen names, so add few.
     if !given.contains(.accept) { appendLine("Accept:") }
-    if !given.contains(.contentType) { appendLine("Content-Type:") }
+    if hasBody {
+      appendLine("Expect:")
+      if !given.contains(.contentType) { appendLine("Content-Type:") }
+    }
     seal()
   }
 

@@ -40,7 +40,7 @@ package struct RawRequest {
   }
 
   /// Completes the head.
-  package mutating func seal() { fields.seal(given) }
+  package mutating func seal() { fields.seal(given, hasBody: method != "GET" || !body.isEmpty) }
 }
 
 /// Receives the response to a ``RawRequest``: one of the methods is called, once, on the sending thread.
@@ -77,25 +77,27 @@ package final class RawResponse {
     var valueCount: Int
   }
 
-  /// 0 until the first status line.
-  package private(set) var status = 0
-  /// Whether the empty line after the final response's fields has arrived.
-  private(set) var isComplete = false
-  /// Whether it needs full parsing, because of folded lines, non-ASCII bytes or the like.
-  package private(set) var isOdd = false
-  /// Whether the body has a transfer coding, so only its end determines its length and trailers.
-  private(set) var isCoded = false
-  /// The body's length if the head declares it.
-  private(set) var length: Int?
+  // Used by one thread, and from no callback: not checked, which would be a third of the time that a head takes.
 
-  private var reason: [UInt8] = []
-  private var block: UnsafeMutablePointer<UInt8>
-  private var capacity = 1024
-  private var count = 0
-  private var fields: [Field] = []
-  private var body: UnsafeMutableRawPointer?
-  private var bodyCapacity = 0
-  private(set) var bodyCount = 0
+  /// 0 until the first status line.
+  @exclusivity(unchecked) package private(set) var status = 0
+  /// Whether the empty line after the final response's fields has arrived.
+  @exclusivity(unchecked) private(set) var isComplete = false
+  /// Whether it needs full parsing, because of folded lines, non-ASCII bytes or the like.
+  @exclusivity(unchecked) package private(set) var isOdd = false
+  /// Whether the body has a transfer coding, so only its end determines its length and trailers.
+  @exclusivity(unchecked) private(set) var isCoded = false
+  /// The body's length if the head declares it.
+  @exclusivity(unchecked) private(set) var length: Int?
+
+  @exclusivity(unchecked) private var reason: [UInt8] = []
+  @exclusivity(unchecked) private var block: UnsafeMutablePointer<UInt8>
+  @exclusivity(unchecked) private var capacity = 1024
+  @exclusivity(unchecked) private var count = 0
+  @exclusivity(unchecked) private var fields: [Field] = []
+  @exclusivity(unchecked) private var body: UnsafeMutableRawPointer?
+  @exclusivity(unchecked) private var bodyCapacity = 0
+  @exclusivity(unchecked) private(set) var bodyCount = 0
 
   init() {
     block = .allocate(capacity: capacity)

@@ -151,6 +151,13 @@ final class Transfer: @unchecked Sendable {
     }
   }
 
+  /// Ends the transfer, whose response head libcurl cannot read safely.
+  func refuseHead() {
+    guard let easy else { return }
+    failure = easy.failure(CURLE_BAD_FUNCTION_ARGUMENT, to: origin).error(for: origin)
+    driver.post(.cancel(self))
+  }
+
   func rewindUpload() -> Bool { upload.rewind() }
 
   // MARK: Called by the driver

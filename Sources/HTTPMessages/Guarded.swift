@@ -10,7 +10,8 @@
 /// (libmicrohttpd, libcurl) ThreadSanitizer reports false races with `Mutex`, but not with a pthread mutex.
 package final class Guarded<Value>: @unchecked Sendable {
   private let mutex: UnsafeMutablePointer<pthread_mutex_t>
-  private var value: Value
+  /// The lock excludes other accesses; a nested one would wait forever.
+  @exclusivity(unchecked) private var value: Value
 
   package init(_ value: sending Value) {
     mutex = .allocate(capacity: 1)

@@ -48,7 +48,7 @@ extension Connection {
       return .YES
     case .uploading:
       guard size.pointee != 0 else {
-        request.pointee.exchange?.upload?.finish()
+        request.pointee.call?.upload?.finish()
         request.pointee.stage = .answering
         return answer(raw)
       }
@@ -152,10 +152,10 @@ extension Connection {
 
   private func pass(_ upload: UnsafePointer<CChar>?, _ size: UnsafeMutablePointer<Int>) -> MHD_Result {
     let bytes = UnsafeRawBufferPointer(start: upload, count: size.pointee)
-    guard let exchange = request.pointee.exchange, let pipe = exchange.upload, !isAbandoned else { return .NO }
+    guard let call = request.pointee.call, let pipe = call.upload, !isAbandoned else { return .NO }
     guard request.pointee.uploaded + bytes.count <= core.configuration.bodyLimit else {
       pipe.fail(ServerError(bodyLimit: core.configuration.bodyLimit))
-      exchange.end(complete: false)
+      call.end(complete: false)
       size.pointee = 0
       return linger(with: .bodyTooLarge)
     }
@@ -208,36 +208,36 @@ extension Connection {
   }
 
   private func start(_ raw: OpaquePointer, body: Body, upload: BytePipe?) {
-    let exchange = Exchange(connection: self, upload: upload)
-    request.pointee.exchange = exchange
-    begin(exchange)
+    let call = HandlerCall(connection: self, upload: upload)
+    request.pointee.call = call
+    begin(call)
     var message = Request(
       method: Head.text(request.pointee.method), target: Head.target(request.pointee.target.bytes),
       headers: Head.fields(of: raw), body: body, connection: token, peer: peer)
     message.responseHeadLimit = room(raw)
-    exchange.start(handler, request.pointee.continuation.take(), message)
+    call.start(handler, request.pointee.continuation.take(), message)
   }
 
   private func answer(_ raw: OpaquePointer) -> MHD_Result {
-    guard let exchange = request.pointee.exchange else { return .NO }
+    guard let call = request.pointee.call else { return .NO }
     while true {
-      exchange.runJobs()
-      if let outcome = exchange.takeOutcome() { return send(raw, outcome, of: exchange) }
+      call.runJobs()
+      if let outcome = call.takeOutcome() { return send(raw, outcome, of: call) }
       guard !isAbandoned else { return .NO }
       if park() { return .YES }
     }
   }
 
-  private func send(_ raw: OpaquePointer, _ outcome: Result<Response, any Error>, of exchange: Exchange) -> MHD_Result {
+  private func send(_ raw: OpaquePointer, _ outcome: Result<Response, any Error>, of call: HandlerCall) -> MHD_Result {
     do {
       let response = try outcome.get()
       if let upgrade = response.upgrade {
         let wire = try WireResponse(headers: response.headers, content: .upgrade)
-        exchange.sends(upgrade)
+        call.sends(upgrade)
         return MHD_queue_response(raw, 101, wire.pointer)
       }
       let status = try PreparedResponse.checked(response.status)
-      let content = content(of: response, in: exchange)
+      let content = content(of: response, in: call)
       let wire = try WireResponse(headers: response.headers, content: content)
       return queue(raw, status, wire.pointer, headSize: wire.headSize)
     } catch {
@@ -246,7 +246,7 @@ extension Connection {
     }
   }
 
-  private func content(of response: Response, in exchange: Exchange) -> WireResponse.Content {
+  private func content(of response: Response, in call: HandlerCall) -> WireResponse.Content {
     let isEmptyByStatus = response.status == 204 || (request.pointee.isConnect && response.status < 300)
     if isEmptyByStatus || response.status == 304 || request.pointee.isHead {
       if case .stream(let pipe, _) = response.body { pipe.abandon() }
@@ -261,7 +261,7 @@ extension Connection {
       let stream = ResponseStream(
         pipe: pipe, length: length, trailers: response.trailers, endsConnection: length == nil && request.pointee.isOld,
         connection: self)
-      exchange.sends(stream)
+      call.sends(stream)
       return .stream(stream)
     }
   }

@@ -18,9 +18,11 @@ final class Connection: @unchecked Sendable {
     var phase = Phase.running
     /// Woken while running: what was checked before parking is out of date.
     var isWoken = false
+    /// The accept loop notices when the client disconnects.
+    var isWatched: Bool
     /// The client has disconnected, or the server wants to end the connection now.
     var isAbandoned = false
-    var exchange: Exchange?
+    var call: HandlerCall?
   }
 
   let descriptor: Int32
@@ -40,7 +42,7 @@ final class Connection: @unchecked Sendable {
   /// Positive since connecting (or since it should have closed), negative since a response, after which it may be idle.
   let waitingSince: Atomic<Int>
 
-  private let shared = Guarded(Shared())
+  private let shared: Guarded<Shared>
   private nonisolated(unsafe) var raw: OpaquePointer?
   /// The traffic when unread bytes were found; used by the connection's server thread only.
   private nonisolated(unsafe) var stalledTraffic: UInt64?
@@ -57,6 +59,7 @@ final class Connection: @unchecked Sendable {
     self.core = core
     request = .allocate(capacity: 1)
     request.initialize(to: RequestState())
+    shared = Guarded(Shared(isWatched: peer != nil))
     waitingSince = Atomic(Clock.milliseconds())
   }
 
@@ -77,6 +80,10 @@ final class Connection: @unchecked Sendable {
         return false
       }
       shared.phase = .suspended
+      if !shared.isWatched {
+        shared.isWatched = true
+        core.watch(self)
+      }
       MHD_suspend_connection(raw)
       return true
     }
@@ -105,11 +112,11 @@ final class Connection: @unchecked Sendable {
 
   /// Ends the current request without a response: the client has disconnected, or the server stops.
   func abandon() {
-    let exchange = shared.withLock { shared in
+    let call = shared.withLock { shared in
       shared.isAbandoned = true
-      return shared.exchange
+      return shared.call
     }
-    exchange?.end(complete: false)
+    call?.end(complete: false)
     wake()
   }
 
@@ -150,19 +157,19 @@ final class Connection: @unchecked Sendable {
   }
 
   /// Sets the request in progress, which ``abandon()`` ends.
-  func begin(_ exchange: Exchange) {
+  func begin(_ call: HandlerCall) {
     let isLate = shared.withLock { shared in
-      shared.exchange = exchange
+      shared.call = call
       return shared.isAbandoned
     }
-    if isLate { exchange.end(complete: false) }
+    if isLate { call.end(complete: false) }
   }
 
   /// A request and its response have ended, successfully or not.
   func requestEnded(complete: Bool) {
-    if let exchange = request.pointee.exchange {
-      shared.withLock { $0.exchange = nil }
-      exchange.end(complete: complete)
+    if let call = request.pointee.call {
+      shared.withLock { $0.call = nil }
+      call.end(complete: complete)
     }
     request.pointee.reset()
     // A stopping server sets its flag and then checks this; here the order is reversed, so one of the two sees the
@@ -174,7 +181,7 @@ final class Connection: @unchecked Sendable {
   func closed() {
     shared.withLock { shared in
       shared.phase = .closed
-      shared.exchange = nil
+      shared.call = nil
     }
     request.pointee.release()
     handler.closed(token)

@@ -30,7 +30,7 @@ struct RequestState {
   var body = Buffer()
   /// The number of body bytes received so far.
   var uploaded = 0
-  var exchange: Exchange?
+  var call: HandlerCall?
   /// Distinguishes the requests of one connection.
   private(set) var number = 0
   /// The operation started elsewhere, and its result: a response, or work that produces one.
@@ -50,7 +50,7 @@ struct RequestState {
   mutating func reset() {
     stage = .head
     uploaded = 0
-    if exchange != nil { exchange = nil }
+    if call != nil { call = nil }
     endPassage()
     number += 1
     target.empty()
@@ -65,7 +65,7 @@ struct RequestState {
   }
 
   mutating func release() {
-    exchange = nil
+    call = nil
     endPassage()
     number += 1
     target.release()

@@ -111,10 +111,16 @@ final class ServerCore: @unchecked Sendable {
 
   /// Hands an accepted connection to its worker, which takes ownership of the descriptor.
   func adopt(_ connection: Connection, _ address: SocketAddress) {
-    _ = diorama_epoll_add(epoll, connection.descriptor, diorama_epoll_peer_left, connection.token)
+    // Over TCP, a client's leaving matters only while the connection is suspended.
+    if connection.peer != nil { watch(connection) }
     guard !workers[connection.worker].serve(connection, address) else { return }
     Socket.close(connection.descriptor)
     closed(connection)
+  }
+
+  /// Makes the accept loop notice when a connection's client disconnects.
+  func watch(_ connection: Connection) {
+    _ = diorama_epoll_add(epoll, connection.descriptor, diorama_epoll_peer_left, connection.token)
   }
 
   /// A worker's place in its event loop.

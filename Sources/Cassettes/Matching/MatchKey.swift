@@ -76,7 +76,7 @@ package struct MatchKeyMaker: Sendable {
     let mark = target.offset(of: UInt8(ascii: "?")) ?? target.count
     CanonicalPath.append(UnsafeRawBufferPointer(rebasing: target[..<mark]), to: &hash)
     if mark + 1 < target.count {
-      QueryItems(UnsafeRawBufferPointer(rebasing: target[(mark + 1)...])).append(to: &hash)
+      QueryItems.append(UnsafeRawBufferPointer(rebasing: target[(mark + 1)...]), to: &hash)
     } else {
       hash.append(number: 0)
     }

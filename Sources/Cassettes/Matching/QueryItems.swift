@@ -82,6 +82,26 @@ package struct QueryItems {
     return start..<text.count
   }
 
+  /// Adds the items of a query and their number to a hash, without memory for a single item in plain spelling.
+  static func append(_ query: UnsafeRawBufferPointer, to hash: inout SipHash) {
+    var equals: Int?
+    for index in query.indices {
+      switch query[index] {
+      case UInt8(ascii: "&"), UInt8(ascii: "%"), UInt8(ascii: "+"): return QueryItems(query).append(to: &hash)
+      case UInt8(ascii: "=") where equals == nil: equals = index
+      default: break
+      }
+    }
+    hash.append(UnsafeRawBufferPointer(rebasing: query[..<(equals ?? query.count)]))
+    hash.append(number: equals ?? query.count)
+    if let equals {
+      hash.append(UnsafeRawBufferPointer(rebasing: query[(equals + 1)...]))
+      hash.append(number: query.count - equals - 1)
+    }
+    hash.append(equals == nil ? 0 : 1)
+    hash.append(number: 1)
+  }
+
   /// Adds all items and their number to a hash.
   func append(to hash: inout SipHash) {
     text.withUnsafeBytes { text in

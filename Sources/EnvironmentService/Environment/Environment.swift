@@ -50,7 +50,7 @@ package final class Environment: Sendable {
   let keptBodies = KeptBodies()
   /// Which upstream has set which cookie.
   let cookieOwners: Guarded<CookieOwners>
-  let exchanges = DispatchGroup()
+  let openRequests = DispatchGroup()
   /// Ended by the end, which does not wait for them.
   let streams = RunningStreams()
   /// Notified of each interaction that is played in strict order.
@@ -288,8 +288,8 @@ package final class Environment: Sendable {
     let seconds = grace / .seconds(1)
     await withCheckedContinuation { continuation in
       // A thread of its own: the group has no asynchronous wait with a limit.
-      DispatchQueue.global().async { [exchanges] in
-        _ = exchanges.wait(timeout: .now() + seconds)
+      DispatchQueue.global().async { [openRequests] in
+        _ = openRequests.wait(timeout: .now() + seconds)
         continuation.resume()
       }
     }

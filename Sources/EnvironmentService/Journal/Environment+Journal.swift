@@ -48,8 +48,11 @@ extension Environment {
     _ kind: Journal.Kind, status: Int, method: String, url: String, text: String? = nil,
     unmatched: Report.Unmatched? = nil
   ) {
+    // Before the lock is taken: patterns may take their time.
+    let detail = Journal.Detail(
+      method: redactor.redact(method), url: redactor.redactURL(url), text: text.map(redactor.redact))
     state.withLock { state in
-      state.note(kind, status: status, method: method, url: url, text: text, replay: replay)
+      state.note(kind, status: status, detail, replay: replay)
       if let unmatched { state.addUnmatched(unmatched) }
     }
     news.added(self)
@@ -71,12 +74,8 @@ extension Environment.State {
     self.unmatched.append(redacted)
   }
 
-  mutating func note(
-    _ kind: Journal.Kind, status: Int, method: String, url: String, text: String? = nil, replay: Replay?
-  ) {
-    let entry = journal.add(
-      kind, status: status,
-      detail: .init(method: redactor.redact(method), url: redactor.redactURL(url), text: text.map(redactor.redact)))
+  mutating func note(_ kind: Journal.Kind, status: Int, _ detail: Journal.Detail, replay: Replay?) {
+    let entry = journal.add(kind, status: status, detail: detail)
     journalFile?.write(entry.spelledOut(replay, redactor), isUrgent: true)
   }
 }

@@ -78,7 +78,7 @@ extension DateShifter {
       // Decoded, as it is matched.
       let codings = ContentCodings(of: request.headers)
       if let codings, !codings.isIdentity {
-        if let plain = codings.salvage(bytes, limit: Exchange.matchLimit) {
+        if let plain = codings.salvage(bytes, limit: Pipeline.matchLimit) {
           let body = back.body(plain, form)
           if body != plain {
             moved.body = .bytes(body)

@@ -7,13 +7,13 @@ import Synchronization
 
 /// The request handler of one listening port of an environment: an upstream's own endpoint, or the main port.
 ///
-/// The fast path answers replay hits without a `String` or an allocation; everything else goes to ``Exchange``.
+/// The fast path answers replay hits without a `String` or an allocation; everything else goes to ``Pipeline``.
 final class EndpointHandler: RequestHandler {
   /// Set once, when all ports of the environment are known. This retain cycle ends with the environment, which releases
   /// its listeners.
-  private let environment = AtomicLazyReference<Environment>()
+  private let place = SetOnce<Environment>()
   /// The way to its upstream, if requests are only passed on.
-  private let way = AtomicLazyReference<PlainWay>()
+  private let way = SetOnce<PlainWay>()
   /// Requests that arrived early: ports are open before the environment is complete, and after a restart apps wait for
   /// them.
   private let opening = Guarded(Opening())
@@ -31,7 +31,7 @@ final class EndpointHandler: RequestHandler {
   /// What comes for an upstream is passed on and back; on the main port much else is asked for. Patterns may take their
   /// time, while others' requests wait for the same thread.
   var isBrief: Bool {
-    guard upstream != nil, let environment = environment.load() else { return false }
+    guard upstream != nil, let environment else { return false }
     return environment.redactor.rules.patterns.isEmpty && environment.replay?.maker.book == nil
   }
 
@@ -50,9 +50,9 @@ final class EndpointHandler: RequestHandler {
   }
 
   func open(to environment: Environment) {
-    _ = self.environment.storeIfNil(environment)
+    place.set(environment)
     if let upstream, let client, let way = PlainWay(environment, client, upstream: upstream) {
-      _ = self.way.storeIfNil(way)
+      self.way.set(way)
     }
     abandon()
   }
@@ -67,9 +67,11 @@ final class EndpointHandler: RequestHandler {
     for continuation in waiting { continuation.resume() }
   }
 
+  private var environment: Environment? { place.value }
+
   /// The environment, once it stands; nil where it could not be made.
   private func opened() async -> Environment? {
-    if let environment = environment.load() { return environment }
+    if let environment { return environment }
     await withCheckedContinuation { continuation in
       let isOver = opening.withLock { opening in
         if !opening.isOver { opening.waiting.append(continuation) }
@@ -77,34 +79,69 @@ final class EndpointHandler: RequestHandler {
       }
       if isOver { continuation.resume() }
     }
-    return environment.load()
+    return environment
   }
 
   func answer(_ request: borrowing RequestView) -> PreparedResponse? {
-    guard let upstream, let environment = environment.load(), let replay = environment.replay else { return nil }
-    guard environment.endpointAccess.admitsAtOnce(request, at: environment.upstreams[upstream].port) else { return nil }
+    guard let upstream, let environment else { return nil }
+    return environment.answer(request, at: upstream, isLive: client != nil)
+  }
+
+  func pass(_ request: borrowing RequestView, to answer: LateAnswer) -> (any Passage)? {
+    guard let way = way.value, way.environment.endpointAccess.admitsAtOnce(request, at: way.port) else { return nil }
+    return PlainPassage.begin(request, way, answer)
+  }
+
+  func closed(_ connection: UInt64) {
+    // Apps follow on the main port.
+    guard upstream == nil, let environment else { return }
+    DispatchQueue.global().async {
+      environment.live { live, _ in live.closed(connection) }
+    }
+  }
+
+  func respond(to request: Request) async throws -> Response {
+    guard let environment = await opened() else { return Self.over }
+    environment.openRequests.enter()
+    defer { environment.openRequests.leave() }
+    // After entering: the end says so first, and then waits for those that have entered.
+    guard !environment.state.withLock({ $0.isOver }) || Self.isOfLiveLink(request.target) else { return Self.over }
+    return await Pipeline(environment: environment, client: client).respond(to: request, at: upstream)
+  }
+}
+
+extension Environment {
+  /// The first step of a request's way: the recorded response, where that is at hand and nothing is to be translated.
+  ///
+  /// - Parameters:
+  ///   - request: at an upstream's own port.
+  ///   - upstream: its index.
+  ///   - isLive: whether upstreams may be asked, too.
+  /// - Returns: nil for a request that has to go all the way.
+  fileprivate func answer(_ request: borrowing RequestView, at upstream: Int, isLive: Bool) -> PreparedResponse? {
     // By rules more may count than is at hand here.
-    guard replay.maker.book == nil else { return nil }
+    guard let replay, !replay.hasRules, endpointAccess.admitsAtOnce(request, at: upstreams[upstream].port)
+    else { return nil }
     let target = request.target
     let body = request.body
     guard target.first == UInt8(ascii: "/") else { return nil }
     // A handshake is no plain request for the same address.
     if replay.hasWebSockets, request.header("Upgrade") != nil { return nil }
     // Whose a cookie is has to be known where others are asked live.
-    if client != nil, environment.upstreams.count > 1, !replay.recordedSetCookies.isEmpty {
+    if isLive, upstreams.count > 1, !replay.recordedSetCookies.isEmpty {
       return nil
     }
     // Where a recording hung on what part was asked for, or on a condition, these count.
-    if replay.index.hasVariants, Self.hasVariant(request) { return nil }
+    if replay.hasVariants, Self.hasVariant(request) { return nil }
     // An endpoint's address in a query or a body becomes the upstream's before it is matched: not here.
-    if environment.addresses.mayContainEndpoint(target) { return nil }
-    if !body.isEmpty, environment.addresses.mayContainEndpoint(body) { return nil }
+    if addresses.mayContainEndpoint(target) { return nil }
+    if !body.isEmpty, addresses.mayContainEndpoint(body) { return nil }
     // Dates go back to the recording's time before they are matched: not here, either.
     if let shifter = replay.shifter, shifter.mayConcern(target) || shifter.mayConcern(body) { return nil }
     let key = replay.maker.key(
       method: request.method, upstream: upstream, target: target,
       contentType: body.isEmpty ? nil : request.header("Content-Type"), body: body)
-    switch environment.nextPrepared(for: key) {
+    switch nextPrepared(for: key) {
     case nil: return nil
     case .ready(let response): return response
     case .toPrepare(let index):
@@ -113,13 +150,8 @@ final class EndpointHandler: RequestHandler {
         isCoded = replay.isCoded(
           index, accepted: request.header("Accept-Encoding").map { String(decoding: $0, as: UTF8.self) })
       }
-      return environment.prepared(index, isCoded: isCoded)
+      return prepared(index, isCoded: isCoded)
     }
-  }
-
-  func pass(_ request: borrowing RequestView, to answer: LateAnswer) -> (any Passage)? {
-    guard let way = way.load(), way.environment.endpointAccess.admitsAtOnce(request, at: way.port) else { return nil }
-    return PlainPassage.begin(request, way, answer)
   }
 
   /// Whether a request has one of the fields of `RequestVariant`.
@@ -128,21 +160,15 @@ final class EndpointHandler: RequestHandler {
       || request.header("If-Modified-Since") != nil || request.header("If-Match") != nil
       || request.header("If-Unmodified-Since") != nil || request.header("If-Range") != nil
   }
+}
 
-  func closed(_ connection: UInt64) {
-    // Apps follow on the main port.
-    guard upstream == nil, let environment = environment.load() else { return }
-    DispatchQueue.global().async {
-      environment.live { live, _ in live.closed(connection) }
-    }
-  }
+/// A reference that is set at most once and read without a lock; `AtomicLazyReference.load()` is a generic call at run time.
+private struct SetOnce<Value: AnyObject & Sendable>: ~Copyable, Sendable {
+  private let reference = Atomic<Unmanaged<Value>?>(nil)
 
-  func respond(to request: Request) async throws -> Response {
-    guard let environment = await opened() else { return Self.over }
-    environment.exchanges.enter()
-    defer { environment.exchanges.leave() }
-    // After entering: the end says so first, and then waits for those that have entered.
-    guard !environment.state.withLock({ $0.isOver }) || Self.isOfLiveLink(request.target) else { return Self.over }
-    return await Exchange(environment: environment, client: client).respond(to: request, at: upstream)
-  }
+  deinit { reference.load(ordering: .acquiring)?.release() }
+
+  func set(_ value: Value) { reference.store(.passRetained(value), ordering: .releasing) }
+
+  var value: Value? { reference.load(ordering: .acquiring)?.takeUnretainedValue() }
 }

@@ -9,43 +9,59 @@ import LaunchContract
 extension Forwarding {
   /// Writes the interaction and the journal. The end of the response must not be sent before that.
   func record(
-    _ exchanged: Exchanged, responseBody: BodySpool?, isAsSent: Bool, end: BodyEnd = .whole, isCut: Bool = false
+    _ answered: AnsweredRequest, responseBody: BodySpool?, isAsSent: Bool, end: BodyEnd = .whole, isCut: Bool = false
   ) async throws {
-    let request = exchanged.request
-    let response = exchanged.response
-    guard let recorder = environment.recorder, let responseBody, let requestBody = exchanged.requestBody else {
+    let request = answered.request
+    let response = answered.response
+    guard let recorder = environment.recorder, let responseBody, let requestBody = answered.requestBody else {
       note(.forwarded, status: response.status, request)
       return
     }
     // The upstream may have answered before it had read the whole request.
-    try await exchanged.upload?.value
-    var requestHeaders = request.headers
-    requestHeaders.removeHopByHop()
-    var responseHeaders = response.headers
-    let isChunked = responseHeaders["Transfer-Encoding"] != nil
-    responseHeaders.removeHopByHop()
-    // Kept although it belongs to the connection: replay sends in chunks what came in chunks.
-    if isChunked { responseHeaders.append("Transfer-Encoding", "chunked") }
-    let redactor = environment.redactor
+    try await answered.upload?.value
     let requestContent = try requestBody.finish(mediaType: request.headers["Content-Type"])
     let content = try responseBody.finish(mediaType: response.headers["Content-Type"])
-    let interaction = Interaction(
-      upstream: upstream.name, startedAt: exchanged.startedAt.inMicroseconds,
-      milliseconds: Double(((ContinuousClock.now - exchanged.clock) / .microseconds(1)).rounded()) / 1000,
-      request: RecordedRequest(
-        method: request.method, url: redactor.redactURL(url(request)),
-        headers: redactor.redact(
-          requestHeaders, ofChanged: requestBody.hasRedacted, length: requestContent.length),
-        body: requestContent),
-      response: RecordedResponse(
-        status: response.status, reason: redactor.redact(response.reason),
-        headers: redactor.redact(responseHeaders, ofChanged: responseBody.hasRedacted, length: content.length),
-        body: content, isBodyAsSent: isAsSent || responseBody.isTooLarge, parts: responseBody.parts, end: end,
-        trailers: redactor.redact(response.trailers?.headers ?? [:])))
+    var interaction = interaction(
+      of: answered, (requestContent, requestBody.hasRedacted), (content, responseBody.hasRedacted))
+    interaction.response.isBodyAsSent = isAsSent || responseBody.isTooLarge
+    interaction.response.parts = responseBody.parts
+    interaction.response.end = end
     try recorder.append(interaction, number: number)
     note(
       .recorded, status: response.status, request,
-      text: noteTooLarge(requestBody, responseBody, of: exchanged, isCut: isCut))
+      text: noteTooLarge(requestBody, responseBody, of: answered, isCut: isCut))
+  }
+
+  /// An interaction as it is recorded: redacted, and without the fields of the connection.
+  ///
+  /// - Parameters:
+  ///   - answered: the request and the response.
+  ///   - requestBody: the redacted body, and whether redaction changed it.
+  ///   - responseBody: the same of the response.
+  /// - Returns: the interaction, without what became of the response's body.
+  func interaction(
+    of answered: AnsweredRequest, _ requestBody: (content: RecordedBody, isChanged: Bool) = (.empty, false),
+    _ responseBody: (content: RecordedBody, isChanged: Bool) = (.empty, false)
+  ) -> Interaction {
+    let (request, response, redactor) = (answered.request, answered.response, environment.redactor)
+    var requestHeaders = request.headers
+    requestHeaders.removeHopByHop()
+    var responseHeaders = response.headers
+    responseHeaders.removeHopByHop()
+    // Kept although it belongs to the connection: replay sends in chunks what came in chunks.
+    if response.headers["Transfer-Encoding"] != nil { responseHeaders.append("Transfer-Encoding", "chunked") }
+    return Interaction(
+      upstream: upstream.name, startedAt: answered.startedAt.inMicroseconds,
+      milliseconds: Double(((ContinuousClock.now - answered.clock) / .microseconds(1)).rounded()) / 1000,
+      request: RecordedRequest(
+        method: request.method, url: redactor.redactURL(url(request)),
+        headers: redactor.redact(requestHeaders, ofChanged: requestBody.isChanged, length: requestBody.content.length),
+        body: requestBody.content),
+      response: RecordedResponse(
+        status: response.status, reason: redactor.redact(response.reason),
+        headers: redactor.redact(
+          responseHeaders, ofChanged: responseBody.isChanged, length: responseBody.content.length),
+        body: responseBody.content, trailers: redactor.redact(response.trailers?.headers ?? [:])))
   }
 
   func requestSpool(_ request: Request) -> BodySpool? {
@@ -61,7 +77,7 @@ extension Forwarding {
 
   /// Reports bodies that decode to too much and are kept as they were sent.
   private func noteTooLarge(
-    _ request: BodySpool, _ response: BodySpool, of exchanged: Exchanged, isCut: Bool
+    _ request: BodySpool, _ response: BodySpool, of answered: AnsweredRequest, isCut: Bool
   ) -> String? {
     let bodies = [(request, "request"), (response, "response")].filter(\.0.isTooLarge).map(\.1)
     guard !bodies.isEmpty else { return nil }
@@ -69,7 +85,7 @@ extension Forwarding {
       "the \(bodies.joined(separator: " and ")) body decodes to more than \(environment.redactor.decodedLimit) bytes or "
       + "\(ContentDecoder.ratioLimit) times its size: recorded as it was sent, secrets in it are not redacted"
       + (isCut ? "; the app received only the beginning, since URLs in the rest could not be rewritten" : "")
-    environment.keepAsSent("\(exchanged.request.method) \(url(exchanged.request)): \(text)")
+    environment.keepAsSent("\(answered.request.method) \(url(answered.request)): \(text)")
     return text
   }
 

@@ -6,16 +6,16 @@ import HTTPMessages
 extension Forwarding {
   /// Passes a body on as it comes. Its last byte leaves once the interaction is recorded.
   func pump(
-    from source: BytePipe, to target: BytePipe, _ trailers: Trailers?, _ exchanged: Exchanged,
+    from source: BytePipe, to target: BytePipe, _ trailers: Trailers?, _ answered: AnsweredRequest,
     decoder: TolerantDecoder?, transform: BodyTransform, length: Int?, stream: StreamKind?
   ) async {
     var transform = transform
     var decoder = decoder
-    let spool = responseSpool(exchanged.response)
+    let spool = responseSpool(answered.response)
     // Notified at once, even while the upstream sends nothing: it must not be kept busy for an app that has gone.
     target.onAbandoned { source.abandon() }
     // A body with a length is not a stream, however slowly it arrives.
-    if stream != nil || exchanged.response.body.length == nil { spool?.measure(stream) }
+    if stream != nil || answered.response.body.length == nil { spool?.measure(stream) }
     var broken: (any Error)?
     // What can no longer be decoded can no longer be rewritten for the app; it is recorded as it was sent.
     var isCut = false
@@ -58,11 +58,11 @@ extension Forwarding {
       if !isCut, !transform.isIdentity, end == .whole {
         held += isAsSent ? rest : try transform.pass(rest) + transform.finish()
       }
-      try await record(exchanged, responseBody: spool, isAsSent: isAsSent, end: end, isCut: isCut)
+      try await record(answered, responseBody: spool, isAsSent: isAsSent, end: end, isCut: isCut)
       guard end == .whole else { return target.fail(broken ?? StreamCut()) }
       guard !isCut else { return target.fail(TooLargeToRewrite()) }
       try await target.write(held)
-      passTrailers(of: exchanged.response, to: trailers)
+      passTrailers(of: answered.response, to: trailers)
       target.finish()
     } catch {
       source.abandon()
@@ -71,7 +71,7 @@ extension Forwarding {
       let (kind, text): (Journal.Kind, String) =
         error.isAppLeaving
         ? (.left, "the app left before the end of the answer") : (.failed, "broken off: \(error)")
-      note(kind, status: exchanged.response.status, exchanged.request, text: text)
+      note(kind, status: answered.response.status, answered.request, text: text)
       if let error = error as? EnvironmentError {
         environment.failRecording(error)
       }

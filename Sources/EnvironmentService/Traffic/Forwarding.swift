@@ -17,7 +17,7 @@ struct Forwarding: Sendable {
   let number: Int
 
   /// What is known of an interaction once the response's head is there.
-  struct Exchanged: Sendable {
+  struct AnsweredRequest: Sendable {
     let request: Request
     let requestBody: BodySpool?
     /// Ends when the request's body has been taken whole; nil where it was at hand.
@@ -37,10 +37,10 @@ struct Forwarding: Sendable {
   ///   body has failed with.
   func forward(_ request: Request, given: Given? = nil) async throws -> Response {
     do {
-      let exchanged = try await send(request, given: given)
-      guard case .stream = exchanged.response.body else { return try await deliver(exchanged) }
+      let answered = try await send(request, given: given)
+      guard case .stream = answered.response.body else { return try await deliver(answered) }
       // What is long, or slow to come, leaves the server's thread to others.
-      return try await withTaskExecutorPreference(globalConcurrentExecutor) { try await deliver(exchanged) }
+      return try await withTaskExecutorPreference(globalConcurrentExecutor) { try await deliver(answered) }
     } catch let problem as Problem {
       note(.failed, status: problem.status, request, text: problem.detail)
       throw problem
@@ -66,7 +66,7 @@ struct Forwarding: Sendable {
   }
 
   /// The request on its way; ends with the head of the response.
-  private func send(_ request: Request, given: Given?) async throws -> Exchanged {
+  private func send(_ request: Request, given: Given?) async throws -> AnsweredRequest {
     let startedAt = given?.startedAt ?? Date()
     let clock = given?.clock ?? ContinuousClock.now
     let spool = requestSpool(request)
@@ -94,7 +94,7 @@ struct Forwarding: Sendable {
         if case .stream(let pipe, _) = response.body { pipe.abandon() }
         throw UpstreamError(kind: .other, message: "\(upstream.origin) \(fault)")
       }
-      return Exchanged(
+      return AnsweredRequest(
         request: request, requestBody: spool, upload: upload, response: response, startedAt: startedAt, clock: clock)
     } catch let error as UpstreamError {
       throw environment.problem(of: error, method: request.method, url: url(request))
@@ -129,9 +129,9 @@ struct Forwarding: Sendable {
     return nil
   }
 
-  private func deliver(_ exchanged: Exchanged) async throws -> Response {
-    let response = exchanged.response
-    let isBodiless = exchanged.request.method == "HEAD" || response.status == 204 || response.status == 304
+  private func deliver(_ answered: AnsweredRequest) async throws -> Response {
+    let response = answered.response
+    let isBodiless = answered.request.method == "HEAD" || response.status == 204 || response.status == 304
     let isChunked = response.headers["Transfer-Encoding"]?.lowercased().contains("chunked") ?? false
     // A part of a whole is passed as it is: its place is counted in the upstream's bytes, and it cannot be decoded.
     let isPart = response.status == 206
@@ -140,7 +140,7 @@ struct Forwarding: Sendable {
       headers: environment.addresses.responseHeaders(response.headers, upstream: index, form: form),
       trailers: response.trailers.map { _ in Trailers() })
     environment.learnCookies(
-      response.headers, upstream: index, target: exchanged.request.target, form: form, in: &answer.headers)
+      response.headers, upstream: index, target: answered.request.target, form: form, in: &answer.headers)
     let rewriter =
       isBodiless || isPart
       ? nil
@@ -167,7 +167,7 @@ struct Forwarding: Sendable {
       // A stream that has arrived completely is still a sequence of messages.
       if stream != nil { spool?.measure(stream) }
       try spool?.append(decoded, sent: whole, isTooLarge: isTooLarge)
-      try await record(exchanged, responseBody: spool, isAsSent: isAsSent)
+      try await record(answered, responseBody: spool, isAsSent: isAsSent)
       passTrailers(of: response, to: answer.trailers)
       answer.body = isChunked ? .stream(BytePipe(holding: body), length: nil) : .bytes(body)
       return answer
@@ -181,12 +181,12 @@ struct Forwarding: Sendable {
     let transform = BodyTransform(
       decoder: nil, rewriter: rewriter, encoder: isRewritten ? try codings?.encoder() : nil)
     let target = BytePipe(keepsChunks: stream != nil)
-    environment.exchanges.enter()
+    environment.openRequests.enter()
     // Not a child of this task: the response's head goes to the app first, and this task ends with it.
-    Task { [exchanged, trailers = answer.trailers] in
-      defer { environment.exchanges.leave() }
+    Task { [answered, trailers = answer.trailers] in
+      defer { environment.openRequests.leave() }
       await pump(
-        from: source, to: target, trailers, exchanged, decoder: decoder, transform: transform,
+        from: source, to: target, trailers, answered, decoder: decoder, transform: transform,
         length: isRewritten ? nil : length, stream: stream)
     }
     answer.body = .stream(target, length: isRewritten || isChunked ? nil : length)
@@ -218,9 +218,9 @@ struct Forwarding: Sendable {
   private func whole(_ body: Body, isText: Bool) async throws -> [UInt8]? {
     switch body {
     case .bytes(let bytes): return bytes
-    case .file: return try await body.collect(upTo: Exchange.rewriteLimit)
+    case .file: return try await body.collect(upTo: Pipeline.rewriteLimit)
     case .stream(let source, let length):
-      guard let length, isText, length <= Exchange.rewriteLimit else { return nil }
+      guard let length, isText, length <= Pipeline.rewriteLimit else { return nil }
       do {
         return try await body.collect(upTo: length)
       } catch {

@@ -8,7 +8,7 @@ import HTTPServer
 /// The fast path for requests that are only passed on: bytes to the upstream and back, without a `String`, a task or
 /// another thread.
 ///
-/// The result must be the same as with ``Exchange`` and ``Forwarding``: it is for requests and short responses in which
+/// The result must be the same as with ``Pipeline`` and ``Forwarding``: it is for requests and short responses in which
 /// nothing is rewritten. Any other response is handed over to them.
 final class PlainPassage: Passage {
   private let way: PlainWay
@@ -26,10 +26,10 @@ final class PlainPassage: Passage {
     self.answer = answer
     self.method = method
     self.target = target
-    way.environment.exchanges.enter()
+    way.environment.openRequests.enter()
   }
 
-  deinit { way.environment.exchanges.leave() }
+  deinit { way.environment.openRequests.leave() }
 
   /// Sends a request on, if it is one for this path.
   static func begin(_ request: borrowing RequestView, _ way: PlainWay, _ answer: LateAnswer) -> PlainPassage? {
@@ -80,9 +80,9 @@ final class PlainPassage: Passage {
   private func goOn(with result: Result<Response, any Error>) {
     let given = Forwarding.Given(result: result)
     answer.respond { [way] request in
-      way.environment.exchanges.enter()
-      defer { way.environment.exchanges.leave() }
-      return await Exchange(environment: way.environment, client: way.client)
+      way.environment.openRequests.enter()
+      defer { way.environment.openRequests.leave() }
+      return await Pipeline(environment: way.environment, client: way.client)
         .respond(to: request, at: way.upstream, given: given)
     }
   }
@@ -137,9 +137,9 @@ extension PlainPassage: RawReceiver {
       case .own: return true
       case .special: return false
       case .contentType:
-        let type = String(decoding: value, as: UTF8.self)
-        isText = isText || TextualType.contains(type)
-        return StreamKind(contentType: type) == nil && !matcher.mayOccur(in: value)
+        let type = way.mediaType(value)
+        isText = isText || type.isText
+        return !type.isStream && !matcher.mayOccur(in: value)
       case .passed: return name.isToken && !matcher.mayOccur(in: value)
       }
     }

@@ -1,3 +1,4 @@
+import Cassettes
 import Transforms
 import HTTPMessages
 
@@ -15,6 +16,28 @@ final class PlainWay: Sendable {
   let port: UInt16
   let url: String
   let access: ReadyAccess
+  /// The last answer's type: most have the same.
+  private let lastType = Guarded(MediaType("application/json"))
+
+  /// What a `Content-Type` says of a body.
+  struct MediaType {
+    let isText: Bool
+    let isStream: Bool
+    fileprivate let field: [UInt8]
+
+    fileprivate init(_ field: String) {
+      self.field = Array(field.utf8)
+      isText = TextualType.contains(field)
+      isStream = StreamKind(contentType: field) != nil
+    }
+  }
+
+  func mediaType(_ field: UnsafeRawBufferPointer) -> MediaType {
+    lastType.withLock { last in
+      if !field.elementsEqual(last.field) { last = MediaType(String(decoding: field, as: UTF8.self)) }
+      return last
+    }
+  }
 
   /// Nil where requests are not passed on and nothing else: looked up, recorded, or added to.
   ///

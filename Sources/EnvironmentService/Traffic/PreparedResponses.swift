@@ -51,7 +51,11 @@ extension Environment {
   func nextPrepared(for key: MatchKey) -> Hit? {
     guard let replay else { return nil }
     let hit = state.withLock { state -> Hit? in
-      guard let index = state.play(key, nil, replay: replay, if: replay.isPreparable) else { return nil }
+      let prepared = state.prepared
+      guard
+        let index = state.play(
+          key, nil, replay: replay, if: { prepared[$0, false] != nil || replay.isPreparable($0) })
+      else { return nil }
       // A coded response depends on the codings that this app accepts.
       if let response = state.prepared[index, false], replay.codings(of: index) == nil { return .ready(response) }
       return .toPrepare(index)

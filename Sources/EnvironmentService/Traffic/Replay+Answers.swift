@@ -38,11 +38,11 @@ extension Replay {
     guard !response.isChunked, response.status != 206 else { return false }
     let isSized = bodyShifter(of: index)?.keepsLength ?? true
     guard rewriter(of: index, addresses: addresses, form: form) != nil || !isSized else {
-      return isCoded && response.body.length <= Exchange.matchLimit
+      return isCoded && response.body.length <= Pipeline.matchLimit
     }
     // The length on the wire decided then.
     let told = response.headers["Content-Length"].flatMap { Int($0) } ?? response.body.length
-    return told <= Exchange.rewriteLimit && response.body.length <= Exchange.matchLimit
+    return told <= Pipeline.rewriteLimit && response.body.length <= Pipeline.matchLimit
   }
 
   /// How a response was coded on the wire, if it was and we can code it again.

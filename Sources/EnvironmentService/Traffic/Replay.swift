@@ -12,6 +12,10 @@ final class Replay: Sendable {
   let isCodedAnywhere: Bool
   /// Whether any interaction asked for a WebSocket.
   let hasWebSockets: Bool
+  /// Whether rules decide what counts as the same request.
+  let hasRules: Bool
+  /// Whether any recording hangs on a part or a condition that was asked for.
+  let hasVariants: Bool
   /// Moves dates from the recording's time to an environment's; nil where they stay.
   let shifter: DateShifter?
   private let setCookies = Guarded<[RecordedSetCookies]?>(nil)
@@ -34,6 +38,8 @@ final class Replay: Sendable {
     isCodedAnywhere = interactions.indices.contains {
       interactions[$0].response.headers["Content-Encoding"] != nil
     }
+    hasRules = requests.maker.book != nil
+    hasVariants = requests.index.hasVariants
     shifter = nil
     original = nil
   }
@@ -43,6 +49,8 @@ final class Replay: Sendable {
     requests = other.requests
     isCodedAnywhere = other.isCodedAnywhere
     hasWebSockets = other.hasWebSockets
+    hasRules = other.hasRules
+    hasVariants = other.hasVariants
     self.shifter = shifter
     original = other
   }

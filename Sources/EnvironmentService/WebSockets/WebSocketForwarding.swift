@@ -6,20 +6,13 @@ import HTTPMessages
 import LaunchContract
 
 /// A WebSocket between the app and the upstream: bytes pass as they are but for addresses in texts, messages are recorded.
-struct WebSocketForwarding: Sendable {
-  let environment: Environment
-  let client: UpstreamClient
-  let upstream: AddressMap.Upstream
-  let index: Int
-  let form: AddressMap.Form
-  let number: Int
-
+extension Forwarding {
   /// Passes the handshake on.
   ///
   /// - Parameter request: in the upstream's terms.
   /// - Returns: the answer that begins the WebSocket; or the upstream's refusal, a plain interaction.
   /// - Throws: a ``Problem`` where the upstream does not answer.
-  func forward(_ request: Request) async throws -> Response {
+  func forwardWebSocket(_ request: Request) async throws -> Response {
     var asked = request
     // Without extensions messages pass, and are recorded, as they are: not compressed.
     asked.headers.remove("Sec-WebSocket-Extensions")
@@ -35,33 +28,25 @@ struct WebSocketForwarding: Sendable {
       throw problem
     }
     guard let connection else {
-      return try await Forwarding(
-        environment: environment, client: client, upstream: upstream, index: index, form: form,
-        number: number
-      ).forward(asked, given: .init(result: .success(response), startedAt: startedAt, clock: clock))
+      return try await forward(asked, given: .init(result: .success(response), startedAt: startedAt, clock: clock))
     }
     var answer = Response(
       status: response.status, reason: response.reason,
       headers: environment.addresses.responseHeaders(response.headers, upstream: index, form: form))
     environment.learnCookies(
       response.headers, upstream: index, target: request.target, form: form, in: &answer.headers)
-    let exchanged = Exchanged(request: asked, response: response, startedAt: startedAt)
-    environment.exchanges.enter()
-    let leaving = Leaving { environment.exchanges.leave() }
+    let answered = AnsweredRequest(
+      request: asked, requestBody: nil, upload: nil, response: response, startedAt: startedAt, clock: clock)
+    environment.openRequests.enter()
+    let leaving = Leaving { environment.openRequests.leave() }
     answer.upgrade = { app in
       let server = connection.start()
       Task {
-        await run(app, server, exchanged)
+        await run(app, server, answered)
         leaving.leave()
       }
     }
     return answer
-  }
-
-  private struct Exchanged: Sendable {
-    let request: Request
-    let response: Response
-    let startedAt: Date
   }
 
   /// Leaves once, also where the app has gone before there was a WebSocket.
@@ -75,7 +60,7 @@ struct WebSocketForwarding: Sendable {
     func leave() { action.withLock { $0.take() }?() }
   }
 
-  private func run(_ app: Duplex, _ server: Duplex, _ exchanged: Exchanged) async {
+  private func run(_ app: Duplex, _ server: Duplex, _ answered: AnsweredRequest) async {
     let log = WebSocketLog()
     let running = environment.streams.begin {
       log.ended(isApp: true)
@@ -88,7 +73,7 @@ struct WebSocketForwarding: Sendable {
       from: server.incoming, to: app.outgoing, and: app.incoming, log, isFromApp: false)
     _ = await (said, heard)
     environment.streams.forget(running)
-    record(exchanged, log)
+    record(answered, log)
   }
 
   /// The most bytes of a message that is only passed on: held until it is whole, since addresses in it are replaced.
@@ -131,8 +116,8 @@ struct WebSocketForwarding: Sendable {
     target.finish()
   }
 
-  private func record(_ exchanged: Exchanged, _ log: WebSocketLog) {
-    let request = exchanged.request
+  private func record(_ answered: AnsweredRequest, _ log: WebSocketLog) {
+    let request = answered.request
     if let reason = log.reason {
       environment.fail("the WebSocket \(url(request)) was closed, and is recorded up to there: \(reason)")
     }
@@ -146,23 +131,9 @@ struct WebSocketForwarding: Sendable {
       return
     }
     guard let recorder = environment.recorder else { return note(.forwarded, status: 101, request) }
-    var requestHeaders = request.headers
-    requestHeaders.removeHopByHop()
-    var responseHeaders = exchanged.response.headers
-    responseHeaders.removeHopByHop()
-    let redactor = environment.redactor
-    let interaction = Interaction(
-      upstream: upstream.name, startedAt: RFC3339.format(exchanged.startedAt),
-      milliseconds: (Date().timeIntervalSince(exchanged.startedAt) * 1000).rounded(),
-      request: RecordedRequest(
-        method: RecordedRequest.webSocketMethod, url: redactor.redactURL(url(request)),
-        headers: redactor.redact(requestHeaders),
-        body: .empty),
-      response: RecordedResponse(
-        status: 101, reason: redactor.redact(exchanged.response.reason), headers: redactor.redact(responseHeaders),
-        body: .empty,
-        end: log.end),
-      webSocket: log.frames.map(redactor.redact))
+    var interaction = interaction(of: answered)
+    interaction.response.end = log.end
+    interaction.webSocket = log.frames.map(environment.redactor.redact)
     do throws(EnvironmentError) {
       try recorder.append(interaction, number: number)
       note(.recorded, status: 101, request)
@@ -170,12 +141,5 @@ struct WebSocketForwarding: Sendable {
       environment.failRecording(error)
       note(.failed, status: 101, request, text: error.message)
     }
-  }
-
-  private func url(_ request: Request) -> String { upstream.origin.description + request.target }
-
-  private func note(_ kind: Journal.Kind, status: Int, _ request: Request, text: String? = nil) {
-    environment.note(
-      kind, status: status, method: RecordedRequest.webSocketMethod, url: url(request), text: text)
   }
 }

@@ -35,7 +35,7 @@ extension Environment {
       let session = WebSocketReplay(
         environment: self, app: app, url: interaction.request.url, end: interaction.response.end,
         rewriting: rewriting)
-      exchanges.enter()
+      openRequests.enter()
       Task {
         // Redacted is matched with redacted, as requests are.
         let frames = frames.map { frame in
@@ -46,7 +46,7 @@ extension Environment {
           return redactor.redact(frame)
         }
         await session.run(WebSocketPlayback(frames, start: start))
-        exchanges.leave()
+        openRequests.leave()
       }
     }
     return response

@@ -6,7 +6,7 @@ package struct ClientGone: Error, CustomStringConvertible {
 }
 
 /// A request being handled by ``RequestHandler/respond(to:)``, from its start to the end of the response.
-final class Exchange: Sendable {
+final class HandlerCall: Sendable {
   private struct State {
     var task: Task<Void, Never>?
     var outcome: Result<Response, any Error>?
@@ -126,7 +126,7 @@ final class Exchange: Sendable {
   }
 }
 
-extension Exchange: TaskExecutor {
+extension HandlerCall: TaskExecutor {
   /// Schedules part of the handler's task on the connection's thread, which has to wake for the response anyway.
   func enqueue(_ job: consuming ExecutorJob) {
     let job = UnownedJob(job)

@@ -7,7 +7,7 @@ import HTTPServer
 
 /// One request that cannot be answered at once: routed, put into the upstream's terms, played, forwarded, recorded or
 /// refused.
-struct Exchange: Sendable {
+struct Pipeline: Sendable {
   /// The most bytes of a body that are held in memory as a whole.
   static let matchLimit = KeyStream.heldLimit
   /// The most bytes of a text that are held on its way to the app to have its URLs rewritten with a right length.
@@ -26,7 +26,7 @@ struct Exchange: Sendable {
         return try await Control(environment: environment).respond(to: request, path: path)
       case .upstream(let index, let target, let form):
         try checkAccess(request, at: port)
-        return try await exchange(request, upstream: index, target: target, form: form)
+        return try await answer(request, upstream: index, target: target, form: form)
       case .undeclared(let host, let url):
         try checkAccess(request, at: port)
         throw refusal(
@@ -74,7 +74,7 @@ struct Exchange: Sendable {
       extra: ["request": .request(method: request.method, url: url)])
   }
 
-  private func exchange(
+  private func answer(
     _ request: Request, upstream index: Int, target: String, form: AddressMap.Form
   ) async throws -> Response {
     let number = environment.state.withLock { state in
@@ -144,16 +144,10 @@ struct Exchange: Sendable {
         isMovedBack: keysAsSent != nil && keysAsSent != keys,
         large: large)
     }
-    if isWebSocket {
-      return try await WebSocketForwarding(
-        environment: environment, client: client, upstream: environment.upstreams[index], index: index, form: form,
-        number: number
-      ).forward(outgoing)
-    }
-    return try await Forwarding(
+    let forwarding = Forwarding(
       environment: environment, client: client, upstream: environment.upstreams[index], index: index, form: form,
-      number: number
-    ).forward(outgoing)
+      number: number)
+    return try await isWebSocket ? forwarding.forwardWebSocket(outgoing) : forwarding.forward(outgoing)
   }
 
   /// By what a request that is held is looked up; nil where nothing is replayed.
