@@ -127,7 +127,8 @@ extension EnvironmentConfiguration {
       "Moves dates in replayed responses by the clock's time minus the recording date. {} moves what looks like a date.",
       .init(
         "--shift-dates", nil, .other, in: .time,
-        help: "Move dates in replayed responses by the clock's time minus the recording date; the clock is system then.")
+        help: "Move dates in replayed responses by the clock's time minus the recording date; the clock is system then."
+      )
     ),
     .optional(
       "streams", .line(1...100),

@@ -118,7 +118,7 @@ package struct ProjectFile: Sendable, Equatable {
   package func completing(_ own: EnvironmentConfiguration) -> EnvironmentConfiguration {
     var project = settings(for: own.cassette)
     // A recording must not have moved dates.
-    if own.mode == "extend" { project.dates = nil }
+    if own.mode ?? project.mode == "extend" { project.dates = nil }
     var all = own.inside(project)
     // The file only says where dates are. Dates move where a clock is asked for that moves them.
     if own.dates == nil, all.dates != nil, all.clock?.kind == nil, all.mode != "proxy" {

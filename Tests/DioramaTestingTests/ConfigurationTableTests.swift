@@ -70,7 +70,7 @@ struct ConfigurationTableTests {
     }
   }
 
-  /// A value that cannot be used: as JSON, as options, in Swift, and what is said of it.
+  /// A value that cannot be used: as JSON, as options, in Swift, and its message.
   struct Mistake: Sendable, CustomTestStringConvertible {
     var json: String
     var options: [String]

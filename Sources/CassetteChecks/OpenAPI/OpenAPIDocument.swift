@@ -39,7 +39,7 @@ package struct OpenAPIDocument: Sendable {
   ///   - name: the file name for messages.
   /// - Throws: ``CassetteError`` if it is not an OpenAPI document or has another version.
   package init(_ bytes: [UInt8], name: String) throws(CassetteError) {
-    let advice = "mend the document, or name another with --openapi"
+    let advice = "fix the document, or name another with --openapi"
     let json: JSON
     do throws(JSONError) {
       json = try JSON.parse(bytes)

@@ -151,7 +151,8 @@ package struct RuleBook: Sendable {
     case MatchingRules.BodyKind.none?: does.append("ignores the body")
     case let kind?: does.append("compares the body as \(kind.rawValue)")
     }
-    let title = (rule.source ?? "rule \(rules[...index].count { $0.rule.source == nil })") + (scope.isEmpty ? "" : " (\(scope))")
+    let title =
+      (rule.source ?? "rule \(rules[...index].count { $0.rule.source == nil })") + (scope.isEmpty ? "" : " (\(scope))")
     return Preview.shortened("\(title): \(does.joined(separator: "; "))", to: 300).escapedForTerminal
   }
 }

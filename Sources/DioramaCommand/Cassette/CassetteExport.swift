@@ -98,11 +98,11 @@ enum CassetteExport {
 
   private static let table: [Options.Option] =
     [
-    .init("--to", "FILE|FOLDER", "the HAR file, or WireMock's root folder (or a file FILE.json of mappings)"),
-    .init("--as", "FORMAT", "har: one HAR 1.2 file with all bodies; wiremock: stub mappings"),
-    .init("--force", nil, "replace existing files"),
-    .init("--json", nil, "print the result as JSON"),
-  ] + ConfigurationOptions.projectTable
+      .init("--to", "FILE|FOLDER", "the HAR file, or WireMock's root folder (or a file FILE.json of mappings)"),
+      .init("--as", "FORMAT", "har: one HAR 1.2 file with all bodies; wiremock: stub mappings"),
+      .init("--force", nil, "replace existing files"),
+      .init("--json", nil, "print the result as JSON"),
+    ] + ConfigurationOptions.projectTable
 
   private static let help = """
     usage: diorama cassette export PATH --to FILE|FOLDER --as har|wiremock [options]

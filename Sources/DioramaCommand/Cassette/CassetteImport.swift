@@ -120,14 +120,14 @@ enum CassetteImport {
 
   private static let table: [Options.Option] =
     [
-    .init("--to", "PATH", "the cassette to write, without its extension"),
-    .init("--from", "FORMAT", "har, vinyl, dvr, vcr or vcrpy (default: detected)"),
-    .init("--upstream", "NAME=URL", "name an upstream (default: its host); repeatable"),
-    .init("--recorded-at", "INSTANT", "the recording date, RFC 3339 (default: from the files)"),
-    .init("--as-is", nil, "don't redact anything"),
-    .init("--force", nil, "replace an existing cassette"),
-    .init("--json", nil, "print the result as JSON"),
-  ] + ConfigurationOptions.projectTable
+      .init("--to", "PATH", "the cassette to write, without its extension"),
+      .init("--from", "FORMAT", "har, vinyl, dvr, vcr or vcrpy (default: detected)"),
+      .init("--upstream", "NAME=URL", "name an upstream (default: its host); repeatable"),
+      .init("--recorded-at", "INSTANT", "the recording date, RFC 3339 (default: from the files)"),
+      .init("--as-is", nil, "don't redact anything"),
+      .init("--force", nil, "replace an existing cassette"),
+      .init("--json", nil, "print the result as JSON"),
+    ] + ConfigurationOptions.projectTable
 
   private static let help = """
     usage: diorama cassette import FILE … --to PATH [options]

@@ -44,10 +44,17 @@ struct ConfigurationOptions {
     if let project = try Self.project(options) {
       if configuration.cassette == nil, let folder = project.cassettes, let command {
         let mode = (configuration.mode ?? project.settings.mode).flatMap(Mode.init(rawValue:)) ?? .once
-        if mode.needsCassette { configuration.cassette = "\(folder)/\(command)" }
+        let current = FileManager.default.currentDirectoryPath + "/"
+        let path = "\(folder)/\(command)"
+        // Messages show paths as a person would type them.
+        if mode.needsCassette {
+          configuration.cassette = path.hasPrefix(current) ? String(path.dropFirst(current.count)) : path
+        }
       }
-      configuration.cassette = configuration.cassette.map { CassetteLocation($0).base }
+      let cassette = configuration.cassette
+      configuration.cassette = cassette.map { CassetteLocation($0).base }
       configuration = project.completing(configuration)
+      configuration.cassette = cassette
     }
     configuration.caller = "command"
     return try checked(configuration).readingSecrets(variables, isContinuousIntegration: isContinuousIntegration)

@@ -104,7 +104,7 @@ extension TestEnvironment {
     ///
     /// - Parameters:
     ///   - identity: which test asks.
-    ///   - variables: the process's, of which `DIORAMA_MODE` counts.
+    ///   - variables: the process's; `DIORAMA_MODE` is read.
     /// - Returns: the settings, checked, with absolute paths.
     /// - Throws: when something of it cannot be used.
     func resolved(
@@ -149,7 +149,7 @@ extension TestEnvironment {
 extension EnvironmentSpecification {
   /// - Parameters:
   ///   - settings: of a test, checked.
-  ///   - variables: the process's, of which `CI` counts.
+  ///   - variables: the process's; `CI` is read.
   /// - Throws: an `EnvironmentError` for a setting that cannot be used.
   init(_ settings: EnvironmentConfiguration, variables: [String: String]) throws(EnvironmentError) {
     try self.init(settings, isChecked: true)

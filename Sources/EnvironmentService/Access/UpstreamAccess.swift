@@ -91,7 +91,7 @@ extension EnvironmentSpecification {
 }
 
 extension UpstreamAccess {
-  /// Looks at the files now, since nobody would understand it from the first request's failure.
+  /// Checks the files now: the failure of the first request would not explain the cause.
   ///
   /// - Parameter upstream: its name, for errors.
   /// - Throws: an ``EnvironmentError``: `inputOutput` for a file that cannot be read, `usage` for one without what it is to
@@ -119,7 +119,7 @@ extension UpstreamAccess {
     guard !key.contains("BEGIN ENCRYPTED PRIVATE KEY"), !key.contains("Proc-Type: 4,ENCRYPTED") else {
       throw Self.wrong(
         path, "client key", of: upstream,
-        "has a password, which nobody is here to type; write it without: openssl pkey -in \(path) -out FILE")
+        "has a password, which cannot be typed here; write it without: openssl pkey -in \(path) -out FILE")
     }
   }
 

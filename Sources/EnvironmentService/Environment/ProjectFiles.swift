@@ -23,7 +23,9 @@ extension ProjectFile {
     }
     do throws(ContractError) {
       let file = try ProjectFile(decoding: data, path: path)
-      for (place, settings) in [("", file.settings)] + file.overrides.enumerated().map({ ("overrides[\($0)].", $1.settings) }) {
+      for (place, settings) in [("", file.settings)]
+        + file.overrides.enumerated().map({ ("overrides[\($0)].", $1.settings) })
+      {
         do throws(EnvironmentError) { try settings.checkRules() } catch {
           throw ContractError("\(path): \(place)\(error.message)")
         }

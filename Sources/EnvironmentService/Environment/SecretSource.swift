@@ -106,7 +106,7 @@ extension EnvironmentConfiguration {
     for (index, key) in (dates?.jwt ?? []).enumerated() {
       guard let source = key.key else { continue }
       let place = "dates.jwt[\(index)].key"
-      // Nobody needs the keys where dates stay.
+      // Keys are needed only where dates move.
       let stays = clock?.kind == "frozen" && clock?.start == nil
       read.dates?.jwt[index].text = Secret(
         try replays && !stays ? SecretSource(source, in: folder, variables).text(place) : "unused")

@@ -19,7 +19,7 @@ final class PlainWay: Sendable {
   /// The last answer's type: most have the same.
   private let lastType = Guarded(MediaType("application/json"))
 
-  /// What a `Content-Type` says of a body.
+  /// The parts of a `Content-Type` that matter here.
   struct MediaType {
     let isText: Bool
     let isStream: Bool

@@ -51,7 +51,10 @@ struct SchemaTests {
         #"{"upstreams": {"a\nb": "http://c"}}"#,
         "upstreams.a b: invalid name: not a string without control characters"
       ),
-      (#"{"upstreams": {"a": "ftp://some"}}"#, "upstreams.a: 'ftp://some' is not an origin such as https://api.example.com"),
+      (
+        #"{"upstreams": {"a": "ftp://some"}}"#,
+        "upstreams.a: 'ftp://some' is not an origin such as https://api.example.com"
+      ),
       (
         #"{"credentials": [{"service": "s", "account": "a"}]}"#,
         "credentials[0]: give exactly one of secret and text"

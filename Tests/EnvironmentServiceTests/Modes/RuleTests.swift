@@ -92,7 +92,8 @@ struct RuleTests {
       #expect(error?.kind == .broken)
       #expect(
         error?.message
-          == "\(fixture.folder)/\(name) is no longer read; move its content to diorama.json, as \(advice), and delete it")
+          == "\(fixture.folder)/\(name) is no longer read; move its content to diorama.json, as \(advice), and delete it"
+      )
     }
   }
 

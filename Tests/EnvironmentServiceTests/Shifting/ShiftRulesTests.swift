@@ -47,7 +47,7 @@ struct ShiftRulesTests {
       let rules = try dates(fixture, ["KEY": "from a variable"])
       #expect(rules.jwt.map(\.text?.revealed) == ["from a variable", "from a file"])
       #expect(rules.jwt.map(\.key) == [nil, nil])
-      // Under a clock that stands at the recording date nothing moves, and nobody needs a key.
+      // Under a clock that stands at the recording date nothing moves, and no key is needed.
       _ = try dates(fixture, [:], kind: nil)
     }
   }
