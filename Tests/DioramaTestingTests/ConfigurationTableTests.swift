@@ -47,6 +47,10 @@ struct ConfigurationTableTests {
       guard let name = field.swiftName else { continue }
       #expect(source.contains("///   - \(name): "), "\(name) is not documented")
       #expect(source.contains(" \(name): ") || name == "mode", "\(name)")
+      for file in ["TestEnvironment+Provision", "EnvironmentTrait"] {
+        let forwarding = try Self.file("Sources/DioramaTesting/Provisioning/\(file).swift")
+        #expect(forwarding.contains(" \(name): \(name)") || name == "mode", "\(file) does not pass on \(name)")
+      }
     }
   }
 

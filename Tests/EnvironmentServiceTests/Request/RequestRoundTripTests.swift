@@ -33,6 +33,11 @@ struct RequestRoundTripTests {
     configuration.command = "Tests.Booking/books"
     configuration.caller = "test"
     configuration.ports = ["debug"]
+    configuration.allowedHosts = ["shop.test"]
+    configuration.dates = ShiftRules()
+    configuration.dates?.keep = ["$.born"]
+    // A suite's or a project file's settings all reach a test that says nothing.
+    #expect(EnvironmentConfiguration().inside(configuration) == configuration)
     let sent = try ContractJSON.encode(configuration)
     #expect(try EnvironmentConfiguration(decoding: sent, from: .api) == configuration)
     let there = try EnvironmentSpecification(configuration)
