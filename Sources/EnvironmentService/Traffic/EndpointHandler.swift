@@ -11,7 +11,7 @@ import Synchronization
 final class EndpointHandler: RequestHandler {
   /// Set once, when all ports of the environment are known. This retain cycle ends with the environment, which releases
   /// its listeners.
-  private let place = SetOnce<Environment>()
+  private let pipeline = SetOnce<Pipeline>()
   /// The way to its upstream, if requests are only passed on.
   private let way = SetOnce<PlainWay>()
   /// Requests that arrived early: ports are open before the environment is complete, and after a restart apps wait for
@@ -50,8 +50,9 @@ final class EndpointHandler: RequestHandler {
   }
 
   func open(to environment: Environment) {
-    place.set(environment)
-    if let upstream, let client, let way = PlainWay(environment, client, upstream: upstream) {
+    let pipeline = Pipeline(environment: environment, client: client)
+    self.pipeline.set(pipeline)
+    if let upstream, let client, let way = PlainWay(pipeline, client, upstream: upstream) {
       self.way.set(way)
     }
     abandon()
@@ -67,7 +68,7 @@ final class EndpointHandler: RequestHandler {
     for continuation in waiting { continuation.resume() }
   }
 
-  private var environment: Environment? { place.value }
+  private var environment: Environment? { pipeline.value?.environment }
 
   /// The environment, once it stands; nil where it could not be made.
   private func opened() async -> Environment? {
@@ -101,12 +102,12 @@ final class EndpointHandler: RequestHandler {
   }
 
   func respond(to request: Request) async throws -> Response {
-    guard let environment = await opened() else { return Self.over }
+    guard let environment = await opened(), let pipeline = pipeline.value else { return Self.over }
     environment.openRequests.enter()
     defer { environment.openRequests.leave() }
     // After entering: the end says so first, and then waits for those that have entered.
     guard !environment.state.withLock({ $0.isOver }) || Self.isOfLiveLink(request.target) else { return Self.over }
-    return await Pipeline(environment: environment, client: client).respond(to: request, at: upstream)
+    return await pipeline.respond(to: request, at: upstream)
   }
 }
 

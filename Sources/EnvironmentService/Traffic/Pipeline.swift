@@ -5,9 +5,11 @@ import HTTPClient
 import HTTPMessages
 import HTTPServer
 
-/// One request that cannot be answered at once: routed, put into the upstream's terms, played, forwarded, recorded or
-/// refused.
-struct Pipeline: Sendable {
+/// The path of a request that cannot be answered at once: route it, translate it into the upstream's terms, describe it
+/// for matching, and ask one responder after the other.
+///
+/// Which responders there are is decided once, when the environment is built.
+final class Pipeline: Sendable {
   /// The most bytes of a body that are held in memory as a whole.
   static let matchLimit = KeyStream.heldLimit
   /// The most bytes of a text that are held on its way to the app to have its URLs rewritten with a right length.
@@ -15,6 +17,21 @@ struct Pipeline: Sendable {
 
   let environment: Environment
   let client: UpstreamClient?
+  private let responders: [any Responder]
+
+  /// - Parameters:
+  ///   - environment: whose requests these are.
+  ///   - client: reaches the upstreams; nil where the mode may not reach the network.
+  init(environment: Environment, client: UpstreamClient?) {
+    self.environment = environment
+    self.client = client
+    var responders: [any Responder] = []
+    if let replay = environment.replay {
+      responders.append(CassetteResponder(environment: environment, replay: replay))
+    }
+    if let client { responders.append(UpstreamResponder(environment: environment, client: client)) }
+    self.responders = responders
+  }
 
   /// Answers a request, whatever becomes of it.
   func respond(to request: Request, at port: Int?) async -> Response {
@@ -90,64 +107,38 @@ struct Pipeline: Sendable {
     let isWebSocket = WebSocketHandshake.isAsked(by: request)
     if isWebSocket { outgoing.method = RecordedRequest.webSocketMethod }
 
+    var described = DescribedRequest(
+      received: request, outgoing: outgoing, upstream: index, form: form, number: number, isWebSocket: isWebSocket)
+    try await describe(&described)
+    for responder in responders {
+      if let response = try await responder.respond(to: described) { return response }
+    }
+    throw await miss(described)
+  }
+
+  /// Takes the body as far as it has to be known, and makes the keys by which the request is matched.
+  private func describe(_ request: inout DescribedRequest) async throws {
     let isSought = environment.replay != nil || !environment.mode.mayReachNetwork
-    // As it would be recorded: a redacted request is matched with redacted ones, while the upstream gets the real one.
-    var sought = outgoing
-    var keys: RequestKeys?
-    // With moved dates, it is also matched unchanged, for dates that the app itself has made.
-    var keysAsSent: RequestKeys?
-    var length: Int?
-    switch try await taken(outgoing, upstream: index, form: form, isSought: isSought) {
-    case .passing(let body): outgoing.body = body
+    let outgoing = request.outgoing
+    switch try await taken(outgoing, upstream: request.upstream, form: request.form, isSought: isSought) {
+    case .passing(let body): request.outgoing.body = body
     case .short(let bytes):
-      outgoing.body = .bytes(bytes)
+      request.outgoing.body = .bytes(bytes)
       guard isSought else { break }
-      sought = environment.redactor.redact(outgoing)
-      keys = try self.keys(of: sought, upstream: index)
-      if let movedBack = environment.replay?.shifter?.requestBack(outgoing) {
-        keysAsSent = keys
-        sought = environment.redactor.redact(movedBack)
-        keys = try self.keys(of: sought, upstream: index)
+      request.sought = environment.redactor.redact(request.outgoing)
+      request.keys = try keys(of: request.sought, upstream: request.upstream)
+      if let movedBack = environment.replay?.shifter?.requestBack(request.outgoing) {
+        request.keysAsSent = request.keys
+        request.sought = environment.redactor.redact(movedBack)
+        request.keys = try keys(of: request.sought, upstream: request.upstream)
       }
     case .long(let body, let found):
-      outgoing.body = body
-      sought = found?.request ?? outgoing
-      keys = found?.keys
-      keysAsSent = found?.keysAsSent
-      length = found?.length
+      request.outgoing.body = body
+      request.sought = found?.request ?? request.outgoing
+      request.keys = found?.keys
+      request.keysAsSent = found?.keysAsSent
+      request.length = found?.length
     }
-    var isRecorded = false
-    if let keys, let replay = environment.replay {
-      var played = environment.next(for: keys, or: keysAsSent)
-      // Of requests that the app sends at once chance may have put this one before its turn.
-      if played == nil { played = await environment.turn(of: keys, or: keysAsSent) }
-      if let index = played {
-        let isCoded = replay.isCoded(index, accepted: request.headers["Accept-Encoding"])
-        let kept = try await environment.kept(index, form: form, isCoded: isCoded)
-        var answer =
-          try kept ?? environment.webSocket(index, for: request, form: form)
-          ?? environment.streamed(index, form: form, isCoded: isCoded)
-          ?? replay.response(index, addresses: addresses, form: form, isCoded: isCoded)
-        environment.learnCookies(
-          replay.interactions[index].response.headers, upstream: replay.upstream(of: index), target: outgoing.target,
-          form: form, in: &answer.headers)
-        return answer
-      }
-      isRecorded = environment.state.withLock { $0.playback?.contains(keys.key) ?? false }
-    }
-    guard environment.mode.mayReachNetwork, let client else {
-      let large = length.flatMap { length in
-        environment.replay?.largeBody(of: sought, upstream: index, length: length, keys: keys)
-      }
-      throw await miss(
-        sought, upstream: index, isRecorded: isRecorded,
-        isMovedBack: keysAsSent != nil && keysAsSent != keys,
-        large: large)
-    }
-    let forwarding = Forwarding(
-      environment: environment, client: client, upstream: environment.upstreams[index], index: index, form: form,
-      number: number)
-    return try await isWebSocket ? forwarding.forwardWebSocket(outgoing) : forwarding.forward(outgoing)
   }
 
   /// By what a request that is held is looked up; nil where nothing is replayed.
@@ -180,18 +171,21 @@ struct Pipeline: Sendable {
     }
   }
 
-  /// The refusal of a request that is not recorded, or not at this point: what is nearest, what differs, what would
-  /// record it.
-  private func miss(
-    _ request: Request, upstream index: Int, isRecorded: Bool, isMovedBack: Bool, large: LargeBody?
-  ) async -> Problem {
-    let upstream = environment.upstreams[index]
+  /// The refusal of a request that nothing answers: what is nearest, what differs, and what would record it.
+  private func miss(_ described: DescribedRequest) async -> Problem {
+    let request = described.sought
+    let upstream = environment.upstreams[described.upstream]
     let url = upstream.origin.description + request.target
     let body: [UInt8] = if case .bytes(let bytes) = request.body { bytes } else { [] }
+    let large = described.length.flatMap { length in
+      environment.replay?.largeBody(of: request, upstream: described.upstream, length: length, keys: described.keys)
+    }
+    let playback = environment.state.withLock { $0.playback }
+    let isRecorded = described.keys.map { playback?.contains($0.key) ?? false } ?? false
     var nearest =
-      environment.replay?.nearest(
-        to: request, upstream: upstream.name, body: body, large: large,
-        playback: environment.state.withLock { $0.playback }) ?? []
+      environment.replay?.nearest(to: request, upstream: upstream.name, body: body, large: large, playback: playback)
+      ?? []
+    let isMovedBack = described.keysAsSent != nil && described.keysAsSent != described.keys
     if isMovedBack, let distance = environment.replay?.shifter?.offset.description {
       // Otherwise the dates that the app has sent would not be recognizable.
       let moved =

@@ -82,8 +82,7 @@ final class PlainPassage: Passage {
     answer.respond { [way] request in
       way.environment.openRequests.enter()
       defer { way.environment.openRequests.leave() }
-      return await Pipeline(environment: way.environment, client: way.client)
-        .respond(to: request, at: way.upstream, given: given)
+      return await way.pipeline.respond(to: request, at: way.upstream, given: given)
     }
   }
 }

@@ -4,6 +4,8 @@ import HTTPMessages
 
 /// What all plain passages to one upstream have in common, found out once.
 final class PlainWay: Sendable {
+  /// Takes what turns out not to be plain.
+  let pipeline: Pipeline
   let environment: Environment
   let client: UpstreamClient
   let upstream: Int
@@ -42,10 +44,12 @@ final class PlainWay: Sendable {
   /// Nil where requests are not passed on and nothing else: looked up, recorded, or added to.
   ///
   /// Patterns that redact the journal may take their time, while others' requests wait for the same thread.
-  init?(_ environment: Environment, _ client: UpstreamClient, upstream: Int) {
+  init?(_ pipeline: Pipeline, _ client: UpstreamClient, upstream: Int) {
+    let environment = pipeline.environment
     guard environment.replay == nil, environment.recorder == nil, environment.mode.mayReachNetwork,
       environment.access[upstream].headers.isEmpty, environment.redactor.rules.patterns.isEmpty
     else { return nil }
+    self.pipeline = pipeline
     self.environment = environment
     self.client = client
     self.upstream = upstream

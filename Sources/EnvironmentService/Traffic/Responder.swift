@@ -1,0 +1,89 @@
+import Cassettes
+import HTTPClient
+import HTTPMessages
+import Transforms
+
+/// What can answer a request: the cassette, the upstream. The ``Pipeline`` asks one after the other.
+protocol Responder: Sendable {
+  /// Answers a request.
+  ///
+  /// - Parameter request: in the upstream's terms. The response has to be in the app's: URLs and cookies translated.
+  /// - Returns: the response; nil to leave the request to the next responder.
+  func respond(to request: DescribedRequest) async throws -> Response?
+}
+
+/// A request in the upstream's terms, described for matching.
+struct DescribedRequest: Sendable {
+  /// As the app sent it.
+  let received: Request
+  /// As the upstream gets it.
+  var outgoing: Request
+  /// As it would be recorded: redacted, with dates moved back to the recording's time. It is matched with what is recorded,
+  /// while the upstream gets the original.
+  var sought: Request
+  /// By which it is looked up; nil where nothing is replayed.
+  var keys: RequestKeys?
+  /// The same without moving dates back, for dates that the app itself has made.
+  var keysAsSent: RequestKeys?
+  /// The size of a body that is too large to be held.
+  var length: Int?
+  /// The index of its upstream.
+  let upstream: Int
+  let form: AddressMap.Form
+  /// Counts the environment's requests, from 1.
+  let number: Int
+  let isWebSocket: Bool
+
+  init(
+    received: Request, outgoing: Request, upstream: Int, form: AddressMap.Form, number: Int, isWebSocket: Bool
+  ) {
+    self.received = received
+    self.outgoing = outgoing
+    sought = outgoing
+    self.upstream = upstream
+    self.form = form
+    self.number = number
+    self.isWebSocket = isWebSocket
+  }
+}
+
+/// Plays recorded responses.
+struct CassetteResponder: Responder {
+  let environment: Environment
+  let replay: Replay
+
+  func respond(to request: DescribedRequest) async throws -> Response? {
+    guard let keys = request.keys else { return nil }
+    var played = environment.next(for: keys, or: request.keysAsSent)
+    // Requests that the app sends concurrently may arrive before their turn.
+    if played == nil { played = await environment.turn(of: keys, or: request.keysAsSent) }
+    guard let index = played else { return nil }
+    let form = request.form
+    let isCoded = replay.isCoded(index, accepted: request.received.headers["Accept-Encoding"])
+    let kept = try await environment.kept(index, form: form, isCoded: isCoded)
+    var response =
+      try kept ?? environment.webSocket(index, for: request.received, form: form)
+      ?? environment.streamed(index, form: form, isCoded: isCoded)
+      ?? replay.response(index, addresses: environment.addresses, form: form, isCoded: isCoded)
+    environment.learnCookies(
+      replay.interactions[index].response.headers, upstream: replay.upstream(of: index),
+      target: request.outgoing.target, form: form, in: &response.headers)
+    return response
+  }
+}
+
+/// Asks the upstream, and records its response where the mode says so.
+struct UpstreamResponder: Responder {
+  let environment: Environment
+  let client: UpstreamClient
+
+  func respond(to request: DescribedRequest) async throws -> Response? {
+    // The mode may have changed meanwhile.
+    guard environment.mode.mayReachNetwork else { return nil }
+    let forwarding = Forwarding(
+      environment: environment, client: client, upstream: environment.upstreams[request.upstream],
+      index: request.upstream, form: request.form, number: request.number)
+    return try await request.isWebSocket
+      ? forwarding.forwardWebSocket(request.outgoing) : forwarding.forward(request.outgoing)
+  }
+}
