@@ -39,6 +39,8 @@ struct RequestRoundTripTests {
     // A suite's or a project file's settings all reach a test that says nothing.
     #expect(EnvironmentConfiguration().inside(configuration) == configuration)
     let sent = try ContractJSON.encode(configuration)
+    let document = try ContractJSON.decode([String: ContractValue].self, from: sent, source: "")
+    #expect(Set(document.keys) == Set(EnvironmentConfiguration.members.map(\.name)), "a setting is not tested here")
     #expect(try EnvironmentConfiguration(decoding: sent, from: .api) == configuration)
     let there = try EnvironmentSpecification(configuration)
     #expect(there.name == configuration.name && there.mode == .extend && there.seed == "s")
