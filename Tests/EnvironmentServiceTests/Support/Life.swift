@@ -19,6 +19,22 @@ struct Life: Sendable {
     service = EnvironmentService(server: server)
   }
 
+  /// Counts the ports of first lives.
+  private static let nextPort = Atomic<UInt32>(0)
+
+  /// Provisions an environment on ports that no other test gets while nothing listens on them between two lives: they are
+  /// above those that the system chooses itself.
+  func provision(_ specification: EnvironmentSpecification) throws(EnvironmentError) -> Environment {
+    let hooks = EnvironmentHooks(listen: { [server] handler in
+      for _ in 0..<100 {
+        let port = 61_000 + Self.nextPort.wrappingAdd(1, ordering: .relaxed).oldValue % 4_500
+        if let listener = try? server.listen(on: UInt16(port), handler: handler) { return listener }
+      }
+      return try server.listen(handler: handler)
+    })
+    return try service.provision(specification, hooks: hooks)
+  }
+
   /// Restores an environment on its own ports, from its snapshot as it would be stored.
   func restore(
     _ snapshot: EnvironmentSnapshot, changed: (@Sendable () throws(EnvironmentError) -> Void)? = nil,
@@ -56,7 +72,7 @@ extension ServiceFixture {
     let environment: Environment
     let snapshot: EnvironmentSnapshot
     do {
-      environment = try first.service.provision(specification)
+      environment = try first.provision(specification)
       try await before(environment)
       snapshot = environment.snapshot()
       await first.kill(environment)
