@@ -47,60 +47,69 @@ let package = Package(
     .systemLibrary(name: "CEpoll"),
 
     // The street, low houses first: an arrow only points up this list.
-    .target(name: "HTTPMessages"),
-    .target(name: "LaunchContract"),
-    .target(name: "Diorama", dependencies: ["LaunchContract", "CLibUUID"]),
+    .target(name: "Basics"),
+    .target(name: "HTTPMessages", dependencies: ["Basics"]),
+    .target(name: "LaunchContract", dependencies: ["Basics"]),
+    .target(name: "Diorama", dependencies: ["Basics", "LaunchContract", "CLibUUID"]),
     .target(
       name: "DioramaSecretService",
       dependencies: ["Diorama", .target(name: "CSecret", condition: .when(platforms: [.linux]))]),
-    .target(name: "EventLoops", dependencies: ["HTTPMessages", "CEpoll"]),
-    .target(name: "HTTPServer", dependencies: ["HTTPMessages", "EventLoops", "CMicroHTTPD"]),
-    .target(name: "HTTPClient", dependencies: ["HTTPMessages", "EventLoops", "CCurl"]),
-    .target(name: "Cassettes", dependencies: ["HTTPMessages", "LaunchContract", "CCompression"]),
-    .target(name: "CassetteConversion", dependencies: ["Cassettes", "HTTPMessages", "LaunchContract", "CYAML"]),
+    .target(name: "EventLoops", dependencies: ["Basics", "HTTPMessages", "CEpoll"]),
+    .target(name: "HTTPServer", dependencies: ["Basics", "HTTPMessages", "EventLoops", "CMicroHTTPD"]),
+    .target(name: "HTTPClient", dependencies: ["Basics", "HTTPMessages", "EventLoops", "CCurl"]),
+    .target(name: "Cassettes", dependencies: ["Basics", "HTTPMessages", "LaunchContract", "CCompression"]),
     .target(
-      name: "CassetteChecks", dependencies: ["Cassettes", "CassetteConversion", "HTTPMessages", "LaunchContract"]),
-    .target(name: "Transforms", dependencies: ["Cassettes", "HTTPMessages", "LaunchContract", "CGnuTLS"]),
-    .target(name: "PortLeases", dependencies: ["HTTPMessages"]),
+      name: "CassetteConversion", dependencies: ["Basics", "Cassettes", "HTTPMessages", "LaunchContract", "CYAML"]),
+    .target(
+      name: "CassetteChecks",
+      dependencies: ["Basics", "Cassettes", "CassetteConversion", "HTTPMessages", "LaunchContract"]),
+    .target(name: "Transforms", dependencies: ["Basics", "Cassettes", "HTTPMessages", "LaunchContract", "CGnuTLS"]),
+    .target(name: "PortLeases", dependencies: ["Basics", "HTTPMessages"]),
     .target(name: "ChildProcesses", dependencies: ["CPosixSpawn"]),
-    .target(name: "ControlAPI", dependencies: ["LaunchContract"]),
+    .target(name: "ControlAPI", dependencies: ["Basics", "LaunchContract"]),
     .target(
       name: "DaemonClient",
-      dependencies: ["ControlAPI", "HTTPClient", "ChildProcesses", "HTTPMessages", "LaunchContract"]),
+      dependencies: ["Basics", "ControlAPI", "HTTPClient", "ChildProcesses", "HTTPMessages", "LaunchContract"]),
     .target(
       name: "EnvironmentService",
       dependencies: [
-        "HTTPMessages", "LaunchContract", "ControlAPI", "Diorama", "HTTPServer", "HTTPClient", "Cassettes",
+        "Basics", "HTTPMessages", "LaunchContract", "ControlAPI", "Diorama", "HTTPServer", "HTTPClient", "Cassettes",
         "Transforms", "CassetteChecks", "CassetteConversion",
       ]),
     .target(
       name: "Daemon",
       dependencies: [
-        "EnvironmentService", "PortLeases", "ControlAPI", "ChildProcesses", "HTTPServer", "HTTPMessages", "Cassettes",
+        "Basics", "EnvironmentService", "PortLeases", "ControlAPI", "ChildProcesses", "HTTPServer", "HTTPMessages",
+        "Cassettes",
         "LaunchContract", "CEpoll", "CSQLite",
       ],
       exclude: ["THREATS.md"]),
     .target(
       name: "DioramaTesting",
       dependencies: [
-        "EnvironmentService", "DaemonClient", "ControlAPI", "ChildProcesses", "PortLeases", "Diorama", "LaunchContract",
+        "Basics", "EnvironmentService", "DaemonClient", "ControlAPI", "ChildProcesses", "PortLeases", "Diorama",
+        "LaunchContract",
         "Cassettes", "HTTPMessages",
       ]),
     .executableTarget(
       name: "DioramaCommand",
       dependencies: [
-        "EnvironmentService", "Daemon", "DaemonClient", "ControlAPI", "ChildProcesses", "PortLeases", "Diorama",
+        "Basics", "EnvironmentService", "Daemon", "DaemonClient", "ControlAPI", "ChildProcesses", "PortLeases",
+        "Diorama",
         "LaunchContract", "Cassettes", "HTTPMessages", "CassetteConversion", "CassetteChecks", "Transforms",
       ]),
     .executableTarget(name: "Clinic", dependencies: ["Diorama"], path: "Sources/Examples/Clinic/App"),
     .executableTarget(
-      name: "ClinicBackend", dependencies: ["HTTPServer", "HTTPMessages"],
+      name: "ClinicBackend", dependencies: ["Basics", "HTTPServer", "HTTPMessages"],
       path: "Sources/Examples/Clinic/Backend"),
     .executableTarget(
       name: "Benchmarks",
-      dependencies: ["EnvironmentService", "ControlAPI", "Diorama", "LaunchContract", "Cassettes", "HTTPMessages"]),
+      dependencies: [
+        "Basics", "EnvironmentService", "ControlAPI", "Diorama", "LaunchContract", "Cassettes", "HTTPMessages",
+      ]),
 
-    .target(name: "TestSupport", dependencies: ["ChildProcesses", "HTTPMessages"], path: "Tests/TestSupport"),
+    .target(
+      name: "TestSupport", dependencies: ["Basics", "ChildProcesses", "HTTPMessages"], path: "Tests/TestSupport"),
     // The smallest app that follows its environment, for tests that need a process of its own.
     .executableTarget(name: "FollowingApp", dependencies: ["Diorama"], path: "Tests/FollowingApp"),
     // A program whose user defaults tests look at from outside.
@@ -112,18 +121,20 @@ let package = Package(
     .target(
       name: "FuzzedParsers",
       dependencies: [
-        "Cassettes", "CassetteConversion", "Transforms", "EnvironmentService", "ControlAPI", "LaunchContract",
+        "Basics", "Cassettes", "CassetteConversion", "Transforms", "EnvironmentService", "ControlAPI", "LaunchContract",
         "HTTPMessages",
       ],
       path: "Tests/Fuzzing/Parsers"),
     .executableTarget(name: "Fuzzing", dependencies: ["FuzzedParsers"], path: "Tests/Fuzzing/Driver"),
     .testTarget(name: "FuzzedParsersTests", dependencies: ["FuzzedParsers"]),
-    .testTarget(name: "HTTPMessagesTests", dependencies: ["HTTPMessages"]),
+    .testTarget(name: "BasicsTests", dependencies: ["TestSupport", "Basics"]),
+    .testTarget(name: "HTTPMessagesTests", dependencies: ["Basics", "HTTPMessages"]),
     .testTarget(name: "LaunchContractTests", dependencies: ["LaunchContract"]),
     .testTarget(
       name: "DioramaTests",
       dependencies: [
-        "TestSupport", "CredentialConcurrency", "DefaultsProbe", "Diorama", "DioramaTesting", "LaunchContract",
+        "Basics", "TestSupport", "CredentialConcurrency", "DefaultsProbe", "Diorama", "DioramaTesting",
+        "LaunchContract",
       ]),
     .testTarget(
       name: "DioramaSecretServiceTests",
@@ -131,28 +142,32 @@ let package = Package(
     .testTarget(
       name: "ClinicTests",
       dependencies: ["TestSupport", "DioramaTesting", "Clinic", "ClinicBackend", "LaunchContract"]),
-    .testTarget(name: "EventLoopsTests", dependencies: ["TestSupport", "EventLoops", "HTTPMessages"]),
-    .testTarget(name: "HTTPServerTests", dependencies: ["TestSupport", "HTTPServer", "EventLoops", "HTTPMessages"]),
+    .testTarget(name: "EventLoopsTests", dependencies: ["Basics", "TestSupport", "EventLoops", "HTTPMessages"]),
+    .testTarget(
+      name: "HTTPServerTests", dependencies: ["Basics", "TestSupport", "HTTPServer", "EventLoops", "HTTPMessages"]),
     .testTarget(
       name: "HTTPClientTests",
-      dependencies: ["TestSupport", "HTTPClient", "HTTPServer", "EventLoops", "HTTPMessages"]),
+      dependencies: ["Basics", "TestSupport", "HTTPClient", "HTTPServer", "EventLoops", "HTTPMessages"]),
     .testTarget(
       name: "CassettesTests",
       dependencies: [
-        "Cassettes", "CassetteConversion", "CassetteChecks", "Transforms", "HTTPMessages", "LaunchContract",
+        "Basics", "TestSupport", "Cassettes", "CassetteConversion", "CassetteChecks", "Transforms", "HTTPMessages",
+        "LaunchContract",
       ],
       exclude: ["Fixtures"]),
-    .testTarget(name: "PortLeasesTests", dependencies: ["TestSupport", "PortLeases", "HTTPMessages"]),
+    .testTarget(name: "PortLeasesTests", dependencies: ["Basics", "TestSupport", "PortLeases", "HTTPMessages"]),
     .testTarget(
       name: "DaemonTests",
       dependencies: [
-        "TestSupport", "Daemon", "DaemonClient", "ControlAPI", "EnvironmentService", "PortLeases", "HTTPServer",
+        "Basics", "TestSupport", "Daemon", "DaemonClient", "ControlAPI", "EnvironmentService", "PortLeases",
+        "HTTPServer",
         "HTTPClient", "HTTPMessages", "Cassettes", "ChildProcesses", "LaunchContract", "CSQLite",
       ]),
     .testTarget(
       name: "EnvironmentServiceTests",
       dependencies: [
-        "TestSupport", "EnvironmentService", "ControlAPI", "PortLeases", "Diorama", "FollowingApp", "Cassettes",
+        "Basics", "TestSupport", "EnvironmentService", "ControlAPI", "PortLeases", "Diorama", "FollowingApp",
+        "Cassettes",
         "Transforms",
         "HTTPServer", "HTTPClient", "HTTPMessages", "LaunchContract",
       ]),
@@ -166,7 +181,8 @@ let package = Package(
     .testTarget(
       name: "DioramaCommandTests",
       dependencies: [
-        "TestSupport", "DioramaCommand", "ControlAPI", "LaunchContract", "HTTPServer", "HTTPMessages", "Clinic",
+        "Basics", "TestSupport", "DioramaCommand", "ControlAPI", "LaunchContract", "HTTPServer", "HTTPMessages",
+        "Clinic",
         "ClinicBackend",
       ]),
   ],

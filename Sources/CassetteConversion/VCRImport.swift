@@ -1,3 +1,4 @@
+import Basics
 import Cassettes
 import HTTPMessages
 
@@ -64,7 +65,7 @@ struct VCRImport {
       losses.add("HTTP version \(version.shortened(20)): it is replayed over HTTP/1.1", at: place)
     }
     if let text = node["recorded_at"]?.text {
-      exchange.startedAt = HAR.Timestamp(text)?.rfc3339 ?? HAR.cookieDate(text)
+      exchange.startedAt = Instant(text)?.rfc3339 ?? HAR.cookieDate(text)
       if exchange.startedAt == nil { losses.add("recorded_at '\(text.shortened(40))' is no date", at: place) }
     }
     if exchange.url.contains("<%") || exchange.responseBody.contains(template: "<%=") {
@@ -114,7 +115,7 @@ struct VCRImport {
     }
     unknown(in: node, but: ["string", "base64_string", "encoding"], "\(path).", at: place)
     if let text = node["base64_string"]?.text {
-      guard let bytes = HAR.Base64.decode(text) else {
+      guard let bytes = Base64.decode(text) else {
         throw wrong("\(path).base64_string is not Base64", node["base64_string"] ?? node, at: place)
       }
       return bytes

@@ -1,3 +1,4 @@
+import Basics
 package import Cassettes
 import CYAML
 import LaunchContract
@@ -76,7 +77,7 @@ package struct YAMLReader {
       let tag = Self.text(scalar.tag)
       var node = YAMLNode(content: .text(text), place: place)
       if tag == "!binary" || tag == "tag:yaml.org,2002:binary" {
-        guard let decoded = HAR.Base64.decode(text) else { throw failure("a binary value is not Base64", place) }
+        guard let decoded = Base64.decode(text) else { throw failure("a binary value is not Base64", place) }
         node.content = .bytes(decoded)
       } else if tag == "tag:yaml.org,2002:null"
         || tag == nil && scalar.style == YAML_PLAIN_SCALAR_STYLE && ["", "~", "null", "Null", "NULL"].contains(text)

@@ -1,5 +1,6 @@
+package import Basics
 package import HTTPMessages
-package import LaunchContract
+import LaunchContract
 
 /// Recorded interactions in the order of their requests, and the environment in which they were recorded.
 package struct Cassette: Sendable {

@@ -1,3 +1,4 @@
+import Basics
 package import LaunchContract
 
 /// `NAME.strings.json`: the random values of a recording, by key and ordinal.

@@ -1,3 +1,4 @@
+import Basics
 package import Foundation
 
 /// The JSON of contracts, with sorted members and unescaped slashes.

@@ -1,3 +1,4 @@
+import Basics
 package import Foundation
 
 /// The document that a test passes to the app at launch; it describes the app's environment.

@@ -1,3 +1,4 @@
+import Basics
 package import Foundation
 
 /// A value of `UserDefaults`: JSON without null, plus dates and data.

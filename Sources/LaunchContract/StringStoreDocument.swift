@@ -1,3 +1,4 @@
+import Basics
 import Foundation
 
 /// `NAME.strings.json`: the random values of a recording, by key and ordinal.

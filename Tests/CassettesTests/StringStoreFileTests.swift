@@ -1,4 +1,5 @@
 import LaunchContract
+import TestSupport
 import Testing
 
 @testable import Cassettes

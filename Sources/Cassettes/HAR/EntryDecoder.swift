@@ -1,3 +1,4 @@
+import Basics
 import HTTPMessages
 import LaunchContract
 
@@ -215,7 +216,7 @@ extension HAR.EntryDecoder {
   ) throws(CassetteError) -> [UInt8] {
     switch encoding.lowercased() {
     case "base64":
-      guard let bytes = decodedChunks(text.string ?? "", HAR.Base64.decode) else {
+      guard let bytes = decodedChunks(text.string ?? "", Base64.decode) else {
         throw failure("\(member).text is not Base64")
       }
       return bytes

@@ -1,5 +1,6 @@
+package import Basics
 import HTTPMessages
-package import LaunchContract
+import LaunchContract
 
 /// HAR 1.2, the file format of cassettes. Written files are strictly valid; files of other tools are read leniently.
 ///
@@ -312,7 +313,7 @@ private struct Document {
     var cassette = Cassette(
       header: header ?? CassetteHeader(), interactions: interactions, skipped: skipped, incomplete: incomplete)
     if header?.recordedAt != nil { return cassette }
-    let starts = interactions.map { HAR.Timestamp($0.startedAt) }
+    let starts = interactions.map { Instant($0.startedAt) }
     let known = starts.compactMap(\.self)
     cassette.header.recordedAt = known.min()?.rfc3339
     let isInOrder = zip(known, known.dropFirst()).allSatisfy { !($1 < $0) }

@@ -1,3 +1,4 @@
+import Basics
 import HTTPMessages
 import LaunchContract
 
@@ -74,7 +75,7 @@ extension HAR.EntryDecoder {
       guard let code = message["code"]?.int else { return WebSocketMessage(.close) }
       return .close(UInt16(clamping: code), data)
     default:
-      guard let bytes = HAR.Base64.decode(data) else { throw failure("\(place).data is not Base64") }
+      guard let bytes = Base64.decode(data) else { throw failure("\(place).data is not Base64") }
       return WebSocketMessage(kind, bytes)
     }
   }

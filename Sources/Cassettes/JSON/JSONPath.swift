@@ -1,3 +1,4 @@
+package import Basics
 package import LaunchContract
 
 /// A JSON path: a subset of RFC 9535.

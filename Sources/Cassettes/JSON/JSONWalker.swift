@@ -1,3 +1,4 @@
+import Basics
 import LaunchContract
 
 /// Follows paths through a stream of JSON: classifies each byte, and reports which path selects it. Chunks may be

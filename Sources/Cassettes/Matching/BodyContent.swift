@@ -1,4 +1,5 @@
-package import LaunchContract
+package import Basics
+import LaunchContract
 
 /// A body in the form in which it is compared: JSON by value, forms by items, multipart by parts, anything else byte
 /// by byte.

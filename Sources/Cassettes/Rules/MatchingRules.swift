@@ -1,3 +1,4 @@
+import Basics
 package import LaunchContract
 
 /// Changes to the rules by which requests match, and to the playback order.

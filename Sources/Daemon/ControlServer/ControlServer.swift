@@ -1,3 +1,4 @@
+import Basics
 package import ControlAPI
 package import EnvironmentService
 package import HTTPMessages

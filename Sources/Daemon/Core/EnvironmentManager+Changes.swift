@@ -1,3 +1,4 @@
+import Basics
 package import ControlAPI
 import EnvironmentService
 import Foundation
@@ -40,7 +41,8 @@ extension EnvironmentManager {
     let move = try Environment.ClockMove(request)
     return try await changing { () async throws(EnvironmentError) in
       let moved = try await environment.moveClock(move, afterSleepers: request.sleepers, timeout: timeout)
-      return ClockMoveAnswer(now: RFC3339.formatExactly(moved.now), revision: moved.revision, woken: moved.woken)
+      return ClockMoveAnswer(
+        now: RFC3339.format(moved.now, exactly: true), revision: moved.revision, woken: moved.woken)
     }
   }
 

@@ -1,3 +1,4 @@
+import Basics
 import Transforms
 package import ControlAPI
 package import EnvironmentService
@@ -217,7 +218,7 @@ extension EnvironmentManager {
       endpoints: environment.upstreams.reduce(into: [:]) { $0[$1.name] = environment.endpoint($1.name) },
       ports: environment.specification.ports.mapValues(Int.init),
       owner: hosted.lifetime.owner.map { Owner(pid: $0.pid) }, createdAt: RFC3339.format(hosted.createdAt),
-      endsAt: hosted.lifetime.endsAt.map(RFC3339.format), notes: environment.notes,
+      endsAt: hosted.lifetime.endsAt.map { RFC3339.format($0) }, notes: environment.notes,
       contract: withContract ? try contract(of: environment, file: hosted.contract) : nil)
   }
 
@@ -393,7 +394,8 @@ extension EnvironmentManager {
       ports: pool.leases.map { lease in
         PortList.Lease(
           port: Int(lease.port), name: lease.name, owner: lease.owner.map { Owner(pid: $0.pid) },
-          since: RFC3339.format(lease.since), endsAt: lease.endsAt.map(RFC3339.format), environment: lease.environment,
+          since: RFC3339.format(lease.since), endsAt: lease.endsAt.map { RFC3339.format($0) },
+          environment: lease.environment,
           hold: lease.holds)
       })
   }

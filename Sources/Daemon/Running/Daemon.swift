@@ -1,3 +1,4 @@
+import Basics
 import ChildProcesses
 package import ControlAPI
 import Dispatch

@@ -1,3 +1,5 @@
+import Basics
+
 #if DEBUG || Controlled
   import Foundation
   import LaunchContract
@@ -123,7 +125,7 @@
     }
 
     private let patience: Patience
-    private let state = Locked(State())
+    private let state = Guarded(State())
 
     init(_ patience: Patience) { self.patience = patience }
 

@@ -1,3 +1,5 @@
+import Basics
+
 #if DEBUG || Controlled
   import Foundation
   package import LaunchContract
@@ -11,7 +13,7 @@
     private let address: ControlAddress
     private let timeout: Duration
     private let waitsForReturn: Bool
-    private let socket = Locked<LoopbackSocket?>(nil)
+    private let socket = Guarded<LoopbackSocket?>(nil)
 
     /// Connects with the first report.
     ///

@@ -1,3 +1,5 @@
+import Basics
+
 #if DEBUG || Controlled
   import Dispatch
   import Foundation
@@ -147,7 +149,7 @@
       } catch {
         answer.error = error.description
       }
-      answer.now = RFC3339.formatExactly(controls.timeline.now)
+      answer.now = RFC3339.format(controls.timeline.now, exactly: true)
       return answer
     }
 
@@ -267,7 +269,7 @@
     private let reporter: UsageReporter?
     private let follower: String
     private let queue = DispatchQueue(label: "diorama.sleepers")
-    private let state = Locked(State())
+    private let state = Guarded(State())
 
     /// - Parameters:
     ///   - timeline: the timeline of the sleepers.

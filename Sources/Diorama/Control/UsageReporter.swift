@@ -1,3 +1,5 @@
+import Basics
+
 #if DEBUG || Controlled
   import Foundation
   package import LaunchContract
@@ -29,7 +31,7 @@
 
     private let connection: ControlConnection
     private let warn: @Sendable (String) -> Void
-    private let state = Locked(State())
+    private let state = Guarded(State())
     /// Held while a message is sent, so that a flush waits for it.
     private let sending = NSLock()
 
@@ -160,7 +162,7 @@
       weak var reporter: UsageReporter?
     }
 
-    private static let places = Locked<[Place]>([])
+    private static let places = Guarded<[Place]>([])
     private static let isRegistered =
       atexit {
         for place in AtExit.places.withLock({ $0 }) { place.reporter?.flush() }

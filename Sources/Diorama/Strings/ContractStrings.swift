@@ -1,3 +1,5 @@
+import Basics
+
 #if DEBUG || Controlled
   import LaunchContract
 
@@ -9,7 +11,7 @@
     private let connection: ControlConnection?
     private let reporter: UsageReporter?
     /// How often each key was used. Counted in the app, so that threads only affect each other if they share a key.
-    private let uses = Locked<[String: Int]>([:])
+    private let uses = Guarded<[String: Int]>([:])
 
     /// - Parameters:
     ///   - strings: the contract's strings.

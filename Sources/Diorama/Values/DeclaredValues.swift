@@ -1,3 +1,5 @@
+import Basics
+
 #if DEBUG || Controlled
   import LaunchContract
 #endif
@@ -98,12 +100,12 @@ struct DeclaredReader: @unchecked Sendable {
       var observers = Observers()
     }
 
-    private let state: Locked<State>
+    private let state: Guarded<State>
     let cache = ValueCache()
     let hooks: Hooks
 
     init(_ values: [String: ContractValue], hooks: Hooks) {
-      state = Locked(State(values: values))
+      state = Guarded(State(values: values))
       self.hooks = hooks
     }
 
@@ -247,7 +249,7 @@ struct DeclaredReader: @unchecked Sendable {
     /// The changes of a declaration's value from now on.
     func changes<Value>(of declared: Declared<Value>) -> AsyncStream<Value> {
       let (stream, continuation) = AsyncStream.makeStream(of: Value.self, bufferingPolicy: .bufferingNewest(1))
-      let last = Locked<ContractValue?>(nil)
+      let last = Guarded<ContractValue?>(nil)
       let look: @Sendable () -> Void = { [weak self] in
         // Under one lock, so that of two simultaneous updates the later one is delivered last.
         last.withLock { last in

@@ -1,3 +1,4 @@
+import Basics
 import CassetteChecks
 import ControlAPI
 import DaemonClient
@@ -47,7 +48,7 @@ enum EnvironmentUpdate {
     if let mode = options.value("--mode") { patch.mode = try environment.mode(mode).rawValue }
     if !clock.isEmpty {
       patch.clock = ClockSettings(
-        kind: clock.kind?.rawValue, start: clock.start.map(RFC3339.format), rate: clock.rate,
+        kind: clock.kind?.rawValue, start: clock.start.map { RFC3339.format($0) }, rate: clock.rate,
         timeZone: clock.timeZone, locale: clock.locale)
     }
     guard patch.toggles != nil || patch.values != nil || patch.mode != nil || patch.clock != nil else { return nil }
@@ -60,7 +61,7 @@ enum EnvironmentUpdate {
     var move = ClockMoveRequest()
     let environment = EnvironmentOptions(options, command: command)
     move.advance = try environment.seconds("--advance", upTo: 1e11)
-    move.set = try ClockOptions.instant(options, "--set", command: command).map(RFC3339.format)
+    move.set = try ClockOptions.instant(options, "--set", command: command).map { RFC3339.format($0) }
     guard move.advance != nil || move.set != nil else {
       if options.has("--sleepers") {
         throw UsageError("--sleepers requires --advance or --set", command: command)

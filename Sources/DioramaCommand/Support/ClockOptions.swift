@@ -1,3 +1,4 @@
+import Basics
 import EnvironmentService
 import Foundation
 import LaunchContract

@@ -1,3 +1,4 @@
+import Basics
 import CassetteChecks
 import ControlAPI
 import DaemonClient
@@ -83,7 +84,7 @@ struct DaemonBackend: EnvironmentBackend {
     var request = ClockMoveRequest()
     switch move {
     case .advance(let duration): request.advance = duration / .seconds(1)
-    case .set(let date): request.set = RFC3339.formatExactly(date)
+    case .set(let date): request.set = RFC3339.format(date, exactly: true)
     }
     request.sleepers = sleepers
     request.timeoutSeconds = timeout / .seconds(1)
@@ -104,7 +105,7 @@ struct DaemonBackend: EnvironmentBackend {
     patch.mode = change.mode?.rawValue
     if let clock = change.clock {
       patch.clock = ControlAPI.ClockSettings(
-        kind: clock.kind?.rawValue, start: clock.start.map(RFC3339.formatExactly), rate: clock.rate,
+        kind: clock.kind?.rawValue, start: clock.start.map { RFC3339.format($0, exactly: true) }, rate: clock.rate,
         timeZone: clock.timeZone, locale: clock.locale)
     }
     patch.timeoutSeconds = timeout / .seconds(1)

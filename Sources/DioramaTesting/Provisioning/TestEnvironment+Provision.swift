@@ -1,3 +1,4 @@
+import Basics
 import HTTPMessages
 public import Testing
 public import XCTest

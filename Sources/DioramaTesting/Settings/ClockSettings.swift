@@ -1,3 +1,4 @@
+import Basics
 import EnvironmentService
 public import Foundation
 import LaunchContract

@@ -1,3 +1,4 @@
+import Basics
 import CassetteChecks
 import Diorama
 import Foundation
@@ -57,7 +58,7 @@ extension AppSync {
       message.mode = state.mode.rawValue
       message.toggles = state.toggles
       message.values = state.values
-      message.clock = .init(clock: state.clock, now: RFC3339.formatExactly(state.timeline.now))
+      message.clock = .init(clock: state.clock, now: RFC3339.format(state.timeline.now, exactly: true))
     }
     return message
   }

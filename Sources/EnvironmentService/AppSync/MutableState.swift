@@ -1,3 +1,4 @@
+import Basics
 import Diorama
 import Foundation
 import LaunchContract
@@ -75,8 +76,8 @@ struct MutableState: Sendable {
   var clock: LaunchContract.Clock {
     guard isMoved else { return base }
     var clock = base
-    clock.start = RFC3339.formatExactly(timeline.now)
-    clock.provisioned = RFC3339.formatExactly(Date())
+    clock.start = RFC3339.format(timeline.now, exactly: true)
+    clock.provisioned = RFC3339.format(Date(), exactly: true)
     return clock
   }
 
@@ -107,7 +108,7 @@ struct MutableState: Sendable {
         try timeline.advance(by: duration)
         step.advance = .init(duration)
       case .set(let date):
-        let text = RFC3339.formatExactly(date)
+        let text = RFC3339.format(date, exactly: true)
         // As the apps will read it: they are to show the same to the bit. What cannot be written is refused there.
         let exact = RFC3339.parse(text).flatMap { abs($0.timeIntervalSince(date)) < 1 ? $0 : nil }
         try timeline.set(to: exact ?? date)
@@ -196,13 +197,13 @@ struct MutableState: Sendable {
       clock.start = nil
     } else {
       let start = patch.start ?? timeline.now
-      let text = RFC3339.formatExactly(start)
+      let text = RFC3339.format(start, exactly: true)
       guard let exact = RFC3339.parse(text), abs(exact.timeIntervalSince(start)) < 1 else {
         throw EnvironmentError(.usage, "a clock cannot start at \(start): its time goes from the year 0 to 9999")
       }
       clock.start = text
     }
-    clock.provisioned = RFC3339.formatExactly(Date())
+    clock.provisioned = RFC3339.format(Date(), exactly: true)
     return clock
   }
 }

@@ -1,3 +1,4 @@
+import Basics
 import HTTPMessages
 
 /// How many may wait for something to happen at one time.

@@ -1,3 +1,4 @@
+import Basics
 package import Transforms
 import Cassettes
 import Diorama

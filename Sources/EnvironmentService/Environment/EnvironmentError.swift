@@ -1,3 +1,4 @@
+import Basics
 import LaunchContract
 
 /// Why an environment could not be provisioned, kept or ended well.

@@ -1,3 +1,4 @@
+import Basics
 package import Cassettes
 package import Foundation
 package import LaunchContract
@@ -65,7 +66,7 @@ package struct EnvironmentSnapshot: Sendable, Codable {
   ) {
     self.id = id
     self.token = Secret(token)
-    self.createdAt = RFC3339.formatExactly(createdAt)
+    self.createdAt = RFC3339.format(createdAt, exactly: true)
     self.specification = specification
     self.mode = mode
     self.ports = ports

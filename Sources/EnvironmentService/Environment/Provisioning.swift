@@ -1,3 +1,4 @@
+import Basics
 import Transforms
 package import Cassettes
 import Foundation
@@ -142,7 +143,8 @@ package enum Provisioning {
     }
     var clock = LaunchContract.Clock(kind: kind)
     if kind != .system {
-      clock.start = wish.start.map(RFC3339.format) ?? (mode.replays ? recorded?.recordedAt : nil) ?? RFC3339.format(now)
+      clock.start =
+        wish.start.map { RFC3339.format($0) } ?? (mode.replays ? recorded?.recordedAt : nil) ?? RFC3339.format(now)
       guard let start = clock.start, RFC3339.parse(start) != nil else {
         throw EnvironmentError(
           .broken,

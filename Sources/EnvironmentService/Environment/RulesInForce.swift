@@ -1,3 +1,4 @@
+import Basics
 package import Cassettes
 import Foundation
 import LaunchContract

@@ -1,3 +1,4 @@
+import Basics
 import HTTPMessages
 
 /// Sees to it that what a restart must know is stored before anybody is told of it.

@@ -1,3 +1,4 @@
+import Basics
 import HTTPMessages
 
 /// The cassettes that are being replayed: who wants one that is open already, and whose files are what they were,

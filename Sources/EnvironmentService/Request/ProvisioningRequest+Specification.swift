@@ -1,3 +1,4 @@
+import Basics
 import Cassettes
 package import ControlAPI
 import Foundation
@@ -61,7 +62,7 @@ extension ClockSettings {
   /// Nil where nothing of it is wished.
   fileprivate init?(_ clock: EnvironmentSpecification.Clock) {
     self.init(
-      kind: clock.kind, start: clock.start.map(RFC3339.format), rate: clock.rate == 1 ? nil : clock.rate,
+      kind: clock.kind, start: clock.start.map { RFC3339.format($0) }, rate: clock.rate == 1 ? nil : clock.rate,
       timeZone: clock.timeZone, locale: clock.locale)
     if self == ClockSettings() { return nil }
   }

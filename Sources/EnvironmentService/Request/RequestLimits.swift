@@ -1,3 +1,4 @@
+import Basics
 import LaunchContract
 
 /// How much a program may ask for at once.

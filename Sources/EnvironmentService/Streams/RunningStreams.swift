@@ -1,3 +1,4 @@
+import Basics
 import HTTPMessages
 
 /// What in an environment may wait for longer than its end should: streams that are recorded, and waits of streams that

@@ -1,3 +1,4 @@
+import Basics
 import LaunchContract
 
 /// When the parts of a recorded stream leave in replay: all of what came as server-sent events, as lines of JSON, or with

@@ -1,3 +1,4 @@
+import Basics
 import Foundation
 
 /// Base64-encoded text within another text. Encoded binary data is ignored, because patterns would match random bytes.
@@ -17,7 +18,6 @@ struct Base64Text {
     let whole = text as NSString
     return runs.matches(in: text, range: NSRange(location: 0, length: whole.length)).flatMap { match in
       let run = whole.substring(with: match.range)
-        .replacingOccurrences(of: "-", with: "+").replacingOccurrences(of: "_", with: "/")
       return (0..<4).compactMap { offset -> Base64Text? in
         let start = match.range.location + offset
         guard start + shortest <= match.range.upperBound, let text = decoded(run.dropFirst(offset)) else { return nil }
@@ -39,8 +39,7 @@ struct Base64Text {
   private static func decoded(_ run: Substring) -> String? {
     // A single leftover character holds only six bits, which is not a byte.
     let used = run.utf8.count % 4 == 1 ? run.dropLast() : run
-    let padding = String(repeating: "=", count: (4 - used.utf8.count % 4) % 4)
-    guard let data = Data(base64Encoded: used + padding), let text = String(validating: data, as: UTF8.self) else {
+    guard let bytes = Base64.decode(String(used)), let text = String(validating: bytes, as: UTF8.self) else {
       return nil
     }
     let isText = text.unicodeScalars.allSatisfy {

@@ -1,6 +1,8 @@
+import Basics
 @testable import CassetteConversion
 import HTTPMessages
 import LaunchContract
+import TestSupport
 import Testing
 
 @testable import Cassettes

@@ -1,3 +1,4 @@
+import Basics
 @testable import CassetteConversion
 @testable import CassetteChecks
 import HTTPMessages
