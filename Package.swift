@@ -129,7 +129,7 @@ let package = Package(
     .testTarget(name: "FuzzedParsersTests", dependencies: ["FuzzedParsers"]),
     .testTarget(name: "BasicsTests", dependencies: ["TestSupport", "Basics"]),
     .testTarget(name: "HTTPMessagesTests", dependencies: ["Basics", "HTTPMessages"]),
-    .testTarget(name: "LaunchContractTests", dependencies: ["LaunchContract"]),
+    .testTarget(name: "LaunchContractTests", dependencies: ["Basics", "LaunchContract"]),
     .testTarget(
       name: "DioramaTests",
       dependencies: [
@@ -141,7 +141,7 @@ let package = Package(
       dependencies: ["TestSupport", "CredentialConcurrency", "DioramaSecretService", "DioramaTesting"]),
     .testTarget(
       name: "ClinicTests",
-      dependencies: ["TestSupport", "DioramaTesting", "Clinic", "ClinicBackend", "LaunchContract"]),
+      dependencies: ["Basics", "TestSupport", "DioramaTesting", "Clinic", "ClinicBackend", "LaunchContract"]),
     .testTarget(name: "EventLoopsTests", dependencies: ["Basics", "TestSupport", "EventLoops", "HTTPMessages"]),
     .testTarget(
       name: "HTTPServerTests", dependencies: ["Basics", "TestSupport", "HTTPServer", "EventLoops", "HTTPMessages"]),
@@ -174,7 +174,7 @@ let package = Package(
     .testTarget(
       name: "DioramaTestingTests",
       dependencies: [
-        "DioramaTesting", "ControlAPI", "TestSupport", "Cassettes", "EnvironmentService", "DaemonClient",
+        "Basics", "DioramaTesting", "ControlAPI", "TestSupport", "Cassettes", "EnvironmentService", "DaemonClient",
         "LaunchContract",
         "HTTPMessages", "HTTPServer", "Clinic", "ClinicBackend", "DioramaCommand",
       ]),

@@ -4,7 +4,7 @@
 /// let value = try JSON.parse(Array(#"{"total": 0.00}"#.utf8))
 /// value["total"]  // .number("0.00")
 /// ```
-package enum JSON: Sendable, Equatable {
+package enum JSON: Sendable, Hashable {
   /// `null`.
   case null
   /// `true` or `false`.
@@ -19,7 +19,7 @@ package enum JSON: Sendable, Equatable {
   case object([Member])
 
   /// A name and its value in an object.
-  package struct Member: Sendable, Equatable {
+  package struct Member: Sendable, Hashable {
     /// The name without its escapes.
     package var key: String
     /// The value.
@@ -53,8 +53,18 @@ package enum JSON: Sendable, Equatable {
 
   /// The value of the first member with a name; nil if there is none, or for any other kind.
   package subscript(_ key: String) -> JSON? {
-    guard case .object(let members) = self else { return nil }
-    return members.first { $0.key.hasSameBytes(as: key) }?.value
+    object?[key]
+  }
+
+  /// An integer.
+  package static func int(_ value: Int) -> JSON { .number(String(value)) }
+
+  /// A number with a fraction, such as 10.0.
+  package static func double(_ value: Double) -> JSON { .number("\(value)") }
+
+  /// An object, sorted by name.
+  package static func object(_ members: [String: JSON]) -> JSON {
+    .object(members.sorted { $0.key < $1.key }.map { Member($0.key, $0.value) })
   }
 
   /// The text of a string; nil for any other kind.
@@ -93,6 +103,14 @@ package enum JSON: Sendable, Equatable {
     guard case .object(let members) = self else { return nil }
     return members
   }
+
+  /// The members of an object by name, of duplicates the first; nil for any other kind.
+  package var dictionary: [String: JSON]? {
+    object.map { Dictionary($0.lazy.map { ($0.key, $0.value) }) { first, _ in first } }
+  }
+
+  /// A string unchanged; other values as JSON.
+  package var text: String { string ?? String(decoding: encoded(), as: UTF8.self) }
 }
 
 // Swift's `==` treats `é` and `e` with a combining accent as equal. In a recording they differ (RFC 8259, 8.3), so strings
@@ -116,6 +134,40 @@ extension JSON.Member {
   /// Whether name and value are the same.
   package static func == (left: Self, right: Self) -> Bool {
     left.key.hasSameBytes(as: right.key) && left.value == right.value
+  }
+}
+
+extension [JSON.Member] {
+  /// The value of the first member with a name. Setting nil removes the member; a new member is appended.
+  package subscript(_ name: String) -> JSON? {
+    get { first { $0.key.hasSameBytes(as: name) }?.value }
+    set {
+      let index = firstIndex { $0.key.hasSameBytes(as: name) }
+      switch (index, newValue) {
+      case (let index?, let value?): self[index].value = value
+      case (let index?, nil): remove(at: index)
+      case (nil, let value?): append(.init(name, value))
+      case (nil, nil): break
+      }
+    }
+  }
+}
+
+extension [String: JSON] {
+  /// Applies a merge patch (RFC 7396): null removes a member, an object is merged into an existing one, and any other value
+  /// replaces the old one.
+  package mutating func merge(patch: [String: JSON]) {
+    for (name, change) in patch {
+      if change == .null {
+        self[name] = nil
+      } else if let members = change.dictionary {
+        var target = self[name]?.dictionary ?? [:]
+        target.merge(patch: members)
+        self[name] = .object(target)
+      } else {
+        self[name] = change
+      }
+    }
   }
 }
 

@@ -391,11 +391,12 @@ extension JSONReader {
     return code
   }
 
-  /// The offset of the next quote, backslash or control character, or of the end. Searches eight bytes at a time.
+  /// Searches for the next quote, backslash or control character, eight bytes at a time.
   ///
   /// - Parameters:
   ///   - start: the offset where to begin.
   ///   - isASCII: becomes false if a byte up to there, or in the same eight, is not ASCII.
+  /// - Returns: its offset, or that of the end.
   @inline(__always)
   private func endOfRun(from start: Int, isASCII: inout Bool) -> Int {
     let ones: UInt64 = 0x0101_0101_0101_0101

@@ -1,3 +1,4 @@
+package import Basics
 package import LaunchContract
 
 /// The body of `POST /v1/environments`: the environment to provision.
@@ -19,11 +20,11 @@ package struct ProvisioningRequest: Codable, Sendable, Equatable {
   /// Seed of the string store.
   package var seed: String?
   /// Switches and values that steer the app.
-  package var toggles: [String: ContractValue]?
+  package var toggles: [String: JSON]?
   /// User defaults for the app.
-  package var defaults: [String: ContractValue]?
+  package var defaults: [String: JSON]?
   /// Values for the app's own keys.
-  package var values: [String: ContractValue]?
+  package var values: [String: JSON]?
   /// For the app's in-memory store.
   package var credentials: [Credential]?
   /// The trouble that the app's store is in.
@@ -41,7 +42,7 @@ package struct ProvisioningRequest: Codable, Sendable, Equatable {
   /// Whether each interaction is played once.
   package var playsUniquely: Bool?
   /// What counts as the same request, as a rules file has it.
-  package var rules: ContractValue?
+  package var rules: JSON?
   /// `strict`, `request` (the default), `state` or `free`.
   package var order: String?
   /// What is to become of an old recording, and of interactions that are not used.

@@ -1,6 +1,6 @@
-import Basics
+package import Basics
 package import Foundation
-package import LaunchContract
+import LaunchContract
 
 /// Rules that a person writes, as a member of a request or in a file of their own.
 ///
@@ -16,16 +16,16 @@ package protocol RulesDocument: Codable, Equatable, Sendable {
 extension RulesDocument {
   /// Reads rules, as a file has them.
   ///
-  /// - Throws: a `ContractError` that says in one line what is wrong at which JSON path, and what is allowed there.
-  package init(decoding data: Data) throws(ContractError) {
+  /// - Throws: a `CodedError` that says in one line what is wrong at which JSON path, and what is allowed there.
+  package init(decoding data: Data) throws(CodedError) {
     if let document = try? JSON.parse([UInt8](data)), let name = document.repeatedName {
-      throw ContractError("'\(name.prefix(80))' is there twice; put both into one")
+      throw CodedError(.broken, "'\(name.prefix(80))' is there twice; put both into one")
     }
-    do throws(ContractError) {
-      self = try ContractJSON.decode(Self.self, from: data, source: "")
+    do throws(CodedError) {
+      self = try JSON.decode(Self.self, from: data, source: "")
     } catch {
-      let isAtMember = Self.members.contains { error.problem.hasPrefix($0) }
-      throw ContractError(isAtMember ? "$.\(error.problem)" : error.problem)
+      let isAtMember = Self.members.contains { error.message.hasPrefix($0) }
+      throw CodedError(.broken, isAtMember ? "$.\(error.message)" : error.message)
     }
   }
 
@@ -48,7 +48,7 @@ extension Decoder {
     let names = Key.allCases.map(\.stringValue)
     for key in try container(keyedBy: AnyName.self).allKeys where !names.contains(key.stringValue) {
       let place = (codingPath.map(\.stringValue) + [String(key.stringValue.prefix(80))]).joined(separator: ".")
-      throw ContractError("$.\(place): there is no such rule; there are \(names.joined(separator: ", "))")
+      throw CodedError(.broken, "$.\(place): there is no such rule; there are \(names.joined(separator: ", "))")
     }
     return try container(keyedBy: keys)
   }

@@ -60,7 +60,7 @@ enum ServeCommand {
 
   /// Uses write(2), which ignores a missing reader.
   private static func sayReady(_ ready: ReadyLine) throws {
-    let line = try ContractJSON.encode(ready) + Data("\n".utf8)
+    let line = try JSON.encode(ready) + Data("\n".utf8)
     _ = line.withUnsafeBytes { write(1, $0.baseAddress, $0.count) }
   }
 }
@@ -184,7 +184,7 @@ enum ServeControl {
         ports: try await daemon.ports())
     }
     if isJSON {
-      print(String(decoding: try ContractJSON.encode(status), as: UTF8.self).escapedJSONForTerminal)
+      print(String(decoding: try JSON.encode(status), as: UTF8.self).escapedJSONForTerminal)
       return 0
     }
     Output.print("diorama \(status.version), process \(status.pid)")

@@ -1,3 +1,4 @@
+import Basics
 import ControlAPI
 import EnvironmentService
 import LaunchContract
@@ -16,7 +17,7 @@ struct DateShiftTests {
     let identity = TestIdentity(outsideOfTestsIn: "/tmp/Tests/Some.swift")
     let backend = try Settings(mode: .mock).inside(Settings(shift: shift)).specification(for: identity, variables: [:])
     #expect(
-      String(decoding: try ContractJSON.encode(backend.shift), as: UTF8.self)
+      String(decoding: try JSON.encode(backend.shift), as: UTF8.self)
         == #"{"dates":["$.day"],"epochMilliseconds":["$.ms"],"epochSeconds":["$.exp"],"jwt":[{"kid":"k","text":"secret"}],"keep":["$.born"]}"#
     )
     #expect(Settings(shift: .init()).inside(Settings(shift: shift)).shift == TestEnvironment.DateShift())

@@ -1,5 +1,5 @@
-import Basics
-package import LaunchContract
+package import Basics
+import LaunchContract
 
 /// Changes to the rules by which requests match, and to the playback order.
 ///
@@ -138,15 +138,9 @@ package enum PlaybackOrder: String, Sendable, CaseIterable, Codable {
 }
 
 extension MatchingRules: Codable {
-  /// - Throws: `ContractError` with the JSON path of the first invalid value and what is allowed there.
+  /// - Throws: `CodedError` with the JSON path of the first invalid value and what is allowed there.
   package init(from decoder: any Decoder) throws {
-    try self.init(try ContractValue(from: decoder))
-  }
-
-  /// - Parameter value: the content of a rules file.
-  /// - Throws: `ContractError` with the JSON path of the first invalid value and what is allowed there.
-  package init(_ value: ContractValue) throws(ContractError) {
-    try self.init(JSON(value))
+    try self.init(JSON(from: decoder))
   }
 
   package func encode(to encoder: any Encoder) throws {
@@ -165,16 +159,18 @@ extension MatchingRules: Codable {
       let rules = try MatchingRules(try JSON.parse(bytes))
       _ = try RuleBook(rules, upstreams: [])
       return rules
-    } catch let error as ContractError {
+    } catch let error as CodedError {
       throw CassetteError(
-        name: name, problem: error.problem, advice: "fix the rules; the documentation describes their format")
+        name: name, problem: error.message, advice: "fix the rules; the documentation describes their format")
     } catch {
       throw CassetteError(
         name: name, problem: "it is not valid JSON (\(error))", advice: "write rules such as {\"rules\": []}")
     }
   }
 
-  private init(_ json: JSON) throws(ContractError) {
+  /// - Parameter json: the content of a rules file.
+  /// - Throws: `CodedError` with the JSON path of the first invalid value and what is allowed there.
+  package init(_ json: JSON) throws(CodedError) {
     let members = try StrictMembers(json, at: "$", allowed: ["rules", "order"])
     order = try members.word("order", PlaybackOrder.self)
     rules = []
@@ -184,8 +180,8 @@ extension MatchingRules: Codable {
   }
 
   /// The rules as JSON.
-  package var document: ContractValue {
-    var members: [String: ContractValue] = [:]
+  package var document: JSON {
+    var members: [String: JSON] = [:]
     if !rules.isEmpty { members["rules"] = .array(rules.map(\.document)) }
     members["order"] = order.map { .string($0.rawValue) }
     return .object(members)
@@ -193,7 +189,7 @@ extension MatchingRules: Codable {
 }
 
 extension MatchingRules.Rule {
-  fileprivate init(_ json: JSON, at place: String) throws(ContractError) {
+  fileprivate init(_ json: JSON, at place: String) throws(CodedError) {
     let members = try StrictMembers(
       json, at: place, allowed: ["note", "upstream", "method", "path", "ignore", "compare", "changesState"])
     self.init(
@@ -215,47 +211,32 @@ extension MatchingRules.Rule {
         body: try compared.word("body", MatchingRules.BodyKind.self))
     }
     guard ignore != .init() || compare != .init() || changesState != nil else {
-      throw ContractError("\(place) changes nothing; give it ignore, compare or changesState")
+      throw CodedError(.broken, "\(place) changes nothing; give it ignore, compare or changesState")
     }
   }
 
-  fileprivate var document: ContractValue {
-    var members: [String: ContractValue] = [:]
-    members["note"] = note.map(ContractValue.string)
-    members["upstream"] = upstream.map(ContractValue.string)
-    members["method"] = method.map(ContractValue.string)
-    members["path"] = path.map(ContractValue.string)
-    members["changesState"] = changesState.map(ContractValue.bool)
-    var ignored: [String: ContractValue] = [:]
+  fileprivate var document: JSON {
+    var members: [String: JSON] = [:]
+    members["note"] = note.map(JSON.string)
+    members["upstream"] = upstream.map(JSON.string)
+    members["method"] = method.map(JSON.string)
+    members["path"] = path.map(JSON.string)
+    members["changesState"] = changesState.map(JSON.bool)
+    var ignored: [String: JSON] = [:]
     for (name, values) in [
       ("headers", ignore.headers), ("query", ignore.query), ("json", ignore.json), ("form", ignore.form),
       ("pattern", ignore.pattern),
-    ] where !values.isEmpty { ignored[name] = .array(values.map(ContractValue.string)) }
+    ] where !values.isEmpty { ignored[name] = .array(values.map(JSON.string)) }
     if !ignored.isEmpty { members["ignore"] = .object(ignored) }
-    var compared: [String: ContractValue] = [:]
+    var compared: [String: JSON] = [:]
     for (name, flag) in [
       ("method", compare.method), ("scheme", compare.scheme), ("host", compare.host), ("path", compare.path),
       ("query", compare.query),
-    ] { compared[name] = flag.map(ContractValue.bool) }
-    if !compare.headers.isEmpty { compared["headers"] = .array(compare.headers.map(ContractValue.string)) }
+    ] { compared[name] = flag.map(JSON.bool) }
+    if !compare.headers.isEmpty { compared["headers"] = .array(compare.headers.map(JSON.string)) }
     compared["body"] = compare.body.map { .string($0.rawValue) }
     if !compared.isEmpty { members["compare"] = .object(compared) }
     return .object(members)
-  }
-}
-
-extension JSON {
-  fileprivate init(_ value: ContractValue) {
-    switch value {
-    case .null: self = .null
-    case .bool(let flag): self = .bool(flag)
-    case .int(let number): self = .number("\(number)")
-    case .double(let number): self = .number("\(number)")
-    case .string(let text): self = .string(text)
-    case .array(let elements): self = .array(elements.map(JSON.init))
-    case .object(let members):
-      self = .object(members.sorted { $0.key < $1.key }.map { Member($0.key, JSON($0.value)) })
-    }
   }
 }
 
@@ -269,9 +250,9 @@ struct StrictMembers {
   ///   - json: the object.
   ///   - place: its JSON path.
   ///   - allowed: the names of allowed members.
-  /// - Throws: `ContractError` if the value is not an object, or has an unknown or duplicate member.
-  init(_ json: JSON, at place: String, allowed: [String]) throws(ContractError) {
-    guard let members = json.object else { throw ContractError("\(place) must be an object") }
+  /// - Throws: `CodedError` if the value is not an object, or has an unknown or duplicate member.
+  init(_ json: JSON, at place: String, allowed: [String]) throws(CodedError) {
+    guard let members = json.object else { throw CodedError(.broken, "\(place) must be an object") }
     self.place = place
     self.members = members
     var seen: [String] = []
@@ -279,23 +260,24 @@ struct StrictMembers {
       guard allowed.contains(member.key) else {
         let name = String(member.key.prefix(60))
         let near = EditDistance.nearest(to: name, among: allowed).first
-        throw ContractError(
+        throw CodedError(
+          .broken,
           "\(place) has no member '\(name)'" + (near.map { ", did you mean '\($0)'?" } ?? ";")
             + " It can have \(allowed.joined(separator: ", "))")
       }
-      guard !seen.contains(member.key) else { throw ContractError("\(place) has '\(member.key)' twice") }
+      guard !seen.contains(member.key) else { throw CodedError(.broken, "\(place) has '\(member.key)' twice") }
       seen.append(member.key)
     }
   }
 
   subscript(_ name: String) -> JSON? { members.first { $0.key == name }?.value }
 
-  func text(_ name: String) throws(ContractError) -> String? {
+  func text(_ name: String) throws(CodedError) -> String? {
     guard let value = self[name] else { return nil }
     return try Self.text(value, at: "\(place).\(name)")
   }
 
-  func texts(_ name: String) throws(ContractError) -> [String] {
+  func texts(_ name: String) throws(CodedError) -> [String] {
     var texts: [String] = []
     for (index, element) in try elements(name).enumerated() {
       texts.append(try Self.text(element, at: "\(place).\(name)[\(index)]"))
@@ -303,34 +285,35 @@ struct StrictMembers {
     return texts
   }
 
-  func flag(_ name: String) throws(ContractError) -> Bool? {
+  func flag(_ name: String) throws(CodedError) -> Bool? {
     guard let value = self[name] else { return nil }
-    guard let flag = value.bool else { throw ContractError("\(place).\(name) must be true or false") }
+    guard let flag = value.bool else { throw CodedError(.broken, "\(place).\(name) must be true or false") }
     return flag
   }
 
-  func elements(_ name: String) throws(ContractError) -> [JSON] {
+  func elements(_ name: String) throws(CodedError) -> [JSON] {
     guard let value = self[name] else { return [] }
-    guard let elements = value.array else { throw ContractError("\(place).\(name) must be an array") }
-    guard elements.count <= 1000 else { throw ContractError("\(place).\(name) has more than 1000 elements") }
+    guard let elements = value.array else { throw CodedError(.broken, "\(place).\(name) must be an array") }
+    guard elements.count <= 1000 else { throw CodedError(.broken, "\(place).\(name) has more than 1000 elements") }
     return elements
   }
 
   func word<Word: RawRepresentable & CaseIterable>(
     _ name: String, _ type: Word.Type
-  ) throws(ContractError) -> Word? where Word.RawValue == String {
+  ) throws(CodedError) -> Word? where Word.RawValue == String {
     guard let text = try text(name) else { return nil }
     guard let word = Word(rawValue: text) else {
-      throw ContractError(
+      throw CodedError(
+        .broken,
         "\(place).\(name) is '\(text.prefix(60))'; it can be "
           + Word.allCases.map(\.rawValue).joined(separator: ", "))
     }
     return word
   }
 
-  private static func text(_ value: JSON, at place: String) throws(ContractError) -> String {
+  private static func text(_ value: JSON, at place: String) throws(CodedError) -> String {
     guard let text = value.string, !text.isEmpty, text.utf8.count <= 4096 else {
-      throw ContractError("\(place) must be a string of 1 to 4096 bytes")
+      throw CodedError(.broken, "\(place) must be a string of 1 to 4096 bytes")
     }
     return text
   }
@@ -344,7 +327,7 @@ extension MatchingRules {
     for index in meant.rules.indices { meant.rules[index].note = nil }
     if meant.order == .request { meant.order = nil }
     // Encoding cannot fail: rules consist of strings and booleans.
-    guard meant != MatchingRules(), let document = try? ContractJSON.encode(meant) else { return nil }
+    guard meant != MatchingRules(), let document = try? JSON.encode(meant) else { return nil }
     var hash = SipHash()
     [UInt8](document).withUnsafeBytes { hash.append($0) }
     let (high, low) = hash.finish()

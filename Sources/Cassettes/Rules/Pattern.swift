@@ -1,3 +1,4 @@
+import Basics
 import Foundation
 import LaunchContract
 
@@ -17,13 +18,13 @@ struct Pattern: Sendable {
   let text: String
   private let expression: NSRegularExpression
 
-  /// - Throws: `ContractError` if the text is not a valid expression.
-  init(_ text: String) throws(ContractError) {
+  /// - Throws: `CodedError` if the text is not a valid expression.
+  init(_ text: String) throws(CodedError) {
     self.text = text
     do {
       expression = try NSRegularExpression(pattern: text)
     } catch {
-      throw ContractError("'\(text.prefix(80))' is not a valid ICU regular expression")
+      throw CodedError(.broken, "'\(text.prefix(80))' is not a valid ICU regular expression")
     }
   }
 

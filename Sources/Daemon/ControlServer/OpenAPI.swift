@@ -1,8 +1,9 @@
-package import LaunchContract
+package import Basics
+import LaunchContract
 
 /// `/openapi.json`: the route table as an OpenAPI 3.1 document.
 enum OpenAPI {
-  static func document(version: String, bodyLimit: Int) -> ContractValue {
+  static func document(version: String, bodyLimit: Int) -> JSON {
     [
       "openapi": "3.1.0",
       "info": [
@@ -33,20 +34,20 @@ enum OpenAPI {
       + "414, 431 or 505, in HTML."
   }
 
-  private static var paths: [String: ContractValue] {
-    var paths: [String: [String: ContractValue]] = [:]
+  private static var paths: [String: JSON] {
+    var paths: [String: [String: JSON]] = [:]
     for route in RouteTable.all { paths[route.path.text, default: [:]][route.method.lowercased()] = operation(route) }
     return paths.mapValues { .object($0) }
   }
 
-  private static func operation(_ route: Route) -> ContractValue {
-    var operation: [String: ContractValue] = [
+  private static func operation(_ route: Route) -> JSON {
+    var operation: [String: JSON] = [
       "operationId": .string(route.operation), "summary": .string(route.summary), "responses": responses(route),
     ]
     if route.isOpen { operation["security"] = [] }
     if !route.parameters.isEmpty { operation["parameters"] = .array(route.parameters.map(parameter)) }
     if let body = route.body {
-      let schema: ContractValue = ["schema": Schema.reference(body.schema).document]
+      let schema: JSON = ["schema": Schema.reference(body.schema).document]
       operation["requestBody"] = [
         "required": true, "content": .object(Dictionary(uniqueKeysWithValues: body.mediaTypes.map { ($0, schema) })),
       ]
@@ -54,7 +55,7 @@ enum OpenAPI {
     return .object(operation)
   }
 
-  private static func parameter(_ parameter: Parameter) -> ContractValue {
+  private static func parameter(_ parameter: Parameter) -> JSON {
     [
       "name": .string(parameter.name), "in": .string(parameter.place.rawValue),
       "required": .bool(parameter.place == .path), "description": .string(parameter.note),
@@ -62,10 +63,10 @@ enum OpenAPI {
     ]
   }
 
-  private static func responses(_ route: Route) -> ContractValue {
-    var responses: [String: ContractValue] = [:]
+  private static func responses(_ route: Route) -> JSON {
+    var responses: [String: JSON] = [:]
     for answer in route.answers {
-      var response: [String: ContractValue] = ["description": .string(answer.note)]
+      var response: [String: JSON] = ["description": .string(answer.note)]
       if !answer.content.isEmpty {
         response["content"] = .object(answer.content.mapValues { ["schema": $0.document] })
       }
@@ -89,9 +90,9 @@ enum OpenAPI {
 
 extension Schema {
   /// The schema in the OpenAPI document.
-  var document: ContractValue { .object(members) }
+  var document: JSON { .object(members) }
 
-  private var members: [String: ContractValue] {
+  private var members: [String: JSON] {
     switch self {
     case .anything: return [:]
     case .boolean: return ["type": "boolean"]
@@ -101,12 +102,12 @@ extension Schema {
       return ["type": "number", "minimum": .double(range.lowerBound), "maximum": .double(range.upperBound)]
     case .text(let rule): return rule.members
     case .array(let element, let count):
-      var members: [String: ContractValue] = ["type": "array", "items": element.document]
+      var members: [String: JSON] = ["type": "array", "items": element.document]
       if count.lowerBound > 0 { members["minItems"] = .int(count.lowerBound) }
       if count.upperBound != Int.max { members["maxItems"] = .int(count.upperBound) }
       return members
     case .map(let rule):
-      var members: [String: ContractValue] = ["type": "object", "additionalProperties": rule.values.document]
+      var members: [String: JSON] = ["type": "object", "additionalProperties": rule.values.document]
       let names = rule.names.members.filter { $0.key != "type" }
       if !names.isEmpty { members["propertyNames"] = .object(names) }
       if rule.most != Int.max { members["maxProperties"] = .int(rule.most) }
@@ -119,8 +120,8 @@ extension Schema {
 }
 
 extension ObjectRule {
-  fileprivate var document: [String: ContractValue] {
-    var properties: [String: ContractValue] = [:]
+  fileprivate var document: [String: JSON] {
+    var properties: [String: JSON] = [:]
     for member in members {
       var schema = member.schema.document
       if !member.note.isEmpty, case .object(var inner) = schema {
@@ -129,10 +130,10 @@ extension ObjectRule {
       }
       properties[member.name] = schema
     }
-    var document: [String: ContractValue] = [
+    var document: [String: JSON] = [
       "type": "object", "properties": .object(properties), "additionalProperties": false,
     ]
-    let required = members.filter(\.isRequired).map { ContractValue.string($0.name) }
+    let required = members.filter(\.isRequired).map { JSON.string($0.name) }
     if !required.isEmpty { document["required"] = .array(required) }
     if !exactlyOne.isEmpty {
       document["oneOf"] = .array(exactlyOne.map { ["required": [.string($0)]] })
@@ -143,9 +144,9 @@ extension ObjectRule {
 }
 
 extension TextRule {
-  fileprivate var members: [String: ContractValue] {
+  fileprivate var members: [String: JSON] {
     if case .word(let words) = form { return ["type": "string", "enum": .array(words.map { .string($0) })] }
-    var members: [String: ContractValue] = ["type": "string"]
+    var members: [String: JSON] = ["type": "string"]
     if count.lowerBound > 0 { members["minLength"] = .int(count.lowerBound) }
     if count.upperBound != Int.max { members["maxLength"] = .int(count.upperBound) }
     if let pattern { members["pattern"] = .string(pattern) }
@@ -171,14 +172,14 @@ extension TextRule {
 }
 
 // Literals keep a handwritten document readable.
-extension ContractValue: ExpressibleByStringLiteral, ExpressibleByBooleanLiteral, ExpressibleByIntegerLiteral,
+extension JSON: ExpressibleByStringLiteral, ExpressibleByBooleanLiteral, ExpressibleByIntegerLiteral,
   ExpressibleByArrayLiteral, ExpressibleByDictionaryLiteral
 {
   package init(stringLiteral value: String) { self = .string(value) }
   package init(booleanLiteral value: Bool) { self = .bool(value) }
   package init(integerLiteral value: Int) { self = .int(value) }
-  package init(arrayLiteral elements: ContractValue...) { self = .array(elements) }
-  package init(dictionaryLiteral elements: (String, ContractValue)...) {
+  package init(arrayLiteral elements: JSON...) { self = .array(elements) }
+  package init(dictionaryLiteral elements: (String, JSON)...) {
     self = .object(Dictionary(elements) { _, last in last })
   }
 }

@@ -1,3 +1,4 @@
+import Basics
 import EnvironmentService
 import LaunchContract
 import PortLeases
@@ -73,7 +74,7 @@ extension DaemonError {
     }
   }
 
-  init(_ error: ContractError) {
+  init(_ error: CodedError) {
     self.init(422, "Invalid launch contract", "\(error)")
   }
 
@@ -87,7 +88,7 @@ extension DaemonError {
     do throws(PortError) { return try body() } catch { throw DaemonError(error) }
   }
 
-  static func translating<Output>(_ body: () throws(ContractError) -> Output) throws(DaemonError) -> Output {
-    do throws(ContractError) { return try body() } catch { throw DaemonError(error) }
+  static func translating<Output>(_ body: () throws(CodedError) -> Output) throws(DaemonError) -> Output {
+    do throws(CodedError) { return try body() } catch { throw DaemonError(error) }
   }
 }

@@ -90,7 +90,7 @@ extension EnvironmentManager {
     return .seconds(seconds)
   }
 
-  private static func merging(_ patch: [String: ContractValue]?) -> [String: ContractValue?] {
+  private static func merging(_ patch: [String: JSON]?) -> [String: JSON?] {
     (patch ?? [:]).mapValues { $0 == .null ? nil : $0 }
   }
 }

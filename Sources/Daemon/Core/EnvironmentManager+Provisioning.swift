@@ -141,7 +141,7 @@ extension EnvironmentManager {
 
   /// - Returns: the absolute path of the file.
   func writeContract(of environment: Environment) throws(DaemonError) -> String {
-    do throws(ContractError) {
+    do throws(CodedError) {
       // With a control token in it, a contract passed by argument is always a file.
       return try ContractWriter.deliver(environment.contract, folder: contracts, by: .arguments).file ?? ""
     } catch {
@@ -216,7 +216,7 @@ extension EnvironmentManager {
     var records: [(id: String, record: EnvironmentRecord)] = []
     for environment in stored.environments {
       do {
-        var record = try ContractJSON.decode(
+        var record = try JSON.decode(
           EnvironmentRecord.self, from: environment.document, source: "the store")
         if let traffic = environment.traffic {
           record.snapshot.take(try JSONDecoder().decode(EnvironmentTraffic.self, from: traffic))
@@ -340,7 +340,7 @@ extension EnvironmentManager {
       ended: id, name: record?.name ?? "", mode: record?.snapshot.specification.mode.rawValue ?? "",
       cassette: record?.snapshot.specification.cassette?.har, recording: recording,
       because: reason)
-    let bytes = (try? ContractJSON.encode(report)).map(Array.init) ?? []
+    let bytes = (try? JSON.encode(report)).map(Array.init) ?? []
     lifecycle.withLock { $0.lost(id, because: cause, report: bytes) }
   }
 

@@ -181,8 +181,8 @@ extension EnvironmentManager {
       return (try lifecycle.hosted(id).hosted, nil)
     }
     if let hosted { return try running(hosted).report() }
-    do throws(ContractError) {
-      return try ContractJSON.decode(Report.self, from: Data(kept ?? []), source: "the kept report")
+    do throws(CodedError) {
+      return try JSON.decode(Report.self, from: Data(kept ?? []), source: "the kept report")
     } catch {
       throw DaemonError(500, "Report unreadable", "\(error)")
     }
@@ -226,7 +226,7 @@ extension EnvironmentManager {
     of environment: Environment, file: String
   ) throws(DaemonError) -> ProvisionedEnvironment.Contract {
     var document = environment.contract
-    let arguments = try DaemonError.translating { () throws(ContractError) in try document.launchArguments() }
+    let arguments = try DaemonError.translating { () throws(CodedError) in try document.launchArguments() }
     // Credentials are only in the file, which only its owner can read.
     document.credentials = nil
     var variables = environment.variables
@@ -294,7 +294,7 @@ extension EnvironmentManager {
         ])
     }
     leaveNothing(of: hosted)
-    let bytes = hosted.report.map { (try? ContractJSON.encode($0)).map(Array.init) ?? [] } ?? []
+    let bytes = hosted.report.map { (try? JSON.encode($0)).map(Array.init) ?? [] } ?? []
     lifecycle.withLock { $0.ended(hosted.id, report: bytes) }
     hosted.isOver.open()
   }

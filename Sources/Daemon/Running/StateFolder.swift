@@ -1,3 +1,4 @@
+import Basics
 import ControlAPI
 import Foundation
 import LaunchContract
@@ -159,7 +160,7 @@ struct ControlFiles: Sendable {
   /// Writes the control file atomically, readable by this user only.
   func write(_ file: ControlFile, port: UInt16) throws(FileFailure) {
     do {
-      try write(try ContractJSON.encode(file) + Data("\n".utf8), to: control)
+      try write(try JSON.encode(file) + Data("\n".utf8), to: control)
       try write(Data("\(port)\n".utf8), to: self.port)
     } catch let failure as FileFailure {
       throw failure

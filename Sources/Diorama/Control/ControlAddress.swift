@@ -1,6 +1,5 @@
-import Basics
-
 #if DEBUG || Controlled
+  import Basics
   import Foundation
   import LaunchContract
 

@@ -1,6 +1,5 @@
-import Basics
-
 #if DEBUG || Controlled
+  import Basics
   import Foundation
   package import LaunchContract
 
@@ -70,7 +69,7 @@ import Basics
     private func post(_ path: String, _ message: some Encodable) throws(DioramaError) -> [UInt8] {
       let answer: HTTPResponse
       do {
-        answer = try send(address.request("POST", path, body: [UInt8](try ContractJSON.encode(message))))
+        answer = try send(address.request("POST", path, body: [UInt8](try JSON.encode(message))))
       } catch let error as HTTPResponse.Malformed {
         throw failure(path, error.problem)
       } catch {

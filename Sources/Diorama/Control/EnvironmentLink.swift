@@ -1,6 +1,5 @@
-import Basics
-
 #if DEBUG || Controlled
+  import Basics
   import Dispatch
   import Foundation
   import LaunchContract
@@ -22,8 +21,8 @@ import Basics
     /// The controls that steps change.
     struct Controls: Sendable {
       var timeline: Timeline
-      var toggles: @Sendable ([String: ContractValue]) -> Void
-      var values: @Sendable ([String: ContractValue]) -> Void
+      var toggles: @Sendable ([String: JSON]) -> Void
+      var values: @Sendable ([String: JSON]) -> Void
     }
 
     /// The seconds that the environment may hold a poll.
@@ -39,8 +38,8 @@ import Basics
     // Only used by the thread that starts the link, then by the link's own thread.
     private var poller: StatePoller
     private var revision: Int
-    private var toggles: [String: ContractValue]
-    private var values: [String: ContractValue]
+    private var toggles: [String: JSON]
+    private var values: [String: JSON]
     private var watch = 0
 
     /// - Parameters:
@@ -238,10 +237,10 @@ import Basics
       let answer = try socket.receiveAnswer(by: deadline)
       if answer.keepsAlive { self.socket = consume socket }
       guard answer.status == 200 else { throw Refusal(text: answer.refusal) }
-      do throws(ContractError) {
-        return try ContractJSON.decode(LiveState.self, from: Data(answer.body), source: "")
+      do throws(CodedError) {
+        return try JSON.decode(LiveState.self, from: Data(answer.body), source: "")
       } catch {
-        throw Refusal(text: "cannot decode its response: \(error.problem)")
+        throw Refusal(text: "cannot decode its response: \(error.message)")
       }
     }
 

@@ -1,8 +1,7 @@
-import Basics
-
 #if DEBUG || Controlled
+  package import Basics
   import Foundation
-  package import LaunchContract
+  import LaunchContract
 
   /// Reports to the environment which toggles and recorded values the app has read, without blocking the app.
   ///
@@ -51,7 +50,7 @@ import Basics
     /// - Parameters:
     ///   - toggle: the toggle's name.
     ///   - value: the value that the app read.
-    package func didRead(toggle: String, value: ContractValue) {
+    package func didRead(toggle: String, value: JSON) {
       let starts = state.withLock { state in
         guard state.toggles.insert(toggle).inserted else { return false }
         state.pending.toggles[toggle] = value

@@ -1,6 +1,5 @@
-import Basics
-
 #if DEBUG || Controlled
+  import Basics
   import LaunchContract
 
   /// The random values of a launch contract: derived, derived and reported, or read from a recording.

@@ -97,7 +97,7 @@ enum RunCommand {
   ) throws(EnvironmentError) -> Spawn {
     var variables = environment.variables
     variables.merge(Environment.proxyExceptions(ProcessInfo.processInfo.environment)) { $1 }
-    do throws(ContractError) {
+    do throws(CodedError) {
       variables["DIORAMA_CONTRACT"] = try ContractWriter.deliver(environment.contract, folder: folder).value
     } catch {
       throw EnvironmentError(.cannotWrite, "\(error)")

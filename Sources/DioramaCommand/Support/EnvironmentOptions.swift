@@ -1,3 +1,4 @@
+import Basics
 import Cassettes
 import ControlAPI
 import EnvironmentService
@@ -218,11 +219,11 @@ struct EnvironmentOptions {
   }
 
   /// The values of an option that takes `NAME=VALUE`, where VALUE is JSON or a bare word.
-  func values(_ option: String) throws(UsageError) -> [String: ContractValue] {
-    var values: [String: ContractValue] = [:]
+  func values(_ option: String) throws(UsageError) -> [String: JSON] {
+    var values: [String: JSON] = [:]
     for text in options.all(option) {
       let (key, value) = try pair(text, option: option, command: command)
-      values[key] = ContractValue(argument: value)
+      values[key] = JSON(argument: value)
     }
     return values
   }

@@ -1,3 +1,4 @@
+import Basics
 import Transforms
 import ChildProcesses
 import EnvironmentService
@@ -54,9 +55,9 @@ struct LaunchParameters: Sendable {
 /// A change in one step. Moves of the clock are separate.
 struct EnvironmentChange: Sendable {
   /// A merge patch (RFC 7396); nil removes a toggle.
-  var toggles: [String: ContractValue?] = [:]
+  var toggles: [String: JSON?] = [:]
   /// A merge patch, like `toggles`.
-  var values: [String: ContractValue?] = [:]
+  var values: [String: JSON?] = [:]
   var clock: Environment.ClockPatch?
   var mode: Mode?
 }

@@ -1,3 +1,4 @@
+import Basics
 import EnvironmentService
 public import Foundation
 import HTTPMessages
@@ -150,10 +151,10 @@ extension TestEnvironment.ClockSettings {
 extension [String: TestEnvironment.Value?] {
   /// A merge patch; nil removes a member.
   fileprivate func contractPatch(_ what: String) throws(DioramaTestingError) -> [String:
-    ContractValue?]
+    JSON?]
   {
     let changed = try compactMapValues { $0 }.contractValues(what)
-    var patch: [String: ContractValue?] = [:]
+    var patch: [String: JSON?] = [:]
     // Assigning nil by subscript would remove the member.
     for name in keys { patch.updateValue(changed[name], forKey: name) }
     return patch

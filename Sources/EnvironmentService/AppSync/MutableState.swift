@@ -20,8 +20,8 @@ struct MutableState: Sendable {
   /// The last step's number.
   private(set) var revision = 0
   private(set) var mode: Mode
-  private(set) var toggles: [String: ContractValue]
-  private(set) var values: [String: ContractValue]
+  private(set) var toggles: [String: JSON]
+  private(set) var values: [String: JSON]
   /// All toggles that were ever set.
   private(set) var toggleNames: Set<String>
   private var kept: [Kept] = []
@@ -32,8 +32,8 @@ struct MutableState: Sendable {
 
   /// - Throws: an ``EnvironmentError`` for a clock that nobody can keep.
   init(
-    mode: Mode, provisionedMode: Mode? = nil, clock: LaunchContract.Clock, toggles: [String: ContractValue],
-    values: [String: ContractValue]
+    mode: Mode, provisionedMode: Mode? = nil, clock: LaunchContract.Clock, toggles: [String: JSON],
+    values: [String: JSON]
   ) throws(EnvironmentError) {
     do {
       timeline = try Timeline(clock)
@@ -164,7 +164,7 @@ struct MutableState: Sendable {
   private static func size(of step: LiveStep) throws(EnvironmentError) -> Int {
     let size: Int
     do {
-      size = try ContractJSON.encode(step).count
+      size = try JSON.encode(step).count
     } catch {
       throw EnvironmentError(.usage, "the change cannot be written as JSON: \(error)")
     }

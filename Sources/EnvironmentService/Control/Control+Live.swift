@@ -51,7 +51,7 @@ extension Control {
     }
     return Response(
       status: 200, headers: ["Content-Type": "application/json", "Cache-Control": "no-store"],
-      body: .bytes(Array(try ContractJSON.encode(state))))
+      body: .bytes(Array(try JSON.encode(state))))
   }
 
   /// `POST /acknowledge`: an app has applied a step, or says how many sleepers it has.

@@ -120,7 +120,7 @@ struct Control: Sendable {
   }
 
   private func answer(_ value: String, _ ordinal: Int) throws -> Response {
-    let data = try ContractJSON.encode(StringUseAnswer(value: value, ordinal: ordinal))
+    let data = try JSON.encode(StringUseAnswer(value: value, ordinal: ordinal))
     return Response(status: 200, headers: ["Content-Type": "application/json"], body: .bytes(Array(data)))
   }
 
@@ -130,9 +130,9 @@ struct Control: Sendable {
 
   private static func decode<Value: Decodable>(_ body: [UInt8]) throws -> Value {
     do {
-      return try ContractJSON.decode(Value.self, from: Data(body), source: "the request's body")
+      return try JSON.decode(Value.self, from: Data(body), source: "the request's body")
     } catch {
-      throw Problem(status: 400, title: "The body cannot be read", detail: error.problem)
+      throw Problem(status: 400, title: "The body cannot be read", detail: error.message)
     }
   }
 
@@ -157,7 +157,7 @@ extension Environment.State {
   private static let readLimit = 10_000
 
   /// The app has read toggles; the first reading counts.
-  mutating func noteReading(_ toggles: [String: ContractValue]) {
+  mutating func noteReading(_ toggles: [String: JSON]) {
     for (name, value) in toggles where togglesRead[name] == nil && togglesRead.count < Self.readLimit {
       togglesRead[name] = value
     }

@@ -1,4 +1,4 @@
-import Basics
+package import Basics
 package import Foundation
 import HTTPMessages
 package import LaunchContract
@@ -60,8 +60,8 @@ extension Environment {
 
   /// A change of anything but the hands of the clock.
   struct Update: Sendable {
-    var toggles: [String: ContractValue?]
-    var values: [String: ContractValue?]
+    var toggles: [String: JSON?]
+    var values: [String: JSON?]
     var clock: ClockPatch?
     var mode: Mode?
 
@@ -111,7 +111,7 @@ extension Environment {
   ///   whether it has changed.
   @discardableResult
   package func update(
-    toggles: [String: ContractValue?] = [:], values: [String: ContractValue?] = [:], clock: ClockPatch? = nil,
+    toggles: [String: JSON?] = [:], values: [String: JSON?] = [:], clock: ClockPatch? = nil,
     mode: Mode? = nil, timeout: Duration
   ) async throws(EnvironmentError) -> Int {
     try EnvironmentSpecification.check(toggles.compactMapValues { $0 }, "toggle")

@@ -80,7 +80,7 @@ package final class Environment: Sendable {
     var ledger: StringLedger
     /// What changes while apps run, and which follow.
     var live: AppSync
-    var togglesRead: [String: ContractValue] = [:]
+    var togglesRead: [String: JSON] = [:]
     var unmatched: [Report.Unmatched] = []
     var unmatchedSize = 0
     /// How many of what nothing matched were messages of a WebSocket, whose request has been counted already.

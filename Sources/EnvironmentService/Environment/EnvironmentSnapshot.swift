@@ -42,7 +42,7 @@ package struct EnvironmentSnapshot: Sendable, Codable {
     var playback: PlaybackPosition?
     var counts: [Int]
     var requests: Int
-    var togglesRead: [String: ContractValue]
+    var togglesRead: [String: JSON]
     var unmatched: [Report.Unmatched]
     var failures: [String]
     /// Nil in a snapshot of an earlier version.
@@ -84,7 +84,7 @@ package struct EnvironmentSnapshot: Sendable, Codable {
   /// - Throws: an ``EnvironmentError`` where some value has no JSON.
   package func encoded() throws(EnvironmentError) -> Data {
     do {
-      return try ContractJSON.encode(self)
+      return try JSON.encode(self)
     } catch {
       throw EnvironmentError(.inputOutput, "the environment \(id) cannot be written as JSON: \(error)")
     }
@@ -94,10 +94,10 @@ package struct EnvironmentSnapshot: Sendable, Codable {
   ///
   /// - Throws: an ``EnvironmentError`` of kind `broken`.
   package init(decoding data: Data) throws(EnvironmentError) {
-    do throws(ContractError) {
-      self = try ContractJSON.decode(Self.self, from: data, source: "a stored environment")
+    do throws(CodedError) {
+      self = try JSON.decode(Self.self, from: data, source: "a stored environment")
     } catch {
-      throw EnvironmentError(.broken, "a stored environment cannot be read: \(error.problem)")
+      throw EnvironmentError(.broken, "a stored environment cannot be read: \(error.message)")
     }
     guard format == Self.format else {
       throw EnvironmentError(
@@ -118,8 +118,8 @@ struct MutableStateSnapshot: Sendable, Codable {
   var mode: Mode
   var provisionedMode: Mode
   var clock: LaunchContract.Clock
-  var toggles: [String: ContractValue]
-  var values: [String: ContractValue]
+  var toggles: [String: JSON]
+  var values: [String: JSON]
   var toggleNames: [String]
   var steps: [LiveStep]
 }

@@ -95,7 +95,7 @@ extension EnvironmentSpecification {
       .init("upstreams", .object(upstreams.map { .init($0.name, .string($0.url)) })),
     ]
     let first = members.map(\.key)
-    let document = (try? ContractJSON.encode(asked)).flatMap { try? JSON.parse([UInt8]($0)) }
+    let document = (try? JSON.encode(asked)).flatMap { try? JSON.parse([UInt8]($0)) }
     let rest = (document?.object ?? []).filter { !first.contains($0.key) }
     let whole = JSON.object(members + rest).encoded(.line)
     let shown = whole.count <= Self.longestAdvice ? whole : JSON.object(members).encoded(.line)

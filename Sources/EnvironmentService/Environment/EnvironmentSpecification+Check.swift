@@ -1,3 +1,4 @@
+import Basics
 import LaunchContract
 
 extension EnvironmentSpecification {
@@ -7,10 +8,10 @@ extension EnvironmentSpecification {
     try Self.check(defaults, "default")
     try Self.check(values, "value")
     for (name, value) in defaults.sorted(by: { $0.key < $1.key }) {
-      do throws(ContractError) {
+      do throws(CodedError) {
         _ = try PropertyList(value, at: "the default '\(name)'")
       } catch {
-        throw EnvironmentError(.usage, error.problem)
+        throw EnvironmentError(.usage, error.message)
       }
     }
   }
@@ -26,11 +27,11 @@ extension EnvironmentSpecification {
   ///   - values: by name.
   ///   - what: what one of them is called.
   /// - Throws: an ``EnvironmentError`` of kind `usage`.
-  static func check(_ values: [String: ContractValue], _ what: String) throws(EnvironmentError) {
+  static func check(_ values: [String: JSON], _ what: String) throws(EnvironmentError) {
     for (name, value) in values.sorted(by: { $0.key < $1.key }) where !value.isShallow {
       throw EnvironmentError(
         .usage,
-        "the \(what) '\(name)' has arrays and objects more than \(ContractValue.maximumDepth) deep in each other; "
+        "the \(what) '\(name)' has arrays and objects more than \(JSON.maximumDecodedDepth) deep in each other; "
           + "flatten it, or give it as a string")
     }
   }

@@ -1,3 +1,4 @@
+package import Basics
 package import Cassettes
 package import ControlAPI
 package import Foundation
@@ -52,11 +53,11 @@ package struct EnvironmentSpecification: Sendable, Codable {
   /// How time runs.
   package var clock = Clock()
   /// Switches and values that steer the app.
-  package var toggles: [String: ContractValue] = [:]
+  package var toggles: [String: JSON] = [:]
   /// User defaults for the app.
-  package var defaults: [String: ContractValue] = [:]
+  package var defaults: [String: JSON] = [:]
   /// Values for the app's own keys.
-  package var values: [String: ContractValue] = [:]
+  package var values: [String: JSON] = [:]
   /// For the app's in-memory store.
   package var credentials: [Credential] = []
   /// The trouble that the app's in-memory store is in.

@@ -36,10 +36,10 @@ extension EnvironmentSpecification {
   ///   once that they are broken.
   func rulesInForce() throws(EnvironmentError) -> MatchingRules.InForce {
     if let rules {
-      do throws(ContractError) {
+      do throws(CodedError) {
         _ = try RuleBook(rules, upstreams: [])
       } catch {
-        throw EnvironmentError(.usage, "rules: \(error.problem)")
+        throw EnvironmentError(.usage, "rules: \(error.message)")
       }
       return .init(rules: rules, source: rulesFile ?? "the rules given")
     }

@@ -60,7 +60,7 @@ struct OFREP: Sendable {
 
   /// One flag, by its key; by the key as sent where that is a name with a percent sign.
   private func one(_ key: String, asSent name: String) throws -> Response {
-    let evaluation = read { state -> (String, ContractValue)? in
+    let evaluation = read { state -> (String, JSON)? in
       for key in [key, name] {
         guard let value = state.live.state.toggles[key], value != .null else { continue }
         state.noteReading([key: value])
@@ -100,7 +100,7 @@ struct OFREP: Sendable {
     return toggles
   }
 
-  private static func evaluation(_ key: String, _ value: ContractValue) -> ContractValue {
+  private static func evaluation(_ key: String, _ value: JSON) -> JSON {
     // Providers want a variant and a reason that they know.
     let variant = value.bool.map { $0 ? "on" : "off" } ?? "value"
     return .object([
@@ -108,9 +108,9 @@ struct OFREP: Sendable {
     ])
   }
 
-  static func json(_ status: Int, _ value: ContractValue) throws -> Response {
+  static func json(_ status: Int, _ value: JSON) throws -> Response {
     Response(
       status: status, headers: ["Content-Type": "application/json", "Cache-Control": "no-store"],
-      body: .bytes(Array(try ContractJSON.encode(value))))
+      body: .bytes(Array(try JSON.encode(value))))
   }
 }

@@ -1,3 +1,4 @@
+import Basics
 import ControlAPI
 import Foundation
 import LaunchContract
@@ -27,10 +28,10 @@ extension RulesDocument {
       throw EnvironmentError(
         .inputOutput, "cannot read the \(what) \(path): \(error); fix that, or name another file")
     }
-    do throws(ContractError) {
+    do throws(CodedError) {
       try self.init(decoding: data)
     } catch {
-      throw EnvironmentError(.usage, "\(path): \(error.problem)")
+      throw EnvironmentError(.usage, "\(path): \(error.message)")
     }
   }
 }

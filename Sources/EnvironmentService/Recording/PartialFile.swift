@@ -32,7 +32,7 @@ enum PartialLine {
 
   static func string(_ entry: StringStoreFile.Entry, key: String, ordinal: Int) -> [UInt8] {
     // Encoding texts and numbers cannot fail.
-    let data = (try? ContractJSON.encode(StringLine(string: key, ordinal: ordinal, entry: entry))) ?? Data()
+    let data = (try? JSON.encode(StringLine(string: key, ordinal: ordinal, entry: entry))) ?? Data()
     return Array(data) + [0x0A]
   }
 
@@ -196,10 +196,10 @@ struct PartialFile {
       sealing = recording
     } else if json["string"] != nil {
       let string: PartialLine.StringLine
-      do throws(ContractError) {
-        string = try ContractJSON.decode(PartialLine.StringLine.self, from: Data(line), source: "")
+      do throws(CodedError) {
+        string = try JSON.decode(PartialLine.StringLine.self, from: Data(line), source: "")
       } catch {
-        throw EnvironmentError(.broken, "\(name): \(error.problem)")
+        throw EnvironmentError(.broken, "\(name): \(error.message)")
       }
       guard 0..<StringLedger.ordinalLimit ~= string.ordinal else {
         throw EnvironmentError(.broken, "\(name): \(string.ordinal) is no ordinal")

@@ -1,3 +1,4 @@
+import Basics
 package import Transforms
 import Cassettes
 package import ControlAPI
@@ -54,14 +55,15 @@ extension RedactionRules {
           : "'\(patterns[error.number].prefix(80))' is no regular expression; write as in sk_live_[A-Za-z0-9]+")
     }
     for (number, text) in json.enumerated() {
-      do throws(ContractError) {
+      do throws(CodedError) {
         let path = try JSONPath(text)
         guard !path.countsFromEnd else {
-          throw ContractError("'\(text)' counts from an end that a body has not come to when it is recorded; write [*]")
+          throw CodedError(
+            .broken, "'\(text)' counts from an end that a body has not come to when it is recorded; write [*]")
         }
         rules.json.append(path)
       } catch {
-        throw places.failure("json[\(number)]", error.problem)
+        throw places.failure("json[\(number)]", error.message)
       }
     }
     rules.headers = Set(headers.map { $0.lowercased() })

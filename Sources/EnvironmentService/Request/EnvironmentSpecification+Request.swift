@@ -99,14 +99,14 @@ extension EnvironmentSpecification {
   }
 
   /// - Throws: an ``EnvironmentError`` of kind `usage`.
-  private static func rules(_ value: ContractValue?) throws(EnvironmentError) -> MatchingRules? {
+  private static func rules(_ value: JSON?) throws(EnvironmentError) -> MatchingRules? {
     guard let value else { return nil }
-    do throws(ContractError) {
+    do throws(CodedError) {
       let rules = try MatchingRules(value)
       _ = try RuleBook(rules, upstreams: [])
       return rules
     } catch {
-      throw RequestLimits.usage("rules", error.problem)
+      throw RequestLimits.usage("rules", error.message)
     }
   }
 
@@ -128,8 +128,8 @@ extension EnvironmentSpecification {
   }
 
   private static func values(
-    _ values: [String: ContractValue]?, _ member: String
-  ) throws(EnvironmentError) -> [String: ContractValue] {
+    _ values: [String: JSON]?, _ member: String
+  ) throws(EnvironmentError) -> [String: JSON] {
     guard let values else { return [:] }
     try RequestLimits.check(count: values.count, member, limit: RequestLimits.values)
     for name in values.keys.sorted() { try RequestLimits.check(name, "\(member).\(name.prefix(60))", limit: 1000) }

@@ -1,3 +1,4 @@
+import Basics
 import Transforms
 import Cassettes
 import ControlAPI
@@ -21,8 +22,8 @@ extension ShiftRules {
       try rules.check(count: list.count, name)
       for (number, text) in list.enumerated() {
         try rules.check(text, "\(name)[\(number)]")
-        do throws(ContractError) { try places.add(text, kind) } catch {
-          throw rules.failure("\(name)[\(number)]", error.problem)
+        do throws(CodedError) { try places.add(text, kind) } catch {
+          throw rules.failure("\(name)[\(number)]", error.message)
         }
       }
     }
@@ -40,8 +41,8 @@ extension ShiftRules {
           "give the key itself as text, and no key beside it: env: and file: are for files of rules")
       }
       try rules.check(text, "jwt[\(number)].text", atMost: Self.keyLimit)
-      do throws(ContractError) { keys.append(try TokenKey(text, keyID: key.kid)) } catch {
-        throw rules.failure("jwt[\(number)].text", error.problem)
+      do throws(CodedError) { keys.append(try TokenKey(text, keyID: key.kid)) } catch {
+        throw rules.failure("jwt[\(number)].text", error.message)
       }
     }
     guard !keys.isEmpty else { return (places, nil) }

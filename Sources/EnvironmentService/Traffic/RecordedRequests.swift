@@ -1,3 +1,4 @@
+import Basics
 import Transforms
 import Cassettes
 import HTTPMessages
@@ -39,10 +40,10 @@ struct RecordedRequests: Sendable {
     self.upstreams = upstreams
     self.rules = rules
     rulesFingerprint = MatchingRules(rules: rules.rules.rules, order: order).fingerprint
-    do throws(ContractError) {
+    do throws(CodedError) {
       maker = MatchKeyMaker(try RuleBook(rules.rules, upstreams: upstreams, source: rules.source))
     } catch {
-      throw EnvironmentError(.usage, "rules: \(error.problem)")
+      throw EnvironmentError(.usage, "rules: \(error.message)")
     }
     self.sought = sought
     let interactions = sought.interactions

@@ -48,7 +48,7 @@ struct ImportingTests {
     #expect(cassette.interactions.count == 7)
     #expect(cassette.interactions.allSatisfy { $0.upstream == "api" })
     #expect(cassette.interactions[1].startedAt == "2011-11-01T04:58:44Z")
-    #expect(cassette.interactions[4].startedAt == "2015-06-19T04:38:41.440Z")
+    #expect(cassette.interactions[4].startedAt == "2015-06-19T04:38:41.440751Z")
     #expect(HARRules.breaches(of: try JSON.parse(HAR.write(cassette))) == [])
 
     let chosen = Cassette(

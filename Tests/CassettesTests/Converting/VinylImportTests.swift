@@ -46,7 +46,7 @@ struct VinylImportTests {
     let foreign = try Fixture.dvr.read()
     #expect(
       foreign.interactions.map(\.startedAt) == [
-        "2015-06-19T04:38:41.440Z", "2015-06-19T04:38:42Z", "2015-06-19T04:38:43Z",
+        "2015-06-19T04:38:41.440751Z", "2015-06-19T04:38:42Z", "2015-06-19T04:38:43Z",
       ])
     #expect(foreign.interactions[0].request.body.text == "day=1")
     #expect(foreign.interactions[0].response.body.text == "{\"slots\":[1,2.50]}")

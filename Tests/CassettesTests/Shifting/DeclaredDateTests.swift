@@ -1,3 +1,4 @@
+import Basics
 @testable import Transforms
 import Foundation
 import HTTPMessages
@@ -152,10 +153,10 @@ struct DeclaredDateTests {
       ("$.a[", "is not a valid JSON path"),
     ])
   func refused(place: String, problem: String) {
-    let error = #expect(throws: ContractError.self) {
+    let error = #expect(throws: CodedError.self) {
       var places = DatePlaces()
       try places.add(place, .day)
     }
-    #expect(error?.problem.contains(problem) == true, "\(error?.problem ?? "")")
+    #expect(error?.message.contains(problem) == true, "\(error?.message ?? "")")
   }
 }

@@ -29,7 +29,9 @@ struct AnsweredStatusTests {
   /// The errors that each operation can throw.
   private static let causes: [String: [DaemonError]] = [
     "provisionEnvironment": EnvironmentError.Kind.allCases.map { DaemonError(EnvironmentError($0, "a test")) }
-      + ports(PortError.Kind.allCases.filter { $0 != .notLeased }) + stores + [DaemonError(ContractError("a test"))],
+      + ports(PortError.Kind.allCases.filter { $0 != .notLeased }) + stores + [
+        DaemonError(CodedError(.broken, "a test"))
+      ],
     "patchEnvironment": changes, "moveClock": changes,
     "leasePorts": ports(PortError.Kind.allCases.filter { $0 != .notLeased }),
     "releasePort": ports([.notLeased, .notRecorded]),
@@ -85,7 +87,7 @@ struct AnsweredStatusTests {
       }
       handler = server.handler(.loopback(port: 1))
       check = DocumentCheck(
-        document: try JSON.parse(Array(ContractJSON.encode(OpenAPI.document(version: "1", bodyLimit: 1 << 20)))))
+        document: try JSON.parse(Array(JSON.encode(OpenAPI.document(version: "1", bodyLimit: 1 << 20)))))
     }
 
     /// - Returns: the status and the JSON body.

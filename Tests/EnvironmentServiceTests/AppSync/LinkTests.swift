@@ -214,11 +214,11 @@ struct LinkTests {
     try await withService { fixture in
       let environment = try fixture.manual()
       let app = try await FollowingFixture(environment.contract)
-      var value = ContractValue.string("ground")
-      for depth in 0..<ContractValue.maximumDepth { value = depth % 2 == 0 ? .array([value]) : .object(["a": value]) }
+      var value = JSON.string("ground")
+      for depth in 0..<JSON.maximumDecodedDepth { value = depth % 2 == 0 ? .array([value]) : .object(["a": value]) }
       try await environment.update(toggles: ["deep": value], values: ["deep": value], timeout: .seconds(60))
       #expect(try await FollowingFixture(environment.contract).controls.values["deep"]?.contains("ground") == true)
-      let deeper = ContractValue.array([value])
+      let deeper = JSON.array([value])
       await #expect(throws: EnvironmentError.self) {
         try await environment.update(toggles: ["deep": deeper], timeout: .seconds(60))
       }

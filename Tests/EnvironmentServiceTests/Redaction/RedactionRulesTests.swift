@@ -1,3 +1,4 @@
+import Basics
 @testable import Transforms
 import ControlAPI
 import Foundation
@@ -15,8 +16,8 @@ struct RedactionRulesTests {
     let rules = try RedactionRules(decoding: Data(text.utf8))
     #expect(rules.json == ["$..ssn"])
     #expect(rules.keep.credentials == ["a/b"])
-    #expect(String(decoding: try ContractJSON.encode(rules), as: UTF8.self) == text)
-    #expect(String(decoding: try ContractJSON.encode(RedactionRules()), as: UTF8.self) == "{}")
+    #expect(String(decoding: try JSON.encode(rules), as: UTF8.self) == text)
+    #expect(String(decoding: try JSON.encode(RedactionRules()), as: UTF8.self) == "{}")
   }
 
   @Test(
@@ -30,8 +31,8 @@ struct RedactionRulesTests {
       ("{", "not valid JSON"), ("[]", "it is an array"),
     ])
   func unknown(text: String, problem: String) {
-    let error = #expect(throws: ContractError.self) { try RedactionRules(decoding: Data(text.utf8)) }
-    #expect(error?.problem.contains(problem) == true, "\(error?.problem ?? "")")
+    let error = #expect(throws: CodedError.self) { try RedactionRules(decoding: Data(text.utf8)) }
+    #expect(error?.message.contains(problem) == true, "\(error?.message ?? "")")
   }
 
   @Test(

@@ -42,7 +42,7 @@ struct RequestRoundTripTests {
     fixture.command = "Tests.Booking/books"
     fixture.caller = .test
     let sent = try JSONEncoder().encode(try ProvisioningRequest(fixture, ports: ["debug"]))
-    let request = try ContractJSON.decode(ProvisioningRequest.self, from: sent, source: "the wire")
+    let request = try JSON.decode(ProvisioningRequest.self, from: sent, source: "the wire")
     #expect(request.ports == ["debug"])
     let there = try EnvironmentSpecification(request)
     #expect(there.name == fixture.name && there.mode == fixture.mode && there.seed == fixture.seed)

@@ -1,3 +1,4 @@
+import Basics
 import Cassettes
 import ControlAPI
 import Foundation
@@ -11,7 +12,7 @@ import Testing
 struct SpecificationTests {
   private func specification(_ body: String) throws -> EnvironmentSpecification {
     try EnvironmentSpecification(
-      try ContractJSON.decode(ProvisioningRequest.self, from: Data(body.utf8), source: "the body"))
+      try JSON.decode(ProvisioningRequest.self, from: Data(body.utf8), source: "the body"))
   }
 
   @Test("becomes the specification that it describes")
@@ -149,7 +150,7 @@ struct SpecificationTests {
     // It is one that is accepted.
     let body = String(advice.dropFirst("POST /v1/environments ".count))
     #expect(
-      try EnvironmentSpecification(try ContractJSON.decode(ProvisioningRequest.self, from: Data(body.utf8), source: ""))
+      try EnvironmentSpecification(try JSON.decode(ProvisioningRequest.self, from: Data(body.utf8), source: ""))
         .order == .state)
   }
 }

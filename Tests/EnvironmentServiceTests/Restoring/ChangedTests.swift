@@ -164,7 +164,7 @@ struct ChangedTests {
       let live = try #require(store.last?.progress.live)
       #expect(live.revision == 300)
       #expect(live.steps.map(\.revision) == Array(45...300))
-      let large = ContractValue.string(String(repeating: "x", count: 300_000))
+      let large = JSON.string(String(repeating: "x", count: 300_000))
       for _ in 0..<5 { try await environment.update(values: ["v": large], timeout: .zero) }
       #expect(store.last?.progress.live.steps.count == 3)
     }

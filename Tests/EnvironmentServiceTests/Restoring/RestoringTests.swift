@@ -51,7 +51,7 @@ struct RestoringTests {
         #expect(usage.status == 204)
       } after: { environment async throws in
         let answer = try await environment.control("/state?after=1", "", method: "GET")
-        let state = try ContractJSON.decode(LiveState.self, from: Data(answer.body), source: "")
+        let state = try JSON.decode(LiveState.self, from: Data(answer.body), source: "")
         #expect(state.revision == 2)
         #expect(state.steps.map(\.advance?.seconds) == [90])
         #expect(state.toggles == ["a": .bool(true), "new": .double(1)])

@@ -1,3 +1,4 @@
+import Basics
 import ControlAPI
 import Foundation
 import LaunchContract
@@ -14,7 +15,7 @@ struct ShiftRulesTests {
     let rules = try ShiftRules(decoding: Data(text.utf8))
     #expect(rules.jwt == [.init(text: Secret("s"), kid: "a")])
     #expect(!"\(rules)".contains("\"s\""))
-    #expect(String(decoding: try ContractJSON.encode(rules), as: UTF8.self) == text)
+    #expect(String(decoding: try JSON.encode(rules), as: UTF8.self) == text)
     #expect(try ShiftRules(decoding: Data("{}".utf8)).isEmpty)
   }
 

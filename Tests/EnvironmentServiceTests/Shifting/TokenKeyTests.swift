@@ -1,3 +1,4 @@
+import Basics
 @testable import Transforms
 import Foundation
 import LaunchContract
@@ -94,7 +95,7 @@ struct TokenKeyTests {
 
   @Test("are refused where they are none")
   func refused() {
-    #expect(throws: ContractError.self) { try TokenKey("", keyID: nil) }
-    #expect(throws: ContractError.self) { try TokenKey("-----BEGIN PUBLIC KEY-----\nAAAA\n", keyID: nil) }
+    #expect(throws: CodedError.self) { try TokenKey("", keyID: nil) }
+    #expect(throws: CodedError.self) { try TokenKey("-----BEGIN PUBLIC KEY-----\nAAAA\n", keyID: nil) }
   }
 }

@@ -54,7 +54,7 @@ struct PlainFollower: Sendable {
     let who = query.isEmpty ? "" : "&follower=\(name)"
     let answer = try await environment.control("/state?\(query)\(who)", "", method: "GET")
     guard answer.status == 200 else { throw RawClient.Failure(description: "\(answer.status): \(answer.text)") }
-    return try ContractJSON.decode(LiveState.self, from: Data(answer.body), source: "")
+    return try JSON.decode(LiveState.self, from: Data(answer.body), source: "")
   }
 
   /// - Returns: the status.

@@ -1,8 +1,5 @@
 import Basics
-import LaunchContract
 import Testing
-
-@testable import Cassettes
 
 @Suite("JSON paths")
 struct JSONPathTests {
@@ -111,9 +108,9 @@ struct JSONPathTests {
       ("$" + String(repeating: ".a", count: 64), "more than 63 steps"),
     ])
   func broken(path: String, problem: String) {
-    let error = #expect(throws: ContractError.self) { try JSONPath(path) }
-    #expect(error?.problem.contains(problem) == true, "\(error?.problem ?? "")")
-    #expect(error?.problem.hasSuffix("example: $.orders[*].sentAt") == true)
+    let error = #expect(throws: CodedError.self) { try JSONPath(path) }
+    #expect(error?.message.contains(problem) == true, "\(error?.message ?? "")")
+    #expect(error?.message.hasSuffix("example: $.orders[*].sentAt") == true)
   }
 
   @Test("supports the maximum depth of JSON")

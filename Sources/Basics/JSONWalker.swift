@@ -1,6 +1,3 @@
-import Basics
-import LaunchContract
-
 /// Follows paths through a stream of JSON: classifies each byte, and reports which path selects it. Chunks may be
 /// split anywhere.
 ///
