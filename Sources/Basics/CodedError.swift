@@ -1,11 +1,11 @@
-/// An error with a code for programs and one line for people.
+/// An error with an exit status for programs and one line for people.
 ///
 /// ```swift
 /// throw CodedError(.noCassette, "no cassette at \(path); record it with --mode record")
 /// ```
 package struct CodedError: Error, Sendable, Equatable, CustomStringConvertible {
-  /// The category of an error, as in sysexits.h.
-  package enum Code: Int32, Sendable, CaseIterable {
+  /// The category of an error; its raw value is an exit status of sysexits.h.
+  package enum Kind: Int32, Sendable, CaseIterable {
     /// The caller asked for something invalid (EX_USAGE).
     case usage = 64
     /// A cassette, contract or other document is invalid (EX_DATAERR).
@@ -26,27 +26,30 @@ package struct CodedError: Error, Sendable, Equatable, CustomStringConvertible {
 
     /// - Parameter name: the name in a problem document.
     package init?(name: String) {
-      guard let code = Self.allCases.first(where: { $0.name == name }) else { return nil }
-      self = code
+      guard let kind = Self.allCases.first(where: { $0.name == name }) else { return nil }
+      self = kind
     }
   }
 
   /// The category. Its raw value is the exit status of a command that ends with the error.
-  package let code: Code
+  package let kind: Kind
   /// The place of the problem, such as a file or a request; empty if unknown.
   package let place: String
   /// The problem, and what to do next, in one line. Never contains a secret.
-  package let message: String
+  package let problem: String
 
   /// - Parameters:
-  ///   - code: the category.
-  ///   - message: the problem, and what to do next; terminal control characters are escaped.
-  ///   - place: the place of the problem, which precedes the message in the description.
-  package init(_ code: Code, _ message: String, at place: String = "") {
-    self.code = code
+  ///   - kind: the category.
+  ///   - problem: the problem, and what to do next; terminal control characters are escaped.
+  ///   - place: the place of the problem, which precedes it in the message.
+  package init(_ kind: Kind, _ problem: String, at place: String = "") {
+    self.kind = kind
     self.place = place.escapedForTerminal
-    self.message = message.escapedForTerminal
+    self.problem = problem.escapedForTerminal
   }
 
-  package var description: String { place.isEmpty ? message : "\(place): \(message)" }
+  /// The place and the problem.
+  package var message: String { place.isEmpty ? problem : "\(place): \(problem)" }
+
+  package var description: String { message }
 }

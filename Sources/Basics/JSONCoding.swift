@@ -20,7 +20,7 @@ extension JSON {
   ///   - data: the JSON.
   ///   - source: the origin of the JSON, for errors: a variable, an argument or a path.
   /// - Returns: the value.
-  /// - Throws: ``CodedError`` with the code `broken`.
+  /// - Throws: ``CodedError`` of kind `broken`.
   package static func decode<Value: Decodable>(
     _ type: Value.Type, from data: Data, source: String
   ) throws(CodedError) -> Value {
@@ -30,7 +30,7 @@ extension JSON {
       if let key = CodingUserInfoKey.document { decoder.userInfo[key] = DecodedDocument(data) }
       return try decoder.decode(type, from: data)
     } catch let error as CodedError {
-      problem = error.message
+      problem = error.problem
     } catch let error as DecodingError {
       problem = Self.problem(of: error, in: data)
     } catch {

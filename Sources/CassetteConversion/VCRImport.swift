@@ -16,7 +16,7 @@ struct VCRImport {
     self.name = name
   }
 
-  mutating func read(_ file: YAMLNode) throws(CassetteError) -> ForeignCassette {
+  mutating func read(_ file: YAMLNode) throws(CodedError) -> ForeignCassette {
     let key = format == .vcr ? "http_interactions" : "interactions"
     let hasKey = file.mapping?.contains { $0.key == key } == true
     // A key without a value means that nothing was recorded.
@@ -42,7 +42,7 @@ struct VCRImport {
   /// The maximum number of bytes that all bodies together may grow by decoding, because they are held in memory.
   private static let decodedLimit = 256 << 20
 
-  private mutating func exchange(_ node: YAMLNode, at place: Int) throws(CassetteError) -> ForeignInteraction {
+  private mutating func exchange(_ node: YAMLNode, at place: Int) throws(CodedError) -> ForeignInteraction {
     let request = try mapping("request", of: node, "", at: place)
     let response = try mapping("response", of: node, "", at: place)
     unknown(in: node, but: ["request", "response", "recorded_at"], "", at: place)
@@ -74,7 +74,7 @@ struct VCRImport {
     return exchange
   }
 
-  private func status(_ response: YAMLNode, at place: Int) throws(CassetteError) -> (Int, String) {
+  private func status(_ response: YAMLNode, at place: Int) throws(CodedError) -> (Int, String) {
     let status = response["status"]
     guard let node = status?["code"] ?? response["status_code"] ?? status else {
       throw wrong("response.status is missing", response, at: place)
@@ -107,7 +107,7 @@ struct VCRImport {
   }
 
   /// Reads a body: a text, or `{encoding, string | base64_string}`.
-  private mutating func body(_ node: YAMLNode?, _ path: String, at place: Int) throws(CassetteError) -> [UInt8] {
+  private mutating func body(_ node: YAMLNode?, _ path: String, at place: Int) throws(CodedError) -> [UInt8] {
     guard let node else { return [] }
     guard node.mapping != nil else {
       guard let bytes = node.bytes else { throw wrong("\(path) is no text", node, at: place) }
@@ -141,13 +141,13 @@ struct VCRImport {
 
   private func mapping(
     _ key: String, of node: YAMLNode, _ path: String, at place: Int
-  ) throws(CassetteError) -> YAMLNode {
+  ) throws(CodedError) -> YAMLNode {
     guard let value = node[key] else { throw wrong("\(path)\(key) is missing", node, at: place) }
     guard value.mapping != nil else { throw wrong("\(path)\(key) is no mapping", value, at: place) }
     return value
   }
 
-  private func text(_ key: String, of node: YAMLNode, _ path: String, at place: Int) throws(CassetteError) -> String {
+  private func text(_ key: String, of node: YAMLNode, _ path: String, at place: Int) throws(CodedError) -> String {
     guard let value = node[key] else { throw wrong("\(path)\(key) is missing", node, at: place) }
     guard let text = value.text, !text.isEmpty else { throw wrong("\(path)\(key) is no text", value, at: place) }
     return text
@@ -163,8 +163,8 @@ struct VCRImport {
     node.isNull || node.mapping?.isEmpty == true || node.sequence?.isEmpty == true
   }
 
-  private func wrong(_ problem: String, _ node: YAMLNode, at place: Int?) -> CassetteError {
-    CassetteError(
+  private func wrong(_ problem: String, _ node: YAMLNode, at place: Int?) -> CodedError {
+    CodedError(
       name: name, entry: place, line: node.place?.line, column: node.place?.column, problem: problem,
       advice: "fix the file, or re-record it")
   }

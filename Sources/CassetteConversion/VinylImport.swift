@@ -19,7 +19,7 @@ struct VinylImport {
     self.name = name
   }
 
-  mutating func read(_ file: JSON) throws(CassetteError) -> ForeignCassette {
+  mutating func read(_ file: JSON) throws(CodedError) -> ForeignCassette {
     let tracks: [JSON]
     if format == .vinyl {
       guard let array = file.array else { throw wrong("it is no Vinyl cassette, which is an array of tracks") }
@@ -44,7 +44,7 @@ struct VinylImport {
     return ForeignCassette(format: format, header: CassetteHeader(), interactions: interactions, losses: losses.all)
   }
 
-  private mutating func exchange(_ track: JSON, at place: Int) throws(CassetteError) -> ForeignInteraction? {
+  private mutating func exchange(_ track: JSON, at place: Int) throws(CodedError) -> ForeignInteraction? {
     guard track.object != nil else { throw wrong("it is not an object", at: place) }
     guard let response = track["response"], response.object != nil else {
       throw wrong("response is missing", at: place)
@@ -131,7 +131,7 @@ struct VinylImport {
     }
   }
 
-  private func wrong(_ problem: String, at place: Int? = nil) -> CassetteError {
-    CassetteError(name: name, entry: place, problem: problem, advice: "fix the file, or re-record it")
+  private func wrong(_ problem: String, at place: Int? = nil) -> CodedError {
+    CodedError(name: name, entry: place, problem: problem, advice: "fix the file, or re-record it")
   }
 }

@@ -24,8 +24,8 @@ extension RulesDocument {
     do throws(CodedError) {
       self = try JSON.decode(Self.self, from: data, source: "")
     } catch {
-      let isAtMember = Self.members.contains { error.message.hasPrefix($0) }
-      throw CodedError(.broken, isAtMember ? "$.\(error.message)" : error.message)
+      let isAtMember = Self.members.contains { error.problem.hasPrefix($0) }
+      throw CodedError(.broken, isAtMember ? "$.\(error.problem)" : error.problem)
     }
   }
 

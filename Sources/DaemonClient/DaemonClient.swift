@@ -78,7 +78,7 @@ package final class DaemonClient: Sendable {
     } catch {
       throw DaemonClientError(
         .notUnderstood,
-        "unexpected response from the daemon to \(error.place): \(error.message); restart the daemon with this version: "
+        "unexpected response from the daemon to \(error.place): \(error.problem); restart the daemon with this version: "
           + "diorama serve --stop")
     }
   }

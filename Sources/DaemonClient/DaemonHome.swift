@@ -2,7 +2,6 @@ import Basics
 package import ControlAPI
 import Foundation
 import HTTPClient
-import LaunchContract
 
 #if canImport(Darwin)
   import Darwin

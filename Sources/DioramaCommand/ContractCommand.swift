@@ -63,8 +63,8 @@ enum ContractSource {
 
   /// Reads the contract.
   ///
-  /// - Throws: ``EnvironmentError`` if it is missing or invalid.
-  func read() throws(EnvironmentError) -> LaunchContract {
+  /// - Throws: ``CodedError`` if it is missing or invalid.
+  func read() throws(CodedError) -> LaunchContract {
     if let path, !FileManager.default.fileExists(atPath: path) { throw missing }
     do throws(CodedError) {
       return try LaunchContract.read(value, source: name)
@@ -75,8 +75,8 @@ enum ContractSource {
 
   /// Reads the contract as an app does, including checks at launch: time zone, credentials and endpoints.
   ///
-  /// - Throws: ``EnvironmentError`` for a contract that an app would refuse.
-  func readAsApp() throws(EnvironmentError) -> LaunchContract {
+  /// - Throws: ``CodedError`` for a contract that an app would refuse.
+  func readAsApp() throws(CodedError) -> LaunchContract {
     let contract = try read()
     do throws(CodedError) {
       _ = try contract.userDefaults()
@@ -97,31 +97,31 @@ enum ContractSource {
   }
 
   /// The contract's JSON, including what the decoded type lacks.
-  func document() throws(EnvironmentError) -> JSON {
+  func document() throws(CodedError) -> JSON {
     do {
       let data = try path.map { try InputFile($0).read(atMost: WholeFiles.limit) } ?? Data(value.utf8)
       return try JSON.parse([UInt8](data))
     } catch let error as JSONError {
       throw broken(.contract("not valid JSON, although an app on this machine accepts it: \(error)"))
     } catch {
-      throw EnvironmentError(.inputOutput, "cannot read \(path ?? name): \(error.systemReason)")
+      throw CodedError(.inputOutput, "cannot read \(path ?? name): \(error.systemReason)")
     }
   }
 
   private static let prefix = "launch contract: "
 
-  private var missing: EnvironmentError {
+  private var missing: CodedError {
     let advice =
       switch self {
       case .file: "check the path, or omit it to read \(Self.variable)"
       case .variable: "\(Self.variable) names it, but its environment may have ended; start another environment"
       }
-    return EnvironmentError(.noCassette, "no contract at \(path ?? name); \(advice)")
+    return CodedError(.noCassette, "no contract at \(path ?? name); \(advice)")
   }
 
-  private func broken(_ error: CodedError) -> EnvironmentError {
+  private func broken(_ error: CodedError) -> CodedError {
     let isPlaced = error.place != CodedError.contractPlace()
-    return EnvironmentError(.broken, "\(isPlaced ? error : .contract(error.message, source: path ?? name))")
+    return CodedError(.broken, "\(isPlaced ? error : .contract(error.problem, source: path ?? name))")
   }
 
   /// The path of the file; nil if the variable holds the contract itself.
@@ -244,7 +244,7 @@ enum ContractCheck {
     let source = try ContractCommand.source(options, command: "contract check")
     var result = Result(contract: source.name)
     var status: Int32 = 0
-    do throws(EnvironmentError) {
+    do throws(CodedError) {
       let contract = try source.readAsApp()
       result.version = contract.version
       result.unknownFields = contract.unknownFields

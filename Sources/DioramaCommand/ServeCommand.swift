@@ -51,11 +51,11 @@ enum ServeCommand {
     Thread.detachNewThread {
       while signals.next() == SIGUSR1 || ContinuousClock.now - asked < .seconds(1) {}
       log.warning("second signal; exiting at once; the next start recovers unfinished recordings")
-      _exit(EnvironmentError.Kind.unanswered.rawValue)
+      _exit(CodedError.Kind.unanswered.rawValue)
     }
     let hadState = daemon.hasState
     blocking { await daemon.stop() }
-    return hadState ? 0 : EnvironmentError.Kind.inputOutput.rawValue
+    return hadState ? 0 : CodedError.Kind.inputOutput.rawValue
   }
 
   /// Uses write(2), which ignores a missing reader.
@@ -200,7 +200,7 @@ enum ServeControl {
 extension StoreError {
   /// The exit status of a daemon that can't start because of its state.
   var exitStatus: Int32 {
-    let kind: EnvironmentError.Kind =
+    let kind: CodedError.Kind =
       switch self.kind {
       case .inUse: .noUpstream
       case .newer, .corrupt: .broken

@@ -144,7 +144,7 @@ enum StringsBatch {
         let value = try derivation.value(key: request.key, ordinal: request.ordinal, request.parameters)
         print(String(decoding: try JSON.encode(["value": value]), as: UTF8.self))
       } catch {
-        let error = (error as? CodedError)?.message ?? "\(error)"
+        let error = (error as? CodedError)?.problem ?? "\(error)"
         throw UsageError("standard input, line \(index + 1): \(error)", command: "strings")
       }
     }

@@ -1,3 +1,4 @@
+package import Basics
 import Cassettes
 import Foundation
 import HTTPMessages
@@ -13,8 +14,8 @@ package final class EnvironmentService: Sendable {
   private let cache: CassetteCache
 
   /// - Parameter threads: server threads; nil for as many as there are processors, at most four.
-  /// - Throws: an ``EnvironmentError`` when the system gives no threads or descriptors.
-  package init(threads: Int? = nil) throws(EnvironmentError) {
+  /// - Throws: a ``CodedError`` when the system gives no threads or descriptors.
+  package init(threads: Int? = nil) throws(CodedError) {
     var configuration = HTTPServer.Configuration()
     if let threads { configuration.threads = threads }
     do {
@@ -22,7 +23,7 @@ package final class EnvironmentService: Sendable {
       isServerShared = false
       cache = CassetteCache()
     } catch {
-      throw EnvironmentError(.inputOutput, "\(error)")
+      throw CodedError(.inputOutput, "\(error)")
     }
   }
 
@@ -43,18 +44,18 @@ package final class EnvironmentService: Sendable {
   ///   - snapshot: an environment that is to go on after its process was killed, with the snapshot's own specification,
   ///     id and token.
   /// - Returns: the environment, which answers from now on.
-  /// - Throws: an ``EnvironmentError``; nothing is left behind then, but for the recording of one that was to go on.
+  /// - Throws: a ``CodedError``; nothing is left behind then, but for the recording of one that was to go on.
   package func provision(
     _ specification: EnvironmentSpecification, hooks: EnvironmentHooks = EnvironmentHooks(),
     restoring snapshot: EnvironmentSnapshot? = nil
-  ) throws(EnvironmentError) -> Environment {
+  ) throws(CodedError) -> Environment {
     if let snapshot { return try make(Provisioning.plan(restoring: snapshot, cache: cache), hooks) }
     return try make(Provisioning.plan(specification, hooks: hooks, cache: cache), hooks)
   }
 
-  private func make(_ plan: Environment.Plan, _ hooks: EnvironmentHooks) throws(EnvironmentError) -> Environment {
+  private func make(_ plan: Environment.Plan, _ hooks: EnvironmentHooks) throws(CodedError) -> Environment {
     var plan = plan
-    do throws(EnvironmentError) {
+    do throws(CodedError) {
       if let path = plan.specification.journalFile { plan.state.journalFile = try JournalFile(path) }
       return try Environment(
         plan, hooks: hooks, listen: hooks.listen ?? { [server] in try server.listen(handler: $0) },

@@ -45,15 +45,17 @@ package enum ContractWriter {
     do {
       document = try contract.encodedDocument()
     } catch let EncodingError.invalidValue(_, context) {
-      throw .contract("\(JSON.place(context.codingPath))JSON cannot express infinity or NaN")
+      throw .contract("\(JSON.place(context.codingPath))JSON cannot express infinity or NaN", .cannotWrite)
     } catch {
-      throw .contract("cannot be encoded")
+      throw .contract("cannot be encoded", .cannotWrite)
     }
     let isSecret = contract.credentials != nil || (channel == .arguments && contract.control != nil)
     if !isSecret, document.count <= inlineLimit {
       return Delivery(value: String(decoding: document, as: UTF8.self), file: nil)
     }
-    guard folder.hasPrefix("/") else { throw .contract("the folder must be an absolute path", source: folder) }
+    guard folder.hasPrefix("/") else {
+      throw .contract("the folder must be an absolute path", .cannotWrite, source: folder)
+    }
     let path = "\(folder)/contract-\(UUID().uuidString.lowercased()).json"
     try ContractFile.create(path, document)
     return Delivery(value: "file:\(path)", file: path)
@@ -66,7 +68,7 @@ enum ContractFile {
   ///
   /// - Throws: ``CodedError`` with the path and the system's message.
   static func read(_ path: String) throws(CodedError) -> Data {
-    do throws(InputFileError) {
+    do throws(CodedError) {
       return try InputFile(path).read(atMost: limit)
     } catch {
       throw .contract("cannot be read: \(error)", source: path)
@@ -87,7 +89,7 @@ enum ContractFile {
   /// - Throws: ``CodedError`` with the path; the file is removed.
   static func create(_ path: String, _ data: Data) throws(CodedError) {
     let descriptor = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
-    guard descriptor >= 0 else { throw .contract("cannot be created: \(reason(errno))", source: path) }
+    guard descriptor >= 0 else { throw .contract("cannot be created: \(reason(errno))", .cannotWrite, source: path) }
     // The umask may have cleared bits that the owner needs.
     var failure = fchmod(descriptor, 0o600) == 0 ? 0 : errno
     var rest = data[...]
@@ -102,7 +104,7 @@ enum ContractFile {
     if close(descriptor) != 0, failure == 0 { failure = errno }
     guard failure == 0 else {
       unlink(path)
-      throw .contract("cannot be written: \(reason(failure))", source: path)
+      throw .contract("cannot be written: \(reason(failure))", .cannotWrite, source: path)
     }
   }
 

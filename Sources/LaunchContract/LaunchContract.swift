@@ -463,13 +463,15 @@ extension LaunchContract {
 }
 
 extension CodedError {
-  /// An error in a launch contract.
+  /// Creates an error in a launch contract.
   ///
   /// - Parameters:
   ///   - problem: the problem, preceded by the member: `clock.kind: …`. Must not contain a secret.
+  ///   - kind: the category.
   ///   - source: the variable, argument or path of the contract; empty if unknown.
-  package static func contract(_ problem: String, source: String = "") -> CodedError {
-    CodedError(.broken, problem, at: contractPlace(source))
+  /// - Returns: the error.
+  package static func contract(_ problem: String, _ kind: Kind = .broken, source: String = "") -> CodedError {
+    CodedError(kind, problem, at: contractPlace(source))
   }
 
   /// `launch contract in DIORAMA_CONTRACT`.

@@ -36,7 +36,7 @@ package struct StringStoreDocument: Codable, Sendable, Equatable {
       if let parts { entries = parts.entries }
       guard format == 1 else { throw CodedError(.broken, "format \(format) is not supported, only 1 is") }
     } catch {
-      throw .contract("the string store \(path): \(error.message)")
+      throw .contract("the string store \(path): \(error.problem)")
     }
   }
 }

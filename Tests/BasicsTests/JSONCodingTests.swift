@@ -124,9 +124,9 @@ struct CodedErrorTests {
     #expect("\(CodedError(.usage, "no"))" == "no")
   }
 
-  @Test("have the codes of sysexits.h and names", arguments: CodedError.Code.allCases)
-  func codes(_ code: CodedError.Code) {
-    #expect(64..<78 ~= code.rawValue)
-    #expect(CodedError.Code(name: code.name) == code)
+  @Test("have the codes of sysexits.h and names", arguments: CodedError.Kind.allCases)
+  func kinds(_ kind: CodedError.Kind) {
+    #expect(64..<78 ~= kind.rawValue)
+    #expect(CodedError.Kind(name: kind.name) == kind)
   }
 }

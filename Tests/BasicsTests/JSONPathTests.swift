@@ -109,8 +109,8 @@ struct JSONPathTests {
     ])
   func broken(path: String, problem: String) {
     let error = #expect(throws: CodedError.self) { try JSONPath(path) }
-    #expect(error?.message.contains(problem) == true, "\(error?.message ?? "")")
-    #expect(error?.message.hasSuffix("example: $.orders[*].sentAt") == true)
+    #expect(error?.problem.contains(problem) == true, "\(error?.problem ?? "")")
+    #expect(error?.problem.hasSuffix("example: $.orders[*].sentAt") == true)
   }
 
   @Test("supports the maximum depth of JSON")

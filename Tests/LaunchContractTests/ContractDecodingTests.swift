@@ -126,7 +126,7 @@ struct ContractDecodingTests {
     for mode in [0o644, 0o640, 0o602] {
       try FileManager.default.setAttributes([.posixPermissions: mode], ofItemAtPath: path)
       let error = #expect(throws: CodedError.self) { try LaunchContract.read("file:\(path)", source: "") }
-      #expect(error?.message.contains("run chmod 600 \(path)") == true)
+      #expect(error?.problem.contains("run chmod 600 \(path)") == true)
     }
     try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: path)
     #expect(try LaunchContract.read("file:\(path)", source: "").credentials?.items.count == 1)
@@ -138,7 +138,7 @@ struct ContractDecodingTests {
       try LaunchContract.read("file:/nowhere/contract.json", source: "DIORAMA_CONTRACT")
     }
     #expect(missing?.place == "launch contract in /nowhere/contract.json")
-    #expect(missing?.message == "cannot be read: No such file or directory")
+    #expect(missing?.problem == "cannot be read: No such file or directory")
     let relative = #expect(throws: CodedError.self) {
       try LaunchContract.read("file:contract.json", source: "DIORAMA_CONTRACT")
     }

@@ -151,7 +151,7 @@ final class SecrecyTests {
   func unwritten() throws {
     contract.values["x"] = .double(.infinity)
     let encoding = #expect(throws: CodedError.self) { try ContractWriter.deliver(contract, folder: folder) }
-    #expect(try #require(encoding).message.contains("values.x"))
+    #expect(try #require(encoding).problem.contains("values.x"))
     expectNone(in: "\(try #require(encoding))")
     contract.values = [:]
     let nowhere = #expect(throws: CodedError.self) { try ContractWriter.deliver(contract, folder: "/nowhere") }

@@ -56,7 +56,7 @@ final class ContractWriterTests {
       try ContractWriter.deliver(contract, folder: "\(folder)/nowhere")
     }
     #expect(error?.place.hasPrefix("launch contract in \(folder)/nowhere/contract-") == true)
-    #expect(error?.message == "cannot be created: No such file or directory")
+    #expect(error?.problem == "cannot be created: No such file or directory")
     #expect(throws: CodedError.self) { try ContractWriter.deliver(contract, folder: "relative") }
   }
 }
@@ -113,6 +113,6 @@ struct LaunchArgumentsTests {
     ] as [(JSON, String)])
   func refused(_ value: JSON, _ problem: String) throws {
     let error = #expect(throws: CodedError.self) { try arguments(defaults: ["k": value]) }
-    #expect(try #require(error).message.hasPrefix(problem))
+    #expect(try #require(error).problem.hasPrefix(problem))
   }
 }

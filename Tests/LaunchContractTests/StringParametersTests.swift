@@ -102,6 +102,6 @@ struct RecordedEntriesTests {
     let error = #expect(throws: CodedError.self) {
       try LaunchContract.read(#"{"version":1,"strings":{"policy":"replay","entries":\#(entries)}}"#, source: "test")
     }
-    #expect(try #require(error).message.contains(words))
+    #expect(try #require(error).problem.contains(words))
   }
 }

@@ -1,5 +1,4 @@
 package import Basics
-import LaunchContract
 
 /// Compares and hashes JSON values: members in any order (repeated names in theirs), numbers by exact decimal value,
 /// strings by their unescaped bytes.

@@ -153,17 +153,17 @@ extension MatchingRules: Codable {
   ///   - bytes: JSON.
   ///   - name: the file's name, for errors.
   /// - Returns: the rules.
-  /// - Throws: ``CassetteError`` with a one-line message.
-  package static func read(_ bytes: [UInt8], name: String) throws(CassetteError) -> MatchingRules {
+  /// - Throws: ``CodedError`` with a one-line message.
+  package static func read(_ bytes: [UInt8], name: String) throws(CodedError) -> MatchingRules {
     do {
       let rules = try MatchingRules(try JSON.parse(bytes))
       _ = try RuleBook(rules, upstreams: [])
       return rules
     } catch let error as CodedError {
-      throw CassetteError(
-        name: name, problem: error.message, advice: "fix the rules; the documentation describes their format")
+      throw CodedError(
+        name: name, problem: error.problem, advice: "fix the rules; the documentation describes their format")
     } catch {
-      throw CassetteError(
+      throw CodedError(
         name: name, problem: "it is not valid JSON (\(error))", advice: "write rules such as {\"rules\": []}")
     }
   }

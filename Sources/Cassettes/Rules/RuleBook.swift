@@ -80,7 +80,7 @@ package struct RuleBook: Sendable {
       do throws(CodedError) {
         values.append(try make(text))
       } catch {
-        throw CodedError(.broken, "\(place)[\(index)]: \(error.message)")
+        throw CodedError(.broken, "\(place)[\(index)]: \(error.problem)")
       }
     }
     return values

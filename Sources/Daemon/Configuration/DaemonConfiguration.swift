@@ -31,7 +31,7 @@ package struct DaemonConfiguration: Codable, Sendable, Equatable {
   /// - Throws: ``ConfigurationError`` if the file can't be read, isn't JSON, or holds an invalid value.
   package init(path: String) throws(ConfigurationError) {
     let data: Data
-    do throws(InputFileError) {
+    do throws(CodedError) {
       data = try InputFile(path, acceptsPipes: true).read(atMost: 16 << 20)
     } catch {
       throw ConfigurationError("\(path): cannot be read: \(error); choose another file with --config")
@@ -39,7 +39,7 @@ package struct DaemonConfiguration: Codable, Sendable, Equatable {
     do throws(CodedError) {
       self = try JSON.decode(Self.self, from: data, source: path)
     } catch {
-      throw ConfigurationError("\(path): \(error.message)")
+      throw ConfigurationError("\(path): \(error.problem)")
     }
   }
 

@@ -57,7 +57,7 @@ struct Call: Sendable {
     do {
       return try JSON.decode(Message.self, from: Data(body), source: "the body")
     } catch {
-      throw Problem(400, "Invalid body", error.message)
+      throw Problem(400, "Invalid body", error.problem)
     }
   }
 }

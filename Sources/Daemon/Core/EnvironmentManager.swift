@@ -226,7 +226,12 @@ extension EnvironmentManager {
     of environment: Environment, file: String
   ) throws(DaemonError) -> ProvisionedEnvironment.Contract {
     var document = environment.contract
-    let arguments = try DaemonError.translating { () throws(CodedError) in try document.launchArguments() }
+    let arguments: [String]
+    do throws(CodedError) {
+      arguments = try document.launchArguments()
+    } catch {
+      throw DaemonError(422, "Invalid launch contract", "\(error)")
+    }
     // Credentials are only in the file, which only its owner can read.
     document.credentials = nil
     var variables = environment.variables

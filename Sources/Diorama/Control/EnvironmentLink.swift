@@ -240,7 +240,7 @@
       do throws(CodedError) {
         return try JSON.decode(LiveState.self, from: Data(answer.body), source: "")
       } catch {
-        throw Refusal(text: "cannot decode its response: \(error.message)")
+        throw Refusal(text: "cannot decode its response: \(error.problem)")
       }
     }
 

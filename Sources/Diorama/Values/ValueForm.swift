@@ -126,7 +126,7 @@ extension ValueForm where Value: Codable {
       do {
         return try JSON.decode(Value.self, from: Data(given.encoded()), source: "")
       } catch {
-        throw Mismatch(text: "which is not a valid \(Value.self): \((error as? CodedError)?.message ?? "\(error)")")
+        throw Mismatch(text: "which is not a valid \(Value.self): \((error as? CodedError)?.problem ?? "\(error)")")
       }
     }
     write = { value in

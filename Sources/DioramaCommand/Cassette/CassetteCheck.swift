@@ -1,3 +1,4 @@
+import Basics
 import Cassettes
 import EnvironmentService
 import Foundation
@@ -31,13 +32,13 @@ enum CassetteCheck {
           do {
             for path in redaction { _ = try RedactionFiles.read(path) }
             if let path = result.shift { try ShiftFiles.check(path) }
-          } catch let error as EnvironmentError where error.kind == .usage {
+          } catch let error as CodedError where error.kind == .usage {
             // The caller didn't name these files, so an error in them is not a usage error.
-            throw EnvironmentError(.broken, error.message)
+            throw CodedError(.broken, error.message)
           }
           result.unfinished = try CassetteSealer.unfinished(location)
         }
-      } catch let error as EnvironmentError {
+      } catch let error as CodedError {
         result.problem = error.message
         status = status == 0 ? error.kind.rawValue : status
       }

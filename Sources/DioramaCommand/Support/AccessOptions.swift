@@ -32,7 +32,7 @@ struct AccessOptions {
   ///   - variables: the process's.
   ///   - command: the command whose help an error names.
   ///   - withHeaders: whether `--header` is one of them.
-  /// - Throws: ``UsageError``; an `EnvironmentError` for a secret that cannot be read, or what makes no sense.
+  /// - Throws: ``UsageError``; a `CodedError` for a secret that cannot be read, or what makes no sense.
   init(_ options: Options, variables: [String: String], command: String, withHeaders: Bool = true) throws {
     for text in options.all("--ca") {
       let (name, path) = try Self.file(text, "--ca", "UPSTREAM=FILE", command)
@@ -101,7 +101,7 @@ struct HeaderOption {
   ///   - variables: the process's.
   ///   - command: the command whose help an error names.
   ///   - allowsPlain: whether the option may contain the value itself, as for a header without a secret.
-  /// - Throws: ``UsageError`` for another form; an `EnvironmentError` for a file that cannot be read.
+  /// - Throws: ``UsageError`` for another form; a `CodedError` for a file that cannot be read.
   init(_ text: String, variables: [String: String], command: String, allowsPlain: Bool) throws {
     let form =
       "--header takes UPSTREAM/NAME=env:VAR or UPSTREAM/NAME=file:PATH"

@@ -1,3 +1,4 @@
+import Basics
 import EnvironmentService
 import Foundation
 import LaunchContract
@@ -14,7 +15,7 @@ enum CredentialOption {
   ///   - option: the option's name.
   ///   - form: what it takes before the `=`.
   /// - Returns: the credential.
-  /// - Throws: ``UsageError`` for another form; an `EnvironmentError` for a file that cannot be read.
+  /// - Throws: ``UsageError`` for another form; a `CodedError` for a file that cannot be read.
   static func read(
     _ text: String, variables: [String: String], command: String, option: String = "--credential",
     form: String = "SERVICE/ACCOUNT"
@@ -36,11 +37,11 @@ enum CredentialOption {
     }
     guard source.hasPrefix("file:") else { throw UsageError(form, command: command) }
     let path = String(source.dropFirst(5))
-    do throws(InputFileError) {
+    do throws(CodedError) {
       let secret = try InputFile(path, acceptsPipes: true).read(atMost: WholeFiles.smallLimit)
       return .init(service: service, account: account, secret: Array(secret))
     } catch {
-      throw EnvironmentError(
+      throw CodedError(
         .inputOutput, "\(option) \(service)/\(account): cannot read \(path): \(error); name a file with the secret")
     }
   }

@@ -91,7 +91,7 @@ struct EnvironmentOptions {
   ///   - name: the name if there is no cassette.
   ///   - variables: the process's, for `CI` and credentials.
   /// - Returns: what a service provisions.
-  /// - Throws: ``UsageError``; an `EnvironmentError` for a secret that cannot be read.
+  /// - Throws: ``UsageError``; a `CodedError` for a secret that cannot be read.
   func specification(named name: String, variables: [String: String]) throws -> EnvironmentSpecification {
     if options.value("--cassette")?.isEmpty == true {
       throw UsageError("--cassette needs a path, such as Cassettes/login", command: command)

@@ -26,7 +26,7 @@ extension TestEnvironment {
     /// - Throws: ``DioramaTestingError`` if the daemon does not respond, or the environment has ended there.
     public var now: Date {
       get async throws(DioramaTestingError) {
-        do throws(EnvironmentError) {
+        do throws(CodedError) {
           return try await environment.backend.now
         } catch {
           throw environment.failure(error)
@@ -87,7 +87,7 @@ extension TestEnvironment {
     private func move(
       _ move: Environment.ClockMove, _ sleepers: Int?, _ timeout: Duration
     ) async throws(DioramaTestingError) -> Move {
-      do throws(EnvironmentError) {
+      do throws(CodedError) {
         let moved = try await environment.backend.move(move, afterSleepers: sleepers, timeout: timeout)
         return Move(now: moved.now, woken: moved.woken)
       } catch {
@@ -121,7 +121,7 @@ extension TestEnvironment {
     let change = EnvironmentChange(
       toggles: try toggles.contractPatch("toggle"), values: try values.contractPatch("value"),
       clock: try clock?.patch(), mode: mode.map { .init($0) })
-    do throws(EnvironmentError) {
+    do throws(CodedError) {
       try await backend.update(change, timeout: timeout)
     } catch {
       throw failure(error)
@@ -129,7 +129,7 @@ extension TestEnvironment {
   }
 
   /// The test's error for an environment error, with the applications' output if one of them did not respond.
-  private func failure(_ error: EnvironmentError) -> DioramaTestingError {
+  private func failure(_ error: CodedError) -> DioramaTestingError {
     guard error.kind == .unanswered else {
       return DioramaTestingError(error.kind == .usage ? .usage : .environment, error.message)
     }

@@ -1,5 +1,4 @@
 import Basics
-import LaunchContract
 
 /// The mode in force: what `DIORAMA_MODE` says, else what the code says.
 enum RequestedMode {

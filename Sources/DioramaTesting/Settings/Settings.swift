@@ -1,3 +1,4 @@
+import Basics
 import Cassettes
 import EnvironmentService
 import HTTPMessages
@@ -86,7 +87,7 @@ struct Settings: Sendable {
       specification.cassette = CassetteLocation(try identity.cassette(named: cassette))
     }
     for (name, url) in upstreams.sorted(by: { $0.key < $1.key }) {
-      do throws(InvalidOrigin) {
+      do throws(CodedError) {
         specification.upstreams.append(.init(name: name, origin: try Origin(parsing: url)))
       } catch {
         throw DioramaTestingError(.usage, "upstream '\(name)': \(error)")
@@ -96,7 +97,7 @@ struct Settings: Sendable {
       let folder = identity.folder
       specification.access = access.mapValues { $0.resolved(in: folder) }
       for (name, one) in (specification.access ?? [:]).sorted(by: { $0.key < $1.key }) {
-        do throws(EnvironmentError) {
+        do throws(CodedError) {
           try one.check("access[\"\(name)\"]")
         } catch {
           throw DioramaTestingError(.usage, error.message)

@@ -1,3 +1,4 @@
+package import Basics
 import Transforms
 import Cassettes
 package import ControlAPI
@@ -18,14 +19,14 @@ extension EnvironmentSpecification {
   /// - Parameters:
   ///   - upstreams: the environment's.
   ///   - reads: whether upstreams are contacted, so that the files are needed.
-  /// - Throws: an ``EnvironmentError``: of kind `usage` for an upstream that is not declared, a header that cannot be
+  /// - Throws: a ``CodedError``: of kind `usage` for an upstream that is not declared, a header that cannot be
   ///   sent, a header or a client certificate for a URL that only the cassette names, or a file without what it is to
   ///   have; `inputOutput` for one that cannot be read.
-  func checkAccess(to upstreams: [CassetteHeader.Upstream], reads: Bool) throws(EnvironmentError) {
+  func checkAccess(to upstreams: [CassetteHeader.Upstream], reads: Bool) throws(CodedError) {
     for (name, access) in (access ?? [:]).sorted(by: { $0.key < $1.key }) {
       guard let upstream = upstreams.first(where: { $0.name == name }) else {
         let names = upstreams.map(\.name).joined(separator: ", ")
-        throw EnvironmentError(
+        throw CodedError(
           .usage,
           "there is no upstream '\(name)' to reach in a way of its own; "
             + (names.isEmpty ? "declare it with \(upstreamAdvice(name))" : "declared are: \(names)"))
@@ -45,14 +46,14 @@ extension EnvironmentSpecification {
   /// Secrets go to a URL only if the caller named it: whoever wrote the cassette could otherwise collect them.
   ///
   /// - Parameter upstream: an upstream that is about to be contacted.
-  /// - Throws: an ``EnvironmentError`` of kind `usage` where ``access`` has a header or a client certificate for it, and
+  /// - Throws: a ``CodedError`` of kind `usage` where ``access`` has a header or a client certificate for it, and
   ///   ``upstreams`` does not have it with the same URL.
-  func checkIsNamed(_ upstream: CassetteHeader.Upstream) throws(EnvironmentError) {
+  func checkIsNamed(_ upstream: CassetteHeader.Upstream) throws(CodedError) {
     guard let access = access?[upstream.name] else { return }
     var secrets = (access.headers ?? [:]).keys.sorted().map { "the header \($0)" }
     if access.clientCertificate != nil { secrets.append("the client certificate") }
     guard !secrets.isEmpty, !upstreams.contains(upstream) else { return }
-    throw EnvironmentError(
+    throw CodedError(
       .usage,
       "\(secrets.joined(separator: " and ")) would go to \(upstream.origin), which only the cassette names; "
         + "name the upstream yourself: \(upstreamAdvice(upstream.name, upstream.origin.description))")
@@ -79,8 +80,8 @@ extension EnvironmentSpecification {
 
 extension UpstreamAccess {
   /// - Parameter member: what an error calls it.
-  /// - Throws: an ``EnvironmentError`` of kind `usage` that names the member at fault, and never a header's value.
-  package func check(_ member: String) throws(EnvironmentError) {
+  /// - Throws: a ``CodedError`` of kind `usage` that names the member at fault, and never a header's value.
+  package func check(_ member: String) throws(CodedError) {
     let headers = headers ?? [:]
     try RequestLimits.check(count: headers.count, "\(member).headers", limit: 64)
     var names = Set<String>()

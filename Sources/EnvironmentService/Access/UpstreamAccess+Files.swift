@@ -1,3 +1,4 @@
+package import Basics
 package import ControlAPI
 import Foundation
 import LaunchContract
@@ -6,9 +7,9 @@ extension UpstreamAccess {
   /// Looks at the files now, since nobody would understand it from the first request's failure.
   ///
   /// - Parameter upstream: its name, for errors.
-  /// - Throws: an ``EnvironmentError``: `inputOutput` for a file that cannot be read, `usage` for one without what it is to
+  /// - Throws: a ``CodedError``: `inputOutput` for a file that cannot be read, `usage` for one without what it is to
   ///   have.
-  package func checkFiles(of upstream: String) throws(EnvironmentError) {
+  package func checkFiles(of upstream: String) throws(CodedError) {
     if let ca {
       guard try Self.read(ca, "CA", of: upstream).contains(Self.certificate) else {
         throw Self.wrong(ca, "CA", of: upstream, "holds no certificate in PEM (-----BEGIN CERTIFICATE-----)")
@@ -37,19 +38,18 @@ extension UpstreamAccess {
 
   private static let certificate = "-----BEGIN CERTIFICATE-----"
 
-  private static func read(_ path: String, _ what: String, of upstream: String) throws(EnvironmentError) -> String {
-    do throws(InputFileError) {
+  private static func read(_ path: String, _ what: String, of upstream: String) throws(CodedError) -> String {
+    do throws(CodedError) {
       return String(decoding: try InputFile(path).read(atMost: WholeFiles.smallLimit), as: UTF8.self)
     } catch {
-      throw EnvironmentError(
+      throw CodedError(
         .inputOutput,
         "the \(what) of upstream '\(upstream)', \(path), "
           + (error.isMissing ? "is not there; correct the path" : "cannot be read: \(error); name another file"))
     }
   }
 
-  private static func wrong(_ path: String, _ what: String, of upstream: String, _ problem: String) -> EnvironmentError
-  {
-    EnvironmentError(.usage, "the \(what) of upstream '\(upstream)', \(path), \(problem)")
+  private static func wrong(_ path: String, _ what: String, of upstream: String, _ problem: String) -> CodedError {
+    CodedError(.usage, "the \(what) of upstream '\(upstream)', \(path), \(problem)")
   }
 }

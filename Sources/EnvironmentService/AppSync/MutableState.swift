@@ -30,15 +30,15 @@ struct MutableState: Sendable {
   /// Whether a hand has moved the clock since `base` was right.
   private var isMoved = false
 
-  /// - Throws: an ``EnvironmentError`` for a clock that nobody can keep.
+  /// - Throws: a ``CodedError`` for a clock that nobody can keep.
   init(
     mode: Mode, provisionedMode: Mode? = nil, clock: LaunchContract.Clock, toggles: [String: JSON],
     values: [String: JSON]
-  ) throws(EnvironmentError) {
+  ) throws(CodedError) {
     do {
       timeline = try Timeline(clock)
     } catch {
-      throw EnvironmentError(.usage, error.description)
+      throw CodedError(.usage, error.description)
     }
     base = clock
     self.mode = mode
@@ -50,14 +50,14 @@ struct MutableState: Sendable {
 
   /// The environment as it was: time has gone on where it goes on by itself.
   ///
-  /// - Throws: an ``EnvironmentError`` for a clock that nobody can keep.
-  init(restoring snapshot: MutableStateSnapshot) throws(EnvironmentError) {
+  /// - Throws: a ``CodedError`` for a clock that nobody can keep.
+  init(restoring snapshot: MutableStateSnapshot) throws(CodedError) {
     try self.init(
       mode: snapshot.mode, provisionedMode: snapshot.provisionedMode, clock: snapshot.clock, toggles: snapshot.toggles,
       values: snapshot.values)
     revision = snapshot.revision
     toggleNames = Set(snapshot.toggleNames)
-    kept = try snapshot.steps.map { step throws(EnvironmentError) in Kept(step: step, size: try Self.size(of: step)) }
+    kept = try snapshot.steps.map { step throws(CodedError) in Kept(step: step, size: try Self.size(of: step)) }
   }
 
   /// What a restart needs.
@@ -99,8 +99,8 @@ struct MutableState: Sendable {
 
   /// Moves the clock.
   ///
-  /// - Throws: an ``EnvironmentError`` where it cannot be moved so; nothing has changed then.
-  mutating func move(_ move: Environment.ClockMove) throws(EnvironmentError) {
+  /// - Throws: a ``CodedError`` where it cannot be moved so; nothing has changed then.
+  mutating func move(_ move: Environment.ClockMove) throws(CodedError) {
     var step = LiveStep(revision: revision + 1)
     do throws(DioramaError) {
       switch move {
@@ -115,7 +115,7 @@ struct MutableState: Sendable {
         step.set = text
       }
     } catch {
-      throw EnvironmentError(.usage, error.description)
+      throw CodedError(.usage, error.description)
     }
     isMoved = true
     keep(step, size: 200)
@@ -123,8 +123,8 @@ struct MutableState: Sendable {
 
   /// Changes all that is said, or nothing.
   ///
-  /// - Throws: an ``EnvironmentError`` where some of it cannot be.
-  mutating func update(_ update: Environment.Update) throws(EnvironmentError) {
+  /// - Throws: a ``CodedError`` where some of it cannot be.
+  mutating func update(_ update: Environment.Update) throws(CodedError) {
     if update.isEmpty { return }
     var step = LiveStep(revision: revision + 1)
     if let mode = update.mode {
@@ -133,14 +133,14 @@ struct MutableState: Sendable {
     }
     if !update.toggles.isEmpty { step.toggles = update.toggles.mapValues { $0 ?? .null } }
     if !update.values.isEmpty { step.values = update.values.mapValues { $0 ?? .null } }
-    step.clock = try update.clock.map { patch throws(EnvironmentError) in try patched(patch) }
+    step.clock = try update.clock.map { patch throws(CodedError) in try patched(patch) }
     let size = try Self.size(of: step)
     if let clock = step.clock {
       // Last of what can fail.
       do {
         try timeline.change(to: clock)
       } catch {
-        throw EnvironmentError(.usage, error.description)
+        throw CodedError(.usage, error.description)
       }
       base = clock
       isMoved = false
@@ -161,30 +161,30 @@ struct MutableState: Sendable {
     if kept.count >= 2 * Self.keptLimit { kept.removeFirst(kept.count - Self.keptLimit) }
   }
 
-  private static func size(of step: LiveStep) throws(EnvironmentError) -> Int {
+  private static func size(of step: LiveStep) throws(CodedError) -> Int {
     let size: Int
     do {
       size = try JSON.encode(step).count
     } catch {
-      throw EnvironmentError(.usage, "the change cannot be written as JSON: \(error)")
+      throw CodedError(.usage, "the change cannot be written as JSON: \(error)")
     }
     guard size <= stepLimit else {
-      throw EnvironmentError(.usage, "the change has \(size) bytes of JSON; one has at most \(stepLimit)")
+      throw CodedError(.usage, "the change has \(size) bytes of JSON; one has at most \(stepLimit)")
     }
     return size
   }
 
-  private func check(_ mode: Mode) throws(EnvironmentError) {
+  private func check(_ mode: Mode) throws(CodedError) {
     if mode == self.mode { return }
     // The one change for which everything is at hand: what records can also just replay, and go back to it.
     if provisionedMode == .extend, mode == .replay || mode == .extend { return }
-    throw EnvironmentError(
+    throw CodedError(
       .usage,
       "an environment provisioned in mode \(provisionedMode.rawValue) cannot go over to \(mode.rawValue): while it runs, "
         + "one of mode extend can change to replay and back; for all else provision another one")
   }
 
-  private func patched(_ patch: Environment.ClockPatch) throws(EnvironmentError) -> LaunchContract.Clock {
+  private func patched(_ patch: Environment.ClockPatch) throws(CodedError) -> LaunchContract.Clock {
     var clock = base
     if let kind = patch.kind { clock.kind = kind }
     if let rate = patch.rate { clock.rate = rate }
@@ -192,14 +192,14 @@ struct MutableState: Sendable {
     if let locale = patch.locale { clock.locale = locale }
     if clock.kind == .system {
       guard patch.start == nil else {
-        throw EnvironmentError(.usage, "a system clock shows the machine's time; a start needs another kind of clock")
+        throw CodedError(.usage, "a system clock shows the machine's time; a start needs another kind of clock")
       }
       clock.start = nil
     } else {
       let start = patch.start ?? timeline.now
       let text = RFC3339.format(start, exactly: true)
       guard let exact = RFC3339.parse(text), abs(exact.timeIntervalSince(start)) < 1 else {
-        throw EnvironmentError(.usage, "a clock cannot start at \(start): its time goes from the year 0 to 9999")
+        throw CodedError(.usage, "a clock cannot start at \(start): its time goes from the year 0 to 9999")
       }
       clock.start = text
     }

@@ -93,7 +93,7 @@ struct Control: Sendable {
 
   /// The ordinal is not given to anybody else, whatever becomes of this process.
   private func keepUse(of key: String, _ ordinal: Int) throws {
-    do throws(EnvironmentError) {
+    do throws(CodedError) {
       try environment.changes.keep()
     } catch {
       // Whoever asks again gets the same.
@@ -103,7 +103,7 @@ struct Control: Sendable {
   }
 
   private func record(_ entry: StringEntry, key: String, ordinal: Int) throws {
-    do throws(EnvironmentError) {
+    do throws(CodedError) {
       try environment.recorder?.append(entry, key: key, ordinal: ordinal)
     } catch {
       environment.failRecording(error)
@@ -132,7 +132,7 @@ struct Control: Sendable {
     do {
       return try JSON.decode(Value.self, from: Data(body), source: "the request's body")
     } catch {
-      throw Problem(status: 400, title: "The body cannot be read", detail: error.message)
+      throw Problem(status: 400, title: "The body cannot be read", detail: error.problem)
     }
   }
 

@@ -29,11 +29,11 @@ package struct CassettePolicies: Sendable, Codable, Equatable {
   /// Days that may be given: up to a century.
   package static let days = 0.01...36_525.0
 
-  /// - Throws: an ``EnvironmentError`` of kind `usage` for a number of days that is none; it names the member.
-  func check() throws(EnvironmentError) {
+  /// - Throws: a ``CodedError`` of kind `usage` for a number of days that is none; it names the member.
+  func check() throws(CodedError) {
     for (name, days) in [("expiresAfterDays", expiresAfterDays), ("recordsAnewAfterDays", recordsAnewAfterDays)] {
       guard let days, !Self.days.contains(days) else { continue }
-      throw EnvironmentError(.usage, "policies.\(name): \(days) is not between 0.01 and 36525 days")
+      throw CodedError(.usage, "policies.\(name): \(days) is not between 0.01 and 36525 days")
     }
   }
 }
@@ -73,10 +73,10 @@ extension EnvironmentSpecification {
   ///   - now: the machine's time.
   ///   - upstreams: the cassette's own.
   /// - Returns: whether it is recorded anew, and what is to be said; nil for nothing.
-  /// - Throws: an ``EnvironmentError`` of kind `broken` for a recording that has expired, where that is to fail.
+  /// - Throws: a ``CodedError`` of kind `broken` for a recording that has expired, where that is to fail.
   func verdict(
     in mode: Mode, recordedAt: String?, now: Date, upstreams: [(name: String, url: String)]
-  ) throws(EnvironmentError) -> (recordsAnew: Bool, note: String?) {
+  ) throws(CodedError) -> (recordsAnew: Bool, note: String?) {
     let policies = policies ?? CassettePolicies()
     guard policies.expiresAfterDays != nil || policies.recordsAnewAfterDays != nil else { return (false, nil) }
     let har = cassette?.har ?? ""
@@ -88,7 +88,7 @@ extension EnvironmentSpecification {
         ? "does not say when it was recorded" : "says that it was recorded at \(recordedAt ?? ""), a time to come"
       let problem = "\(har) \(why), so nobody knows whether it has expired"
       if policies.expiresAfterDays != nil, policies.expired == .fail {
-        throw EnvironmentError(.broken, "\(problem); \(advice)")
+        throw CodedError(.broken, "\(problem); \(advice)")
       }
       return (false, "\(problem); \(advice)")
     }
@@ -103,7 +103,7 @@ extension EnvironmentSpecification {
     }
     guard age.exceeds(policies.expiresAfterDays), let limit = policies.expiresAfterDays else { return (false, nil) }
     let problem = "\(har) \(age.text) and expires after \(Self.dayText(limit)); \(advice)"
-    if policies.expired == .fail { throw EnvironmentError(.broken, problem) }
+    if policies.expired == .fail { throw CodedError(.broken, problem) }
     return (false, problem)
   }
 

@@ -85,14 +85,14 @@ extension Environment {
   ///   - timeout: how long all of it may take.
   /// - Returns: once every app that followed when the move was made has applied it, or is gone. With no app that is at
   ///   once: whoever starts later finds the clock moved.
-  /// - Throws: an ``EnvironmentError``: `usage` for a move that the clock cannot make, and nothing has moved then;
+  /// - Throws: a ``CodedError``: `usage` for a move that the clock cannot make, and nothing has moved then;
   ///   `unanswered` when the time is over, which says what was missing; `cannotWrite` when it cannot be stored for a
   ///   restart, which says whether it has moved. A move that waited for sleepers in vain is not made later.
   package func moveClock(
     _ move: ClockMove, afterSleepers: Int?, timeout: Duration
-  ) async throws(EnvironmentError) -> Moved {
+  ) async throws(CodedError) -> Moved {
     guard (afterSleepers ?? 0) >= 0 else {
-      throw EnvironmentError(.usage, "there are never \(afterSleepers ?? 0) sleepers; wait for 0 or more")
+      throw CodedError(.usage, "there are never \(afterSleepers ?? 0) sleepers; wait for 0 or more")
     }
     return try await perform(.move(move, afterSleepers: afterSleepers ?? 0), timeout: timeout)
   }
@@ -106,21 +106,21 @@ extension Environment {
   ///   - mode: an environment of mode `extend` can go over to `replay` and back.
   ///   - timeout: how long it may take.
   /// - Returns: the step's number, once every app that followed when it was made has applied it, or is gone.
-  /// - Throws: an ``EnvironmentError``: `usage` for what cannot be, and nothing has changed then; `unanswered` when an
+  /// - Throws: a ``CodedError``: `usage` for what cannot be, and nothing has changed then; `unanswered` when an
   ///   app did not apply it in time, or could not; `cannotWrite` when it cannot be stored for a restart, which says
   ///   whether it has changed.
   @discardableResult
   package func update(
     toggles: [String: JSON?] = [:], values: [String: JSON?] = [:], clock: ClockPatch? = nil,
     mode: Mode? = nil, timeout: Duration
-  ) async throws(EnvironmentError) -> Int {
+  ) async throws(CodedError) -> Int {
     try EnvironmentSpecification.check(toggles.compactMapValues { $0 }, "toggle")
     try EnvironmentSpecification.check(values.compactMapValues { $0 }, "value")
     let update = Update(toggles: toggles, values: values, clock: clock, mode: mode)
     return try await perform(.update(update), timeout: timeout).revision
   }
 
-  private func perform(_ change: WantedChange, timeout: Duration) async throws(EnvironmentError) -> Moved {
+  private func perform(_ change: WantedChange, timeout: Duration) async throws(CodedError) -> Moved {
     // Before anything has moved: whoever asks again later does not move it twice then.
     try keepChanges(or: "nothing has changed, since it could not be stored", changes.prepare)
     // A century is as good as for ever, and can be added to any instant.
@@ -144,15 +144,15 @@ extension Environment {
   }
 
   private func keepChanges(
-    or what: String, _ keep: () throws(EnvironmentError) -> Void
-  ) throws(EnvironmentError) {
-    do throws(EnvironmentError) { try keep() } catch { throw EnvironmentError(error.kind, "\(what): \(error.message)") }
+    or what: String, _ keep: () throws(CodedError) -> Void
+  ) throws(CodedError) {
+    do throws(CodedError) { try keep() } catch { throw CodedError(error.kind, "\(what): \(error.message)") }
   }
 
   private func cancel(_ number: Guarded<Int>) {
     let number = number.withLock { $0 }
     live { live, _ in
-      live.finish(number, .failure(EnvironmentError(.unanswered, "the wait for the app was cancelled")))
+      live.finish(number, .failure(CodedError(.unanswered, "the wait for the app was cancelled")))
     }
   }
 

@@ -17,7 +17,7 @@ package struct EnvironmentHooks: Sendable {
   /// since somebody is told of the change right after. Called by one thread at a time.
   ///
   /// It throws an error of kind `cannotWrite` where nothing can be stored: whoever wanted the change is told so.
-  package var changed: (@Sendable () throws(EnvironmentError) -> Void)?
+  package var changed: EnvironmentSnapshot.Store?
   /// New journal entries, in order and without gaps, soon after they were made; by one thread at a time.
   ///
   /// The counters, positions and the like that go with them are in the snapshot; none of it has to be stored at once.
@@ -28,7 +28,7 @@ package struct EnvironmentHooks: Sendable {
   package init(
     id: String? = nil, token: String? = nil,
     listen: (@Sendable (_ handler: any RequestHandler) throws -> Listener)? = nil,
-    changed: (@Sendable () throws(EnvironmentError) -> Void)? = nil,
+    changed: EnvironmentSnapshot.Store? = nil,
     noted: (@Sendable ([JournalPage.Entry]) -> Void)? = nil
   ) {
     self.id = id

@@ -1,4 +1,4 @@
-import Basics
+package import Basics
 package import Cassettes
 package import Foundation
 package import LaunchContract
@@ -7,6 +7,10 @@ package import LaunchContract
 ///
 /// It has the credentials' secrets and the token in it: whoever stores it keeps it from others.
 package struct EnvironmentSnapshot: Sendable, Codable {
+  /// Stores the snapshot of an environment.
+  // Here, since the compiler does not count an error that only a closure throws as a use of a package import.
+  package typealias Store = @Sendable () throws(CodedError) -> Void
+
   /// The version of its layout.
   package static let format = 1
 
@@ -81,26 +85,22 @@ package struct EnvironmentSnapshot: Sendable, Codable {
 
   /// The snapshot as JSON.
   ///
-  /// - Throws: an ``EnvironmentError`` where some value has no JSON.
-  package func encoded() throws(EnvironmentError) -> Data {
+  /// - Throws: a ``CodedError`` where some value has no JSON.
+  package func encoded() throws(CodedError) -> Data {
     do {
       return try JSON.encode(self)
     } catch {
-      throw EnvironmentError(.inputOutput, "the environment \(id) cannot be written as JSON: \(error)")
+      throw CodedError(.inputOutput, "the environment \(id) cannot be written as JSON: \(error)")
     }
   }
 
   /// Reads what ``encoded()`` has written.
   ///
-  /// - Throws: an ``EnvironmentError`` of kind `broken`.
-  package init(decoding data: Data) throws(EnvironmentError) {
-    do throws(CodedError) {
-      self = try JSON.decode(Self.self, from: data, source: "a stored environment")
-    } catch {
-      throw EnvironmentError(.broken, "a stored environment cannot be read: \(error.message)")
-    }
+  /// - Throws: a ``CodedError`` of kind `broken`.
+  package init(decoding data: Data) throws(CodedError) {
+    self = try JSON.decode(Self.self, from: data, source: "a stored environment cannot be read")
     guard format == Self.format else {
-      throw EnvironmentError(
+      throw CodedError(
         .broken,
         "the stored environment \(id) is of format \(format), not \(Self.format); use the Diorama that wrote it")
     }

@@ -103,7 +103,7 @@ extension EnvironmentSpecification {
   }
 
   /// The error of a cassette that is not there.
-  func missing(_ location: CassetteLocation) -> EnvironmentError {
+  func missing(_ location: CassetteLocation) -> CodedError {
     CassetteReader.missing(location, advice: recordAdvice(.record, upstreams: [("NAME", "URL")]))
   }
 }

@@ -1,3 +1,4 @@
+import Basics
 import Transforms
 import ControlAPI
 
@@ -5,9 +6,9 @@ extension EnvironmentSpecification {
   /// What takes secrets out of all that is kept of the environment: the credentials, the rules that were given, and those
   /// in files beside the cassette.
   ///
-  /// - Throws: an ``EnvironmentError`` of kind `usage` naming the first rule that cannot be used; `inputOutput` for a file
+  /// - Throws: a ``CodedError`` of kind `usage` naming the first rule that cannot be used; `inputOutput` for a file
   ///   that cannot be read.
-  func redactor(token: String) throws(EnvironmentError) -> Redactor {
+  func redactor(token: String) throws(CodedError) -> Redactor {
     var rules = redaction
     // Told apart: each error names where its rule stands.
     _ = try rules.compiled(from: redactionAdvice)

@@ -7,10 +7,10 @@ import LaunchContract
 extension Provisioning {
   /// From a snapshot to what stands fast: the same environment, as far as it had come.
   ///
-  /// - Throws: an ``EnvironmentError``: its cassette is gone or broken, or its recording has been ended by another.
+  /// - Throws: a ``CodedError``: its cassette is gone or broken, or its recording has been ended by another.
   static func plan(
     restoring snapshot: EnvironmentSnapshot, cache: CassetteCache
-  ) throws(EnvironmentError) -> Environment.Plan {
+  ) throws(CodedError) -> Environment.Plan {
     let specification = snapshot.specification
     let progress = snapshot.progress
     if snapshot.mode.mayReachNetwork { for upstream in snapshot.upstreams { try specification.checkIsNamed(upstream) } }
@@ -29,7 +29,7 @@ extension Provisioning {
       requests = max(requests, resumed.partial.places.last?.number ?? 0)
       recorder = resumed.recorder
     }
-    do throws(EnvironmentError) {
+    do throws(CodedError) {
       var state = Environment.State(
         ledger: StringLedger(
           stored: strings, mode: progress.live.mode, seed: snapshot.seed, progress: progress.strings),

@@ -1,3 +1,5 @@
+import Basics
+
 /// Names the place of a rule that cannot be used, and knows how many rules there may be, and how long.
 struct RulePlaces {
   /// Where the rules stand: a member, a file.
@@ -8,17 +10,17 @@ struct RulePlaces {
   private static let textLimit = 4096
 
   /// The error for a place such as `json[3]`.
-  func failure(_ place: String, _ problem: String) -> EnvironmentError {
-    EnvironmentError(.usage, "\(source): $.\(place): \(problem)")
+  func failure(_ place: String, _ problem: String) -> CodedError {
+    CodedError(.usage, "\(source): $.\(place): \(problem)")
   }
 
-  /// - Throws: an ``EnvironmentError`` where there are too many.
-  func check(count: Int, _ place: String, _ noun: String = "rules") throws(EnvironmentError) {
+  /// - Throws: a ``CodedError`` where there are too many.
+  func check(count: Int, _ place: String, _ noun: String = "rules") throws(CodedError) {
     guard count <= limit else { throw failure(place, "\(count) \(noun) are more than \(limit)") }
   }
 
-  /// - Throws: an ``EnvironmentError`` where it is too long.
-  func check(_ text: String, _ place: String, atMost limit: Int = textLimit) throws(EnvironmentError) {
+  /// - Throws: a ``CodedError`` where it is too long.
+  func check(_ text: String, _ place: String, atMost limit: Int = textLimit) throws(CodedError) {
     guard text.utf8.count <= limit else { throw failure(place, "it has \(text.utf8.count) bytes, more than \(limit)") }
   }
 }

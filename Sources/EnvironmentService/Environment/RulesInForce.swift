@@ -1,4 +1,4 @@
-import Basics
+package import Basics
 package import Cassettes
 import Foundation
 import LaunchContract
@@ -32,14 +32,14 @@ extension EnvironmentSpecification {
   /// The rules that count: those that were asked for; else those beside the cassette, `NAME.rules.json`; else those of
   /// its folder, `rules.json`. The nearest alone counts, nothing is put together.
   ///
-  /// - Throws: an ``EnvironmentError`` for rules that cannot be read, whatever the mode: who has declared some is told at
+  /// - Throws: a ``CodedError`` for rules that cannot be read, whatever the mode: who has declared some is told at
   ///   once that they are broken.
-  func rulesInForce() throws(EnvironmentError) -> MatchingRules.InForce {
+  func rulesInForce() throws(CodedError) -> MatchingRules.InForce {
     if let rules {
       do throws(CodedError) {
         _ = try RuleBook(rules, upstreams: [])
       } catch {
-        throw EnvironmentError(.usage, "rules: \(error.message)")
+        throw CodedError(.usage, "rules: \(error.problem)")
       }
       return .init(rules: rules, source: rulesFile ?? "the rules given")
     }
@@ -55,20 +55,16 @@ extension EnvironmentSpecification {
   ///   - path: of the file.
   ///   - acceptsPipes: whether it may be a pipe, as a person may name one.
   /// - Returns: the rules.
-  /// - Throws: an ``EnvironmentError`` that says what is wrong at which JSON path.
-  package static func readRules(_ path: String, acceptsPipes: Bool = false) throws(EnvironmentError) -> MatchingRules {
+  /// - Throws: a ``CodedError`` that says what is wrong at which JSON path.
+  package static func readRules(_ path: String, acceptsPipes: Bool = false) throws(CodedError) -> MatchingRules {
     let data: Data
-    do throws(InputFileError) {
+    do throws(CodedError) {
       data = try InputFile(path, acceptsPipes: acceptsPipes).read(atMost: WholeFiles.smallLimit)
     } catch {
-      throw EnvironmentError(
+      throw CodedError(
         error.isMissing ? .noCassette : .inputOutput, "cannot read the rules \(path): \(error); name a file of rules")
     }
-    do throws(CassetteError) {
-      return try MatchingRules.read([UInt8](data), name: path)
-    } catch {
-      throw EnvironmentError(.broken, error.description)
-    }
+    return try MatchingRules.read([UInt8](data), name: path)
   }
 }
 

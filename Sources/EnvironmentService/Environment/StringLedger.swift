@@ -35,9 +35,9 @@ struct StringLedger: Sendable {
   /// The store has a place for each ordinal up to the highest: one far off would only fill memory and disk.
   static let ordinalLimit = 1_000_000
 
-  private static func check(ordinal: Int) throws(EnvironmentError) {
+  private static func check(ordinal: Int) throws(CodedError) {
     guard 0..<ordinalLimit ~= ordinal else {
-      throw EnvironmentError(
+      throw CodedError(
         .usage, "there is no ordinal \(ordinal); a key has at most \(ordinalLimit) values, counted from 0")
     }
   }
@@ -109,7 +109,7 @@ struct StringLedger: Sendable {
   ///
   /// - Throws: for what no app can have asked for.
   mutating func reportMissing(key: String, ordinal: Int, shape: Shape) throws -> String {
-    guard ordinal >= 0 else { throw EnvironmentError(.usage, "there is no ordinal \(ordinal); they count from 0") }
+    guard ordinal >= 0 else { throw CodedError(.usage, "there is no ordinal \(ordinal); they count from 0") }
     try StringDerivation.check(key: key)
     try StringDerivation.check(shape)
     let recorded = entry(key, ordinal).map { "it is recorded as \($0.parameters)" }

@@ -1,3 +1,4 @@
+package import Basics
 import Foundation
 
 #if canImport(Darwin)
@@ -9,11 +10,11 @@ import Foundation
 /// Where a launch contract goes that does not fit into a variable: a new folder that only its owner may enter.
 package enum TemporaryFolder {
   /// - Returns: its absolute path; whoever asked removes it.
-  /// - Throws: an ``EnvironmentError`` when it cannot be made.
-  package static func make() throws(EnvironmentError) -> String {
+  /// - Throws: a ``CodedError`` when it cannot be made.
+  package static func make() throws(CodedError) -> String {
     var template = Array((FileManager.default.temporaryDirectory.path + "/diorama-XXXXXX").utf8CString)
     guard mkdtemp(&template) != nil else {
-      throw EnvironmentError(
+      throw CodedError(
         .cannotWrite,
         "cannot make a folder in \(FileManager.default.temporaryDirectory.path): \(String(cString: strerror(errno))); set TMPDIR"
       )

@@ -1,7 +1,6 @@
 import Basics
 import CassetteChecks
 import Foundation
-import LaunchContract
 
 extension Report {
   /// Of an environment that ended with its process: all that is known of it is what it was.

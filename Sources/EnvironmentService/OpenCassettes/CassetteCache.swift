@@ -1,5 +1,4 @@
 import Basics
-import HTTPMessages
 
 /// The cassettes that are being replayed: who wants one that is open already, and whose files are what they were,
 /// shares it.
@@ -19,8 +18,8 @@ final class CassetteCache: Sendable {
   ///
   /// Two that open the same at the same moment may each get one of their own.
   ///
-  /// - Throws: an ``EnvironmentError`` when it cannot be read.
-  func open(_ location: CassetteLocation) throws(EnvironmentError) -> OpenCassette {
+  /// - Throws: a ``CodedError`` when it cannot be read.
+  func open(_ location: CassetteLocation) throws(CodedError) -> OpenCassette {
     if let open = places.withLock({ $0[location.base]?.cassette }), open.isUnchanged { return open }
     let cassette = try OpenCassette(location, at: now())
     places.withLock { places in

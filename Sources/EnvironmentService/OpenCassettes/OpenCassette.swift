@@ -32,9 +32,9 @@ final class OpenCassette: Sendable {
   /// - Parameters:
   ///   - location: where it is.
   ///   - now: the time, in nanoseconds since 1970.
-  /// - Throws: an ``EnvironmentError``, as ``CassetteReader/read(_:)`` does, and for bodies that are missing: that is
+  /// - Throws: a ``CodedError``, as ``CassetteReader/read(_:)`` does, and for bodies that are missing: that is
   ///   told now, not in the middle of a test.
-  init(_ location: CassetteLocation, at now: Int) throws(EnvironmentError) {
+  init(_ location: CassetteLocation, at now: Int) throws(CodedError) {
     let stamps = Self.stamps(of: [location.har, location.strings, location.stringsBefore])
     let stored = try CassetteReader.read(location)
     var cassette = stored.cassette
@@ -68,11 +68,11 @@ final class OpenCassette: Sendable {
   ///   - redactor: what it takes out of requests it takes out before they are matched, of recorded ones as of those that
   ///     come.
   /// - Returns: one that others may share, unless the redactor takes something out of a recorded request.
-  /// - Throws: an ``EnvironmentError`` for a body that cannot be read, or rules that are broken.
+  /// - Throws: a ``CodedError`` for a body that cannot be read, or rules that are broken.
   func replay(
     _ upstreams: [CassetteHeader.Upstream], rules: MatchingRules.InForce = .none, order: PlaybackOrder? = nil,
     redactor: Redactor
-  ) throws(EnvironmentError) -> Replay {
+  ) throws(CodedError) -> Replay {
     let order = order ?? rules.rules.order ?? .request
     func known(_ isMeant: (Known) -> Bool) -> Replay? {
       replays.withLock { $0.filter(isMeant).compactMap(\.replay) }

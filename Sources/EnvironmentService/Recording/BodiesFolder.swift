@@ -1,3 +1,4 @@
+package import Basics
 import Foundation
 import HTTPMessages
 package import LaunchContract
@@ -17,8 +18,8 @@ struct BodiesFolder: ~Copyable {
   /// Opens the folder.
   ///
   /// - Returns: nil if there is none.
-  /// - Throws: an ``EnvironmentError`` when it is a link or no folder.
-  init?(of location: CassetteLocation) throws(EnvironmentError) {
+  /// - Throws: a ``CodedError`` when it is a link or no folder.
+  init?(of location: CassetteLocation) throws(CodedError) {
     let descriptor = open(location.bodies, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
     guard descriptor >= 0 else {
       let code = errno
@@ -33,8 +34,8 @@ struct BodiesFolder: ~Copyable {
 
   /// Opens the folder, and creates it if needed.
   ///
-  /// - Throws: an ``EnvironmentError`` when it is a link or no folder, or cannot be made.
-  init(creating location: CassetteLocation) throws(EnvironmentError) {
+  /// - Throws: a ``CodedError`` when it is a link or no folder, or cannot be made.
+  init(creating location: CassetteLocation) throws(CodedError) {
     try FileWriting.createFolder(location.folder, for: location.har)
     guard mkdir(location.bodies, 0o755) == 0 || errno == EEXIST else {
       throw FileWriting.failure("write", location.bodies)
@@ -45,11 +46,11 @@ struct BodiesFolder: ~Copyable {
 
   deinit { close(descriptor) }
 
-  private static func failure(_ path: String, _ code: Int32) -> EnvironmentError {
+  private static func failure(_ path: String, _ code: Int32) -> CodedError {
     errno = code
     return switch code {
     case ELOOP, ENOTDIR:
-      EnvironmentError(
+      CodedError(
         .cannotWrite, "\(path) is not a folder, or is a link; remove it so that bodies can be stored there")
     default: FileWriting.failure("read", path)
     }
@@ -70,7 +71,7 @@ struct BodiesFolder: ~Copyable {
   }
 
   /// Makes a file, in the place of one that is there.
-  func create(_ name: String) throws(EnvironmentError) -> Int32 {
+  func create(_ name: String) throws(CodedError) -> Int32 {
     remove(name)
     let new = openat(descriptor, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o644)
     guard new >= 0 else { throw FileWriting.failure("write", "\(path)/\(name)") }
@@ -78,14 +79,14 @@ struct BodiesFolder: ~Copyable {
   }
 
   /// Puts a file in another's place, in one step.
-  func rename(_ old: String, to new: String) throws(EnvironmentError) {
+  func rename(_ old: String, to new: String) throws(CodedError) {
     guard renameat(descriptor, old, descriptor, new) == 0 else { throw FileWriting.failure("write", "\(path)/\(new)") }
   }
 
   func remove(_ name: String) { unlinkat(descriptor, name, 0) }
 
   /// Gives a file of another folder a name here too; a copy where the file system has no links. One that is there stays.
-  func link(_ name: String, from location: CassetteLocation) throws(EnvironmentError) {
+  func link(_ name: String, from location: CassetteLocation) throws(CodedError) {
     guard let folder = try BodiesFolder(of: location) else { throw FileWriting.failure("read", location.bodies) }
     if linkat(folder.descriptor, name, descriptor, name, 0) == 0 || errno == EEXIST { return }
     let file = try location.openBody("\(location.bodiesName)/\(name)")
@@ -97,12 +98,12 @@ struct BodiesFolder: ~Copyable {
         try FileWriting.write($0, to: copy, path: "\(path)/\(name)")
       }
     } catch {
-      throw EnvironmentError(.cannotWrite, "cannot copy \(location.bodies)/\(name) to \(path): \(error)")
+      throw CodedError(.cannotWrite, "cannot copy \(location.bodies)/\(name) to \(path): \(error)")
     }
   }
 
   /// Makes the names in it survive a power cut.
-  func synchronize() throws(EnvironmentError) {
+  func synchronize() throws(CodedError) {
     // Some file systems cannot synchronise a folder (EINVAL); there a rename is as safe as they make it.
     guard fsync(descriptor) == 0 || errno == EINVAL else { throw FileWriting.failure("write", path) }
   }
@@ -116,8 +117,8 @@ extension CassetteLocation {
   ///
   /// - Parameter name: as in `RecordedBody.file`.
   /// - Returns: the open file.
-  /// - Throws: an ``EnvironmentError`` of kind `broken` that says nothing of what is in a file that is refused.
-  package func openBody(_ name: String) throws(EnvironmentError) -> InputFile {
+  /// - Throws: a ``CodedError`` of kind `broken` that says nothing of what is in a file that is refused.
+  package func openBody(_ name: String) throws(CodedError) -> InputFile {
     let path = "\(folder)/\(name)"
     // By bytes, as the system does: for Swift a slash may be one character with what stands beside it.
     let parts = name.utf8.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false).map {
@@ -125,7 +126,7 @@ extension CassetteLocation {
     }
     let isOurs = parts.count == 2 && parts[0] == bodiesName && !["", ".", ".."].contains(parts[1])
     guard isOurs || Self.isPlaywrights(name) else {
-      throw EnvironmentError(
+      throw CodedError(
         .broken,
         "\(har) refers to '\(name)' as a body: only files in \(bodiesName)/, or named by a SHA-1 beside the HAR, are "
           + "read; correct the name, or re-record the cassette")
@@ -135,20 +136,20 @@ extension CassetteLocation {
       if errno == ENOENT { throw missingBody(path) }
       let isFolder = errno != ELOOP && errno != ENOTDIR
       let reason = isFolder ? String(cString: strerror(errno)) : "\(bodies) is a link or no folder"
-      throw EnvironmentError(.broken, "\(path), a body of \(har), cannot be read: \(reason); restore the folder")
+      throw CodedError(.broken, "\(path), a body of \(har), cannot be read: \(reason); restore the folder")
     }
     defer { close(place) }
-    do throws(InputFileError) {
+    do throws(CodedError) {
       return try InputFile(parts[parts.count - 1], in: place, followsLinks: false)
     } catch {
       if error.isMissing { throw missingBody(path) }
-      throw EnvironmentError(
+      throw CodedError(
         .broken, "\(path), a body of \(har), cannot be read: \(error); restore it or re-record the cassette")
     }
   }
 
-  private func missingBody(_ path: String) -> EnvironmentError {
-    EnvironmentError(
+  private func missingBody(_ path: String) -> CodedError {
+    CodedError(
       .broken, "\(path) is missing, but \(har) needs it; restore it from version control or re-record the cassette")
   }
 

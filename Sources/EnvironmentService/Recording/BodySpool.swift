@@ -69,13 +69,13 @@ final class BodySpool: Sendable {
   ///   - chunk: the next ones; decoded already, where they are not decoded here.
   ///   - sent: the same as they were sent, where they are decoded already.
   ///   - isTooLarge: whether the body decodes to too much, so that `chunk` is no longer all of it.
-  /// - Throws: an ``EnvironmentError`` where they cannot be written.
+  /// - Throws: a ``CodedError`` where they cannot be written.
   func append(_ chunk: [UInt8], sent: [UInt8]? = nil, isTooLarge: Bool = false) throws {
     try state.withLock { state in
       do throws(Problem) {
         try state.sent?.append(sent ?? chunk)
       } catch {
-        throw EnvironmentError(.cannotWrite, error.detail)
+        throw CodedError(.cannotWrite, error.detail)
       }
       guard !state.isTooLarge else { return }
       // As it comes: what takes secrets out may hold it back until it has seen more.
@@ -158,7 +158,7 @@ final class BodySpool: Sendable {
     for name in folder.names where name.hasPrefix(incoming) { folder.remove(name) }
   }
 
-  private func spill(_ chunk: [UInt8], to file: inout Spilled?) throws(EnvironmentError) {
+  private func spill(_ chunk: [UInt8], to file: inout Spilled?) throws(CodedError) {
     guard let descriptor = file?.descriptor, let name = file?.name else { return }
     try FileWriting.write(chunk, to: descriptor, path: "\(location.bodies)/\(name)")
     chunk.withUnsafeBytes { file?.digest.update($0) }

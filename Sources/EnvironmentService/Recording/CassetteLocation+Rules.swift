@@ -18,20 +18,20 @@ extension RulesDocument {
   ///   - path: of the file.
   ///   - what: what a person calls such rules.
   ///   - acceptsPipes: whether it may be a pipe, as a person may name one.
-  /// - Throws: an ``EnvironmentError``: `inputOutput` where it cannot be read, `usage` for what are no rules, with the JSON
+  /// - Throws: a ``CodedError``: `inputOutput` where it cannot be read, `usage` for what are no rules, with the JSON
   ///   path and what is allowed there.
-  init(file path: String, _ what: String, acceptsPipes: Bool) throws(EnvironmentError) {
+  init(file path: String, _ what: String, acceptsPipes: Bool) throws(CodedError) {
     let data: Data
-    do throws(InputFileError) {
+    do throws(CodedError) {
       data = try InputFile(path, acceptsPipes: acceptsPipes).read(atMost: WholeFiles.smallLimit)
     } catch {
-      throw EnvironmentError(
+      throw CodedError(
         .inputOutput, "cannot read the \(what) \(path): \(error); fix that, or name another file")
     }
     do throws(CodedError) {
       try self.init(decoding: data)
     } catch {
-      throw EnvironmentError(.usage, "\(path): \(error.message)")
+      throw CodedError(.usage, "\(path): \(error.problem)")
     }
   }
 }

@@ -1,3 +1,4 @@
+package import Basics
 package import Cassettes
 import Foundation
 import HTTPMessages
@@ -23,11 +24,11 @@ package enum CassettePruner {
   ///   - location: where it lies.
   ///   - usages: reports of replays, each of one test.
   /// - Returns: indices of interactions, ascending.
-  /// - Throws: an ``EnvironmentError`` of kind `broken` for a report of another cassette or recording, of another mode
+  /// - Throws: a ``CodedError`` of kind `broken` for a report of another cassette or recording, of another mode
   ///   than `replay`, or of a test that failed: what it has not used it might have.
   package static func unused(
     of cassette: Cassette, in location: CassetteLocation, accordingTo usages: [Usage]
-  ) throws(EnvironmentError) -> [Int] {
+  ) throws(CodedError) -> [Int] {
     var unused: Set<Int>?
     for usage in usages {
       let report = usage.report
@@ -52,8 +53,8 @@ package enum CassettePruner {
     return (unused ?? []).sorted()
   }
 
-  private static func refusal(_ usage: Usage, _ problem: String) -> EnvironmentError {
-    EnvironmentError(.broken, "\(usage.file) \(problem)")
+  private static func refusal(_ usage: Usage, _ problem: String) -> CodedError {
+    CodedError(.broken, "\(usage.file) \(problem)")
   }
 
   /// Takes interactions out, and the bodies that only they had. All else stays as it is, the strings too.
@@ -62,11 +63,11 @@ package enum CassettePruner {
   ///   - indices: which, as `diorama cassette show` counts them.
   ///   - location: where the cassette lies.
   /// - Returns: how many are left.
-  /// - Throws: an ``EnvironmentError``: the cassette is being recorded, was written by another tool, or cannot be read or
+  /// - Throws: a ``CodedError``: the cassette is being recorded, was written by another tool, or cannot be read or
   ///   written; it is as it was then.
-  package static func remove(_ indices: [Int], from location: CassetteLocation) throws(EnvironmentError) -> Int {
+  package static func remove(_ indices: [Int], from location: CassetteLocation) throws(CodedError) -> Int {
     guard try PartialLock.existing(location) == nil else {
-      throw EnvironmentError(
+      throw CodedError(
         .cannotWrite,
         "beside \(location.har) is an unfinished recording; first make something of it: "
           + "diorama cassette check --recover \(location)")
@@ -75,7 +76,7 @@ package enum CassettePruner {
     defer { unlink(lock.location.partial) }
     let stored = try CassetteReader.read(location)
     guard stored.cassette.header.recording != nil else {
-      throw EnvironmentError(
+      throw CodedError(
         .broken, "\(location.har) was written by another tool; import it first: diorama cassette import")
     }
     let removed = Set(indices)

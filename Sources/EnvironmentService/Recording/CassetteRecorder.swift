@@ -22,7 +22,7 @@ final class CassetteRecorder: Sendable {
     var length: off_t
     var interactions = 0
     var strings = 0
-    var failure: EnvironmentError?
+    var failure: CodedError?
     var spools = 0
   }
 
@@ -32,19 +32,19 @@ final class CassetteRecorder: Sendable {
 
   /// Opens the partial file, empty but for its header.
   ///
-  /// - Throws: an ``EnvironmentError`` `cannotWrite` when the folder cannot be written or another process is
+  /// - Throws: a ``CodedError`` `cannotWrite` when the folder cannot be written or another process is
   ///   recording the same cassette.
-  init(location: CassetteLocation, header: CassetteHeader, purpose: PartialLine.Purpose) throws(EnvironmentError) {
+  init(location: CassetteLocation, header: CassetteHeader, purpose: PartialLine.Purpose) throws(CodedError) {
     self.location = location
     self.purpose = purpose
     try FileWriting.createFolder(location.folder, for: location.har)
     let lock = try PartialLock.making(location)
     // What was there before has been taken up; this is of somebody who came in between and was killed.
     guard lseek(lock.descriptor, 0, SEEK_END) == 0 else {
-      throw EnvironmentError(
+      throw CodedError(
         .cannotWrite, "\(location.partial) has just been left by another recording; run it again to take that up")
     }
-    do throws(EnvironmentError) {
+    do throws(CodedError) {
       let line = PartialLine.header(header, purpose: purpose)
       try FileWriting.write(line, to: lock.descriptor, path: location.partial)
       state = Guarded(State(lock: lock, length: off_t(line.count)))
@@ -61,23 +61,23 @@ final class CassetteRecorder: Sendable {
   ///   - seed: of the recording, to tell it from one of somebody who came in between.
   ///   - recordedAt: of the recording.
   /// - Returns: the recorder, and what the recording has so far.
-  /// - Throws: an ``EnvironmentError`` when the recording is no longer there, or had begun to be sealed, which is done
+  /// - Throws: a ``CodedError`` when the recording is no longer there, or had begun to be sealed, which is done
   ///   then; when another one has taken its place; when it cannot be read or written.
   static func resume(
     _ location: CassetteLocation, seed: String, recordedAt: String?
-  ) throws(EnvironmentError) -> (recorder: CassetteRecorder, partial: PartialFile) {
+  ) throws(CodedError) -> (recorder: CassetteRecorder, partial: PartialFile) {
     let gone = "the recording of \(location.har) has been ended"
     guard let lock = try PartialLock.existing(location), let partial = try PartialFile(of: location) else {
-      throw EnvironmentError(
+      throw CodedError(
         .noCassette, "\(gone): there is no \(location.partial) to go on with; provision another one")
     }
     guard partial.header.seed == seed, partial.header.recordedAt == recordedAt else {
-      throw EnvironmentError(
+      throw CodedError(
         .noCassette, "\(gone): \(location.partial) is of another recording; end that first, and provision another one")
     }
     if partial.sealing != nil {
       _ = try CassetteSealer.seal(lock)
-      throw EnvironmentError(.noCassette, "\(gone): it is in \(location.har) now; provision another one")
+      throw CodedError(.noCassette, "\(gone): it is in \(location.har) now; provision another one")
     }
     // Half a line was never acknowledged, and would swallow the next one.
     guard ftruncate(lock.descriptor, off_t(partial.wholeLength)) == 0 else {
@@ -103,10 +103,10 @@ final class CassetteRecorder: Sendable {
   var stringCount: Int { state.withLock { $0.strings } }
 
   /// The first write that failed.
-  var failure: EnvironmentError? { state.withLock { $0.failure } }
+  var failure: CodedError? { state.withLock { $0.failure } }
 
   /// Something of the recording was lost before it could be written: it must not take the place of a whole one.
-  func fail(_ error: EnvironmentError) {
+  func fail(_ error: CodedError) {
     state.withLock { if $0.failure == nil { $0.failure = error } }
   }
 
@@ -115,14 +115,14 @@ final class CassetteRecorder: Sendable {
   /// - Parameters:
   ///   - interaction: what to write.
   ///   - number: the number of its request; the cassette is in this order.
-  /// - Throws: an ``EnvironmentError`` `cannotWrite`; the file then ends with the last whole line before.
-  func append(_ interaction: Interaction, number: Int) throws(EnvironmentError) {
+  /// - Throws: a ``CodedError`` `cannotWrite`; the file then ends with the last whole line before.
+  func append(_ interaction: Interaction, number: Int) throws(CodedError) {
     let line = PartialLine.interaction(interaction, number: number)
     try append(line) { $0.interactions += 1 }
   }
 
   /// Writes a string.
-  func append(_ entry: StringStoreFile.Entry, key: String, ordinal: Int) throws(EnvironmentError) {
+  func append(_ entry: StringStoreFile.Entry, key: String, ordinal: Int) throws(CodedError) {
     try append(PartialLine.string(entry, key: key, ordinal: ordinal)) { $0.strings += 1 }
   }
 
@@ -143,9 +143,9 @@ final class CassetteRecorder: Sendable {
 
   /// Ends recording and seals what was acknowledged; nobody else can begin before that is done.
   ///
-  /// - Throws: an ``EnvironmentError``: of the first write that failed, since a recording that has lost something must
+  /// - Throws: a ``CodedError``: of the first write that failed, since a recording that has lost something must
   ///   not take the place of a whole one, or of sealing. The partial file is still there then.
-  func seal() throws(EnvironmentError) -> CassetteSealer.Outcome? {
+  func seal() throws(CodedError) -> CassetteSealer.Outcome? {
     let (ended, failure) = state.withLock { ($0.lock.take(), $0.failure) }
     guard let lock = ended else { return nil }
     if let failure { throw failure }
@@ -172,12 +172,12 @@ final class CassetteRecorder: Sendable {
     state.withLock { $0.lock = nil }
   }
 
-  private func append(_ line: [UInt8], then count: (inout State) -> Void) throws(EnvironmentError) {
-    try state.withLock { state throws(EnvironmentError) in
+  private func append(_ line: [UInt8], then count: (inout State) -> Void) throws(CodedError) {
+    try state.withLock { state throws(CodedError) in
       guard let descriptor = state.lock?.descriptor else {
-        throw EnvironmentError(.cannotWrite, "the recording of \(location.har) has ended; this came too late for it")
+        throw CodedError(.cannotWrite, "the recording of \(location.har) has ended; this came too late for it")
       }
-      do throws(EnvironmentError) {
+      do throws(CodedError) {
         try FileWriting.write(line, to: descriptor, path: location.partial)
         state.length += off_t(line.count)
         count(&state)

@@ -1,3 +1,4 @@
+package import Basics
 import Cassettes
 import Foundation
 import HTTPMessages
@@ -16,8 +17,8 @@ package enum CassetteRecovery {
   /// is kept as `NAME.previous.har` with its strings and bodies: half a recording may be worth less than an old one.
   ///
   /// - Returns: what came of it; nil when there is no unfinished recording.
-  /// - Throws: an ``EnvironmentError``: the recording still runs, or files cannot be read or written.
-  package static func recover(_ location: CassetteLocation) throws(EnvironmentError) -> CassetteSealer.Outcome? {
+  /// - Throws: a ``CodedError``: the recording still runs, or files cannot be read or written.
+  package static func recover(_ location: CassetteLocation) throws(CodedError) -> CassetteSealer.Outcome? {
     guard let lock = try PartialLock.existing(location) else {
       try removeStrayBodies(location)
       return nil
@@ -37,7 +38,7 @@ package enum CassetteRecovery {
   }
 
   /// Removes the bodies that no interaction has, as a prune leaves them that was killed before its end.
-  private static func removeStrayBodies(_ location: CassetteLocation) throws(EnvironmentError) {
+  private static func removeStrayBodies(_ location: CassetteLocation) throws(CodedError) {
     guard location.exists, access(location.bodies, F_OK) == 0 else { return }
     // Nobody may begin to record meanwhile: that one's bodies are in no cassette yet.
     let lock = try PartialLock.making(location)
@@ -60,8 +61,8 @@ package enum CassetteVerifier {
 
   /// Reads HAR, string store and every body, and compares each body with the digest in its name.
   ///
-  /// - Throws: an ``EnvironmentError`` that names the first thing that is broken.
-  package static func verify(_ location: CassetteLocation) throws(EnvironmentError) -> Contents {
+  /// - Throws: a ``CodedError`` that names the first thing that is broken.
+  package static func verify(_ location: CassetteLocation) throws(CodedError) -> Contents {
     let stored = try CassetteReader.read(location)
     for interaction in stored.cassette.interactions {
       for body in [interaction.request.body, interaction.response.body] {
@@ -69,16 +70,15 @@ package enum CassetteVerifier {
         let digest = try ContentDigest()
         do {
           try CassetteReader.file(name, length: length, in: location).forEachPiece { digest.update($0) }
-        } catch let error as EnvironmentError {
-          throw error
         } catch {
-          throw EnvironmentError(.inputOutput, "cannot read \(location.folder)/\(name): \(error); restore it")
+          throw error as? CodedError
+            ?? CodedError(.inputOutput, "cannot read \(location.folder)/\(name): \(error); restore it")
         }
         let expected = ((name as NSString).lastPathComponent as NSString).deletingPathExtension
         // Other tools name their files otherwise; only ours promise a digest.
         guard expected.count == 64 else { continue }
         guard digest.finish() == expected else {
-          throw EnvironmentError(
+          throw CodedError(
             .broken, "\(location.folder)/\(name) is not what was recorded; take it from version control or record anew")
         }
       }

@@ -17,7 +17,7 @@ final class ConsumedFile: @unchecked Sendable {
   /// - Parameters:
   ///   - path: of the file.
   ///   - limit: the most bytes there may be.
-  /// - Throws: `InputFileError` where it is no regular file, too large or cannot be opened; else what the system says.
+  /// - Throws: `CodedError` where it is no regular file, too large or cannot be opened; else what the system says.
   init(_ path: String, atMost limit: Int = .max) throws {
     let file = try InputFile(path)
     try file.checkSize(atMost: limit)

@@ -1,3 +1,4 @@
+import Basics
 import Foundation
 
 #if canImport(Darwin)
@@ -11,7 +12,7 @@ package enum FileWriting {
   /// Opens a file, close-on-exec. With `O_CREAT`, its mode is never more open than `mode`, not even if it was there before.
   static func open(
     _ path: String, _ flags: Int32, mode: mode_t = 0o644, isRecording: Bool = true
-  ) throws(EnvironmentError) -> Int32 {
+  ) throws(CodedError) -> Int32 {
     #if canImport(Darwin)
       let descriptor = Darwin.open(path, flags | O_CLOEXEC, mode)
     #else
@@ -37,7 +38,7 @@ package enum FileWriting {
   }
 
   /// Makes a file in the place of one that is there. What a link leads to is not written to.
-  static func create(_ path: String) throws(EnvironmentError) -> Int32 {
+  static func create(_ path: String) throws(CodedError) -> Int32 {
     unlink(path)
     return try open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW)
   }
@@ -45,7 +46,7 @@ package enum FileWriting {
   /// Writes all of it.
   static func write(
     _ bytes: UnsafeRawBufferPointer, to descriptor: Int32, path: String, isRecording: Bool = true
-  ) throws(EnvironmentError) {
+  ) throws(CodedError) {
     var rest = bytes
     while let base = rest.baseAddress, !rest.isEmpty {
       #if canImport(Darwin)
@@ -64,10 +65,10 @@ package enum FileWriting {
   /// Writes all of it.
   static func write(
     _ bytes: [UInt8], to descriptor: Int32, path: String, isRecording: Bool = true
-  ) throws(EnvironmentError) {
+  ) throws(CodedError) {
     // Not `withUnsafeBytes` with a throwing closure alone: typed throws must come through.
-    let result: Result<Void, EnvironmentError> = bytes.withUnsafeBytes { buffer in
-      do throws(EnvironmentError) {
+    let result: Result<Void, CodedError> = bytes.withUnsafeBytes { buffer in
+      do throws(CodedError) {
         try write(buffer, to: descriptor, path: path, isRecording: isRecording)
         return .success(())
       } catch {
@@ -78,12 +79,12 @@ package enum FileWriting {
   }
 
   /// Makes what was written survive a power cut (fsync(2)).
-  static func synchronize(_ descriptor: Int32, path: String) throws(EnvironmentError) {
+  static func synchronize(_ descriptor: Int32, path: String) throws(CodedError) {
     guard fsync(descriptor) == 0 else { throw failure("write", path) }
   }
 
   /// Puts a file in another's place, in one step (rename(2)).
-  static func rename(_ old: String, to new: String) throws(EnvironmentError) {
+  static func rename(_ old: String, to new: String) throws(CodedError) {
     #if canImport(Darwin)
       let result = Darwin.rename(old, new)
     #else
@@ -93,7 +94,7 @@ package enum FileWriting {
   }
 
   /// Makes renames in a folder survive a power cut.
-  static func synchronizeFolder(_ path: String) throws(EnvironmentError) {
+  static func synchronizeFolder(_ path: String) throws(CodedError) {
     #if canImport(Darwin)
       let descriptor = Darwin.open(path, O_RDONLY | O_CLOEXEC)
     #else
@@ -106,7 +107,7 @@ package enum FileWriting {
   }
 
   /// Creates a folder with those above it, where it is missing; only its owner may write in it, whatever the umask is.
-  static func createFolder(_ path: String, for file: String) throws(EnvironmentError) {
+  static func createFolder(_ path: String, for file: String) throws(CodedError) {
     func isFolder() -> Bool {
       var status = stat()
       return stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFDIR
@@ -116,7 +117,7 @@ package enum FileWriting {
     if !parent.isEmpty, parent != path { try createFolder(parent, for: file) }
     // Somebody else may just have made it.
     guard mkdir(path, 0o755) == 0 || isFolder() else {
-      throw EnvironmentError(
+      throw CodedError(
         .cannotWrite, "cannot write \(file): its folder cannot be made; check the path, or choose one you may write")
     }
   }
@@ -128,7 +129,7 @@ package enum FileWriting {
   ///   - path: of the file or folder.
   ///   - isRecording: whether something is kept there for good, so that there is something to lose.
   /// - Returns: the error, with what to do next.
-  static func failure(_ verb: String, _ path: String, isRecording: Bool = true) -> EnvironmentError {
+  static func failure(_ verb: String, _ path: String, isRecording: Bool = true) -> CodedError {
     let code = errno
     let advice =
       switch code {
@@ -138,6 +139,6 @@ package enum FileWriting {
       case ENOTDIR, ENOENT: "check the path"
       default: "run it again when that is mended"
       }
-    return EnvironmentError(.cannotWrite, "cannot \(verb) \(path): \(String(cString: strerror(code))); \(advice)")
+    return CodedError(.cannotWrite, "cannot \(verb) \(path): \(String(cString: strerror(code))); \(advice)")
   }
 }

@@ -1,3 +1,5 @@
+import Basics
+
 #if canImport(Darwin)
   import Darwin
 #else
@@ -27,8 +29,8 @@ final class PartialLock: Sendable {
   /// Locks the partial file that is there.
   ///
   /// - Returns: nil when there is none.
-  /// - Throws: an ``EnvironmentError`` `cannotWrite` when another recording holds it.
-  static func existing(_ location: CassetteLocation) throws(EnvironmentError) -> PartialLock? {
+  /// - Throws: a ``CodedError`` `cannotWrite` when another recording holds it.
+  static func existing(_ location: CassetteLocation) throws(CodedError) -> PartialLock? {
     while true {
       guard access(location.partial, F_OK) == 0 else { return nil }
       if let lock = try take(location, creating: false) { return lock }
@@ -37,18 +39,18 @@ final class PartialLock: Sendable {
 
   /// Locks the partial file, making one where there is none.
   ///
-  /// - Throws: an ``EnvironmentError`` `cannotWrite` when another recording holds it or the folder cannot be written.
-  static func making(_ location: CassetteLocation) throws(EnvironmentError) -> PartialLock {
+  /// - Throws: a ``CodedError`` `cannotWrite` when another recording holds it or the folder cannot be written.
+  static func making(_ location: CassetteLocation) throws(CodedError) -> PartialLock {
     while true {
       if let lock = try take(location, creating: true) { return lock }
     }
   }
 
   /// Nil when the file has been sealed and removed by another in the middle of this.
-  private static func take(_ location: CassetteLocation, creating: Bool) throws(EnvironmentError) -> PartialLock? {
+  private static func take(_ location: CassetteLocation, creating: Bool) throws(CodedError) -> PartialLock? {
     let path = location.partial
     let descriptor: Int32
-    do throws(EnvironmentError) {
+    do throws(CodedError) {
       descriptor = try FileWriting.open(
         path, O_RDWR | O_APPEND | O_NOFOLLOW | O_NONBLOCK | (creating ? O_CREAT : 0), mode: 0o600)
     } catch {
@@ -58,10 +60,10 @@ final class PartialLock: Sendable {
     let lock = PartialLock(location: location, descriptor: descriptor)
     var opened = stat()
     guard fstat(descriptor, &opened) == 0, opened.st_mode & S_IFMT == S_IFREG else {
-      throw EnvironmentError(.broken, "\(path) is not a regular file; remove it")
+      throw CodedError(.broken, "\(path) is not a regular file; remove it")
     }
     guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
-      throw EnvironmentError(
+      throw CodedError(
         .cannotWrite, "\(location.har) is being recorded by another process; wait for it or record another cassette")
     }
     // What has been locked must still be what the name stands for.

@@ -1,3 +1,4 @@
+import Basics
 import Foundation
 import LaunchContract
 
@@ -5,7 +6,7 @@ extension Error {
   /// What the system said, such as `Permission denied`: of Foundation's errors about files, whose own words name no
   /// cause (`The data couldn't be read…`) and differ between platforms.
   package var systemReason: String {
-    if let error = self as? InputFileError { return error.description }
+    if let error = self as? CodedError { return error.description }
     // Not `as? NSError`, which it is on Apple's platforms alone.
     let cause = ((self as NSError).userInfo[NSUnderlyingErrorKey] as? any Error) ?? self
     guard (cause as NSError).domain == NSPOSIXErrorDomain else { return "the system does not say why" }

@@ -1,3 +1,4 @@
+package import Basics
 import Transforms
 package import Cassettes
 package import ControlAPI
@@ -13,8 +14,8 @@ package struct ImportRedaction {
   /// - Parameters:
   ///   - location: of the cassette to write: the rules in files beside it hold.
   ///   - rules: others that hold, too.
-  /// - Throws: an ``EnvironmentError`` naming the file or the rule that cannot be used.
-  package init(for location: CassetteLocation, adding rules: RedactionRules) throws(EnvironmentError) {
+  /// - Throws: a ``CodedError`` naming the file or the rule that cannot be used.
+  package init(for location: CassetteLocation, adding rules: RedactionRules) throws(CodedError) {
     let all = try RedactionFiles.beside(location).adding(rules)
     redactor = Redactor([], token: "", rules: try all.compiled(from: "redaction rules"))
   }

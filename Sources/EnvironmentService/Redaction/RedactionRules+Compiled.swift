@@ -1,4 +1,4 @@
-import Basics
+package import Basics
 package import Transforms
 import Cassettes
 package import ControlAPI
@@ -7,8 +7,8 @@ import LaunchContract
 extension RedactionRules {
   /// - Parameter source: where the rules stand, for the error: a member, a file.
   /// - Returns: the rules, ready to be used.
-  /// - Throws: an ``EnvironmentError`` of kind `usage` naming the first rule that cannot be used.
-  package func compiled(from source: String) throws(EnvironmentError) -> CompiledRules {
+  /// - Throws: a ``CodedError`` of kind `usage` naming the first rule that cannot be used.
+  package func compiled(from source: String) throws(CodedError) -> CompiledRules {
     let places = RulePlaces(source: source, limit: 1000)
     let lists = [
       ("headers", headers), ("query", query), ("json", json), ("form", form), ("patterns", patterns),
@@ -63,7 +63,7 @@ extension RedactionRules {
         }
         rules.json.append(path)
       } catch {
-        throw places.failure("json[\(number)]", error.message)
+        throw places.failure("json[\(number)]", error.problem)
       }
     }
     rules.headers = Set(headers.map { $0.lowercased() })

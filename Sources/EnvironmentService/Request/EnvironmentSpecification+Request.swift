@@ -1,4 +1,4 @@
-import Basics
+package import Basics
 package import ControlAPI
 import Cassettes
 import Foundation
@@ -11,9 +11,9 @@ extension EnvironmentSpecification {
   /// Whether the cassette may lie where it does, and whether the owner lives, is for the daemon to say. ``ports`` has to
   /// be filled in: the request has only their names.
   ///
-  /// - Throws: an ``EnvironmentError`` of kind `usage` that names the first member at fault.
-  package init(_ request: ProvisioningRequest) throws(EnvironmentError) {
-    let mode = try request.mode.map { text throws(EnvironmentError) in try RequestLimits.word(text, "mode", Mode.self) }
+  /// - Throws: a ``CodedError`` of kind `usage` that names the first member at fault.
+  package init(_ request: ProvisioningRequest) throws(CodedError) {
+    let mode = try request.mode.map { text throws(CodedError) in try RequestLimits.word(text, "mode", Mode.self) }
     self.init(name: request.name ?? "", mode: mode ?? .once)
     try RequestLimits.check(name, "name", mayBeEmpty: true)
     caller = .api
@@ -76,8 +76,8 @@ extension EnvironmentSpecification {
     try Self.checkLife(request)
   }
 
-  /// - Throws: an ``EnvironmentError`` of kind `usage`, for a path that is not absolute or goes up.
-  private static func location(_ path: String) throws(EnvironmentError) -> CassetteLocation {
+  /// - Throws: a ``CodedError`` of kind `usage`, for a path that is not absolute or goes up.
+  private static func location(_ path: String) throws(CodedError) -> CassetteLocation {
     try RequestLimits.check(path, "cassette", limit: RequestLimits.text)
     guard path.hasPrefix("/") else {
       throw RequestLimits.usage(
@@ -98,19 +98,19 @@ extension EnvironmentSpecification {
     return location
   }
 
-  /// - Throws: an ``EnvironmentError`` of kind `usage`.
-  private static func rules(_ value: JSON?) throws(EnvironmentError) -> MatchingRules? {
+  /// - Throws: a ``CodedError`` of kind `usage`.
+  private static func rules(_ value: JSON?) throws(CodedError) -> MatchingRules? {
     guard let value else { return nil }
     do throws(CodedError) {
       let rules = try MatchingRules(value)
       _ = try RuleBook(rules, upstreams: [])
       return rules
     } catch {
-      throw RequestLimits.usage("rules", error.message)
+      throw RequestLimits.usage("rules", error.problem)
     }
   }
 
-  private static func upstreams(_ request: [String: String]) throws(EnvironmentError) -> [CassetteHeader.Upstream] {
+  private static func upstreams(_ request: [String: String]) throws(CodedError) -> [CassetteHeader.Upstream] {
     try RequestLimits.check(count: request.count, "upstreams", limit: RequestLimits.upstreams)
     var upstreams: [CassetteHeader.Upstream] = []
     // An object has no order; that of the names gives each the same port again after a restart.
@@ -118,7 +118,7 @@ extension EnvironmentSpecification {
       let member = "upstreams.\(name.prefix(60))"
       try RequestLimits.check(name, member)
       try RequestLimits.check(url, member, limit: RequestLimits.text)
-      do throws(InvalidOrigin) {
+      do throws(CodedError) {
         upstreams.append(.init(name: name, origin: try Origin(parsing: url)))
       } catch {
         throw RequestLimits.usage(member, error.description)
@@ -129,14 +129,14 @@ extension EnvironmentSpecification {
 
   private static func values(
     _ values: [String: JSON]?, _ member: String
-  ) throws(EnvironmentError) -> [String: JSON] {
+  ) throws(CodedError) -> [String: JSON] {
     guard let values else { return [:] }
     try RequestLimits.check(count: values.count, member, limit: RequestLimits.values)
     for name in values.keys.sorted() { try RequestLimits.check(name, "\(member).\(name.prefix(60))", limit: 1000) }
     return values
   }
 
-  private static func checkPorts(_ names: [String]) throws(EnvironmentError) {
+  private static func checkPorts(_ names: [String]) throws(CodedError) {
     try RequestLimits.check(count: names.count, "ports", limit: RequestLimits.ports)
     for (index, name) in names.enumerated() {
       try RequestLimits.check(name, "ports.\(index)")
@@ -147,7 +147,7 @@ extension EnvironmentSpecification {
     }
   }
 
-  private static func checkLife(_ request: ProvisioningRequest) throws(EnvironmentError) {
+  private static func checkLife(_ request: ProvisioningRequest) throws(CodedError) {
     if let owner = request.owner, owner.pid < 2 {
       throw RequestLimits.usage("owner.pid", "\(owner.pid) is no process that could own an environment")
     }
@@ -158,8 +158,8 @@ extension EnvironmentSpecification {
 }
 
 extension CassettePolicies {
-  /// - Throws: an ``EnvironmentError`` of kind `usage` that names the member at fault.
-  init(_ settings: PolicySettings) throws(EnvironmentError) {
+  /// - Throws: a ``CodedError`` of kind `usage` that names the member at fault.
+  init(_ settings: PolicySettings) throws(CodedError) {
     self.init()
     expiresAfterDays = settings.expiresAfterDays
     recordsAnewAfterDays = settings.recordsAnewAfterDays
@@ -176,8 +176,8 @@ extension CassettePolicies {
 }
 
 extension EnvironmentSpecification.Clock {
-  /// - Throws: an ``EnvironmentError`` of kind `usage` that names the member at fault.
-  package init(_ settings: ClockSettings) throws(EnvironmentError) {
+  /// - Throws: a ``CodedError`` of kind `usage` that names the member at fault.
+  package init(_ settings: ClockSettings) throws(CodedError) {
     self.init()
     if let text = settings.kind {
       kind = try RequestLimits.word(text, "clock.kind", LaunchContract.Clock.Kind.self).rawValue
@@ -191,8 +191,8 @@ extension EnvironmentSpecification.Clock {
     locale = try Self.locale(settings.locale)
   }
 
-  /// - Throws: an ``EnvironmentError`` of kind `usage`.
-  static func instant(_ text: String?) throws(EnvironmentError) -> Date? {
+  /// - Throws: a ``CodedError`` of kind `usage`.
+  static func instant(_ text: String?) throws(CodedError) -> Date? {
     guard let text else { return nil }
     guard let date = RFC3339.parse(text) else {
       throw RequestLimits.usage(
@@ -201,15 +201,15 @@ extension EnvironmentSpecification.Clock {
     return date
   }
 
-  /// - Throws: an ``EnvironmentError`` of kind `usage`.
-  static func check(rate: Double) throws(EnvironmentError) {
+  /// - Throws: a ``CodedError`` of kind `usage`.
+  static func check(rate: Double) throws(CodedError) {
     guard 0.000_001...1_000_000 ~= rate else {
       throw RequestLimits.usage("clock.rate", "\(rate) is not between 0.000001 and 1000000")
     }
   }
 
-  /// - Throws: an ``EnvironmentError`` of kind `usage`.
-  static func zone(_ name: String?) throws(EnvironmentError) -> String? {
+  /// - Throws: a ``CodedError`` of kind `usage`.
+  static func zone(_ name: String?) throws(CodedError) -> String? {
     guard let name else { return nil }
     try RequestLimits.check(name, "clock.timeZone")
     guard TimeZone(identifier: name) != nil else {
@@ -218,8 +218,8 @@ extension EnvironmentSpecification.Clock {
     return name
   }
 
-  /// - Throws: an ``EnvironmentError`` of kind `usage`.
-  static func locale(_ name: String?) throws(EnvironmentError) -> String? {
+  /// - Throws: a ``CodedError`` of kind `usage`.
+  static func locale(_ name: String?) throws(CodedError) -> String? {
     guard let name else { return nil }
     try RequestLimits.check(name, "clock.locale")
     return name
@@ -229,8 +229,8 @@ extension EnvironmentSpecification.Clock {
 extension Environment.ClockPatch {
   /// What a program wants to be another about the clock.
   ///
-  /// - Throws: an ``EnvironmentError`` of kind `usage` that names the member at fault.
-  package init(_ settings: ClockSettings) throws(EnvironmentError) {
+  /// - Throws: a ``CodedError`` of kind `usage` that names the member at fault.
+  package init(_ settings: ClockSettings) throws(CodedError) {
     let clock = try EnvironmentSpecification.Clock(settings)
     self.init(
       kind: clock.kind.flatMap(LaunchContract.Clock.Kind.init(rawValue:)), start: clock.start, rate: settings.rate,

@@ -1,3 +1,4 @@
+import Basics
 import ControlAPI
 import Foundation
 import LaunchContract
@@ -5,11 +6,11 @@ import LaunchContract
 extension EnvironmentSpecification {
   /// The secrets that a program gives.
   ///
-  /// - Throws: an ``EnvironmentError`` of kind `usage` that names the member at fault, and never a secret.
-  static func credentials(_ request: [ControlAPI.Credential]) throws(EnvironmentError) -> [Credential] {
+  /// - Throws: a ``CodedError`` of kind `usage` that names the member at fault, and never a secret.
+  static func credentials(_ request: [ControlAPI.Credential]) throws(CodedError) -> [Credential] {
     try RequestLimits.check(count: request.count, "credentials", limit: RequestLimits.credentials)
     var seen = Set<[String?]>()
-    return try request.enumerated().map { index, item throws(EnvironmentError) in
+    return try request.enumerated().map { index, item throws(CodedError) in
       let member = "credentials.\(index)"
       try RequestLimits.check(item.service, "\(member).service", limit: 1000)
       try RequestLimits.check(item.account, "\(member).account", limit: 1000)
@@ -25,7 +26,7 @@ extension EnvironmentSpecification {
     }
   }
 
-  private static func secret(_ item: ControlAPI.Credential, _ member: String) throws(EnvironmentError) -> [UInt8] {
+  private static func secret(_ item: ControlAPI.Credential, _ member: String) throws(CodedError) -> [UInt8] {
     switch (item.secret, item.text) {
     case (let secret?, nil):
       guard let data = Data(base64Encoded: secret.revealed) else {
@@ -40,10 +41,10 @@ extension EnvironmentSpecification {
 
   /// The trouble that a program orders.
   ///
-  /// - Throws: an ``EnvironmentError`` of kind `usage` that names the member at fault.
+  /// - Throws: a ``CodedError`` of kind `usage` that names the member at fault.
   static func faults(
     _ request: [LaunchContract.Credentials.Fault]
-  ) throws(EnvironmentError) -> [LaunchContract.Credentials.Fault] {
+  ) throws(CodedError) -> [LaunchContract.Credentials.Fault] {
     try RequestLimits.check(count: request.count, "credentialFaults", limit: RequestLimits.credentials)
     let always = ["locked", "missingEntitlement", "cancelled"]
     let once = ["failWrite", "failRead"]

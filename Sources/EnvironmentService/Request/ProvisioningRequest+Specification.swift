@@ -1,4 +1,4 @@
-import Basics
+package import Basics
 import Cassettes
 package import ControlAPI
 import Foundation
@@ -14,8 +14,8 @@ extension ProvisioningRequest {
   /// - Parameters:
   ///   - specification: the environment.
   ///   - ports: names of ports that the daemon is to lease for it.
-  /// - Throws: an ``EnvironmentError`` where two upstreams have one name, or no clock can run at the rate.
-  package init(_ specification: EnvironmentSpecification, ports: [String] = []) throws(EnvironmentError) {
+  /// - Throws: a ``CodedError`` where two upstreams have one name, or no clock can run at the rate.
+  package init(_ specification: EnvironmentSpecification, ports: [String] = []) throws(CodedError) {
     try specification.checkRate()
     self.init()
     name = specification.name
@@ -25,7 +25,7 @@ extension ProvisioningRequest {
     var upstreams: [String: String] = [:]
     for upstream in specification.upstreams {
       if let other = upstreams.updateValue(upstream.origin.description, forKey: upstream.name) {
-        throw EnvironmentError(
+        throw CodedError(
           .usage, "upstream '\(upstream.name)' is given twice, as \(other) and \(upstream.origin)")
       }
     }

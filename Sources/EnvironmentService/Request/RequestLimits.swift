@@ -20,10 +20,10 @@ enum RequestLimits {
   /// Seconds that an environment lives: thirty days.
   static let lifetime = 0.1...2_592_000.0
 
-  /// - Throws: an ``EnvironmentError`` of kind `usage` for a text that is empty, too long or has control characters.
+  /// - Throws: a ``CodedError`` of kind `usage` for a text that is empty, too long or has control characters.
   static func check(
     _ text: String, _ member: String, limit: Int = name, mayBeEmpty: Bool = false
-  ) throws(EnvironmentError) {
+  ) throws(CodedError) {
     guard mayBeEmpty || !text.isEmpty else { throw usage(member, "it is empty") }
     guard text.utf8.count <= limit else { throw usage(member, "it has \(text.utf8.count) bytes, more than \(limit)") }
     guard !text.unicodeScalars.contains(where: { $0.value < 0x20 || $0.value == 0x7F }) else {
@@ -31,17 +31,17 @@ enum RequestLimits {
     }
   }
 
-  /// - Throws: an ``EnvironmentError`` of kind `usage` where there are too many.
-  static func check(count: Int, _ member: String, limit: Int) throws(EnvironmentError) {
+  /// - Throws: a ``CodedError`` of kind `usage` where there are too many.
+  static func check(count: Int, _ member: String, limit: Int) throws(CodedError) {
     guard count <= limit else { throw usage(member, "there are \(count), more than \(limit)") }
   }
 
   /// A word out of a list.
   ///
-  /// - Throws: an ``EnvironmentError`` of kind `usage` that names the list.
+  /// - Throws: a ``CodedError`` of kind `usage` that names the list.
   static func word<Word: RawRepresentable & CaseIterable>(
     _ text: String, _ member: String, _ type: Word.Type
-  ) throws(EnvironmentError) -> Word where Word.RawValue == String {
+  ) throws(CodedError) -> Word where Word.RawValue == String {
     guard let word = Word(rawValue: text) else {
       let words = Word.allCases.map(\.rawValue)
       let nearest = EditDistance.nearest(to: String(text.prefix(60)), among: words).first ?? ""
@@ -51,7 +51,7 @@ enum RequestLimits {
     return word
   }
 
-  static func usage(_ member: String, _ problem: String) -> EnvironmentError {
-    EnvironmentError(.usage, "\(member): \(problem)")
+  static func usage(_ member: String, _ problem: String) -> CodedError {
+    CodedError(.usage, "\(member): \(problem)")
   }
 }

@@ -1,3 +1,4 @@
+package import Basics
 import Cassettes
 package import ControlAPI
 import Foundation
@@ -17,11 +18,11 @@ package enum ShiftFiles {
   ///   - variables: the process's, for keys given as `env:VAR`.
   ///   - acceptsPipes: whether it may be a pipe, as a person may name one.
   /// - Returns: the rules, keys as texts.
-  /// - Throws: an ``EnvironmentError``: `inputOutput` where it, or a key's file, cannot be read, `usage` for what cannot be
+  /// - Throws: a ``CodedError``: `inputOutput` where it, or a key's file, cannot be read, `usage` for what cannot be
   ///   used, with its JSON path and what is allowed there.
   package static func read(
     _ path: String, variables: [String: String], acceptsPipes: Bool = false
-  ) throws(EnvironmentError) -> ShiftRules {
+  ) throws(CodedError) -> ShiftRules {
     var rules = try ShiftRules(file: path, "rules", acceptsPipes: acceptsPipes)
     for (number, key) in rules.jwt.enumerated() {
       guard let source = key.key else { continue }
@@ -36,8 +37,8 @@ package enum ShiftFiles {
   /// Reads the rules in a file without the keys that stand elsewhere: those may be at hand for replay alone.
   ///
   /// - Parameter path: of the file.
-  /// - Throws: an ``EnvironmentError`` as ``read(_:variables:)`` does.
-  package static func check(_ path: String) throws(EnvironmentError) {
+  /// - Throws: a ``CodedError`` as ``read(_:variables:)`` does.
+  package static func check(_ path: String) throws(CodedError) {
     var rules = try ShiftRules(file: path, "rules", acceptsPipes: false)
     for (number, key) in rules.jwt.enumerated() {
       guard let source = key.key else { continue }
@@ -51,17 +52,17 @@ package enum ShiftFiles {
     _ = try rules.compiled(from: path)
   }
 
-  private static func noSource(_ source: String, at place: String) -> EnvironmentError {
-    EnvironmentError(.usage, "\(place): '\(source.prefix(20))' is neither env:VAR nor file:PATH; or use text")
+  private static func noSource(_ source: String, at place: String) -> CodedError {
+    CodedError(.usage, "\(place): '\(source.prefix(20))' is neither env:VAR nor file:PATH; or use text")
   }
 
   private static func text(
     of source: String, beside path: String, _ variables: [String: String], at place: String
-  ) throws(EnvironmentError) -> String {
+  ) throws(CodedError) -> String {
     if source.hasPrefix("env:") {
       let name = String(source.dropFirst(4))
       guard let text = variables[name], !text.isEmpty else {
-        throw EnvironmentError(.usage, "\(place): the variable \(name) is not set; set it to the key")
+        throw CodedError(.usage, "\(place): the variable \(name) is not set; set it to the key")
       }
       return text
     }
@@ -69,13 +70,13 @@ package enum ShiftFiles {
     let name = String(source.dropFirst(5))
     let file = name.hasPrefix("/") ? name : (path as NSString).deletingLastPathComponent + "/" + name
     let data: Data
-    do throws(InputFileError) {
+    do throws(CodedError) {
       data = try InputFile(file).read(atMost: WholeFiles.smallLimit)
     } catch {
-      throw EnvironmentError(.inputOutput, "\(place): cannot read \(file): \(error); name a file with the key")
+      throw CodedError(.inputOutput, "\(place): cannot read \(file): \(error); name a file with the key")
     }
     guard let text = String(data: data, encoding: .utf8) else {
-      throw EnvironmentError(.inputOutput, "\(place): cannot read \(file): it is not text; name a file with the key")
+      throw CodedError(.inputOutput, "\(place): cannot read \(file): it is not text; name a file with the key")
     }
     return text
   }

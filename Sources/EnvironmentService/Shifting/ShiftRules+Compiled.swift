@@ -10,8 +10,8 @@ extension ShiftRules {
 
   /// - Parameter source: where the rules stand, for the error: a member, a file.
   /// - Returns: what is declared, and what signs tokens; nil where no key is given.
-  /// - Throws: an ``EnvironmentError`` of kind `usage` naming the first rule that cannot be used.
-  func compiled(from source: String) throws(EnvironmentError) -> (places: DatePlaces, signer: TokenSigner?) {
+  /// - Throws: a ``CodedError`` of kind `usage` naming the first rule that cannot be used.
+  func compiled(from source: String) throws(CodedError) -> (places: DatePlaces, signer: TokenSigner?) {
     let rules = RulePlaces(source: source, limit: 100)
     var places = DatePlaces()
     let lists: [(String, [String], DatePlaces.Kind)] = [
@@ -23,7 +23,7 @@ extension ShiftRules {
       for (number, text) in list.enumerated() {
         try rules.check(text, "\(name)[\(number)]")
         do throws(CodedError) { try places.add(text, kind) } catch {
-          throw rules.failure("\(name)[\(number)]", error.message)
+          throw rules.failure("\(name)[\(number)]", error.problem)
         }
       }
     }
@@ -42,7 +42,7 @@ extension ShiftRules {
       }
       try rules.check(text, "jwt[\(number)].text", atMost: Self.keyLimit)
       do throws(CodedError) { keys.append(try TokenKey(text, keyID: key.kid)) } catch {
-        throw rules.failure("jwt[\(number)].text", error.message)
+        throw rules.failure("jwt[\(number)].text", error.problem)
       }
     }
     guard !keys.isEmpty else { return (places, nil) }

@@ -19,7 +19,7 @@ extension Environment {
   ///   - form: of the endpoint at which it was asked for.
   ///   - isCoded: whether its body is coded as recorded.
   /// - Returns: nil for a response whose body is one whole.
-  /// - Throws: an ``EnvironmentError`` where its body cannot be read.
+  /// - Throws: a ``CodedError`` where its body cannot be read.
   func streamed(_ index: Int, form: AddressMap.Form, isCoded: Bool) throws -> Response? {
     guard let replay, replay.interactions[index].response.isStreamed else { return nil }
     let recorded = replay.interactions[index].response

@@ -32,18 +32,18 @@ struct RecordedRequests: Sendable {
   ///   - upstreams: for whom they are.
   ///   - rules: what counts as the same request.
   ///   - order: in which they play.
-  /// - Throws: an ``EnvironmentError`` for a body that cannot be read, or rules that are broken.
+  /// - Throws: a ``CodedError`` for a body that cannot be read, or rules that are broken.
   init(
     _ sought: SoughtInteractions, of location: CassetteLocation, upstreams: [CassetteHeader.Upstream],
     rules: MatchingRules.InForce, order: PlaybackOrder
-  ) throws(EnvironmentError) {
+  ) throws(CodedError) {
     self.upstreams = upstreams
     self.rules = rules
     rulesFingerprint = MatchingRules(rules: rules.rules.rules, order: order).fingerprint
     do throws(CodedError) {
       maker = MatchKeyMaker(try RuleBook(rules.rules, upstreams: upstreams, source: rules.source))
     } catch {
-      throw EnvironmentError(.usage, "rules: \(error.message)")
+      throw CodedError(.usage, "rules: \(error.problem)")
     }
     self.sought = sought
     let interactions = sought.interactions
@@ -61,10 +61,8 @@ struct RecordedRequests: Sendable {
       index = try CassetteIndex(requests, upstreams: upstreams, maker: maker, order: order) {
         try Self.readBody($0, of: sought, by: rebasing, into: &$1)
       }
-    } catch let error as EnvironmentError {
-      throw error
     } catch {
-      throw EnvironmentError(.broken, "\(location.har): \(error)")
+      throw error as? CodedError ?? CodedError(.broken, "\(location.har): \(error)")
     }
   }
 
@@ -117,7 +115,7 @@ struct RecordedRequests: Sendable {
   /// - Parameters:
   ///   - index: of the interaction.
   ///   - key: takes the pieces.
-  /// - Throws: an ``EnvironmentError`` where it cannot be read.
+  /// - Throws: a ``CodedError`` where it cannot be read.
   func readBody(_ index: Int, into key: inout KeyStream) throws {
     try Self.readBody(index, of: sought, by: rebasing, into: &key)
   }

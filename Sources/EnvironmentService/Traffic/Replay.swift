@@ -25,7 +25,7 @@ final class Replay: Sendable {
   init(
     _ cassette: OpenCassette, _ sought: SoughtInteractions, upstreams: [CassetteHeader.Upstream],
     rules: MatchingRules.InForce, order: PlaybackOrder
-  ) throws(EnvironmentError) {
+  ) throws(CodedError) {
     self.cassette = cassette
     requests = try RecordedRequests(sought, of: cassette.location, upstreams: upstreams, rules: rules, order: order)
     let interactions = sought.interactions

@@ -141,7 +141,7 @@ struct WebSocketForwarding: Sendable {
       note(.failed, status: 101, request, text: "the WebSocket is not recorded: \(failure)")
       if environment.recorder != nil {
         environment.failRecording(
-          EnvironmentError(
+          CodedError(
             .cannotWrite, "the WebSocket \(url(request)) cannot be recorded: \(failure)"))
       }
       return
@@ -164,7 +164,7 @@ struct WebSocketForwarding: Sendable {
         body: .empty,
         end: log.end),
       webSocket: log.frames.map(redactor.redact))
-    do throws(EnvironmentError) {
+    do throws(CodedError) {
       try recorder.append(interaction, number: number)
       note(.recorded, status: 101, request)
     } catch {

@@ -1,5 +1,4 @@
 import Basics
-import HTTPMessages
 
 /// A cache of the URL matchers of an address map.
 ///

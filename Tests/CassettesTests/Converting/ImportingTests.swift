@@ -132,7 +132,7 @@ struct ImportingTests {
         #expect(!HARExport.write(cassette.interactions).file.isEmpty)
         let numbered = cassette.interactions.enumerated().map { ($0.offset, $0.element) }
         #expect(throws: Never.self) { try JSON.parse(WireMockExport.write(numbered, origin: nil).file) }
-      } catch let error as CassetteError {
+      } catch let error as CodedError {
         expectOneLine(error)
       }
     }
@@ -140,6 +140,6 @@ struct ImportingTests {
 
   private func expectOneLine(_ error: any Error) {
     let line = "\(error)"
-    #expect(error is CassetteError && line.hasPrefix("a: ") && line.contains("; "), "\(line)")
+    #expect(error is CodedError && line.hasPrefix("a: ") && line.contains("; "), "\(line)")
   }
 }

@@ -230,9 +230,9 @@ struct VCRImportTests {
     for level in 1...9 {
       text += "a\(level): &a\(level) [\(Array(repeating: "*a\(level - 1)", count: 10).joined(separator: ","))]\n"
     }
-    #expect(throws: CassetteError.self) { try read(text) }
-    #expect(throws: CassetteError.self) { try read(String(repeating: "[", count: 10_000)) }
-    #expect(throws: CassetteError.self) { try read("a: \(String(repeating: "[", count: 600))") }
-    #expect(throws: CassetteError.self) { try read(String(repeating: "- ", count: 5_000)) }
+    #expect(throws: CodedError.self) { try read(text) }
+    #expect(throws: CodedError.self) { try read(String(repeating: "[", count: 10_000)) }
+    #expect(throws: CodedError.self) { try read("a: \(String(repeating: "[", count: 600))") }
+    #expect(throws: CodedError.self) { try read(String(repeating: "- ", count: 5_000)) }
   }
 }

@@ -1,3 +1,4 @@
+import Basics
 @testable import CassetteConversion
 import HTTPMessages
 import Testing
@@ -95,9 +96,9 @@ struct VinylImportTests {
 
   @Test("says when a file is not what it is said to be")
   func wrongFormat() throws {
-    #expect(throws: CassetteError.self) { try read("{}", as: .vinyl) }
-    #expect(throws: CassetteError.self) { try read("[]", as: .dvr) }
-    #expect(throws: CassetteError.self) { try read("[]", as: .har) }
-    #expect(throws: CassetteError.self) { try read("[]", as: .vcr) }
+    #expect(throws: CodedError.self) { try read("{}", as: .vinyl) }
+    #expect(throws: CodedError.self) { try read("[]", as: .dvr) }
+    #expect(throws: CodedError.self) { try read("[]", as: .har) }
+    #expect(throws: CodedError.self) { try read("[]", as: .vcr) }
   }
 }

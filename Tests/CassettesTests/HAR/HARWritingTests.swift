@@ -1,5 +1,5 @@
-import Basics
 import HTTPMessages
+import Basics
 import LaunchContract
 import TestSupport
 import Testing

@@ -157,6 +157,6 @@ struct DeclaredDateTests {
       var places = DatePlaces()
       try places.add(place, .day)
     }
-    #expect(error?.message.contains(problem) == true, "\(error?.message ?? "")")
+    #expect(error?.problem.contains(problem) == true, "\(error?.problem ?? "")")
   }
 }

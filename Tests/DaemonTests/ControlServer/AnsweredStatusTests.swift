@@ -19,8 +19,8 @@ struct AnsweredStatusTests {
     [.inUse(pid: nil), .newer(version: 9), .corrupt, .full, .notPermitted, .closed, .other].map {
       DaemonError(StoreError("a test", kind: $0))
     }
-  private static let changes = [EnvironmentError.Kind.usage, .cannotWrite, .unanswered].map {
-    DaemonError(ofChange: EnvironmentError($0, "a test"))
+  private static let changes = [CodedError.Kind.usage, .cannotWrite, .unanswered].map {
+    DaemonError(ofChange: CodedError($0, "a test"))
   }
   private static func ports(_ kinds: [PortError.Kind]) -> [DaemonError] {
     kinds.map { DaemonError(PortError($0, "a test")) }
@@ -28,9 +28,9 @@ struct AnsweredStatusTests {
 
   /// The errors that each operation can throw.
   private static let causes: [String: [DaemonError]] = [
-    "provisionEnvironment": EnvironmentError.Kind.allCases.map { DaemonError(EnvironmentError($0, "a test")) }
+    "provisionEnvironment": CodedError.Kind.allCases.map { DaemonError(CodedError($0, "a test")) }
       + ports(PortError.Kind.allCases.filter { $0 != .notLeased }) + stores + [
-        DaemonError(CodedError(.broken, "a test"))
+        DaemonError(422, "Invalid launch contract", "a test")
       ],
     "patchEnvironment": changes, "moveClock": changes,
     "leasePorts": ports(PortError.Kind.allCases.filter { $0 != .notLeased }),

@@ -1,5 +1,4 @@
 import Basics
-import HTTPMessages
 import HTTPServer
 import LaunchContract
 import TestSupport

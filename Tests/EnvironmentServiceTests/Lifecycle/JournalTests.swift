@@ -88,7 +88,7 @@ struct JournalTests {
   @Test("a file that cannot be made is refused, and no cassette is begun")
   func unwritable() async throws {
     try await withService { fixture in
-      let error = #expect(throws: EnvironmentError.self) {
+      let error = #expect(throws: CodedError.self) {
         try fixture.provision(.record, ["api": try Origin(parsing: "https://a.test")]) {
           $0.journalFile = "\(fixture.folder)/none/journal"
         }

@@ -68,7 +68,7 @@ struct RuleTests {
       #expect {
         _ = try fixture.provision(mode, ["api": Origin(scheme: "http", host: "a.test", port: 80)])
       } throws: { error in
-        let error = error as? EnvironmentError
+        let error = error as? CodedError
         return error?.kind == .broken
           && error?.message.hasPrefix("\(fixture.folder)/c.rules.json: $.rules[0].ignore has no member 'headrs'")
             == true
@@ -97,7 +97,7 @@ struct RuleTests {
     try await withService { fixture in
       _ = #expect {
         _ = try EnvironmentSpecification.readRules("\(fixture.folder)/none.json")
-      } throws: { ($0 as? EnvironmentError)?.kind == .noCassette && "\($0)".contains("none.json") }
+      } throws: { ($0 as? CodedError)?.kind == .noCassette && "\($0)".contains("none.json") }
     }
   }
 

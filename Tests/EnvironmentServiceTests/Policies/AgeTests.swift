@@ -1,3 +1,4 @@
+import Basics
 import Cassettes
 import Foundation
 import HTTPMessages
@@ -37,7 +38,7 @@ struct AgeTests {
   func expired(mode: Mode) async throws {
     try await Self.withOldRecording { fixture, upstream in
       let before = try fixture.read("c.har")
-      let error = #expect(throws: EnvironmentError.self) {
+      let error = #expect(throws: CodedError.self) {
         try fixture.provision(mode) { $0.policies = Self.policies { $0.expiresAfterDays = 30 } }
       }
       #expect(error?.kind == .broken)
@@ -106,7 +107,7 @@ struct AgeTests {
     let upstream = try numbered()
     try await withService(upstream) { fixture in
       try fixture.write(#"{"log":{"version":"1.2","creator":{"name":"t","version":"1"},"entries":[]}}"#, to: "c.har")
-      let error = #expect(throws: EnvironmentError.self) {
+      let error = #expect(throws: CodedError.self) {
         try fixture.provision(.replay, ["api": upstream.origin]) {
           $0.policies = Self.policies { $0.expiresAfterDays = 30 }
         }
@@ -118,7 +119,7 @@ struct AgeTests {
   @Test("that says it is from a time to come is as one of which nobody knows the age")
   func toCome() async throws {
     try await Self.withOldRecording(days: -400) { fixture, _ async throws in
-      let error = #expect(throws: EnvironmentError.self) {
+      let error = #expect(throws: CodedError.self) {
         try fixture.provision(.replay) { $0.policies = Self.policies { $0.expiresAfterDays = 30 } }
       }
       #expect(error?.message.contains("a time to come, so nobody knows whether it has expired") == true)
@@ -130,7 +131,7 @@ struct AgeTests {
   func refused(days: Double) async throws {
     let upstream = try numbered()
     try await withService(upstream) { fixture in
-      let error = #expect(throws: EnvironmentError.self) {
+      let error = #expect(throws: CodedError.self) {
         try fixture.provision(.once, ["api": upstream.origin]) {
           $0.policies = Self.policies { $0.expiresAfterDays = days }
         }

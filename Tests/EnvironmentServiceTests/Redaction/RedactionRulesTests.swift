@@ -32,7 +32,7 @@ struct RedactionRulesTests {
     ])
   func unknown(text: String, problem: String) {
     let error = #expect(throws: CodedError.self) { try RedactionRules(decoding: Data(text.utf8)) }
-    #expect(error?.message.contains(problem) == true, "\(error?.message ?? "")")
+    #expect(error?.problem.contains(problem) == true, "\(error?.problem ?? "")")
   }
 
   @Test(
@@ -51,7 +51,7 @@ struct RedactionRulesTests {
     ])
   func unusable(text: String, problem: String) throws {
     let rules = try RedactionRules(decoding: Data(text.utf8))
-    let error = #expect(throws: EnvironmentError.self) { try rules.compiled(from: "redact.json") }
+    let error = #expect(throws: CodedError.self) { try rules.compiled(from: "redact.json") }
     #expect(error?.kind == .usage)
     #expect(error?.message.contains("redact.json: \(problem)") == true, "\(error?.message ?? "")")
   }
@@ -70,7 +70,7 @@ struct RedactionRulesTests {
     specification.cassette = CassetteLocation("\(folder)/d")
     #expect(try specification.redactor(token: "t").rules.headers == ["x-a", "x-b", "x-c"])
     try #"{"heads": []}"#.write(toFile: "\(folder)/redact.json", atomically: false, encoding: .utf8)
-    let error = #expect(throws: EnvironmentError.self) { try specification.redactor(token: "t") }
+    let error = #expect(throws: CodedError.self) { try specification.redactor(token: "t") }
     #expect(error?.message.contains("\(folder)/redact.json: $.heads: there is no such rule") == true)
   }
 
@@ -82,7 +82,7 @@ struct RedactionRulesTests {
     #expect(specification.redaction.query == ["token"])
     #expect(try ProvisioningRequest(specification).redact == request.redact)
     request.redact?.json = ["x"]
-    let error = #expect(throws: EnvironmentError.self) { try EnvironmentSpecification(request) }
+    let error = #expect(throws: CodedError.self) { try EnvironmentSpecification(request) }
     #expect(error?.message.hasPrefix("redact: $.json[0]: ") == true)
   }
 }

@@ -77,9 +77,9 @@ struct RequestRoundTripTests {
     var fixture = EnvironmentSpecification(name: "n", mode: .mock)
     let origin = try Origin(parsing: "https://a.example")
     fixture.upstreams = [.init(name: "api", origin: origin), .init(name: "api", origin: origin)]
-    #expect(throws: EnvironmentError.self) { try ProvisioningRequest(fixture) }
+    #expect(throws: CodedError.self) { try ProvisioningRequest(fixture) }
     var fast = EnvironmentSpecification(name: "n", mode: .mock)
     fast.clock.rate = .nan
-    #expect(throws: EnvironmentError.self) { try ProvisioningRequest(fast) }
+    #expect(throws: CodedError.self) { try ProvisioningRequest(fast) }
   }
 }

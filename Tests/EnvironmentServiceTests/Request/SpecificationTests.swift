@@ -48,7 +48,7 @@ struct SpecificationTests {
     let specification = try specification("{}")
     #expect(specification.name == "environment")
     #expect(specification.mode == .once)
-    let error = #expect(throws: EnvironmentError.self) { try Provisioning.plan(specification) }
+    let error = #expect(throws: CodedError.self) { try Provisioning.plan(specification) }
     #expect(error?.message == #"mode once needs a cassette; name it with "cassette": "/PATH""#)
     #expect(try self.specification(#"{"cassette": "/a/login"}"#).name == "login")
   }
@@ -92,7 +92,7 @@ struct SpecificationTests {
       (#"{"defaults": {"d": {"a": null}}}"#, ""),
     ])
   func bad(body: String, start: String) {
-    let error = #expect(throws: EnvironmentError.self) { try specification(body) }
+    let error = #expect(throws: CodedError.self) { try specification(body) }
     #expect(error?.kind == .usage)
     #expect(error?.message.hasPrefix(start) == true, "\(error?.message ?? "")")
     #expect(error?.message.contains("\n") == false)
@@ -103,7 +103,7 @@ struct SpecificationTests {
     func refuses(_ configure: (inout ProvisioningRequest) -> Void) {
       var request = ProvisioningRequest()
       configure(&request)
-      #expect(throws: EnvironmentError.self) { try EnvironmentSpecification(request) }
+      #expect(throws: CodedError.self) { try EnvironmentSpecification(request) }
     }
     let long = String(repeating: "x", count: 5_000)
     refuses { $0.name = long }

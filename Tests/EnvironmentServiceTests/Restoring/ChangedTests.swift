@@ -18,12 +18,12 @@ struct ChangedTests {
     /// After so many more saves there is no room.
     let room = Guarded(Int.max)
 
-    func save() throws(EnvironmentError) {
+    func save() throws(CodedError) {
       let isFull = room.withLock { room in
         room -= 1
         return room < 0
       }
-      if isFull { throw EnvironmentError(.cannotWrite, "the disk is full; make room on it") }
+      if isFull { throw CodedError(.cannotWrite, "the disk is full; make room on it") }
       guard let environment = environment.withLock({ $0 }) else { return }
       let snapshot = environment.snapshot()
       snapshots.withLock { $0.append(snapshot) }
@@ -44,7 +44,7 @@ struct ChangedTests {
       let environment = try fixture.service.provision(
         specification,
         hooks: EnvironmentHooks(
-          id: "its-id", token: "its-token", changed: { () throws(EnvironmentError) in try store.save() })
+          id: "its-id", token: "its-token", changed: { () throws(CodedError) in try store.save() })
       )
       store.environment.withLock { $0 = environment }
       try await body(environment, store)
@@ -78,7 +78,7 @@ struct ChangedTests {
       store.room.withLock { $0 = 0 }
       let before = environment.now
       for _ in 0..<2 {
-        let error = await #expect(throws: EnvironmentError.self) {
+        let error = await #expect(throws: CodedError.self) {
           try await environment.moveClock(.advance(.seconds(90)), afterSleepers: nil, timeout: .zero)
         }
         #expect(error?.kind == .cannotWrite)
@@ -96,7 +96,7 @@ struct ChangedTests {
     try await withStore { environment, store async throws in
       // Enough to see that it can be stored, and not for what it becomes.
       store.room.withLock { $0 = 1 }
-      let error = await #expect(throws: EnvironmentError.self) {
+      let error = await #expect(throws: CodedError.self) {
         try await environment.update(toggles: ["a": .bool(false)], timeout: .zero)
       }
       #expect(error?.kind == .cannotWrite && error?.message.hasPrefix("it has changed, but") == true)

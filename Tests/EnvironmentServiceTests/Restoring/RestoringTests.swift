@@ -70,7 +70,7 @@ struct RestoringTests {
       try await fixture.twoLives(.mock) { environment async throws in
         let app = PlainFollower(environment)
         try await app.appear()
-        await #expect(throws: EnvironmentError.self) {
+        await #expect(throws: CodedError.self) {
           _ = try await environment.moveClock(.advance(.seconds(1)), afterSleepers: 1, timeout: .milliseconds(50))
         }
       } after: { environment async throws in
@@ -153,15 +153,15 @@ struct RestoringTests {
       let snapshot = environment.snapshot()
       _ = await environment.end()
       try FileManager.default.removeItem(atPath: "\(fixture.folder)/c.har")
-      let error = #expect(throws: EnvironmentError.self) {
+      let error = #expect(throws: CodedError.self) {
         try fixture.service.provision(snapshot.specification, restoring: snapshot)
       }
       #expect(error?.kind == .noCassette)
       let text = String(decoding: try snapshot.encoded(), as: UTF8.self)
       let later = text.replacingOccurrences(of: #""format":1"#, with: #""format":2"#)
       #expect(later != text)
-      #expect(throws: EnvironmentError.self) { try EnvironmentSnapshot(decoding: Data(later.utf8)) }
-      #expect(throws: EnvironmentError.self) { try EnvironmentSnapshot(decoding: Data("{".utf8)) }
+      #expect(throws: CodedError.self) { try EnvironmentSnapshot(decoding: Data(later.utf8)) }
+      #expect(throws: CodedError.self) { try EnvironmentSnapshot(decoding: Data("{".utf8)) }
     }
   }
 }

@@ -38,7 +38,7 @@ struct ShiftRulesTests {
   func refused(text: String, problem: String) async throws {
     try await withService { fixture in
       try fixture.write(text, to: "c.shift.json")
-      let error = #expect(throws: EnvironmentError.self) {
+      let error = #expect(throws: CodedError.self) {
         try ShiftFiles.read("\(fixture.folder)/c.shift.json", variables: [:])
       }
       #expect(

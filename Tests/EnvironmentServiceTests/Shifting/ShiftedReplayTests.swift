@@ -323,9 +323,9 @@ struct ShiftedReplayTests {
       try await fixture.run(.replay) { environment async throws in
         #expect(try await environment.get("/plain").text == Self.answer)
       }
-      #expect(throws: EnvironmentError.self) { try fixture.provision(.replay, [:], Self.at(Self.replayed)) }
+      #expect(throws: CodedError.self) { try fixture.provision(.replay, [:], Self.at(Self.replayed)) }
       try fixture.write(#"{"dats": []}"#, to: "c.shift.json")
-      #expect(throws: EnvironmentError.self) { try fixture.provision(.replay) }
+      #expect(throws: CodedError.self) { try fixture.provision(.replay) }
     }
   }
 
@@ -337,7 +337,7 @@ struct ShiftedReplayTests {
         environment async throws in
         #expect(try await environment.get("/plain").text == Self.answer)
       }
-      let error = #expect(throws: EnvironmentError.self) {
+      let error = #expect(throws: CodedError.self) {
         try fixture.provision(.extend, ["api": upstream.origin]) { $0.shift = ShiftRules() }
       }
       #expect(error?.message.contains("take mode replay") == true)

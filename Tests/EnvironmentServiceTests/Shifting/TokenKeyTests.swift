@@ -1,7 +1,6 @@
 import Basics
 @testable import Transforms
 import Foundation
-import LaunchContract
 import Testing
 
 @testable import EnvironmentService

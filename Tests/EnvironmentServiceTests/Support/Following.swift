@@ -92,8 +92,7 @@ let beginning = Date(timeIntervalSince1970: 1_538_989_200)
 
 extension ServiceFixture {
   /// An environment whose clock only a hand moves.
-  func manual(_ configure: (inout EnvironmentSpecification) -> Void = { _ in }) throws(EnvironmentError) -> Environment
-  {
+  func manual(_ configure: (inout EnvironmentSpecification) -> Void = { _ in }) throws(CodedError) -> Environment {
     try provision(.mock) {
       $0.clock.kind = "manual"
       $0.clock.start = beginning

@@ -22,7 +22,7 @@ struct Life: Sendable {
 
   /// Brings an environment back, from its snapshot as it would be stored, on its own ports.
   func restore(
-    _ snapshot: EnvironmentSnapshot, changed: (@Sendable () throws(EnvironmentError) -> Void)? = nil,
+    _ snapshot: EnvironmentSnapshot, changed: (@Sendable () throws(CodedError) -> Void)? = nil,
     noted: (@Sendable ([JournalPage.Entry]) -> Void)? = nil
   ) throws -> Environment {
     let snapshot = try EnvironmentSnapshot(decoding: try snapshot.encoded())

@@ -1,3 +1,4 @@
+import Basics
 import ControlAPI
 import HTTPMessages
 import LaunchContract
@@ -94,6 +95,6 @@ struct EndpointAccessTests {
   func invalid(host: String) {
     var request = ProvisioningRequest()
     request.allowedHosts = [host]
-    #expect(throws: EnvironmentError.self) { try EnvironmentSpecification(request) }
+    #expect(throws: CodedError.self) { try EnvironmentSpecification(request) }
   }
 }
