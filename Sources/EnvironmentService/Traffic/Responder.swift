@@ -9,6 +9,7 @@ protocol Responder: Sendable {
   ///
   /// - Parameter request: in the upstream's terms. The response has to be in the app's: URLs and cookies translated.
   /// - Returns: the response; nil to leave the request to the next responder.
+  /// - Throws: an error that the pipeline turns into a problem document.
   func respond(to request: DescribedRequest) async throws -> Response?
 }
 
