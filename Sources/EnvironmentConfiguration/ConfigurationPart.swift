@@ -3,17 +3,17 @@ package import LaunchContract
 
 /// A part of a configuration that has a type of its own in the Swift API, such as redaction rules.
 package protocol ConfigurationPart: Codable, Equatable, Sendable {
-  /// What the configuration calls it.
+  /// The name of its setting.
   static var member: String { get }
 
-  /// Nothing at all.
+  /// Creates an empty part.
   init()
 }
 
 extension ConfigurationPart {
   /// Reads the part as a project file has it. Unknown and repeated members are refused: a misspelled rule would do nothing.
   ///
-  /// - Throws: a `ContractError` that says in one line what is wrong, and where.
+  /// - Throws: a `ContractError` with one line: what is wrong, and where.
   package init(decoding data: Data) throws(ContractError) {
     let json: JSON
     do throws(JSONError) {
@@ -31,11 +31,11 @@ extension ConfigurationPart {
     try self.init(decoding: ContractJSON.encode(try ContractValue(from: decoder)))
   }
 
-  /// Whether it says nothing.
+  /// Whether it is empty.
   package var isEmpty: Bool { self == Self() }
 }
 
-/// A list or a map that may be left out: it reads as empty then, and is not written while it is empty.
+/// A value that is optional in JSON: if it is missing it decodes as empty, and an empty value is not encoded.
 @propertyWrapper
 package struct Omittable<Value: Codable & Sendable & Equatable & EmptyInitializable>: Codable, Sendable, Equatable {
   package var wrappedValue: Value
@@ -45,7 +45,7 @@ package struct Omittable<Value: Codable & Sendable & Equatable & EmptyInitializa
   package func encode(to encoder: any Encoder) throws { try wrappedValue.encode(to: encoder) }
 }
 
-/// What can be empty.
+/// A type with an empty value.
 package protocol EmptyInitializable {
   init()
 }

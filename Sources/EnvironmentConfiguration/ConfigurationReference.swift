@@ -1,6 +1,6 @@
 package import LaunchContract
 
-/// What is made from the table of settings for people and their editors: the JSON Schema and the reference page.
+/// The documents made from the table of settings: the JSON Schema for editors, and the reference page.
 package enum ConfigurationReference {
   /// The JSON Schema (2020-12) of the project file.
   package static var jsonSchema: ContractValue {
@@ -72,7 +72,7 @@ extension ConfigurationField {
 }
 
 extension Schema {
-  /// The same without references to named schemas.
+  /// The schema without references to named schemas.
   fileprivate var expanded: Schema {
     func expanded(_ rule: ObjectRule) -> ObjectRule {
       var rule = rule

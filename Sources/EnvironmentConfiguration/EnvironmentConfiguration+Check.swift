@@ -6,7 +6,7 @@ extension EnvironmentConfiguration {
   /// Reads a configuration strictly.
   ///
   /// - Parameters:
-  ///   - data: a JSON object; members that are not known are refused.
+  ///   - data: a JSON object. Unknown members are errors.
   ///   - scope: where it comes from.
   /// - Throws: a `ContractError` in one line that names the place of the first mistake and what is allowed there.
   package init(decoding data: Data, from scope: ObjectRule.Scope) throws(ContractError) {
@@ -40,12 +40,12 @@ extension EnvironmentConfiguration {
     let numbers = [
       ("clock.rate", configuration.clock?.rate),
       ("policies.expiresAfterDays", configuration.policies?.expiresAfterDays),
-      ("policies.recordsAnewAfterDays", configuration.policies?.recordsAnewAfterDays),
+      ("policies.rerecordAfterDays", configuration.policies?.rerecordAfterDays),
     ]
     return numbers.first { $0.1?.isFinite == false }.map { "\($0.0): \($0.1 ?? 0) is not a finite number" }
   }
 
-  /// What a schema cannot say: what depends on other members, or on what the system knows.
+  /// Checks what a schema cannot express: what depends on other members or on the system.
   ///
   /// - Throws: a `ContractError` in one line.
   package func checkRelations() throws(ContractError) {
@@ -114,7 +114,7 @@ extension EnvironmentConfiguration {
       })
   }
 
-  /// Why a text cannot be an allowed host; nil where it can.
+  /// Returns why a text is not a valid host; nil if it is.
   package static func problem(withHost text: String) -> String? {
     guard text != "*" else { return nil }
     guard let (_, port) = Origin.split(authority: text), port == nil else {
@@ -126,7 +126,7 @@ extension EnvironmentConfiguration {
   /// Factors of `streams: scaled:FACTOR`.
   package static let paceFactors = 0.001...1_000_000.0
 
-  /// Why a text is not a pace of streams; nil where it is.
+  /// Returns why a text is not a valid pace of streams; nil if it is.
   package static func problem(withPace text: String) -> String? {
     let words = ["instant", "recorded", "timeline"]
     if words.contains(text) { return nil }
@@ -144,7 +144,7 @@ extension EnvironmentConfiguration {
 }
 
 extension UpstreamAccess {
-  /// - Parameter place: what an error calls it.
+  /// - Parameter place: its place, for errors.
   /// - Throws: a `ContractError` that names the member at fault, and never a header's value.
   package func check(_ place: String) throws(ContractError) {
     var names = Set<String>()

@@ -1,20 +1,20 @@
-/// How a command line says a setting.
+/// The command-line option of a setting.
 package struct CommandOption: Sendable {
-  /// How its value becomes one of the configuration.
+  /// How the option's value becomes the setting's.
   package enum Form: Sendable, Equatable {
-    /// The value itself; of several the last counts.
+    /// The value itself. If the option is repeated, the last one counts.
     case value
-    /// True; it takes no value.
+    /// A flag: present means true.
     case flag
-    /// One of several.
+    /// An element of a list.
     case element
     /// `NAME=VALUE`, where VALUE is JSON or a bare word.
     case entry
-    /// What the command reads in a way of its own.
+    /// A form that the command reads with code of its own.
     case other
   }
 
-  /// The part of the help in which it stands.
+  /// The section of the help.
   package enum Group: String, Sendable, CaseIterable {
     case basics = "Basics"
     case time = "Time and random values"
@@ -25,11 +25,11 @@ package struct CommandOption: Sendable {
   }
 
   package let name: String
-  /// What stands for the value in the help; nil for a flag.
+  /// The placeholder for the value in the help; nil for a flag.
   package let metavariable: String?
   package let form: Form
   package let group: Group
-  /// The help, where the setting's own sentence does not serve.
+  /// The help text, if it differs from the setting's description.
   package let help: String?
 
   package init(
@@ -59,7 +59,7 @@ extension EnvironmentConfiguration {
   /// The table of settings: each is declared here and nowhere else.
   ///
   /// The command's options and help, the OpenAPI document, the JSON Schema of the project file and the reference page are
-  /// made from it, and the strict decoder checks by it.
+  /// made from it, and the strict decoder uses it.
   package static let members: [ObjectRule.Member] = [
     .optional("name", .line(0...200), "The environment's name in reports, such as the test's name."),
     .optional(
@@ -151,7 +151,7 @@ extension EnvironmentConfiguration {
     .optional("caller", .word("command", "test", "api"), "The kind of client, for advice in messages.", scope: .api),
   ]
 
-  /// The modes, the everyday one first.
+  /// The modes, the default one first.
   package static let modes = Schema.word("once", "replay", "record", "extend", "proxy", "mock")
 
   private static let upstream = ObjectRule(
@@ -216,8 +216,8 @@ extension EnvironmentConfiguration {
       "expired", severity, "What to do with an expired recording: fail (default) or warn.",
       .init("--expired", "warn|fail", in: .matching)),
     .optional(
-      "recordsAnewAfterDays", days, "Days after which mode once re-records; never where CI is set.",
-      .init("--record-anew-after", "DAYS", in: .matching)),
+      "rerecordAfterDays", days, "Days after which mode once re-records; never where CI is set.",
+      .init("--rerecord-after", "DAYS", in: .matching)),
     .optional(
       "unused", severity, "What to do about interactions that a replay did not use: warn (default) or fail.",
       .init("--unused", "warn|fail", in: .matching)),
@@ -346,12 +346,12 @@ extension EnvironmentConfiguration {
   private static let ruleText = Schema.text(.any, 1...4096)
   private static let ruleTexts = Schema.array(of: ruleText, atMost: 1000)
 
-  /// Members that are lists of rules, with what each is for.
+  /// Members that are lists of rules, each with its description.
   private static func lists(atMost most: Int, _ notes: KeyValuePairs<String, String>) -> [ObjectRule.Member] {
     notes.map { .optional($0.key, .array(of: .line(1...4096), atMost: most), $0.value) }
   }
 
-  /// Values by a name that a person chooses.
+  /// Values by names of the user's choice.
   private static func byName(_ value: Schema, atMost most: Int) -> Schema {
     .map(TextRule(.line, count: 1...200), to: value, atMost: most)
   }
@@ -362,13 +362,13 @@ extension EnvironmentConfiguration {
 
 /// A setting with its place in the configuration.
 package struct ConfigurationField: Sendable {
-  /// Such as `clock.start`, or `upstreams.*.ca` where a name is chosen by the user.
+  /// Such as `clock.start`, or `upstreams.*.ca` for a name of the user's choice.
   package let path: String
   package let member: ObjectRule.Member
 }
 
 extension EnvironmentConfiguration {
-  /// All settings, the members of objects after their object.
+  /// All settings. The members of an object follow the object.
   package static let fields: [ConfigurationField] = fields(of: members, at: "")
 
   private static func fields(of members: [ObjectRule.Member], at place: String) -> [ConfigurationField] {

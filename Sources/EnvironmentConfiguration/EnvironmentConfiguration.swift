@@ -1,8 +1,8 @@
 package import LaunchContract
 
-/// What a test asks for: the same value behind a project file, the command's options, the control API and the Swift API.
+/// What a test asks for. The project file, the command's options, the control API and the Swift API all make this value.
 ///
-/// Each setting is declared once, in ``members``; everything may be left out.
+/// Each setting is declared once, in ``members``. All settings are optional.
 ///
 /// ```swift
 /// var configuration = EnvironmentConfiguration()
@@ -54,9 +54,9 @@ package struct EnvironmentConfiguration: Codable, Sendable, Equatable {
     }
   }
 
-  /// A real backend: its URL, and how it is reached where the URL does not say it all.
+  /// A real backend: its URL, and how to reach it if the URL is not enough.
   ///
-  /// Nothing but the URL is recorded or counts when requests are matched. Without a URL it is the cassette's own upstream.
+  /// Only the URL is recorded, and only the URL counts when requests are matched. Without a URL, the cassette's is used.
   package struct Upstream: Sendable, Equatable {
     package var url: String?
     package var access = UpstreamAccess()
@@ -99,22 +99,22 @@ package struct EnvironmentConfiguration: Codable, Sendable, Equatable {
   package struct Policies: Codable, Sendable, Equatable {
     package var expiresAfterDays: Double?
     package var expired: String?
-    package var recordsAnewAfterDays: Double?
+    package var rerecordAfterDays: Double?
     package var unused: String?
 
     package init(
-      expiresAfterDays: Double? = nil, expired: String? = nil, recordsAnewAfterDays: Double? = nil,
+      expiresAfterDays: Double? = nil, expired: String? = nil, rerecordAfterDays: Double? = nil,
       unused: String? = nil
     ) {
       self.expiresAfterDays = expiresAfterDays
       self.expired = expired
-      self.recordsAnewAfterDays = recordsAnewAfterDays
+      self.rerecordAfterDays = rerecordAfterDays
       self.unused = unused
     }
   }
 }
 
-/// How an upstream is reached where its URL does not say it all.
+/// How to reach an upstream if its URL is not enough: headers, trusted CAs, a client certificate.
 package struct UpstreamAccess: Codable, Sendable, Equatable {
   /// Header fields that are set on every request to it.
   package var headers: [String: Secret]?
@@ -170,10 +170,10 @@ extension EnvironmentConfiguration.Upstream: Codable, ExpressibleByStringLiteral
 }
 
 extension EnvironmentConfiguration {
-  /// This configuration where it says something, else a more general one, such as a suite's for one of its tests.
+  /// Combines this configuration with a more general one, such as a test's with its suite's.
   ///
-  /// Toggles, upstreams and all else that has a name are combined by name, lists and rules are added to the general ones,
-  /// and any other setting replaces the general one.
+  /// Settings with names, such as toggles and upstreams, are combined by name. Lists and rules are added to the general
+  /// ones. Any other setting replaces the general one.
   package func inside(_ general: EnvironmentConfiguration) -> EnvironmentConfiguration {
     var all = self
     all.name = name ?? general.name
@@ -191,7 +191,7 @@ extension EnvironmentConfiguration {
     all.values = general.values.merging(values) { $1 }
     all.credentials =
       general.credentials.filter { old in !credentials.contains { $0.identity == old.identity } } + credentials
-    // Of two faults that affect one call the first counts.
+    // If two faults affect the same call, the first one counts.
     all.credentialFaults += general.credentialFaults
     all.matching = general.matching.map { (matching ?? MatchingRules()).inside($0) } ?? matching
     all.redaction = general.redaction.map { $0.adding(redaction ?? RedactionRules()) } ?? redaction
@@ -210,6 +210,6 @@ extension EnvironmentConfiguration {
 }
 
 extension EnvironmentConfiguration.Credential {
-  /// What tells it from others.
+  /// What identifies it.
   package var identity: [String?] { [service, account, group] }
 }

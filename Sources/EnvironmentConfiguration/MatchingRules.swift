@@ -42,7 +42,7 @@ package struct MatchingRules: ConfigurationPart {
     package var changesState: Bool?
     /// What messages call it, such as `rule 2 of diorama.json`; nil outside of a project file.
     package var source: String?
-    /// Whether it is for all cassettes of a project. It may name upstreams that one of them does not have.
+    /// Whether it applies to all cassettes of a project. Such a rule may name upstreams that a cassette does not have.
     package var isShared = false
 
     private enum CodingKeys: String, CodingKey { case note, upstream, method, path, ignore, compare, changesState }
@@ -138,7 +138,7 @@ package struct MatchingRules: ConfigurationPart {
     case none
   }
 
-  /// These rules after more general ones: rules add up, the order is the nearer one.
+  /// Combines these rules with more general ones: the general rules come first, and this order counts.
   func inside(_ general: MatchingRules) -> MatchingRules {
     MatchingRules(
       rules: general.rules + rules, order: order ?? general.order,

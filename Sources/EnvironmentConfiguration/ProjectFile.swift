@@ -7,7 +7,7 @@ package import LaunchContract
   import Glibc
 #endif
 
-/// `diorama.json`: what holds for all environments of a project, and what for some cassettes.
+/// `diorama.json`: the settings of all environments of a project, and of some cassettes.
 ///
 /// ```json
 /// {"cassettes": "Cassettes", "upstreams": {"api": {"url": "https://api.example.com", "variable": "API_URL"}},
@@ -25,13 +25,13 @@ package struct ProjectFile: Sendable, Equatable {
 
   /// The file's own path.
   package let path: String
-  /// The absolute path of the folder of cassettes; nil where none is named.
+  /// The absolute path of the folder of cassettes, if the file names one.
   package let cassettes: String?
-  /// What holds for all environments.
+  /// The settings of all environments.
   package let settings: EnvironmentConfiguration
   package let overrides: [Override]
 
-  /// Where relative paths start.
+  /// The folder at which relative paths start.
   package var folder: String { (path as NSString).deletingLastPathComponent }
 
   private static let ownMembers: [ObjectRule.Member] = [
@@ -39,10 +39,10 @@ package struct ProjectFile: Sendable, Equatable {
     .optional("cassettes", .text(.path, 1...4096), "The folder of cassettes, from this file's folder."),
   ]
 
-  /// Settings without those that belong to one environment.
+  /// The settings that several environments can share.
   private static let shared = EnvironmentConfiguration.members.filter { !["name", "cassette"].contains($0.name) }
 
-  /// What the file may have.
+  /// The schema of the file.
   package static let schema = Schema.record(
     "Settings of a project's environments. Options of the command, and what a test says itself, take precedence.",
     ownMembers + shared + [
@@ -60,7 +60,7 @@ package struct ProjectFile: Sendable, Equatable {
     ]
   ).accepting(.caller)
 
-  /// The file in a folder or the nearest one above it, up to the root of the repository; nil where there is none.
+  /// The file in a folder or the nearest one above it, up to the root of the repository; nil if there is none.
   ///
   /// Outside of a repository only the folder's own file counts: one above may be another user's, as in `/tmp`.
   package static func nearest(to folder: String) -> String? {
@@ -111,16 +111,16 @@ package struct ProjectFile: Sendable, Equatable {
     }
   }
 
-  /// What a test or a command asks for, completed by this file.
+  /// Completes what a test or a command asks for.
   ///
   /// - Parameter own: what was asked for, with the mode and the absolute path of the cassette.
-  /// - Returns: the same with the file's settings for that cassette where it says nothing.
+  /// - Returns: the same, with the file's settings for that cassette where it has none of its own.
   package func completing(_ own: EnvironmentConfiguration) -> EnvironmentConfiguration {
     var project = settings(for: own.cassette)
     // A recording must not have moved dates.
     if own.mode ?? project.mode == "extend" { project.dates = nil }
     var all = own.inside(project)
-    // The file only says where dates are. Dates move where a clock is asked for that moves them.
+    // The file only says where dates are. The clock decides whether they move.
     if own.dates == nil, all.dates != nil, all.clock?.kind == nil, all.mode != "proxy" {
       all.clock = all.clock ?? .init()
       all.clock?.kind = "frozen"
@@ -128,9 +128,9 @@ package struct ProjectFile: Sendable, Equatable {
     return all
   }
 
-  /// What holds for a cassette: the general settings, and the overrides that match it.
+  /// The settings for a cassette: the general ones, and the overrides that match it.
   ///
-  /// - Parameter cassette: its absolute path without ending; nil for none.
+  /// - Parameter cassette: its absolute path without extension; nil for none.
   /// - Returns: the settings, with absolute paths.
   package func settings(for cassette: String?) -> EnvironmentConfiguration {
     guard let cassette else { return settings }
@@ -165,7 +165,7 @@ package struct ProjectFile: Sendable, Equatable {
 }
 
 extension EnvironmentConfiguration {
-  /// With the paths of files and of secrets absolute.
+  /// Returns the settings with absolute paths of files and secrets.
   fileprivate func absolute(in folder: String) -> Self {
     func source(_ text: String) -> String {
       text.hasPrefix("file:") ? "file:" + ProjectFile.absolute(String(text.dropFirst(5)), in: folder) : text
@@ -185,7 +185,7 @@ extension EnvironmentConfiguration {
     return settings
   }
 
-  /// With rules that messages can name.
+  /// Returns the settings with rules that messages can name.
   fileprivate func naming(rulesOf file: String, isShared: Bool = false) -> Self {
     var settings = self
     for index in (matching?.rules ?? []).indices {

@@ -1,4 +1,4 @@
-/// What is redacted in a recording beside the credentials that the environment knows and the headers that carry them.
+/// What to redact in recordings, in addition to the environment's credentials and the headers that carry credentials.
 package struct RedactionRules: ConfigurationPart {
   package static var member: String { "redaction" }
 
@@ -14,7 +14,7 @@ package struct RedactionRules: ConfigurationPart {
   @Omittable package var patterns: [String] = []
   @Omittable package var keep = Keep()
 
-  /// Exceptions from what is redacted by default.
+  /// Exceptions from the default.
   package struct Keep: Codable, Sendable, Equatable, EmptyInitializable {
     /// Header fields that would be redacted without being named.
     @Omittable package var headers: [String] = []
@@ -31,7 +31,7 @@ package struct RedactionRules: ConfigurationPart {
 
   package init() {}
 
-  /// These rules and the others: rules only add up.
+  /// Returns these rules and the others.
   package func adding(_ others: RedactionRules) -> RedactionRules {
     var all = self
     all.headers.appendNew(others.headers)
@@ -46,6 +46,6 @@ package struct RedactionRules: ConfigurationPart {
 }
 
 extension [String] {
-  /// Appends what is not there yet.
+  /// Appends the elements that are not in the list yet.
   mutating func appendNew(_ others: [String]) { self += others.filter { !contains($0) } }
 }

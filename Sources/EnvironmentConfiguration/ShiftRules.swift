@@ -1,6 +1,6 @@
 package import LaunchContract
 
-/// The places of dates that do not look like dates, and the keys that sign moved tokens.
+/// The places of dates that cannot be recognized by their form, and the keys that sign tokens again.
 package struct ShiftRules: ConfigurationPart {
   package static var member: String { "dates" }
 
@@ -12,10 +12,10 @@ package struct ShiftRules: ConfigurationPart {
   @Omittable package var dates: [String] = []
   /// Places whose dates stay as recorded.
   @Omittable package var keep: [String] = []
-  /// Keys that sign moved tokens. The first that fits is used.
+  /// Keys that sign tokens again after their dates have moved. The first matching key is used.
   @Omittable package var jwt: [Key] = []
 
-  /// A key of tokens: its text, or where it is found.
+  /// A signing key: its text, or where to find it.
   package struct Key: Codable, Sendable, Equatable {
     /// The secret of HS256, HS384 and HS512, or a private key in PEM for RS, PS and ES.
     package var text: Secret?
@@ -33,7 +33,7 @@ package struct ShiftRules: ConfigurationPart {
 
   package init() {}
 
-  /// These places and keys, and the others.
+  /// Returns these places and keys, and the others.
   package func adding(_ others: ShiftRules) -> ShiftRules {
     var all = self
     all.epochSeconds.appendNew(others.epochSeconds)

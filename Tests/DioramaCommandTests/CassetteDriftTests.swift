@@ -189,7 +189,7 @@ struct CassetteDriftTests {
       for command in [
         ["cassette", "check", "--live"] + words + [booking],
         ["run", "--mode", "extend", "--cassette", booking] + words + ["--", "true"],
-        ["run", "--record-anew-after", "30", "--cassette", booking] + words + ["--", "true"],
+        ["run", "--rerecord-after", "30", "--cassette", booking] + words + ["--", "true"],
       ] {
         let outcome = try await Diorama.run(command, variables: ["CHECK_TOKEN": "Bearer secret"])
         expectOneLine(outcome, status: 64, naming: "diorama: \(what) \(advice)")

@@ -14,9 +14,9 @@ struct PolicyTests {
     let inherited = try TestEnvironment.Configuration().inside(suite).resolved(for: identity, variables: [:])
     #expect(inherited.policies?.expiresAfterDays == 30)
     #expect(inherited.policies?.expired == "warn" && inherited.policies?.unused == "fail")
-    let own = try TestEnvironment.Configuration(policies: .init(recordsAnewAfterDays: 7)).inside(suite)
+    let own = try TestEnvironment.Configuration(policies: .init(rerecordAfterDays: 7)).inside(suite)
       .resolved(for: identity, variables: [:])
-    #expect(own.policies?.expiresAfterDays == nil && own.policies?.recordsAnewAfterDays == 7)
+    #expect(own.policies?.expiresAfterDays == nil && own.policies?.rerecordAfterDays == 7)
     #expect(own.policies?.expired == nil && own.policies?.unused == "warn")
     #expect(try TestEnvironment.Configuration().resolved(for: identity, variables: [:]).policies == nil)
   }

@@ -3,11 +3,11 @@ import EnvironmentService
 import Foundation
 import LaunchContract
 
-/// The options that say how upstreams are reached where the URL does not say it all.
+/// The options for reaching upstreams: headers, trusted CAs, client certificates.
 ///
 /// `diorama run`, `diorama env create` and `diorama cassette check --live` share them.
 struct AccessOptions {
-  /// Without `--header`, for a command's own table.
+  /// The options without `--header`, for a command's own table.
   static let table = ConfigurationOptions.table.filter {
     ["--ca", "--client-certificate", "--insecure"].contains($0.name)
   }

@@ -3,16 +3,16 @@ import EnvironmentService
 import Foundation
 import LaunchContract
 
-/// The settings that a command line gives: `diorama run` and `diorama env create` share them, and both are made from
+/// Reads settings from the options of `diorama run` and `diorama env create`, which are made from
 /// ``EnvironmentConfiguration/fields``.
 struct ConfigurationOptions {
-  /// For a command's own table.
+  /// The options, for a command's own table.
   static let table: [Options.Option] =
     EnvironmentConfiguration.fields.compactMap { field in
       field.member.option.map { Options.Option($0, help: $0.help ?? field.member.note) }
     } + projectTable
 
-  /// How to choose the project file.
+  /// The options that choose the project file.
   static let projectTable: [Options.Option] = [
     .init("--config", "FILE", "The project file (default: the nearest diorama.json).", in: .basics),
     .init("--no-config", nil, "Read no project file.", in: .basics),
@@ -34,9 +34,9 @@ struct ConfigurationOptions {
 
   var isContinuousIntegration: Bool { !(variables["CI"] ?? "").isEmpty }
 
-  /// What is asked for, with secrets read: by options, else by the project file.
+  /// The settings of the options, completed by the project file, with secrets read.
   ///
-  /// - Parameter command: names the cassette in the project's folder where no option does; nil for none.
+  /// - Parameter command: the cassette's name in the project's folder if no option names a cassette.
   /// - Returns: the settings.
   /// - Throws: ``UsageError`` for a value that cannot be used; an `EnvironmentError` for a file that cannot be read.
   func configuration(named command: String? = nil) throws -> EnvironmentConfiguration {
@@ -46,7 +46,7 @@ struct ConfigurationOptions {
         let mode = (configuration.mode ?? project.settings.mode).flatMap(Mode.init(rawValue:)) ?? .once
         let current = FileManager.default.currentDirectoryPath + "/"
         let path = "\(folder)/\(command)"
-        // Messages show paths as a person would type them.
+        // Messages show paths as the user would type them.
         if mode.needsCassette {
           configuration.cassette = path.hasPrefix(current) ? String(path.dropFirst(current.count)) : path
         }
@@ -60,7 +60,7 @@ struct ConfigurationOptions {
     return try checked(configuration).readingSecrets(variables, isContinuousIntegration: isContinuousIntegration)
   }
 
-  /// The environment that ``configuration()``, perhaps completed, comes to, before it has ports.
+  /// Resolves a configuration. The ports are still to be filled in.
   func specification(_ configuration: EnvironmentConfiguration) throws -> EnvironmentSpecification {
     var specification = try EnvironmentSpecification(try checked(configuration), isChecked: true)
     specification.isContinuousIntegration = isContinuousIntegration
@@ -75,7 +75,7 @@ struct ConfigurationOptions {
     return configuration
   }
 
-  /// The project file; nil where there is none.
+  /// The project file; nil if there is none.
   static func project(_ options: Options) throws(EnvironmentError) -> ProjectFile? {
     if options.has("--no-config") { return nil }
     let current = FileManager.default.currentDirectoryPath
@@ -86,7 +86,7 @@ struct ConfigurationOptions {
     return try ProjectFile.read(path)
   }
 
-  /// What the options themselves say.
+  /// The settings of the options alone.
   private func given() throws -> EnvironmentConfiguration {
     var tree: [String: ContractValue] = [:]
     for field in EnvironmentConfiguration.fields {
@@ -121,7 +121,7 @@ struct ConfigurationOptions {
     return value
   }
 
-  /// A number where the setting is one, else a string.
+  /// Returns a number if the setting is one, else a string.
   private func value(_ text: String, of schema: Schema, _ option: String) throws(UsageError) -> ContractValue {
     switch schema {
     case .integer, .number:
@@ -134,13 +134,13 @@ struct ConfigurationOptions {
     }
   }
 
-  /// - Throws: ``UsageError`` where a value does not fit.
+  /// - Throws: ``UsageError`` for an invalid value.
   func check(_ value: ContractValue, _ schema: Schema, _ option: String) throws(UsageError) {
     guard let data = try? ContractJSON.encode(value), let json = try? JSON.parse([UInt8](data)) else { return }
     if let problem = schema.problem(with: json) { throw usage("\(option): \(problem)") }
   }
 
-  /// How time runs; nil where no option says anything.
+  /// The clock's settings; nil without options for the clock.
   func clock() throws(UsageError) -> EnvironmentConfiguration.Clock? {
     var clock = EnvironmentConfiguration.Clock(
       start: options.value("--start"), timeZone: options.value("--time-zone"), locale: options.value("--locale"))

@@ -1,17 +1,16 @@
 import EnvironmentConfiguration
 
 extension TestEnvironment {
-  /// What is to become of a recording that has grown old, and of interactions that a replay leaves unused.
+  /// What happens to old recordings, and to interactions that a replay does not use.
   ///
-  /// Say it once, on a suite; a test's own policies take the place of the suite's. Age is counted from the recording
-  /// date to now, both of the real environment, in days.
+  /// A test's policies replace its suite's. Age is counted in days, from the recording date to the machine's date.
   ///
   /// ```swift
   /// @Suite(.environment(policies: .init(expiresAfterDays: 30, expired: .warn, unused: .fail)))
   /// struct BookingTests { … }
   /// ```
   public struct Policies: Sendable, Equatable {
-    /// What to do about something that need not be wrong.
+    /// How to report something that need not be an error.
     public enum Severity: String, CaseIterable, Sendable {
       /// Print a warning on standard error; the test continues.
       case warn
@@ -21,22 +20,22 @@ extension TestEnvironment {
 
     let configuration: EnvironmentConfiguration.Policies
 
-    /// Policies; what is left out is as it is without any.
+    /// Creates policies. All parameters are optional.
     ///
     /// - Parameters:
-    ///   - expiresAfterDays: days after which a recording that is replayed has expired, 0.01 to 36525; nil: it never
-    ///     does. Another number fails the test when the environment is provisioned.
+    ///   - expiresAfterDays: days after which a recording expires, 0.01 to 36525; nil for never. Any other number
+    ///     fails the test when the environment is provisioned.
     ///   - expired: whether an expired recording fails the test before it begins, or only causes a warning.
-    ///   - recordsAnewAfterDays: days after which mode `once` re-records; nil: never. Mode `replay` never does, nor
-    ///     does `once` if the variable `CI` is set: they print a note instead.
-    ///   - unused: what about interactions that a replay has not used.
+    ///   - rerecordAfterDays: days after which mode `once` re-records; nil for never. Mode `replay`, and `once`
+    ///     if the variable `CI` is set, print a note instead.
+    ///   - unused: how to report interactions that a replay did not use.
     public init(
-      expiresAfterDays: Double? = nil, expired: Severity = .fail, recordsAnewAfterDays: Double? = nil,
+      expiresAfterDays: Double? = nil, expired: Severity = .fail, rerecordAfterDays: Double? = nil,
       unused: Severity = .warn
     ) {
       configuration = .init(
         expiresAfterDays: expiresAfterDays, expired: expiresAfterDays == nil ? nil : expired.rawValue,
-        recordsAnewAfterDays: recordsAnewAfterDays, unused: unused.rawValue)
+        rerecordAfterDays: rerecordAfterDays, unused: unused.rawValue)
     }
   }
 }

@@ -20,7 +20,7 @@ package struct CassettePolicies: Sendable, Codable, Equatable {
   package var expired = Severity.fail
   /// Days after which `once` re-records. `replay` never does, nor does `once` if `CI` is set: they print a note
   /// instead.
-  package var recordsAnewAfterDays: Double?
+  package var rerecordAfterDays: Double?
   /// What about interactions that a replay has not used; they are listed in the report in any case.
   package var unused = Severity.warn
 
@@ -29,7 +29,7 @@ package struct CassettePolicies: Sendable, Codable, Equatable {
   /// - Parameter policies: as a configuration has them, checked.
   init(_ policies: EnvironmentConfiguration.Policies) {
     expiresAfterDays = policies.expiresAfterDays
-    recordsAnewAfterDays = policies.recordsAnewAfterDays
+    rerecordAfterDays = policies.rerecordAfterDays
     expired = policies.expired.flatMap(Severity.init(rawValue:)) ?? .fail
     unused = policies.unused.flatMap(Severity.init(rawValue:)) ?? .warn
   }
@@ -73,9 +73,9 @@ extension EnvironmentSpecification {
   /// - Throws: an ``EnvironmentError`` of kind `broken` for a recording that has expired, where that is to fail.
   func verdict(
     in mode: Mode, recordedAt: String?, now: Date, upstreams: [(name: String, url: String)]
-  ) throws(EnvironmentError) -> (recordsAnew: Bool, note: String?) {
+  ) throws(EnvironmentError) -> (rerecords: Bool, note: String?) {
     let policies = policies ?? CassettePolicies()
-    guard policies.expiresAfterDays != nil || policies.recordsAnewAfterDays != nil else { return (false, nil) }
+    guard policies.expiresAfterDays != nil || policies.rerecordAfterDays != nil else { return (false, nil) }
     let har = cassette?.har ?? ""
     let advice = "re-record it: \(recordAdvice(.record, upstreams: upstreams))"
     let known = RecordingAge(recordedAt: recordedAt, now: now)
@@ -89,8 +89,8 @@ extension EnvironmentSpecification {
       }
       return (false, "\(problem); \(advice)")
     }
-    if age.exceeds(policies.recordsAnewAfterDays) {
-      let limit = policies.recordsAnewAfterDays.map(Self.dayText) ?? ""
+    if age.exceeds(policies.rerecordAfterDays) {
+      let limit = policies.rerecordAfterDays.map(Self.dayText) ?? ""
       if self.mode == .once, !isContinuousIntegration {
         return (true, "\(har) \(age.text), more than \(limit): re-recording it")
       }

@@ -7,11 +7,11 @@ extension ProjectFile {
   /// Reads a project file.
   ///
   /// - Parameters:
-  ///   - path: absolute.
-  ///   - acceptsPipes: whether it may be a pipe, as one that a person names.
+  ///   - path: its absolute path.
+  ///   - acceptsPipes: whether it may be a pipe. Only a file that the user names may be one.
   /// - Returns: the file.
-  /// - Throws: an ``EnvironmentError``: `noCassette` where there is none, `inputOutput` where it cannot be read, `broken` for
-  ///   other content, with its place and what is allowed there.
+  /// - Throws: an ``EnvironmentError``: `noCassette` if the file does not exist, `inputOutput` if it cannot be read, and
+  ///   `broken` for invalid content, with its place and what is allowed there.
   package static func read(_ path: String, acceptsPipes: Bool = false) throws(EnvironmentError) -> ProjectFile {
     let data: Data
     do throws(InputFileError) {
@@ -19,7 +19,7 @@ extension ProjectFile {
     } catch {
       throw EnvironmentError(
         error.isMissing ? .noCassette : .inputOutput,
-        "cannot read the project file \(path): \(error); fix that, or give --config or --no-config")
+        "cannot read the project file \(path): \(error); name another with --config, or use --no-config")
     }
     do throws(ContractError) {
       let file = try ProjectFile(decoding: data, path: path)
@@ -50,19 +50,6 @@ extension CassetteLocation {
         throw EnvironmentError(
           .broken, "\(path) is no longer read; move its content to diorama.json, as \(entry), and delete it")
       }
-    }
-  }
-}
-
-extension MatchingRules {
-  /// A note for each rule whose upstream is not among these. A rule for all cassettes may mean another's.
-  func notes(for upstreams: [CassetteHeader.Upstream]) -> [String] {
-    let names = upstreams.map(\.name)
-    return rules.enumerated().compactMap { index, rule in
-      guard !rule.isShared, let name = rule.upstream, !names.contains(name) else { return nil }
-      let near = EditDistance.nearest(to: name, among: names).first.map { "; did you mean '\($0)'?" } ?? ""
-      let number = rules[...index].count { $0.source == nil }
-      return "\(rule.source ?? "rule \(number)") is for the upstream '\(name)', which is not here" + near
     }
   }
 }

@@ -26,15 +26,15 @@ package enum Provisioning {
       if mode == .replay, !location.exists { throw specification.missing(location) }
       if mode.replays, location.exists {
         let known = try cache.open(location)
-        let (recordsAnew, note) = try specification.verdict(
+        let (rerecords, note) = try specification.verdict(
           in: mode, recordedAt: known.cassette.header.recordedAt, now: Date(),
           upstreams: known.cassette.knownUpstreams.map { ($0.name, $0.origin.description) })
         if let note { notes.append(note) }
-        if recordsAnew {
+        if rerecords {
           mode = .record
           former = known.cassette.knownUpstreams
         }
-        stored = recordsAnew ? nil : known
+        stored = rerecords ? nil : known
       }
       if mode == .record, let note = try UnfinishedRecording.takeUp(location, before: .record) { notes.append(note) }
     }
@@ -215,5 +215,18 @@ extension Cassette {
         }
         return CassetteHeader.Upstream(name: name, origin: origin)
       }
+  }
+}
+
+extension MatchingRules {
+  /// A note for each rule that names an unknown upstream. A rule for all cassettes may mean another cassette's upstream.
+  func notes(for upstreams: [CassetteHeader.Upstream]) -> [String] {
+    let names = upstreams.map(\.name)
+    return rules.enumerated().compactMap { index, rule in
+      guard !rule.isShared, let name = rule.upstream, !names.contains(name) else { return nil }
+      let near = EditDistance.nearest(to: name, among: names).first.map { "; did you mean '\($0)'?" } ?? ""
+      let number = rules[...index].count { $0.source == nil }
+      return "\(rule.source ?? "rule \(number)") is for the upstream '\(name)', which is not here" + near
+    }
   }
 }

@@ -3,7 +3,7 @@ import HTTPClient
 import HTTPMessages
 import Transforms
 
-/// What can answer a request: the cassette, the upstream. The ``Pipeline`` asks one after the other.
+/// Something that can answer a request, such as the cassette or the upstream. The ``Pipeline`` asks one after the other.
 protocol Responder: Sendable {
   /// Answers a request.
   ///
@@ -19,19 +19,19 @@ struct DescribedRequest: Sendable {
   let received: Request
   /// As the upstream gets it.
   var outgoing: Request
-  /// As it would be recorded: redacted, with dates moved back to the recording's time. It is matched with what is recorded,
-  /// while the upstream gets the original.
+  /// As it would be recorded: redacted, with dates moved back to the recording's time. This form is matched; the upstream
+  /// gets ``outgoing``.
   var sought: Request
-  /// By which it is looked up; nil where nothing is replayed.
+  /// The keys of ``sought``; nil if nothing is replayed.
   var keys: RequestKeys?
-  /// The same without moving dates back, for dates that the app itself has made.
+  /// The keys without moving dates back, for dates that the app made itself.
   var keysAsSent: RequestKeys?
-  /// The size of a body that is too large to be held.
+  /// The size in bytes of a body that is too large to hold.
   var length: Int?
   /// The index of its upstream.
   let upstream: Int
   let form: AddressMap.Form
-  /// Counts the environment's requests, from 1.
+  /// The number of the request in its environment, from 1.
   let number: Int
   let isWebSocket: Bool
 
@@ -73,13 +73,13 @@ struct CassetteResponder: Responder {
   }
 }
 
-/// Asks the upstream, and records its response where the mode says so.
+/// Forwards requests to the upstream, and records its responses if the mode says so.
 struct UpstreamResponder: Responder {
   let environment: Environment
   let client: UpstreamClient
 
   func respond(to request: DescribedRequest) async throws -> Response? {
-    // The mode may have changed meanwhile.
+    // The mode can change while the environment runs.
     guard environment.mode.mayReachNetwork else { return nil }
     let forwarding = Forwarding(
       environment: environment, client: client, upstream: environment.upstreams[request.upstream],

@@ -70,13 +70,12 @@ struct AgeTests {
   @Test("is re-recorded by `once` from the cassette's upstreams, with a note")
   func anew() async throws {
     try await Self.withOldRecording { fixture, _ in
-      let environment = try fixture.provision(.once) { $0.policies = Self.policies { $0.recordsAnewAfterDays = 30 } }
+      let environment = try fixture.provision(.once) { $0.policies = Self.policies { $0.rerecordAfterDays = 30 } }
       #expect(environment.mode == .record)
       #expect(environment.notes.contains { $0.hasSuffix("more than 30 days: re-recording it") })
       #expect(try await environment.get("/a").text == "/a: 1")
       #expect(try await environment.end().sealed.get() != nil)
-      let report = try await fixture.run(.once, with: { $0.policies = Self.policies { $0.recordsAnewAfterDays = 30 } })
-      {
+      let report = try await fixture.run(.once, with: { $0.policies = Self.policies { $0.rerecordAfterDays = 30 } }) {
         environment async throws in
         #expect(try await environment.get("/a").text == "/a: 1")
       }
@@ -92,7 +91,7 @@ struct AgeTests {
   func neverLive(mode: Mode, isContinuousIntegration: Bool) async throws {
     try await Self.withOldRecording { fixture, _ in
       let environment = try fixture.provision(mode) {
-        $0.policies = Self.policies { $0.recordsAnewAfterDays = 30 }
+        $0.policies = Self.policies { $0.rerecordAfterDays = 30 }
         $0.isContinuousIntegration = isContinuousIntegration
       }
       #expect(environment.mode == .replay)

@@ -27,7 +27,7 @@ struct RequestRoundTripTests {
     configuration.redaction?.json = ["$..pin"]
     configuration.matching = .init(
       rules: [.init(path: "/a/**", compare: .init(body: .json))], order: .state, playsUniquely: true)
-    configuration.policies = .init(expiresAfterDays: 30.5, expired: "warn", recordsAnewAfterDays: 20, unused: "fail")
+    configuration.policies = .init(expiresAfterDays: 30.5, expired: "warn", rerecordAfterDays: 20, unused: "fail")
     configuration.streams = "scaled:2.5"
     configuration.decodedLimit = 5_000_000
     configuration.command = "Tests.Booking/books"
@@ -55,7 +55,7 @@ struct RequestRoundTripTests {
     #expect(there.rules?.rules.count == 1 && there.order == .state && there.playsUniquely)
     #expect(there.redaction == configuration.redaction)
     #expect(there.policies?.expiresAfterDays == 30.5 && there.policies?.expired == .warn)
-    #expect(there.policies?.recordsAnewAfterDays == 20 && there.policies?.unused == .fail)
+    #expect(there.policies?.rerecordAfterDays == 20 && there.policies?.unused == .fail)
     #expect(there.streams == .scaled(2.5) && there.decodedLimit == 5_000_000)
     #expect(there.command == "Tests.Booking/books" && there.caller == .test)
   }
