@@ -50,41 +50,46 @@ let package = Package(
     .systemLibrary(name: "CEpoll"),
 
     // The street, low houses first: an arrow only points up this list.
-    .target(name: "HTTPMessages"),
-    .target(name: "LaunchContract"),
-    .target(name: "EnvironmentConfiguration", dependencies: ["HTTPMessages", "LaunchContract"]),
-    .target(name: "Diorama", dependencies: ["LaunchContract", "CLibUUID"]),
+    .target(name: "Basics"),
+    .target(name: "HTTPMessages", dependencies: ["Basics"]),
+    .target(name: "LaunchContract", dependencies: ["Basics"]),
+    .target(name: "EnvironmentConfiguration", dependencies: ["Basics", "HTTPMessages", "LaunchContract"]),
+    .target(name: "Diorama", dependencies: ["Basics", "LaunchContract", "CLibUUID"]),
     .target(
       name: "DioramaSecretService",
       dependencies: ["Diorama", .target(name: "CSecret", condition: .when(platforms: [.linux]))]),
-    .target(name: "EventLoops", dependencies: ["HTTPMessages", "CEpoll"]),
-    .target(name: "HTTPServer", dependencies: ["HTTPMessages", "EventLoops", "CMicroHTTPD"]),
-    .target(name: "HTTPClient", dependencies: ["HTTPMessages", "EventLoops", "CCurl"]),
+    .target(name: "EventLoops", dependencies: ["Basics", "HTTPMessages", "CEpoll"]),
+    .target(name: "HTTPServer", dependencies: ["Basics", "HTTPMessages", "EventLoops", "CMicroHTTPD"]),
+    .target(name: "HTTPClient", dependencies: ["Basics", "HTTPMessages", "EventLoops", "CCurl"]),
     .target(
       name: "Cassettes",
-      dependencies: ["EnvironmentConfiguration", "HTTPMessages", "LaunchContract", "CCompression", "CPCRE2"]),
-    .target(name: "CassetteConversion", dependencies: ["Cassettes", "HTTPMessages", "LaunchContract", "CYAML"]),
+      dependencies: ["Basics", "EnvironmentConfiguration", "HTTPMessages", "LaunchContract", "CCompression", "CPCRE2"]),
     .target(
-      name: "CassetteChecks", dependencies: ["Cassettes", "CassetteConversion", "HTTPMessages", "LaunchContract"]),
-    .target(name: "Transforms", dependencies: ["Cassettes", "HTTPMessages", "LaunchContract", "CGnuTLS"]),
-    .target(name: "PortLeases", dependencies: ["HTTPMessages"]),
+      name: "CassetteConversion", dependencies: ["Basics", "Cassettes", "HTTPMessages", "LaunchContract", "CYAML"]),
+    .target(
+      name: "CassetteChecks",
+      dependencies: ["Basics", "Cassettes", "CassetteConversion", "HTTPMessages", "LaunchContract"]),
+    .target(name: "Transforms", dependencies: ["Basics", "Cassettes", "HTTPMessages", "LaunchContract", "CGnuTLS"]),
+    .target(name: "PortLeases", dependencies: ["Basics", "HTTPMessages"]),
     .target(name: "ChildProcesses", dependencies: ["CPosixSpawn"]),
-    .target(name: "ControlAPI", dependencies: ["EnvironmentConfiguration", "LaunchContract"]),
+    .target(name: "ControlAPI", dependencies: ["Basics", "EnvironmentConfiguration", "LaunchContract"]),
     .target(
       name: "DaemonClient",
       dependencies: [
-        "ControlAPI", "HTTPClient", "ChildProcesses", "EnvironmentConfiguration", "HTTPMessages", "LaunchContract",
+        "Basics", "ControlAPI", "HTTPClient", "ChildProcesses", "EnvironmentConfiguration", "HTTPMessages",
+        "LaunchContract",
       ]),
     .target(
       name: "EnvironmentService",
       dependencies: [
-        "HTTPMessages", "LaunchContract", "EnvironmentConfiguration", "ControlAPI", "Diorama", "HTTPServer",
+        "Basics", "HTTPMessages", "LaunchContract", "EnvironmentConfiguration", "ControlAPI", "Diorama", "HTTPServer",
         "HTTPClient", "Cassettes", "Transforms", "CassetteChecks", "CassetteConversion",
       ]),
     .target(
       name: "Daemon",
       dependencies: [
-        "EnvironmentService", "EnvironmentConfiguration", "PortLeases", "ControlAPI", "ChildProcesses", "HTTPServer",
+        "Basics", "EnvironmentService", "EnvironmentConfiguration", "PortLeases", "ControlAPI", "ChildProcesses",
+        "HTTPServer",
         "HTTPMessages", "Cassettes",
         "LaunchContract", "CEpoll", "CSQLite",
       ],
@@ -92,25 +97,30 @@ let package = Package(
     .target(
       name: "DioramaTesting",
       dependencies: [
-        "EnvironmentService", "EnvironmentConfiguration", "DaemonClient", "ControlAPI", "ChildProcesses", "PortLeases",
+        "Basics", "EnvironmentService", "EnvironmentConfiguration", "DaemonClient", "ControlAPI", "ChildProcesses",
+        "PortLeases",
         "Diorama", "LaunchContract", "Cassettes", "HTTPMessages",
       ]),
     .executableTarget(
       name: "DioramaCommand",
       dependencies: [
-        "EnvironmentService", "EnvironmentConfiguration", "Daemon", "DaemonClient", "ControlAPI", "ChildProcesses",
+        "Basics", "EnvironmentService", "EnvironmentConfiguration", "Daemon", "DaemonClient", "ControlAPI",
+        "ChildProcesses",
         "PortLeases", "Diorama", "LaunchContract", "Cassettes", "HTTPMessages", "CassetteConversion", "CassetteChecks",
         "Transforms",
       ]),
     .executableTarget(name: "Clinic", dependencies: ["Diorama"], path: "Sources/Examples/Clinic/App"),
     .executableTarget(
-      name: "ClinicBackend", dependencies: ["HTTPServer", "HTTPMessages"],
+      name: "ClinicBackend", dependencies: ["Basics", "HTTPServer", "HTTPMessages"],
       path: "Sources/Examples/Clinic/Backend"),
     .executableTarget(
       name: "Benchmarks",
-      dependencies: ["EnvironmentService", "ControlAPI", "Diorama", "LaunchContract", "Cassettes", "HTTPMessages"]),
+      dependencies: [
+        "Basics", "EnvironmentService", "ControlAPI", "Diorama", "LaunchContract", "Cassettes", "HTTPMessages",
+      ]),
 
-    .target(name: "TestSupport", dependencies: ["ChildProcesses", "HTTPMessages"], path: "Tests/TestSupport"),
+    .target(
+      name: "TestSupport", dependencies: ["Basics", "ChildProcesses", "HTTPMessages"], path: "Tests/TestSupport"),
     // The smallest app that follows its environment, for tests that need a process of its own.
     .executableTarget(name: "FollowingApp", dependencies: ["Diorama"], path: "Tests/FollowingApp"),
     // A program whose user defaults tests look at from outside.
@@ -122,63 +132,73 @@ let package = Package(
     .target(
       name: "FuzzedParsers",
       dependencies: [
-        "Cassettes", "CassetteConversion", "Transforms", "EnvironmentService", "EnvironmentConfiguration", "ControlAPI",
+        "Basics", "Cassettes", "CassetteConversion", "Transforms", "EnvironmentService", "EnvironmentConfiguration",
+        "ControlAPI",
         "LaunchContract", "HTTPMessages",
       ],
       path: "Tests/Fuzzing/Parsers"),
     .executableTarget(name: "Fuzzing", dependencies: ["FuzzedParsers"], path: "Tests/Fuzzing/Driver"),
     .testTarget(name: "FuzzedParsersTests", dependencies: ["FuzzedParsers"]),
-    .testTarget(name: "HTTPMessagesTests", dependencies: ["HTTPMessages"]),
-    .testTarget(name: "LaunchContractTests", dependencies: ["LaunchContract"]),
+    .testTarget(name: "BasicsTests", dependencies: ["TestSupport", "Basics"]),
+    .testTarget(name: "HTTPMessagesTests", dependencies: ["Basics", "HTTPMessages"]),
+    .testTarget(name: "LaunchContractTests", dependencies: ["Basics", "LaunchContract"]),
     .testTarget(
       name: "DioramaTests",
       dependencies: [
-        "TestSupport", "CredentialConcurrency", "DefaultsProbe", "Diorama", "DioramaTesting", "LaunchContract",
+        "Basics", "TestSupport", "CredentialConcurrency", "DefaultsProbe", "Diorama", "DioramaTesting",
+        "LaunchContract",
       ]),
     .testTarget(
       name: "DioramaSecretServiceTests",
       dependencies: ["TestSupport", "CredentialConcurrency", "DioramaSecretService", "DioramaTesting"]),
     .testTarget(
       name: "ClinicTests",
-      dependencies: ["TestSupport", "DioramaTesting", "Clinic", "ClinicBackend", "LaunchContract"]),
-    .testTarget(name: "EventLoopsTests", dependencies: ["TestSupport", "EventLoops", "HTTPMessages"]),
-    .testTarget(name: "HTTPServerTests", dependencies: ["TestSupport", "HTTPServer", "EventLoops", "HTTPMessages"]),
+      dependencies: ["Basics", "TestSupport", "DioramaTesting", "Clinic", "ClinicBackend", "LaunchContract"]),
+    .testTarget(name: "EventLoopsTests", dependencies: ["Basics", "TestSupport", "EventLoops", "HTTPMessages"]),
+    .testTarget(
+      name: "HTTPServerTests", dependencies: ["Basics", "TestSupport", "HTTPServer", "EventLoops", "HTTPMessages"]),
     .testTarget(
       name: "HTTPClientTests",
-      dependencies: ["TestSupport", "HTTPClient", "HTTPServer", "EventLoops", "HTTPMessages"]),
+      dependencies: ["Basics", "TestSupport", "HTTPClient", "HTTPServer", "EventLoops", "HTTPMessages"]),
     .testTarget(
       name: "CassettesTests",
       dependencies: [
-        "Cassettes", "CassetteConversion", "CassetteChecks", "EnvironmentConfiguration", "Transforms", "HTTPMessages",
+        "Basics", "TestSupport", "Cassettes", "CassetteConversion", "CassetteChecks", "EnvironmentConfiguration",
+        "Transforms",
+        "HTTPMessages",
         "LaunchContract",
       ],
       exclude: ["Fixtures"]),
-    .testTarget(name: "PortLeasesTests", dependencies: ["TestSupport", "PortLeases", "HTTPMessages"]),
+    .testTarget(name: "PortLeasesTests", dependencies: ["Basics", "TestSupport", "PortLeases", "HTTPMessages"]),
     .testTarget(
       name: "DaemonTests",
       dependencies: [
-        "TestSupport", "Daemon", "DaemonClient", "ControlAPI", "EnvironmentService", "EnvironmentConfiguration",
+        "Basics", "TestSupport", "Daemon", "DaemonClient", "ControlAPI", "EnvironmentService",
+        "EnvironmentConfiguration",
         "PortLeases", "HTTPServer",
         "HTTPClient", "HTTPMessages", "Cassettes", "ChildProcesses", "LaunchContract", "CSQLite",
       ]),
     .testTarget(
       name: "EnvironmentServiceTests",
       dependencies: [
-        "TestSupport", "EnvironmentService", "EnvironmentConfiguration", "ControlAPI", "PortLeases", "Diorama",
+        "Basics", "TestSupport", "EnvironmentService", "EnvironmentConfiguration", "ControlAPI", "PortLeases",
+        "Diorama",
         "FollowingApp", "Cassettes", "Transforms",
         "HTTPServer", "HTTPClient", "HTTPMessages", "LaunchContract",
       ]),
     .testTarget(
       name: "DioramaTestingTests",
       dependencies: [
-        "DioramaTesting", "ControlAPI", "TestSupport", "Cassettes", "EnvironmentService", "EnvironmentConfiguration",
+        "Basics", "DioramaTesting", "ControlAPI", "TestSupport", "Cassettes", "EnvironmentService",
+        "EnvironmentConfiguration",
         "Daemon", "DaemonClient", "LaunchContract", "HTTPMessages", "HTTPServer", "Clinic", "ClinicBackend",
         "DioramaCommand",
       ]),
     .testTarget(
       name: "DioramaCommandTests",
       dependencies: [
-        "TestSupport", "DioramaCommand", "ControlAPI", "EnvironmentConfiguration", "LaunchContract", "HTTPServer",
+        "Basics", "TestSupport", "DioramaCommand", "ControlAPI", "EnvironmentConfiguration", "LaunchContract",
+        "HTTPServer",
         "HTTPMessages", "Clinic",
         "ClinicBackend",
       ]),

@@ -1,6 +1,6 @@
+import Basics
 package import Cassettes
 import HTTPMessages
-import LaunchContract
 
 /// A cassette prepared for comparison, with backend names and access to bodies.
 package struct Recording {

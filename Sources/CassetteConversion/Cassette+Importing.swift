@@ -1,3 +1,4 @@
+import Basics
 package import Cassettes
 
 extension Cassette {
@@ -15,14 +16,14 @@ extension Cassette {
   ) {
     let headers = foreign.map(\.header)
     var interactions = foreign.flatMap(\.interactions)
-    let earliest = interactions.compactMap { HAR.Timestamp($0.startedAt) }.min()?.rfc3339
+    let earliest = interactions.compactMap { Instant($0.startedAt) }.min()?.rfc3339
     let recordedAt = recordedAt ?? headers.compactMap(\.recordedAt).first ?? earliest ?? otherwise
     let names = Set(upstreams.map(\.name))
     for index in interactions.indices {
       let origin = RecordedURL(interactions[index].request.url).origin
       let known = interactions[index].upstream.flatMap { names.contains($0) ? $0 : nil }
       interactions[index].upstream = known ?? upstreams.first { $0.origin == origin }?.name
-      interactions[index].startedAt = HAR.Timestamp(interactions[index].startedAt)?.rfc3339 ?? recordedAt
+      interactions[index].startedAt = Instant(interactions[index].startedAt)?.rfc3339 ?? recordedAt
     }
     self.init(
       header: CassetteHeader(

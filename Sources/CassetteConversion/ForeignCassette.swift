@@ -1,3 +1,4 @@
+package import Basics
 package import Cassettes
 import LaunchContract
 
@@ -51,10 +52,10 @@ extension ForeignCassette {
   ///   - name: The file name for errors.
   ///   - format: The format; nil to detect it by content.
   /// - Returns: The content of the file.
-  /// - Throws: ``CassetteError`` with the line and column, or the entry, that cannot be read.
+  /// - Throws: ``CodedError`` with the line and column, or the entry, that cannot be read.
   package static func read(
     _ bytes: [UInt8], name: String, as format: ImportFormat? = nil
-  ) throws(CassetteError) -> ForeignCassette {
+  ) throws(CodedError) -> ForeignCassette {
     let format = if let format { format } else { try guess(bytes, name: name) }
     switch format {
     case .har: return try HARImport.read(bytes, name: name)
@@ -68,9 +69,9 @@ extension ForeignCassette {
   }
 
   /// Detects the format by its characteristic parts.
-  static func guess(_ bytes: [UInt8], name: String) throws(CassetteError) -> ImportFormat {
+  static func guess(_ bytes: [UInt8], name: String) throws(CodedError) -> ImportFormat {
     switch JSONReader.firstByte(of: bytes) {
-    case nil: throw CassetteError(name: name, problem: "the file is empty", advice: "name another file")
+    case nil: throw CodedError(name: name, problem: "the file is empty", advice: "name another file")
     case UInt8(ascii: "["):
       // Only Vinyl files have an array at the top level.
       let value = try json(withoutTrailingCommas(bytes), name: name)
@@ -92,7 +93,7 @@ extension ForeignCassette {
     }
   }
 
-  private static func guess(object bytes: [UInt8], name: String) throws(CassetteError) -> ImportFormat {
+  private static func guess(object bytes: [UInt8], name: String) throws(CodedError) -> ImportFormat {
     // A HAR begins with `log`, and may be too large to parse twice.
     if JSONReader.firstKey(of: bytes) == "log" { return .har }
     let value = try json(bytes, name: name)
@@ -102,29 +103,29 @@ extension ForeignCassette {
     throw unknown(bytes, value, name: name)
   }
 
-  private static func unknown(_ bytes: [UInt8], _ value: JSON?, name: String) -> CassetteError {
+  private static func unknown(_ bytes: [UInt8], _ value: JSON?, name: String) -> CodedError {
     let formats = ImportFormat.allCases.map(\.rawValue).joined(separator: ", ")
     let familiar = bytes.withUnsafeBytes { ForeignFormat(value: value, bytes: $0) }
     if JSONReader.isFlowFile(bytes) {
-      return CassetteError(
+      return CodedError(
         name: name, problem: "it is a flow file of mitmproxy",
         advice: "make a HAR of it: mitmdump --no-server --rfile FILE --set hardump=FILE.har")
     }
     let looks = familiar.map { "; it looks like \($0.rawValue)" } ?? ""
     let advice = familiar == .archive ? "unpack it first" : "name one of these, or say which it is with --from"
-    return CassetteError(name: name, problem: "it is none of \(formats)\(looks)", advice: advice)
+    return CodedError(name: name, problem: "it is none of \(formats)\(looks)", advice: advice)
   }
 
-  private static func json(_ bytes: [UInt8], name: String) throws(CassetteError) -> JSON {
+  private static func json(_ bytes: [UInt8], name: String) throws(CodedError) -> JSON {
     do {
       return try JSON.parse(bytes)
     } catch {
-      throw CassetteError(name: name, json: error)
+      throw CodedError(name: name, json: error)
     }
   }
 
   /// Both tools can also write JSON, which is tried first.
-  private static func yaml(_ bytes: [UInt8], name: String) throws(CassetteError) -> YAMLNode {
+  private static func yaml(_ bytes: [UInt8], name: String) throws(CodedError) -> YAMLNode {
     if JSONReader.firstByte(of: bytes) == UInt8(ascii: "{"), let value = try? JSON.parse(bytes) {
       return YAMLNode(value)
     }

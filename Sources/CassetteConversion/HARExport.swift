@@ -1,3 +1,4 @@
+import Basics
 package import Cassettes
 import HTTPMessages
 import LaunchContract
@@ -58,7 +59,7 @@ package enum HARExport {
     if case .bytes(let bytes) = interaction.response.body, entry["response"]?["content"]?["encoding"] == nil,
       isAmbiguous(interaction.response.body, interaction.response.headers)
     {
-      entry.update(["response", "content", "text"], to: .string(HAR.Base64.encode(bytes)))
+      entry.update(["response", "content", "text"], to: .string(Base64.encode(bytes)))
       entry.update(["response", "content", "encoding"], to: .string("base64"))
     }
     return entry

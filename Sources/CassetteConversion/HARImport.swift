@@ -1,9 +1,10 @@
+import Basics
 import Cassettes
 
 /// Imports HAR files of browsers, proxies and test tools. They can be replayed directly; an import converts them to a
 /// Diorama cassette with named upstreams and reports what is left out.
 enum HARImport {
-  static func read(_ bytes: [UInt8], name: String) throws(CassetteError) -> ForeignCassette {
+  static func read(_ bytes: [UInt8], name: String) throws(CodedError) -> ForeignCassette {
     var noted = HARLosses()
     let cassette = try HAR.read(bytes, name: name, noting: &noted)
     let interactions = cassette.interactions.compactMap { interaction -> Interaction? in

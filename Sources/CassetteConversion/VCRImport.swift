@@ -1,3 +1,4 @@
+import Basics
 import Cassettes
 import HTTPMessages
 
@@ -15,7 +16,7 @@ struct VCRImport {
     self.name = name
   }
 
-  mutating func read(_ file: YAMLNode) throws(CassetteError) -> ForeignCassette {
+  mutating func read(_ file: YAMLNode) throws(CodedError) -> ForeignCassette {
     let key = format == .vcr ? "http_interactions" : "interactions"
     let hasKey = file.mapping?.contains { $0.key == key } == true
     // A key without a value means that nothing was recorded.
@@ -41,7 +42,7 @@ struct VCRImport {
   /// The maximum number of bytes that all bodies together may grow by decoding, because they are held in memory.
   private static let decodedLimit = 256 << 20
 
-  private mutating func exchange(_ node: YAMLNode, at place: Int) throws(CassetteError) -> ForeignInteraction {
+  private mutating func exchange(_ node: YAMLNode, at place: Int) throws(CodedError) -> ForeignInteraction {
     let request = try mapping("request", of: node, "", at: place)
     let response = try mapping("response", of: node, "", at: place)
     unknown(in: node, but: ["request", "response", "recorded_at"], "", at: place)
@@ -64,7 +65,7 @@ struct VCRImport {
       losses.add("HTTP version \(version.shortened(20)): it is replayed over HTTP/1.1", at: place)
     }
     if let text = node["recorded_at"]?.text {
-      exchange.startedAt = HAR.Timestamp(text)?.rfc3339 ?? HAR.cookieDate(text)
+      exchange.startedAt = Instant(text)?.rfc3339 ?? HAR.cookieDate(text)
       if exchange.startedAt == nil { losses.add("recorded_at '\(text.shortened(40))' is no date", at: place) }
     }
     if exchange.url.contains("<%") || exchange.responseBody.contains(template: "<%=") {
@@ -73,7 +74,7 @@ struct VCRImport {
     return exchange
   }
 
-  private func status(_ response: YAMLNode, at place: Int) throws(CassetteError) -> (Int, String) {
+  private func status(_ response: YAMLNode, at place: Int) throws(CodedError) -> (Int, String) {
     let status = response["status"]
     guard let node = status?["code"] ?? response["status_code"] ?? status else {
       throw wrong("response.status is missing", response, at: place)
@@ -106,7 +107,7 @@ struct VCRImport {
   }
 
   /// Reads a body: a text, or `{encoding, string | base64_string}`.
-  private mutating func body(_ node: YAMLNode?, _ path: String, at place: Int) throws(CassetteError) -> [UInt8] {
+  private mutating func body(_ node: YAMLNode?, _ path: String, at place: Int) throws(CodedError) -> [UInt8] {
     guard let node else { return [] }
     guard node.mapping != nil else {
       guard let bytes = node.bytes else { throw wrong("\(path) is no text", node, at: place) }
@@ -114,7 +115,7 @@ struct VCRImport {
     }
     unknown(in: node, but: ["string", "base64_string", "encoding"], "\(path).", at: place)
     if let text = node["base64_string"]?.text {
-      guard let bytes = HAR.Base64.decode(text) else {
+      guard let bytes = Base64.decode(text) else {
         throw wrong("\(path).base64_string is not Base64", node["base64_string"] ?? node, at: place)
       }
       return bytes
@@ -140,13 +141,13 @@ struct VCRImport {
 
   private func mapping(
     _ key: String, of node: YAMLNode, _ path: String, at place: Int
-  ) throws(CassetteError) -> YAMLNode {
+  ) throws(CodedError) -> YAMLNode {
     guard let value = node[key] else { throw wrong("\(path)\(key) is missing", node, at: place) }
     guard value.mapping != nil else { throw wrong("\(path)\(key) is no mapping", value, at: place) }
     return value
   }
 
-  private func text(_ key: String, of node: YAMLNode, _ path: String, at place: Int) throws(CassetteError) -> String {
+  private func text(_ key: String, of node: YAMLNode, _ path: String, at place: Int) throws(CodedError) -> String {
     guard let value = node[key] else { throw wrong("\(path)\(key) is missing", node, at: place) }
     guard let text = value.text, !text.isEmpty else { throw wrong("\(path)\(key) is no text", value, at: place) }
     return text
@@ -162,8 +163,8 @@ struct VCRImport {
     node.isNull || node.mapping?.isEmpty == true || node.sequence?.isEmpty == true
   }
 
-  private func wrong(_ problem: String, _ node: YAMLNode, at place: Int?) -> CassetteError {
-    CassetteError(
+  private func wrong(_ problem: String, _ node: YAMLNode, at place: Int?) -> CodedError {
+    CodedError(
       name: name, entry: place, line: node.place?.line, column: node.place?.column, problem: problem,
       advice: "fix the file, or re-record it")
   }

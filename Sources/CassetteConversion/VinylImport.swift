@@ -1,4 +1,6 @@
+import Basics
 import Cassettes
+import Foundation
 import HTTPMessages
 import LaunchContract
 
@@ -17,7 +19,7 @@ struct VinylImport {
     self.name = name
   }
 
-  mutating func read(_ file: JSON) throws(CassetteError) -> ForeignCassette {
+  mutating func read(_ file: JSON) throws(CodedError) -> ForeignCassette {
     let tracks: [JSON]
     if format == .vinyl {
       guard let array = file.array else { throw wrong("it is no Vinyl cassette, which is an array of tracks") }
@@ -42,7 +44,7 @@ struct VinylImport {
     return ForeignCassette(format: format, header: CassetteHeader(), interactions: interactions, losses: losses.all)
   }
 
-  private mutating func exchange(_ track: JSON, at place: Int) throws(CassetteError) -> ForeignInteraction? {
+  private mutating func exchange(_ track: JSON, at place: Int) throws(CodedError) -> ForeignInteraction? {
     guard track.object != nil else { throw wrong("it is not an object", at: place) }
     guard let response = track["response"], response.object != nil else {
       throw wrong("response is missing", at: place)
@@ -70,7 +72,10 @@ struct VinylImport {
     exchange.responseHeaders = headers(response["headers"], "response", at: place)
     exchange.responseBody = body(response["body"], exchange.responseHeaders, "response", at: place)
     exchange.isDecoded = true
-    exchange.startedAt = track["recorded_at"]?.double.flatMap(HAR.Timestamp.text(secondsSince1970:))
+    exchange.startedAt = track["recorded_at"]?.double.flatMap { seconds in
+      // The years 0000 to 9999.
+      -62_167_219_200..<253_402_300_800 ~= seconds ? RFC3339.format(Date(timeIntervalSince1970: seconds)) : nil
+    }
     if exchange.requestBody.isEmpty, ["POST", "PUT", "PATCH"].contains(exchange.method), format == .vinyl {
       losses.add(
         "no request body was saved: the request is matched with an empty one, while Vinyl compares none", at: place)
@@ -101,7 +106,7 @@ struct VinylImport {
     let isBase64 =
       type.map { !$0.hasPrefix("text/") && !$0.hasPrefix("application/json") } ?? (format == .dvr)
     guard isBase64 else { return Array(text.utf8) }
-    if let bytes = HAR.Base64.decode(text) { return bytes }
+    if let bytes = Base64.decode(text) { return bytes }
     losses.add(
       "\(message).body is not Base64, as its type (\(type?.shortened(40) ?? "none")) demands: taken as text", at: place)
     return Array(text.utf8)
@@ -126,16 +131,7 @@ struct VinylImport {
     }
   }
 
-  private func wrong(_ problem: String, at place: Int? = nil) -> CassetteError {
-    CassetteError(name: name, entry: place, problem: problem, advice: "fix the file, or re-record it")
-  }
-}
-
-extension HAR.Timestamp {
-  /// Formats an instant in UTC. Returns nil if its year does not have four digits.
-  static func text(secondsSince1970 seconds: Double) -> String? {
-    guard seconds.isFinite, -62_167_219_200..<253_402_300_800 ~= seconds else { return nil }
-    let whole = seconds.rounded(.down)
-    return text(seconds: Int(whole), nanoseconds: Int((seconds - whole) * 1000) * 1_000_000)
+  private func wrong(_ problem: String, at place: Int? = nil) -> CodedError {
+    CodedError(name: name, entry: place, problem: problem, advice: "fix the file, or re-record it")
   }
 }

@@ -1,3 +1,4 @@
+import Basics
 package import Cassettes
 package import HTTPMessages
 import LaunchContract
@@ -94,7 +95,7 @@ package enum WireMockExport {
     if !bytes.contains(where: { $0 >= 0x80 || $0 == 0 }) {
       return .object([.init("equalTo", .string(String(decoding: bytes, as: UTF8.self)))])
     }
-    return .object([.init("binaryEqualTo", .string(HAR.Base64.encode(bytes)))])
+    return .object([.init("binaryEqualTo", .string(Base64.encode(bytes)))])
   }
 
   private enum Kind { case json, form, multipart, bytes }
@@ -129,7 +130,7 @@ package enum WireMockExport {
       if let text = String(validating: bytes, as: UTF8.self), !bytes.contains(0) {
         members.append(.init("body", .string(text)))
       } else {
-        members.append(.init("base64Body", .string(HAR.Base64.encode(bytes))))
+        members.append(.init("base64Body", .string(Base64.encode(bytes))))
       }
     }
     let places = [Array((response.headers["Location"] ?? "").utf8), response.body.bytesAtHand]

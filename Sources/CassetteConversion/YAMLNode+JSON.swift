@@ -1,5 +1,6 @@
+package import Basics
 import Cassettes
-package import LaunchContract
+import LaunchContract
 
 extension YAMLNode {
   /// The value as JSON by YAML's core schema (YAML 1.2.2, section 10.3): plain scalars that look like numbers or
@@ -8,7 +9,7 @@ extension YAMLNode {
     switch content {
     case .null: .null
     case .text(let text): isPlain ? Self.scalar(text) : .string(text)
-    case .bytes(let bytes): .string(HAR.Base64.encode(bytes))
+    case .bytes(let bytes): .string(Base64.encode(bytes))
     case .sequence(let elements): .array(elements.map(\.json))
     case .mapping(let members): .object(members.map { JSON.Member($0.key, $0.value.json) })
     }

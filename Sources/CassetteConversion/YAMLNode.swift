@@ -1,5 +1,5 @@
+import Basics
 import Cassettes
-import LaunchContract
 
 /// A value of a YAML file, or of a JSON file with the same content, with its position.
 package struct YAMLNode: Sendable {

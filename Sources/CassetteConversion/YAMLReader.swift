@@ -1,4 +1,5 @@
-package import Cassettes
+package import Basics
+import Cassettes
 import CYAML
 import LaunchContract
 
@@ -19,6 +20,7 @@ package struct YAMLReader {
   }
 
   private let name: String
+  private let advice: String
   private let bytes: UnsafeRawBufferPointer
   private var open: [Frame] = []
   private var anchors: [String: (node: YAMLNode, weight: Int)] = [:]
@@ -28,25 +30,33 @@ package struct YAMLReader {
 
   /// Reads a file.
   ///
-  /// - Throws: ``CassetteError`` with line and column if the file is not valid YAML or has more than one document.
-  package static func parse(_ bytes: [UInt8], name: String) throws(CassetteError) -> YAMLNode {
-    try bytes.withUnsafeBufferPointer { (buffer) throws(CassetteError) in
-      var reader = YAMLReader(name: name, bytes: UnsafeRawBufferPointer(buffer))
+  /// - Parameters:
+  ///   - bytes: the text.
+  ///   - name: the file's name, for errors.
+  ///   - advice: what to do about an error.
+  /// - Returns: the root of the document.
+  /// - Throws: ``CodedError`` with line and column if the file is not valid YAML or has more than one document.
+  package static func parse(
+    _ bytes: [UInt8], name: String, advice: String = "fix the file, or re-record it"
+  ) throws(CodedError) -> YAMLNode {
+    try bytes.withUnsafeBufferPointer { (buffer) throws(CodedError) in
+      var reader = YAMLReader(name: name, advice: advice, bytes: UnsafeRawBufferPointer(buffer))
       return try reader.read()
     }
   }
 
-  private init(name: String, bytes: UnsafeRawBufferPointer) {
+  private init(name: String, advice: String, bytes: UnsafeRawBufferPointer) {
     self.name = name
+    self.advice = advice
     self.bytes = bytes
     allowance = bytes.count * 64 + (16 << 20)
   }
 
-  private mutating func read() throws(CassetteError) -> YAMLNode {
+  private mutating func read() throws(CodedError) -> YAMLNode {
     var parser = yaml_parser_t()
     // "Returns 1 if the function succeeded, 0 on error": the only possible error is a lack of memory.
     guard yaml_parser_initialize(&parser) == 1 else {
-      throw CassetteError(name: name, problem: "there is no memory to read it", advice: "end other programs")
+      throw CodedError(name: name, problem: "there is no memory to read it", advice: "end other programs")
     }
     defer { yaml_parser_delete(&parser) }
     yaml_parser_set_input_string(&parser, bytes.baseAddress?.assumingMemoryBound(to: UInt8.self), bytes.count)
@@ -59,12 +69,12 @@ package struct YAMLReader {
       try take(event)
     }
     guard let root else {
-      throw CassetteError(name: name, problem: "the file is empty", advice: "name another file")
+      throw CodedError(name: name, problem: "the file is empty", advice: "name another file")
     }
     return root
   }
 
-  private mutating func take(_ event: yaml_event_t) throws(CassetteError) {
+  private mutating func take(_ event: yaml_event_t) throws(CodedError) {
     let place = (line: Int(event.start_mark.line) + 1, column: Int(event.start_mark.column) + 1)
     switch event.type {
     case YAML_DOCUMENT_START_EVENT:
@@ -76,7 +86,7 @@ package struct YAMLReader {
       let tag = Self.text(scalar.tag)
       var node = YAMLNode(content: .text(text), place: place)
       if tag == "!binary" || tag == "tag:yaml.org,2002:binary" {
-        guard let decoded = HAR.Base64.decode(text) else { throw failure("a binary value is not Base64", place) }
+        guard let decoded = Base64.decode(text) else { throw failure("a binary value is not Base64", place) }
         node.content = .bytes(decoded)
       } else if tag == "tag:yaml.org,2002:null"
         || tag == nil && scalar.style == YAML_PLAIN_SCALAR_STYLE && ["", "~", "null", "Null", "NULL"].contains(text)
@@ -104,14 +114,14 @@ package struct YAMLReader {
     }
   }
 
-  private mutating func push(_ frame: Frame) throws(CassetteError) {
+  private mutating func push(_ frame: Frame) throws(CodedError) {
     guard open.count < Self.maximumDepth else {
       throw failure("values lie more than \(Self.maximumDepth) deep in each other", frame.place)
     }
     open.append(frame)
   }
 
-  private mutating func pop() throws(CassetteError) {
+  private mutating func pop() throws(CodedError) {
     guard let frame = open.popLast() else { return }
     guard frame.isMapping else {
       return try add(
@@ -131,7 +141,7 @@ package struct YAMLReader {
     try add(YAMLNode(content: .mapping(members), place: frame.place), weight: frame.weight, anchor: frame.anchor)
   }
 
-  private mutating func add(_ node: YAMLNode, weight: Int, anchor: String?) throws(CassetteError) {
+  private mutating func add(_ node: YAMLNode, weight: Int, anchor: String?) throws(CodedError) {
     if let anchor { anchors[anchor] = (node, weight) }
     guard !open.isEmpty else {
       root = node
@@ -145,13 +155,12 @@ package struct YAMLReader {
     pointer.map { String(cString: $0) }
   }
 
-  private func failure(_ problem: String, _ place: (line: Int, column: Int)) -> CassetteError {
-    CassetteError(
-      name: name, line: place.line, column: place.column, problem: problem, advice: "fix the file, or re-record it")
+  private func failure(_ problem: String, _ place: (line: Int, column: Int)) -> CodedError {
+    CodedError(name: name, line: place.line, column: place.column, problem: problem, advice: advice)
   }
 
   /// The error that libyaml reports, with its position.
-  private func failure(_ parser: yaml_parser_t) -> CassetteError {
+  private func failure(_ parser: yaml_parser_t) -> CodedError {
     let problem = parser.problem.map { String(cString: $0) } ?? "it is no YAML"
     guard parser.error != YAML_READER_ERROR else {
       // For bytes that cannot be decoded, libyaml reports only the offset.

@@ -1,5 +1,6 @@
+package import Basics
 package import HTTPMessages
-package import LaunchContract
+import LaunchContract
 
 /// Recorded interactions in the order of their requests, and the environment in which they were recorded.
 package struct Cassette: Sendable {
@@ -64,43 +65,29 @@ package struct CassetteHeader: Sendable, Equatable {
   }
 }
 
-/// Why a cassette or string store cannot be used: one line that says where, what, and what to do next.
-package struct CassetteError: Error, Sendable, Equatable, CustomStringConvertible {
-  /// The file's name, as given by its reader.
-  package var name: String
-  /// The number of the HAR entry, from 1, if one is at fault.
-  package var entry: Int?
-  /// The line, from 1, if the text is malformed.
-  package var line: Int?
-  /// The column in that line, in Unicode scalars from 1.
-  package var column: Int?
-  /// The problem, such as `response.status is missing`.
-  package var problem: String
-  /// The advice on what to do next.
-  package var advice: String
-
+extension CodedError {
+  /// A cassette or string store that cannot be used.
+  ///
+  /// - Parameters:
+  ///   - name: the file's name, as given by its reader.
+  ///   - entry: the number of the HAR entry, from 1, if one is at fault.
+  ///   - line: the line, from 1, if the text is malformed.
+  ///   - column: the column in that line, in Unicode scalars from 1.
+  ///   - problem: the problem, such as `response.status is missing`.
+  ///   - advice: what to do next.
   package init(
     name: String, entry: Int? = nil, line: Int? = nil, column: Int? = nil, problem: String, advice: String
   ) {
-    self.name = name
-    self.entry = entry
-    self.line = line
-    self.column = column
-    self.problem = problem
-    self.advice = advice
+    var place = name
+    if let line, let column { place += ": line \(line), column \(column)" }
+    if let entry { place += ": entry \(entry)" }
+    self.init(.broken, "\(problem); \(advice)", at: place)
   }
 
-  /// Creates an error for a file that is not valid JSON.
+  /// A file that is not valid JSON.
   package init(name: String, json error: JSONError) {
     self.init(
       name: name, line: error.line, column: error.column, problem: error.problem,
       advice: "restore the file or re-record it")
-  }
-
-  package var description: String {
-    var place = ""
-    if let line, let column { place += "line \(line), column \(column): " }
-    if let entry { place += "entry \(entry): " }
-    return "\(name): \(place)\(problem); \(advice)"
   }
 }

@@ -1,3 +1,4 @@
+package import Basics
 package import LaunchContract
 
 /// `NAME.strings.json`: the random values of a recording, by key and ordinal.
@@ -95,21 +96,21 @@ extension StringStoreFile {
   ///   - bytes: the whole file.
   ///   - name: the file's name, for errors.
   /// - Returns: the store.
-  /// - Throws: ``CassetteError`` if the file is not a string store, its format or algorithm is unsupported, or an
+  /// - Throws: ``CodedError`` if the file is not a string store, its format or algorithm is unsupported, or an
   ///   entry lacks a required member.
-  package static func read(_ bytes: UnsafeRawBufferPointer, name: String) throws(CassetteError) -> StringStoreFile {
+  package static func read(_ bytes: UnsafeRawBufferPointer, name: String) throws(CodedError) -> StringStoreFile {
     let document: JSON
     do {
       document = try JSON.parse(bytes)
     } catch {
-      throw CassetteError(name: name, json: error)
+      throw CodedError(name: name, json: error)
     }
     return try StoreReader(name: name).store(document)
   }
 
   /// Reads a string store from an array.
-  package static func read(_ bytes: [UInt8], name: String) throws(CassetteError) -> StringStoreFile {
-    try bytes.withUnsafeBufferPointer { (buffer) throws(CassetteError) in
+  package static func read(_ bytes: [UInt8], name: String) throws(CodedError) -> StringStoreFile {
+    try bytes.withUnsafeBufferPointer { (buffer) throws(CodedError) in
       try read(UnsafeRawBufferPointer(buffer), name: name)
     }
   }
@@ -118,10 +119,10 @@ extension StringStoreFile {
 private struct StoreReader {
   let name: String
 
-  func store(_ value: JSON) throws(CassetteError) -> StringStoreFile {
+  func store(_ value: JSON) throws(CodedError) -> StringStoreFile {
     guard value.object != nil, value["entries"] != nil || value["seed"] != nil else {
       let isHAR = value["log"] != nil
-      throw CassetteError(
+      throw CodedError(
         name: name, problem: isHAR ? "it is a HAR, not a string store" : "it is not a string store",
         advice: isHAR ? "pass the .strings.json file next to it" : "restore the file or re-record it")
     }
@@ -141,19 +142,19 @@ private struct StoreReader {
     return StringStoreFile(seed: seed, recording: value["recording"]?.string, entries: entries)
   }
 
-  private func check(_ value: JSON) throws(CassetteError) {
+  private func check(_ value: JSON) throws(CodedError) {
     guard let format = value["format"]?.int, format >= 1 else {
       throw failure("format is missing or not a positive integer")
     }
     guard format <= StringStoreFile.format else {
-      throw CassetteError(
+      throw CodedError(
         name: name,
         problem: "its format is \(format), but this version of diorama supports at most \(StringStoreFile.format)",
         advice: "update diorama")
     }
     guard let algorithm = value["algorithm"]?.string else { throw failure("algorithm is missing or not a string") }
     guard algorithm == StringStoreFile.algorithm else {
-      throw CassetteError(
+      throw CodedError(
         name: name,
         problem:
           "its algorithm is '\(algorithm)', but this version of diorama supports only \(StringStoreFile.algorithm)",
@@ -161,12 +162,12 @@ private struct StoreReader {
     }
   }
 
-  private func entry(_ value: JSON, at path: String) throws(CassetteError) -> StringStoreFile.Entry {
+  private func entry(_ value: JSON, at path: String) throws(CodedError) -> StringStoreFile.Entry {
     guard let text = value["value"]?.string else { throw failure("\(path).value is missing or not a string") }
     return .init(value: text, parameters: try parameters(value, at: path))
   }
 
-  private func parameters(_ value: JSON, at path: String) throws(CassetteError) -> StringParameters {
+  private func parameters(_ value: JSON, at path: String) throws(CodedError) -> StringParameters {
     switch value["type"]?.string ?? "string" {
     case "string":
       let length = try length(value, at: path)
@@ -193,14 +194,14 @@ private struct StoreReader {
     }
   }
 
-  private func length(_ value: JSON, at path: String) throws(CassetteError) -> Int {
+  private func length(_ value: JSON, at path: String) throws(CodedError) -> Int {
     guard let length = value["length"]?.int, length >= 0 else {
       throw failure("\(path).length is missing or negative")
     }
     return length
   }
 
-  private func list(_ value: JSON, at path: String) throws(CassetteError) -> StringList {
+  private func list(_ value: JSON, at path: String) throws(CodedError) -> StringList {
     guard let options = value["options"]?.array else {
       guard let count = value["count"]?.int, count >= 0 else {
         throw failure("\(path) has neither options nor count")
@@ -215,7 +216,7 @@ private struct StoreReader {
     return .options(texts)
   }
 
-  private func failure(_ problem: String) -> CassetteError {
-    CassetteError(name: name, problem: problem, advice: "restore the file or re-record it")
+  private func failure(_ problem: String) -> CodedError {
+    CodedError(name: name, problem: problem, advice: "restore the file or re-record it")
   }
 }

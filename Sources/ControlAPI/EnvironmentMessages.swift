@@ -1,3 +1,4 @@
+package import Basics
 package import EnvironmentConfiguration
 package import LaunchContract
 
@@ -72,8 +73,8 @@ package struct EnvironmentList: Codable, Sendable {
 /// The body of `PATCH /v1/environments/{id}`, a merge patch (RFC 7396); the answer is ``Revision``.
 package struct EnvironmentPatch: Codable, Sendable {
   /// `null` takes a toggle away, an object is merged.
-  package var toggles: [String: ContractValue]?
-  package var values: [String: ContractValue]?
+  package var toggles: [String: JSON]?
+  package var values: [String: JSON]?
   package var clock: EnvironmentConfiguration.Clock?
   package var mode: String?
   /// How long apps may take to apply it; 30 where it is left out.

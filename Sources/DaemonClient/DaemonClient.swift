@@ -1,3 +1,4 @@
+import Basics
 package import ControlAPI
 import Foundation
 import HTTPClient
@@ -72,12 +73,12 @@ package final class DaemonClient: Sendable {
     patience: Duration = DaemonClient.patience, as type: Answer.Type = Answer.self
   ) async throws(DaemonClientError) -> Answer {
     let bytes = try await exchange(method, path, message, patience)
-    do throws(ContractError) {
-      return try ContractJSON.decode(type, from: Data(bytes), source: "\(method) \(path)")
+    do throws(CodedError) {
+      return try JSON.decode(type, from: Data(bytes), source: "\(method) \(path)")
     } catch {
       throw DaemonClientError(
         .notUnderstood,
-        "unexpected response from the daemon to \(error.source): \(error.problem); restart the daemon with this version: "
+        "unexpected response from the daemon to \(error.place): \(error.problem); restart the daemon with this version: "
           + "diorama serve --stop")
     }
   }
@@ -94,7 +95,7 @@ package final class DaemonClient: Sendable {
   ) async throws(DaemonClientError) -> [UInt8] {
     var body: [UInt8]?
     do {
-      body = try message.map { Array(try ContractJSON.encode($0)) }
+      body = try message.map { Array(try JSON.encode($0)) }
     } catch {
       throw DaemonClientError(
         .refused(status: 400, problem: "usage"),

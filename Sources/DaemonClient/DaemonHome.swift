@@ -1,7 +1,7 @@
+import Basics
 package import ControlAPI
 import Foundation
 import HTTPClient
-import LaunchContract
 
 #if canImport(Darwin)
   import Darwin
@@ -59,7 +59,7 @@ package struct DaemonHome: Sendable, Equatable {
     let handle = FileHandle(fileDescriptor: descriptor, closeOnDealloc: false)
     do {
       let data = try handle.read(upToCount: 65_536) ?? Data()
-      return try ContractJSON.decode(ControlFile.self, from: data, source: path)
+      return try JSON.decode(ControlFile.self, from: data, source: path)
     } catch {
       throw DaemonClientError(
         .unusable, "cannot parse \(path) (\(error)); restart the daemon to rewrite it: diorama serve")

@@ -1,6 +1,7 @@
 public import Foundation
 
 #if DEBUG || Controlled
+  package import Basics
   package import LaunchContract
 #else
   import LaunchContract
@@ -241,14 +242,14 @@ public struct AppControls: Sendable {
     ///   - arguments: the program's arguments.
     ///   - environment: the program's environment; an empty variable counts as unset.
     /// - Returns: nil if there is no contract.
-    /// - Throws: ``ContractError`` with the JSON path: invalid JSON, an invalid member, a later version, a missing file.
+    /// - Throws: ``CodedError`` with the JSON path: invalid JSON, an invalid member, a later version, a missing file.
     package static func decode(
       argumentsOf arguments: [String], environment: [String: String]
-    ) throws(ContractError) -> LaunchContract? {
+    ) throws(CodedError) -> LaunchContract? {
       let name = "-DioramaContract"
       if let index = arguments.lastIndex(of: name) {
         guard index + 1 < arguments.count else {
-          throw ContractError("requires a value: JSON or file:/absolute/path", source: "the argument \(name)")
+          throw .contract("requires a value: JSON or file:/absolute/path", source: "the argument \(name)")
         }
         return try read(arguments[index + 1], source: "the argument \(name)")
       }
@@ -262,8 +263,8 @@ public struct AppControls: Sendable {
     /// Adds the contract's user defaults to the argument domain, where they override stored values, values that the
     /// app stores later, and its command-line arguments.
     ///
-    /// - Throws: ``ContractError`` for a value that is not a property list.
-    func applyDefaults(to defaults: () -> UserDefaults) throws(ContractError) {
+    /// - Throws: ``CodedError`` for a value that is not a property list.
+    func applyDefaults(to defaults: () -> UserDefaults) throws(CodedError) {
       guard !self.defaults.isEmpty else { return }
       let values = try userDefaults().mapValues(\.object)
       let target = defaults()

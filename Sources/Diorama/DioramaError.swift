@@ -1,3 +1,4 @@
+import Basics
 import LaunchContract
 
 /// An error in setting up the app's environment or in using it; the description is one line.
@@ -28,7 +29,7 @@ public struct DioramaError: Error, Sendable, Equatable, CustomStringConvertible 
     self.description = description
   }
 
-  init(_ error: ContractError) {
+  init(_ error: CodedError) {
     self.init(.contract, error.description)
   }
 }

@@ -1,3 +1,4 @@
+import Basics
 import Diorama
 import EnvironmentService
 import Foundation
@@ -62,10 +63,10 @@ enum ContractSource {
 
   /// Reads the contract.
   ///
-  /// - Throws: ``EnvironmentError`` if it is missing or invalid.
-  func read() throws(EnvironmentError) -> LaunchContract {
+  /// - Throws: ``CodedError`` if it is missing or invalid.
+  func read() throws(CodedError) -> LaunchContract {
     if let path, !FileManager.default.fileExists(atPath: path) { throw missing }
-    do throws(ContractError) {
+    do throws(CodedError) {
       return try LaunchContract.read(value, source: name)
     } catch {
       throw broken(error)
@@ -74,10 +75,10 @@ enum ContractSource {
 
   /// Reads the contract as an app does, including checks at launch: time zone, credentials and endpoints.
   ///
-  /// - Throws: ``EnvironmentError`` for a contract that an app would refuse.
-  func readAsApp() throws(EnvironmentError) -> LaunchContract {
+  /// - Throws: ``CodedError`` for a contract that an app would refuse.
+  func readAsApp() throws(CodedError) -> LaunchContract {
     let contract = try read()
-    do throws(ContractError) {
+    do throws(CodedError) {
       _ = try contract.userDefaults()
     } catch {
       throw broken(error)
@@ -89,37 +90,38 @@ enum ContractSource {
       } catch {
         let problem = error.description
         throw broken(
-          ContractError(problem.hasPrefix(Self.prefix) ? String(problem.dropFirst(Self.prefix.count)) : problem))
+          .contract(problem.hasPrefix(Self.prefix) ? String(problem.dropFirst(Self.prefix.count)) : problem))
       }
     #endif
     return contract
   }
 
   /// The contract's JSON, including what the decoded type lacks.
-  func document() throws(EnvironmentError) -> JSON {
+  func document() throws(CodedError) -> JSON {
     do {
       let data = try path.map { try InputFile($0).read(atMost: WholeFiles.limit) } ?? Data(value.utf8)
       return try JSON.parse([UInt8](data))
     } catch let error as JSONError {
-      throw broken(ContractError("not valid JSON, although an app on this machine accepts it: \(error)"))
+      throw broken(.contract("not valid JSON, although an app on this machine accepts it: \(error)"))
     } catch {
-      throw EnvironmentError(.inputOutput, "cannot read \(path ?? name): \(error.systemReason)")
+      throw CodedError(.inputOutput, "cannot read \(path ?? name): \(error.systemReason)")
     }
   }
 
   private static let prefix = "launch contract: "
 
-  private var missing: EnvironmentError {
+  private var missing: CodedError {
     let advice =
       switch self {
       case .file: "check the path, or omit it to read \(Self.variable)"
       case .variable: "\(Self.variable) names it, but its environment may have ended; start another environment"
       }
-    return EnvironmentError(.noCassette, "no contract at \(path ?? name); \(advice)")
+    return CodedError(.noCassette, "no contract at \(path ?? name); \(advice)")
   }
 
-  private func broken(_ error: ContractError) -> EnvironmentError {
-    EnvironmentError(.broken, "\(error.source.isEmpty ? ContractError(error.problem, source: path ?? name) : error)")
+  private func broken(_ error: CodedError) -> CodedError {
+    let isPlaced = error.place != CodedError.contractPlace()
+    return CodedError(.broken, "\(isPlaced ? error : .contract(error.problem, source: path ?? name))")
   }
 
   /// The path of the file; nil if the variable holds the contract itself.
@@ -157,8 +159,8 @@ enum ContractShow {
   }
 
   /// The contract's JSON, with secrets replaced by `<secret>`.
-  private static func document(_ contract: LaunchContract) throws -> ContractValue {
-    let plain = try JSONDecoder().decode(ContractValue.self, from: try contract.encodedDocument())
+  private static func document(_ contract: LaunchContract) throws -> JSON {
+    let plain = try JSON.parse([UInt8](try contract.encodedDocument()))
     guard case .object(var members) = plain else { return plain }
     if case .object(var control)? = members["control"] {
       control["token"] = hidden
@@ -176,7 +178,7 @@ enum ContractShow {
     return .object(members)
   }
 
-  private static let hidden = ContractValue.string("<secret>")
+  private static let hidden = JSON.string("<secret>")
 
   private static func lines(_ contract: LaunchContract, source: String) -> [String] {
     let name = contract.environment.name.isEmpty ? contract.environment.id : contract.environment.name
@@ -226,11 +228,9 @@ enum ContractShow {
     """
 }
 
-extension ContractValue {
+extension JSON {
   /// The value as JSON. Strings keep their quotes, which distinguishes `"5"` from `5`.
-  fileprivate var json: String {
-    (try? ContractJSON.encode(self)).map { String(decoding: $0, as: UTF8.self) } ?? ""
-  }
+  fileprivate var json: String { String(decoding: encoded(), as: UTF8.self) }
 }
 
 /// `diorama contract check`: verifies that an app can read a contract.
@@ -244,7 +244,7 @@ enum ContractCheck {
     let source = try ContractCommand.source(options, command: "contract check")
     var result = Result(contract: source.name)
     var status: Int32 = 0
-    do throws(EnvironmentError) {
+    do throws(CodedError) {
       let contract = try source.readAsApp()
       result.version = contract.version
       result.unknownFields = contract.unknownFields

@@ -1,3 +1,4 @@
+import Basics
 import ChildProcesses
 import Daemon
 import DaemonClient
@@ -18,8 +19,8 @@ struct Main {
       exit(try run(&arguments, terminal: terminal))
     } catch let error as UsageError {
       terminal.error("\(error.message); see diorama \(error.command.map { "\($0) " } ?? "")--help")
-      exit(EnvironmentError.Kind.usage.rawValue)
-    } catch let error as EnvironmentError {
+      exit(CodedError.Kind.usage.rawValue)
+    } catch let error as CodedError {
       terminal.error(error.message)
       exit(error.kind.rawValue)
     } catch let error as DaemonClientError {
@@ -27,7 +28,7 @@ struct Main {
       exit(error.exitStatus)
     } catch let error as ConfigurationError {
       terminal.error("\(error); see diorama serve --help")
-      exit(EnvironmentError.Kind.usage.rawValue)
+      exit(CodedError.Kind.usage.rawValue)
     } catch let error as StoreError {
       terminal.error("\(error)")
       exit(error.exitStatus)
@@ -36,7 +37,7 @@ struct Main {
       exit(error.status)
     } catch {
       terminal.error("\(error)")
-      exit(EnvironmentError.Kind.inputOutput.rawValue)
+      exit(CodedError.Kind.inputOutput.rawValue)
     }
   }
 

@@ -1,3 +1,4 @@
+import Basics
 import ChildProcesses
 import ControlAPI
 import Daemon
@@ -50,16 +51,16 @@ enum ServeCommand {
     Thread.detachNewThread {
       while signals.next() == SIGUSR1 || ContinuousClock.now - asked < .seconds(1) {}
       log.warning("second signal; exiting at once; the next start recovers unfinished recordings")
-      _exit(EnvironmentError.Kind.unanswered.rawValue)
+      _exit(CodedError.Kind.unanswered.rawValue)
     }
     let hadState = daemon.hasState
     blocking { await daemon.stop() }
-    return hadState ? 0 : EnvironmentError.Kind.inputOutput.rawValue
+    return hadState ? 0 : CodedError.Kind.inputOutput.rawValue
   }
 
   /// Uses write(2), which ignores a missing reader.
   private static func sayReady(_ ready: ReadyLine) throws {
-    let line = try ContractJSON.encode(ready) + Data("\n".utf8)
+    let line = try JSON.encode(ready) + Data("\n".utf8)
     _ = line.withUnsafeBytes { write(1, $0.baseAddress, $0.count) }
   }
 }
@@ -183,7 +184,7 @@ enum ServeControl {
         ports: try await daemon.ports())
     }
     if isJSON {
-      print(String(decoding: try ContractJSON.encode(status), as: UTF8.self).escapedJSONForTerminal)
+      print(String(decoding: try JSON.encode(status), as: UTF8.self).escapedJSONForTerminal)
       return 0
     }
     Output.print("diorama \(status.version), process \(status.pid)")
@@ -199,7 +200,7 @@ enum ServeControl {
 extension StoreError {
   /// The exit status of a daemon that can't start because of its state.
   var exitStatus: Int32 {
-    let kind: EnvironmentError.Kind =
+    let kind: CodedError.Kind =
       switch self.kind {
       case .inUse: .noUpstream
       case .newer, .corrupt: .broken

@@ -1,3 +1,4 @@
+import Basics
 import Diorama
 import EnvironmentService
 import Foundation
@@ -138,12 +139,12 @@ enum StringsBatch {
     for (index, line) in input.split(separator: 0x0A, omittingEmptySubsequences: false).enumerated() {
       if line.isEmpty || line.elementsEqual([0x0D]) { continue }
       do {
-        let request = try ContractJSON.decode(Request.self, from: Data(line), source: "")
+        let request = try JSON.decode(Request.self, from: Data(line), source: "")
         let derivation = StringDerivation(seed: request.seed)
         let value = try derivation.value(key: request.key, ordinal: request.ordinal, request.parameters)
-        print(String(decoding: try ContractJSON.encode(["value": value]), as: UTF8.self))
+        print(String(decoding: try JSON.encode(["value": value]), as: UTF8.self))
       } catch {
-        let error = (error as? ContractError)?.problem ?? "\(error)"
+        let error = (error as? CodedError)?.problem ?? "\(error)"
         throw UsageError("standard input, line \(index + 1): \(error)", command: "strings")
       }
     }

@@ -1,5 +1,6 @@
+package import Basics
 package import Foundation
-package import LaunchContract
+import LaunchContract
 
 /// A part of a configuration that has a type of its own in the Swift API, such as redaction rules.
 package protocol ConfigurationPart: Codable, Equatable, Sendable {
@@ -13,22 +14,22 @@ package protocol ConfigurationPart: Codable, Equatable, Sendable {
 extension ConfigurationPart {
   /// Reads the part as a project file has it. Unknown and repeated members are refused: a misspelled rule would do nothing.
   ///
-  /// - Throws: a `ContractError` with one line: what is wrong, and where.
-  package init(decoding data: Data) throws(ContractError) {
+  /// - Throws: a `CodedError` with one line: what is wrong, and where.
+  package init(decoding data: Data) throws(CodedError) {
     let json: JSON
     do throws(JSONError) {
       json = try JSON.parse([UInt8](data))
     } catch {
-      throw ContractError("not JSON: \(error)")
+      throw CodedError(.broken, "not JSON: \(error)")
     }
     let schema = EnvironmentConfiguration.members.first { $0.name == Self.member }?.schema.accepting(.caller)
-    if let problem = schema?.problem(with: json) { throw ContractError(problem) }
-    self = try ContractJSON.decode(Self.self, from: data, source: "")
+    if let problem = schema?.problem(with: json) { throw CodedError(.broken, problem) }
+    self = try JSON.decode(Self.self, from: data, source: "")
   }
 
   /// Reads the part strictly from any decoder, for types of the Swift API that wrap it.
   package init(strictlyFrom decoder: any Decoder) throws {
-    try self.init(decoding: ContractJSON.encode(try ContractValue(from: decoder)))
+    try self.init(decoding: JSON.encode(try JSON(from: decoder)))
   }
 
   /// Whether it is empty.

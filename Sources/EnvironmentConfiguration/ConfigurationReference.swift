@@ -1,9 +1,10 @@
-package import LaunchContract
+package import Basics
+import LaunchContract
 
 /// The documents made from the table of settings: the JSON Schema for editors, and the reference page.
 package enum ConfigurationReference {
   /// The JSON Schema (2020-12) of the project file.
-  package static var jsonSchema: ContractValue {
+  package static var jsonSchema: JSON {
     guard
       case .object(var members) = ProjectFile.schema.expanded.document
     else { return .null }

@@ -1,6 +1,7 @@
+package import Basics
 package import Foundation
 import HTTPMessages
-package import LaunchContract
+import LaunchContract
 
 extension EnvironmentConfiguration {
   /// Reads a configuration strictly.
@@ -8,28 +9,30 @@ extension EnvironmentConfiguration {
   /// - Parameters:
   ///   - data: a JSON object. Unknown members are errors.
   ///   - scope: where it comes from.
-  /// - Throws: a `ContractError` in one line that names the place of the first mistake and what is allowed there.
-  package init(decoding data: Data, from scope: ObjectRule.Scope) throws(ContractError) {
+  /// - Throws: a `CodedError` in one line that names the place of the first mistake and what is allowed there.
+  package init(decoding data: Data, from scope: ObjectRule.Scope) throws(CodedError) {
     try Self.check(data, Schema.record(Self.members).accepting(scope))
-    self = try ContractJSON.decode(Self.self, from: data, source: "")
+    self = try JSON.decode(Self.self, from: data, source: "")
     try checkRelations()
   }
 
-  private static func check(_ data: Data, _ schema: Schema) throws(ContractError) {
+  private static func check(_ data: Data, _ schema: Schema) throws(CodedError) {
     let json: JSON
-    do throws(JSONError) { json = try JSON.parse([UInt8](data)) } catch { throw ContractError("not JSON: \(error)") }
-    if let problem = schema.problem(with: json) { throw ContractError(problem) }
+    do throws(JSONError) { json = try JSON.parse([UInt8](data)) } catch {
+      throw CodedError(.broken, "not JSON: \(error)")
+    }
+    if let problem = schema.problem(with: json) { throw CodedError(.broken, problem) }
   }
 
   /// Checks a configuration that was made in code, as if it had been written as JSON.
   ///
-  /// - Throws: a `ContractError` in one line that names the place of the first mistake and what is allowed there.
-  package func check() throws(ContractError) {
+  /// - Throws: a `CodedError` in one line that names the place of the first mistake and what is allowed there.
+  package func check() throws(CodedError) {
     let data: Data
     do {
-      data = try ContractJSON.encode(self)
+      data = try JSON.encode(self)
     } catch {
-      throw ContractError(Self.numberProblem(self) ?? "a value has no JSON: \(error)")
+      throw CodedError(.broken, Self.numberProblem(self) ?? "a value has no JSON: \(error)")
     }
     try Self.check(data, Schema.record(Self.members))
     try checkRelations()
@@ -47,32 +50,33 @@ extension EnvironmentConfiguration {
 
   /// Checks what a schema cannot express: what depends on other members or on the system.
   ///
-  /// - Throws: a `ContractError` in one line.
-  package func checkRelations() throws(ContractError) {
+  /// - Throws: a `CodedError` in one line.
+  package func checkRelations() throws(CodedError) {
     try checkCassette()
     for (name, upstream) in upstreams.sorted(by: { $0.key < $1.key }) {
       if let url = upstream.url {
-        do throws(InvalidOrigin) { _ = try Origin(parsing: url) } catch {
-          throw ContractError("upstreams.\(name): \(error)")
+        do throws(CodedError) { _ = try Origin(parsing: url) } catch {
+          throw CodedError(.broken, "upstreams.\(name): \(error)")
         }
       }
       try upstream.access.check("upstreams.\(name)")
     }
     if let name = clock?.timeZone, TimeZone(identifier: name) == nil {
-      throw ContractError("clock.timeZone: '\(name)' is not a time zone; give an IANA name such as Europe/London")
+      throw CodedError(.broken, "clock.timeZone: '\(name)' is not a time zone; give an IANA name such as Europe/London")
     }
     if policies?.expired != nil, policies?.expiresAfterDays == nil {
-      throw ContractError("policies.expired: nothing expires without policies.expiresAfterDays; give that, too")
+      throw CodedError(.broken, "policies.expired: nothing expires without policies.expiresAfterDays; give that, too")
     }
-    if let streams, let problem = Self.problem(withPace: streams) { throw ContractError("streams: \(problem)") }
+    if let streams, let problem = Self.problem(withPace: streams) { throw CodedError(.broken, "streams: \(problem)") }
     for (index, host) in allowedHosts.enumerated() {
-      if let problem = Self.problem(withHost: host) { throw ContractError("allowedHosts[\(index)]: \(problem)") }
+      if let problem = Self.problem(withHost: host) { throw CodedError(.broken, "allowedHosts[\(index)]: \(problem)") }
     }
     try checkCredentials()
     for (index, name) in ports.enumerated() {
       let variable = "DIORAMA_PORT_" + Self.variableName(name)
       if let other = ports[..<index].first(where: { "DIORAMA_PORT_" + Self.variableName($0) == variable }) {
-        throw ContractError(
+        throw CodedError(
+          .broken,
           "ports[\(index)]: "
             + (other == name
               ? "'\(name)' is given twice; \(variable) can be set once only"
@@ -81,25 +85,26 @@ extension EnvironmentConfiguration {
     }
   }
 
-  private func checkCassette() throws(ContractError) {
+  private func checkCassette() throws(CodedError) {
     guard let cassette else { return }
     let name = cassette.split(separator: "/").last ?? ""
     guard !cassette.hasSuffix("/"), !name.isEmpty, name != "." else {
-      throw ContractError(
-        "cassette: '\(cassette)' names a folder, not a cassette, such as /home/me/shop/Cassettes/login")
+      throw CodedError(
+        .broken, "cassette: '\(cassette)' names a folder, not a cassette, such as /home/me/shop/Cassettes/login")
     }
     guard name.utf8.count <= 200 else {
-      throw ContractError("cassette: its name has \(name.utf8.count) bytes; at most 200 are allowed")
+      throw CodedError(.broken, "cassette: its name has \(name.utf8.count) bytes; at most 200 are allowed")
     }
   }
 
-  private func checkCredentials() throws(ContractError) {
+  private func checkCredentials() throws(CodedError) {
     var seen = Set<[String?]>()
     for (index, item) in credentials.enumerated() where !seen.insert(item.identity).inserted {
-      throw ContractError("credentials[\(index)]: '\(item.service)/\(item.account)' is given twice")
+      throw CodedError(.broken, "credentials[\(index)]: '\(item.service)/\(item.account)' is given twice")
     }
     for (index, fault) in credentialFaults.enumerated() where fault.fault.hasPrefix("fail") && fault.nth == nil {
-      throw ContractError("credentialFaults[\(index)].nth: \(fault.fault) needs a number from 1: which call fails")
+      throw CodedError(
+        .broken, "credentialFaults[\(index)].nth: \(fault.fault) needs a number from 1: which call fails")
     }
   }
 
@@ -145,28 +150,28 @@ extension EnvironmentConfiguration {
 
 extension UpstreamAccess {
   /// - Parameter place: its place, for errors.
-  /// - Throws: a `ContractError` that names the member at fault, and never a header's value.
-  package func check(_ place: String) throws(ContractError) {
+  /// - Throws: a `CodedError` that names the member at fault, and never a header's value.
+  package func check(_ place: String) throws(CodedError) {
     var names = Set<String>()
     for (name, value) in (headers ?? [:]).sorted(by: { $0.key < $1.key }) {
       let place = "\(place).headers.\(name.prefix(60))"
       guard !name.isEmpty, name.utf8.allSatisfy(Self.isInFieldName) else {
-        throw ContractError("\(place): it is not a header name; write it as in X-Api-Key")
+        throw CodedError(.broken, "\(place): it is not a header name; write it as in X-Api-Key")
       }
       guard names.insert(name.lowercased()).inserted else {
-        throw ContractError("\(place): it is given twice, in two spellings")
+        throw CodedError(.broken, "\(place): it is given twice, in two spellings")
       }
       guard !Self.framing.contains(name.lowercased()) else {
-        throw ContractError("\(place): it belongs to the connection; Diorama sets it")
+        throw CodedError(.broken, "\(place): it belongs to the connection; Diorama sets it")
       }
       guard value.revealed.utf8.count <= 65_536,
         value.revealed.utf8.allSatisfy({ $0 == 0x09 || ($0 >= 0x20 && $0 != 0x7F) })
       else {
-        throw ContractError("\(place): its value has line ends or control characters, or more than 65536 bytes")
+        throw CodedError(.broken, "\(place): its value has line ends or control characters, or more than 65536 bytes")
       }
     }
     if clientKey != nil, clientCertificate == nil {
-      throw ContractError("\(place).clientKey: a key needs its certificate; give clientCertificate, too")
+      throw CodedError(.broken, "\(place).clientKey: a key needs its certificate; give clientCertificate, too")
     }
   }
 

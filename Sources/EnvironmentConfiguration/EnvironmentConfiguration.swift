@@ -1,3 +1,4 @@
+package import Basics
 package import LaunchContract
 
 /// What a test asks for. The project file, the command's options, the control API and the Swift API all make this value.
@@ -17,9 +18,9 @@ package struct EnvironmentConfiguration: Codable, Sendable, Equatable {
   @Omittable package var upstreams: [String: Upstream] = [:]
   package var clock: Clock?
   package var seed: String?
-  @Omittable package var toggles: [String: ContractValue] = [:]
-  @Omittable package var defaults: [String: ContractValue] = [:]
-  @Omittable package var values: [String: ContractValue] = [:]
+  @Omittable package var toggles: [String: JSON] = [:]
+  @Omittable package var defaults: [String: JSON] = [:]
+  @Omittable package var values: [String: JSON] = [:]
   @Omittable package var credentials: [Credential] = []
   @Omittable package var credentialFaults: [LaunchContract.Credentials.Fault] = []
   package var matching: MatchingRules?

@@ -1,5 +1,6 @@
+package import Basics
 package import Foundation
-package import LaunchContract
+import LaunchContract
 
 #if canImport(Darwin)
   import Darwin
@@ -83,17 +84,19 @@ package struct ProjectFile: Sendable, Equatable {
   /// - Parameters:
   ///   - data: its content.
   ///   - path: its absolute path.
-  /// - Throws: a `ContractError` in one line that names the file, the place of the mistake, and what is allowed there.
-  package init(decoding data: Data, path: String) throws(ContractError) {
-    do throws(ContractError) {
+  /// - Throws: a `CodedError` in one line that names the file, the place of the mistake, and what is allowed there.
+  package init(decoding data: Data, path: String) throws(CodedError) {
+    do throws(CodedError) {
       let json: JSON
-      do throws(JSONError) { json = try JSON.parse([UInt8](data)) } catch { throw ContractError("not JSON: \(error)") }
-      if let problem = Self.schema.problem(with: json) { throw ContractError(problem) }
-      let content = try ContractJSON.decode(Content.self, from: data, source: "")
+      do throws(JSONError) { json = try JSON.parse([UInt8](data)) } catch {
+        throw CodedError(.broken, "not JSON: \(error)")
+      }
+      if let problem = Self.schema.problem(with: json) { throw CodedError(.broken, problem) }
+      let content = try JSON.decode(Content.self, from: data, source: "")
       try content.settings.checkRelations()
       for (index, override) in content.overrides.enumerated() {
-        do throws(ContractError) { try override.settings.checkRelations() } catch {
-          throw ContractError("overrides[\(index)].\(error.problem)")
+        do throws(CodedError) { try override.settings.checkRelations() } catch {
+          throw CodedError(.broken, "overrides[\(index)].\(error.problem)")
         }
       }
       let folder = (path as NSString).deletingLastPathComponent
@@ -107,7 +110,7 @@ package struct ProjectFile: Sendable, Equatable {
           pattern: pattern, settings: $0.settings.absolute(in: folder).naming(rulesOf: "\(name), for \(pattern)"))
       }
     } catch {
-      throw ContractError("\(path): \(error.problem)")
+      throw CodedError(.broken, "\(path): \(error.problem)")
     }
   }
 

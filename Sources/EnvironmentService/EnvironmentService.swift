@@ -1,3 +1,4 @@
+package import Basics
 import Cassettes
 import Foundation
 import HTTPMessages
@@ -13,8 +14,8 @@ package final class EnvironmentService: Sendable {
   private let cache: CassetteCache
 
   /// - Parameter threads: the number of server threads; nil for one per processor, at most four.
-  /// - Throws: an ``EnvironmentError`` if the system refuses threads or descriptors.
-  package init(threads: Int? = nil) throws(EnvironmentError) {
+  /// - Throws: a ``CodedError`` if the system refuses threads or descriptors.
+  package init(threads: Int? = nil) throws(CodedError) {
     var configuration = HTTPServer.Configuration()
     if let threads { configuration.threads = threads }
     do {
@@ -22,7 +23,7 @@ package final class EnvironmentService: Sendable {
       isServerShared = false
       cache = CassetteCache()
     } catch {
-      throw EnvironmentError(.inputOutput, "\(error)")
+      throw CodedError(.inputOutput, "\(error)")
     }
   }
 
@@ -43,19 +44,19 @@ package final class EnvironmentService: Sendable {
   ///   - snapshot: the snapshot of an environment to restore after its process was killed; its specification, id and
   ///     token apply.
   /// - Returns: the environment, which already serves requests.
-  /// - Throws: an ``EnvironmentError``. Nothing is left behind then, except the partial recording of a restored
+  /// - Throws: a ``CodedError``. Nothing is left behind then, except the partial recording of a restored
   ///   environment.
   package func provision(
     _ specification: EnvironmentSpecification, hooks: EnvironmentHooks = EnvironmentHooks(),
     restoring snapshot: EnvironmentSnapshot? = nil
-  ) throws(EnvironmentError) -> Environment {
+  ) throws(CodedError) -> Environment {
     if let snapshot { return try make(Provisioning.plan(restoring: snapshot, cache: cache), hooks) }
     return try make(Provisioning.plan(specification, hooks: hooks, cache: cache), hooks)
   }
 
-  private func make(_ plan: Environment.Plan, _ hooks: EnvironmentHooks) throws(EnvironmentError) -> Environment {
+  private func make(_ plan: Environment.Plan, _ hooks: EnvironmentHooks) throws(CodedError) -> Environment {
     var plan = plan
-    do throws(EnvironmentError) {
+    do throws(CodedError) {
       if let path = plan.specification.journalFile { plan.state.journalFile = try JournalFile(path) }
       return try Environment(
         plan, hooks: hooks, listen: hooks.listen ?? { [server] in try server.listen(handler: $0) },

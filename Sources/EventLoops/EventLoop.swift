@@ -1,3 +1,4 @@
+import Basics
 import CEpoll
 import HTTPMessages
 import Synchronization

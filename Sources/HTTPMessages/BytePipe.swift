@@ -1,3 +1,5 @@
+import Basics
+
 /// A bounded byte stream between two sides. Each is a task, which may wait, or a thread of a C library,
 /// which must not.
 ///

@@ -1,3 +1,4 @@
+import Basics
 import Dispatch
 
 /// The two directions of an upgraded connection, as streams.

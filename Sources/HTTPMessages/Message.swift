@@ -1,3 +1,5 @@
+import Basics
+
 /// An HTTP request as sent: method and target are never normalised.
 package struct Request: Sendable {
   /// The method as sent, including extension methods.

@@ -1,3 +1,5 @@
+package import Basics
+
 /// Scheme, host and port (RFC 6454).
 ///
 /// ```swift
@@ -24,8 +26,8 @@ package struct Origin: Hashable, Sendable, CustomStringConvertible {
   ///
   /// - Parameter text: the origin. A path, query, fragment or user information is an error, since it would have no
   ///   effect.
-  /// - Throws: ``InvalidOrigin`` with the reason.
-  package init(parsing text: String) throws(InvalidOrigin) {
+  /// - Throws: ``CodedError`` with the reason.
+  package init(parsing text: String) throws(CodedError) {
     let lowered = text.lowercased()
     let scheme: String
     if lowered.utf8.starts(with: "http://".utf8) {
@@ -33,12 +35,12 @@ package struct Origin: Hashable, Sendable, CustomStringConvertible {
     } else if lowered.utf8.starts(with: "https://".utf8) {
       scheme = "https"
     } else {
-      throw InvalidOrigin(text: text, problem: "it must begin with http:// or https://")
+      throw CodedError(notOrigin: text, "it must begin with http:// or https://")
     }
     var authority = lowered.utf8.dropFirst(scheme.utf8.count + 3)
     if authority.last == UInt8(ascii: "/") { authority = authority.dropLast() }
     guard let (host, port) = Self.split(authority: authority) else {
-      throw InvalidOrigin(text: text, problem: "only a host and an optional port may follow the scheme")
+      throw CodedError(notOrigin: text, "only a host and an optional port may follow the scheme")
     }
     self.init(scheme: scheme, host: host, port: port ?? Self.defaultPort(of: scheme))
   }
@@ -88,14 +90,10 @@ package struct Origin: Hashable, Sendable, CustomStringConvertible {
   }
 }
 
-/// The text is not an origin.
-package struct InvalidOrigin: Error, CustomStringConvertible {
-  /// The text as given.
-  package let text: String
-  /// The reason.
-  package let problem: String
-
-  package var description: String { "'\(text)' is not an origin: \(problem), as in https://api.example.com" }
+extension CodedError {
+  fileprivate init(notOrigin text: String, _ problem: String) {
+    self.init(.usage, "'\(text)' is not an origin: \(problem), as in https://api.example.com")
+  }
 }
 
 extension Origin: Codable {

@@ -1,3 +1,4 @@
+import Basics
 import HTTPMessages
 
 /// The client disconnected, or the server closed the connection.

@@ -1,3 +1,4 @@
+import Basics
 import CMicroHTTPD
 import Dispatch
 import EventLoops

@@ -1,3 +1,4 @@
+package import Basics
 import Foundation
 
 #if canImport(Darwin)
@@ -36,23 +37,25 @@ package enum ContractWriter {
   ///   - folder: the absolute path of the folder for the file, if one is needed.
   ///   - channel: how the value is passed.
   /// - Returns: the value to pass, and the file if there is one.
-  /// - Throws: ``ContractError`` if the file cannot be written.
+  /// - Throws: ``CodedError`` if the file cannot be written.
   package static func deliver(
     _ contract: LaunchContract, folder: String, by channel: Channel = .environment
-  ) throws(ContractError) -> Delivery {
+  ) throws(CodedError) -> Delivery {
     let document: Data
     do {
       document = try contract.encodedDocument()
     } catch let EncodingError.invalidValue(_, context) {
-      throw ContractError("\(ContractJSON.place(context.codingPath))JSON cannot express infinity or NaN")
+      throw .contract("\(JSON.place(context.codingPath))JSON cannot express infinity or NaN", .cannotWrite)
     } catch {
-      throw ContractError("cannot be encoded")
+      throw .contract("cannot be encoded", .cannotWrite)
     }
     let isSecret = contract.credentials != nil || (channel == .arguments && contract.control != nil)
     if !isSecret, document.count <= inlineLimit {
       return Delivery(value: String(decoding: document, as: UTF8.self), file: nil)
     }
-    guard folder.hasPrefix("/") else { throw ContractError("the folder must be an absolute path", source: folder) }
+    guard folder.hasPrefix("/") else {
+      throw .contract("the folder must be an absolute path", .cannotWrite, source: folder)
+    }
     let path = "\(folder)/contract-\(UUID().uuidString.lowercased()).json"
     try ContractFile.create(path, document)
     return Delivery(value: "file:\(path)", file: path)
@@ -63,12 +66,12 @@ package enum ContractWriter {
 enum ContractFile {
   /// Reads a whole file.
   ///
-  /// - Throws: ``ContractError`` with the path and the system's message.
-  static func read(_ path: String) throws(ContractError) -> Data {
-    do throws(InputFileError) {
+  /// - Throws: ``CodedError`` with the path and the system's message.
+  static func read(_ path: String) throws(CodedError) -> Data {
+    do throws(CodedError) {
       return try InputFile(path).read(atMost: limit)
     } catch {
-      throw ContractError("cannot be read: \(error)", source: path)
+      throw .contract("cannot be read: \(error)", source: path)
     }
   }
 
@@ -83,10 +86,10 @@ enum ContractFile {
 
   /// Creates a file that only its owner can read. Never writes to an existing file or link.
   ///
-  /// - Throws: ``ContractError`` with the path; the file is removed.
-  static func create(_ path: String, _ data: Data) throws(ContractError) {
+  /// - Throws: ``CodedError`` with the path; the file is removed.
+  static func create(_ path: String, _ data: Data) throws(CodedError) {
     let descriptor = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
-    guard descriptor >= 0 else { throw ContractError("cannot be created: \(reason(errno))", source: path) }
+    guard descriptor >= 0 else { throw .contract("cannot be created: \(reason(errno))", .cannotWrite, source: path) }
     // The umask may have cleared bits that the owner needs.
     var failure = fchmod(descriptor, 0o600) == 0 ? 0 : errno
     var rest = data[...]
@@ -101,7 +104,7 @@ enum ContractFile {
     if close(descriptor) != 0, failure == 0 { failure = errno }
     guard failure == 0 else {
       unlink(path)
-      throw ContractError("cannot be written: \(reason(failure))", source: path)
+      throw .contract("cannot be written: \(reason(failure))", .cannotWrite, source: path)
     }
   }
 

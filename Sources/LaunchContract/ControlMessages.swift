@@ -1,3 +1,5 @@
+package import Basics
+
 /// The body of `POST {control}/strings`: one use of the string store.
 package struct StringUse: Sendable, Equatable {
   /// The result of the use.
@@ -72,11 +74,11 @@ package struct StringUseAnswer: Codable, Sendable, Equatable {
 /// Repeating a report is harmless, so it is sent again if the response was lost.
 package struct UsageReport: Sendable, Equatable {
   /// The toggles by name, with the values that the app got: its own default if the contract has none.
-  package var toggles: [String: ContractValue]
+  package var toggles: [String: JSON]
   /// The recorded values that were read, as ordinals by key.
   package var strings: [String: OrdinalRanges]
 
-  package init(toggles: [String: ContractValue] = [:], strings: [String: OrdinalRanges] = [:]) {
+  package init(toggles: [String: JSON] = [:], strings: [String: OrdinalRanges] = [:]) {
     self.toggles = toggles
     self.strings = strings
   }
@@ -90,9 +92,9 @@ extension UsageReport: Codable {
   package init(from decoder: any Decoder) throws {
     let container = try decoder.container(keyedBy: CodingKeys.self)
     guard container.contains(.toggles) || container.contains(.strings) else {
-      throw ContractError("toggles and strings are both missing")
+      throw CodedError(.broken, "toggles and strings are both missing")
     }
-    toggles = try container.decodeIfPresent([String: ContractValue].self, forKey: .toggles) ?? [:]
+    toggles = try container.decodeIfPresent([String: JSON].self, forKey: .toggles) ?? [:]
     strings = try container.decodeIfPresent([String: OrdinalRanges].self, forKey: .strings) ?? [:]
   }
 

@@ -1,3 +1,4 @@
+package import Basics
 package import Foundation
 
 #if canImport(Darwin)
@@ -26,10 +27,10 @@ package struct InputFile: ~Copyable {
   ///   - folder: the descriptor of the folder for a relative path.
   ///   - followsLinks: whether the path may be a symbolic link.
   ///   - acceptsPipes: whether the path may be a pipe. Opening a FIFO then waits for a writer.
-  /// - Throws: ``InputFileError`` if the file cannot be opened, or is a folder, a device or a socket.
+  /// - Throws: ``CodedError`` if the file cannot be opened, or is a folder, a device or a socket.
   package init(
     _ path: String, in folder: Int32 = AT_FDCWD, followsLinks: Bool = true, acceptsPipes: Bool = false
-  ) throws(InputFileError) {
+  ) throws(CodedError) {
     var status = stat()
     let mayWait = acceptsPipes && fstatat(folder, path, &status, 0) == 0 && Self.isPipe(status)
     let flags = (mayWait ? 0 : O_NONBLOCK) | (followsLinks ? 0 : O_NOFOLLOW)
@@ -37,15 +38,15 @@ package struct InputFile: ~Copyable {
     repeat {
       descriptor = openat(folder, path, O_RDONLY | O_CLOEXEC | O_NOCTTY | flags)
     } while descriptor < 0 && errno == EINTR
-    guard descriptor >= 0 else { throw InputFileError(opening: errno, followsLinks: followsLinks) }
+    guard descriptor >= 0 else { throw CodedError(errno: errno, followsLinks: followsLinks) }
     guard fstat(descriptor, &status) == 0 else {
       let code = errno
       close(descriptor)
-      throw InputFileError(code: code)
+      throw CodedError(errno: code)
     }
     if let kind = Self.refusedKind(status, acceptsPipes: acceptsPipes) {
       close(descriptor)
-      throw InputFileError(code: EINVAL, reason: "it is \(kind), not a regular file")
+      throw CodedError(.inputOutput, "it is \(kind), not a regular file")
     }
     self.descriptor = descriptor
     size = Self.isPipe(status) ? 0 : Int(status.st_size)
@@ -64,9 +65,9 @@ package struct InputFile: ~Copyable {
   ///
   /// - Parameter limit: the maximum size in bytes.
   /// - Returns: the bytes.
-  /// - Throws: ``InputFileError`` if reading fails, the file is larger, or a large file begins with a zero byte. No text
+  /// - Throws: ``CodedError`` if reading fails, the file is larger, or a large file begins with a zero byte. No text
   ///   does, and a sparse file would take gigabytes of memory before a parser rejects its first byte.
-  package func read(atMost limit: Int) throws(InputFileError) -> Data {
+  package func read(atMost limit: Int) throws(CodedError) -> Data {
     try checkSize(atMost: limit)
     // A sparse file's size may exceed the available memory.
     var data = Data(capacity: min(size, 64 << 20))
@@ -75,14 +76,14 @@ package struct InputFile: ~Copyable {
       let count = buffer.withUnsafeMutableBytes { Foundation.read(descriptor, $0.baseAddress, $0.count) }
       if count > 0 {
         guard size < 64 << 20 || !data.isEmpty || buffer[0] != 0 else {
-          throw InputFileError(code: EINVAL, reason: "it is not text: it begins with a zero byte")
+          throw CodedError(.inputOutput, "it is not text: it begins with a zero byte")
         }
-        guard count <= limit - data.count else { throw InputFileError(tooLarge: limit) }
+        guard count <= limit - data.count else { throw CodedError(tooLarge: limit) }
         data.append(contentsOf: buffer[..<count])
       } else if count == 0 {
         return data
       } else if errno != EINTR {
-        throw InputFileError(code: errno)
+        throw CodedError(errno: errno)
       }
     }
   }
@@ -91,19 +92,19 @@ package struct InputFile: ~Copyable {
   ///
   /// - Parameter limit: the maximum size in bytes.
   /// - Returns: the bytes.
-  /// - Throws: ``InputFileError`` if mapping fails or the file is larger.
-  package func map(atMost limit: Int) throws(InputFileError) -> Data {
+  /// - Throws: ``CodedError`` if mapping fails or the file is larger.
+  package func map(atMost limit: Int) throws(CodedError) -> Data {
     try checkSize(atMost: limit)
     guard size > 0 else { return Data() }
     guard let start = mmap(nil, size, PROT_READ, MAP_PRIVATE, descriptor, 0), start != MAP_FAILED else {
-      throw InputFileError(code: errno)
+      throw CodedError(errno: errno)
     }
     return Data(bytesNoCopy: start, count: size, deallocator: .unmap)
   }
 
-  /// - Throws: ``InputFileError`` if the file exceeds the limit.
-  package func checkSize(atMost limit: Int) throws(InputFileError) {
-    guard size <= limit else { throw InputFileError(tooLarge: limit) }
+  /// - Throws: ``CodedError`` if the file exceeds the limit.
+  package func checkSize(atMost limit: Int) throws(CodedError) {
+    guard size <= limit else { throw CodedError(tooLarge: limit) }
   }
 
   /// The kind of a file that is not a regular file.
@@ -128,31 +129,23 @@ package struct InputFile: ~Copyable {
   private static func isPipe(_ status: stat) -> Bool { status.st_mode & S_IFMT == S_IFIFO }
 }
 
-/// A file cannot be read.
-package struct InputFileError: Error, CustomStringConvertible {
-  /// The `errno`.
-  package let code: Int32
-  /// The reason without the path: `Permission denied`, `it is a pipe, not a regular file`.
-  package let description: String
-
-  init(code: Int32, reason: String? = nil) {
-    self.code = code
-    description = reason ?? String(cString: strerror(code))
+extension CodedError {
+  /// A file cannot be read; the message is the reason without the path: `Permission denied`.
+  fileprivate init(errno code: Int32, followsLinks: Bool = true) {
+    let reason =
+      switch code {
+      case ELOOP where !followsLinks: "it is a symbolic link, not a regular file"
+      // The error of open(2) for a socket, on Linux and Apple platforms.
+      case ENXIO, EOPNOTSUPP: "it is a socket, not a regular file"
+      default: String(cString: strerror(code))
+      }
+    self.init(code == ENOENT || code == ENOTDIR ? .noCassette : .inputOutput, reason)
   }
 
-  init(opening code: Int32, followsLinks: Bool) {
-    switch code {
-    case ELOOP where !followsLinks: self.init(code: code, reason: "it is a symbolic link, not a regular file")
-    // The error of open(2) for a socket, on Linux and Apple platforms.
-    case ENXIO, EOPNOTSUPP: self.init(code: code, reason: "it is a socket, not a regular file")
-    default: self.init(code: code)
-    }
-  }
-
-  init(tooLarge limit: Int) {
-    self.init(code: EFBIG, reason: "it is larger than \(limit >> 20) MiB")
+  fileprivate init(tooLarge limit: Int) {
+    self.init(.inputOutput, "it is larger than \(limit >> 20) MiB")
   }
 
   /// Whether there is no such file.
-  package var isMissing: Bool { code == ENOENT || code == ENOTDIR }
+  package var isMissing: Bool { kind == .noCassette }
 }

@@ -1,3 +1,4 @@
+package import Basics
 package import Foundation
 
 /// The document that a test passes to the app at launch; it describes the app's environment.
@@ -19,11 +20,11 @@ package struct LaunchContract: Sendable, Equatable {
   /// The seed from which random values are derived.
   package var seed: String
   /// Named switches and values for the app.
-  package var toggles: [String: ContractValue]
+  package var toggles: [String: JSON]
   /// User defaults for the app.
-  package var defaults: [String: ContractValue]
+  package var defaults: [String: JSON]
   /// Other values for the app, such as a location.
-  package var values: [String: ContractValue]
+  package var values: [String: JSON]
   /// The local URL of each upstream, by its name.
   package var endpoints: [String: String]
   /// Leased ports by name, for the app to bind.
@@ -38,8 +39,8 @@ package struct LaunchContract: Sendable, Equatable {
   package var unknownFields: [String] = []
 
   package init(
-    environment: Environment, mode: String, clock: Clock, seed: String, toggles: [String: ContractValue] = [:],
-    defaults: [String: ContractValue] = [:], values: [String: ContractValue] = [:], endpoints: [String: String] = [:],
+    environment: Environment, mode: String, clock: Clock, seed: String, toggles: [String: JSON] = [:],
+    defaults: [String: JSON] = [:], values: [String: JSON] = [:], endpoints: [String: String] = [:],
     ports: [String: Int] = [:], credentials: Credentials? = nil, control: Control? = nil, strings: Strings? = nil,
     version: Int = Self.currentVersion
   ) {
@@ -62,7 +63,7 @@ package struct LaunchContract: Sendable, Equatable {
   ///
   /// - Throws: `EncodingError` for a number that JSON cannot express.
   package func encodedDocument() throws -> Data {
-    try ContractJSON.encode(self)
+    try JSON.encode(self)
   }
 }
 
@@ -180,7 +181,7 @@ extension LaunchContract: Codable {
     let version = try document.decode(Int.self, forKey: .version)
     guard version == Self.currentVersion else {
       let advice = version > Self.currentVersion ? "; rebuild the app with a newer Diorama" : ""
-      throw ContractError("version: \(version) is not supported, only \(Self.currentVersion) is\(advice)")
+      throw CodedError(.broken, "version: \(version) is not supported, only \(Self.currentVersion) is\(advice)")
     }
     func decode<Value: Decodable>(_ key: CodingKeys, default value: Value) throws -> Value {
       try document.decodeIfPresent(Value.self, forKey: key) ?? value
@@ -221,15 +222,15 @@ extension LaunchContract: Codable {
   }
 
   /// Checks what the types do not express.
-  private func checkMembers() throws(ContractError) {
+  private func checkMembers() throws(CodedError) {
     for (name, port) in ports.sorted(by: { $0.key < $1.key }) where !(1...65_535 ~= port) {
-      throw ContractError("ports.\(name): \(port) is not a port (1 to 65535)")
+      throw CodedError(.broken, "ports.\(name): \(port) is not a port (1 to 65535)")
     }
     if let revision = control?.revision, revision < 0 {
-      throw ContractError("control.revision: \(revision) is negative")
+      throw CodedError(.broken, "control.revision: \(revision) is negative")
     }
     if let file = strings?.file, !file.hasPrefix("/") {
-      throw ContractError("strings.file: '\(file)' is not an absolute path")
+      throw CodedError(.broken, "strings.file: '\(file)' is not an absolute path")
     }
   }
 
@@ -279,10 +280,10 @@ extension LaunchContract.Clock: Codable {
       locale: try container.decodeIfPresent(String.self, forKey: .locale),
       provisioned: try Self.instant(container, .provisioned))
     guard kind == .system || start != nil else {
-      throw ContractError("clock.start: a \(kind) clock requires a start time")
+      throw CodedError(.broken, "clock.start: a \(kind) clock requires a start time")
     }
     guard 0.000_001...1_000_000 ~= rate else {
-      throw ContractError("clock.rate: \(rate) is not between 0.000001 and 1000000")
+      throw CodedError(.broken, "clock.rate: \(rate) is not between 0.000001 and 1000000")
     }
   }
 
@@ -299,7 +300,7 @@ extension LaunchContract.Clock: Codable {
   private static func instant(_ container: KeyedDecodingContainer<CodingKeys>, _ key: CodingKeys) throws -> String? {
     guard let text = try container.decodeIfPresent(String.self, forKey: key) else { return nil }
     guard RFC3339.parse(text) != nil else {
-      throw ContractError("clock.\(key.rawValue): '\(text)' is not an instant such as 2018-10-08T09:00:00Z")
+      throw CodedError(.broken, "clock.\(key.rawValue): '\(text)' is not an instant such as 2018-10-08T09:00:00Z")
     }
     return text
   }
@@ -398,27 +399,28 @@ extension LaunchContract {
   ///   - value: the value of the variable or argument.
   ///   - source: the origin of the value, for errors.
   /// - Returns: the contract.
-  /// - Throws: ``ContractError`` with the place of the problem: invalid JSON, an invalid member, a later version, a missing
+  /// - Throws: ``CodedError`` with the place of the problem: invalid JSON, an invalid member, a later version, a missing
   ///   file, a file with credentials that others can read.
-  package static func read(_ value: String, source: String) throws(ContractError) -> LaunchContract {
+  package static func read(_ value: String, source: String) throws(CodedError) -> LaunchContract {
     guard value.hasPrefix("file:") else {
-      if value.hasPrefix("/") { throw ContractError("write a path as file:\(value)", source: source) }
+      if value.hasPrefix("/") { throw .contract("write a path as file:\(value)", source: source) }
       return try decode(Data(value.utf8), source: source)
     }
     let path = String(value.dropFirst("file:".count))
     guard path.hasPrefix("/") else {
-      throw ContractError("'\(path)' is not an absolute path; write file:/absolute/path", source: source)
+      throw .contract("'\(path)' is not an absolute path; write file:/absolute/path", source: source)
     }
     let contract = try decode(try ContractFile.read(path), source: path)
     if contract.credentials?.items.isEmpty == false, !ContractFile.isPrivate(path) {
-      throw ContractError("it contains credentials that other users can read; run chmod 600 \(path)", source: path)
+      throw .contract("it contains credentials that other users can read; run chmod 600 \(path)", source: path)
     }
     return contract
   }
 
-  private static func decode(_ document: Data, source: String) throws(ContractError) -> LaunchContract {
+  private static func decode(_ document: Data, source: String) throws(CodedError) -> LaunchContract {
     let parts = RecordedEntries.split(document, at: ["strings", "entries"])
-    var contract = try ContractJSON.decode(LaunchContract.self, from: parts?.rest ?? document, source: source)
+    var contract = try JSON.decode(
+      LaunchContract.self, from: parts?.rest ?? document, source: CodedError.contractPlace(source))
     if let parts { contract.strings?.entries = parts.entries }
     return contract
   }
@@ -440,8 +442,8 @@ extension LaunchContract {
   /// // ["-skip-onboarding", "<true/>", "-hasSeenPushPrompt", "<true/>", "-name", "Ann"]
   /// ```
   ///
-  /// - Throws: ``ContractError`` for a user default that cannot be expressed at all: null, or an invalid date.
-  package func launchArguments() throws(ContractError) -> [String] {
+  /// - Throws: ``CodedError`` for a user default that cannot be expressed at all: null, or an invalid date.
+  package func launchArguments() throws(CodedError) -> [String] {
     let defaults = try userDefaults()
     var words: [String] = []
     for (name, value) in toggles.sorted(by: { $0.key < $1.key }) where defaults[name] == nil {
@@ -457,5 +459,23 @@ extension LaunchContract {
       let argument = value.argument, max(name.utf8.count, argument.utf8.count) <= argumentLimit
     else { return [] }
     return ["-\(name)", argument]
+  }
+}
+
+extension CodedError {
+  /// Creates an error in a launch contract.
+  ///
+  /// - Parameters:
+  ///   - problem: the problem, preceded by the member: `clock.kind: …`. Must not contain a secret.
+  ///   - kind: the category.
+  ///   - source: the variable, argument or path of the contract; empty if unknown.
+  /// - Returns: the error.
+  package static func contract(_ problem: String, _ kind: Kind = .broken, source: String = "") -> CodedError {
+    CodedError(kind, problem, at: contractPlace(source))
+  }
+
+  /// `launch contract in DIORAMA_CONTRACT`.
+  package static func contractPlace(_ source: String = "") -> String {
+    source.isEmpty ? "launch contract" : "launch contract in \(source)"
   }
 }

@@ -1,3 +1,5 @@
+package import Basics
+
 /// The response to `GET {control}/state`: the environment's current state and the steps that led to it.
 package struct LiveState: Codable, Sendable, Equatable {
   /// The state of the clock.
@@ -49,9 +51,9 @@ package struct LiveState: Codable, Sendable, Equatable {
   /// How the network is served.
   package var mode: String?
   /// The toggles that are set.
-  package var toggles: [String: ContractValue]?
+  package var toggles: [String: JSON]?
   /// The values that are set.
-  package var values: [String: ContractValue]?
+  package var values: [String: JSON]?
   /// The clock.
   package var clock: ClockReading?
   /// The steps after the requested one, in order; possibly only the first of many.
@@ -86,9 +88,9 @@ package struct LiveStep: Codable, Sendable, Equatable {
   /// The number of the step.
   package var revision: Int
   /// A merge patch.
-  package var toggles: [String: ContractValue]?
+  package var toggles: [String: JSON]?
   /// A merge patch.
-  package var values: [String: ContractValue]?
+  package var values: [String: JSON]?
   /// The new clock, which replaces the old one.
   package var clock: LaunchContract.Clock?
   /// How far the clock advances.

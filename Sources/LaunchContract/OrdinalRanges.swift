@@ -1,3 +1,5 @@
+import Basics
+
 /// The used ordinals of a key, as a few ranges: ordinals are drawn in order, and are reported out of order only if several
 /// threads use the key.
 ///
@@ -74,7 +76,7 @@ extension OrdinalRanges: Codable {
     let pairs = try decoder.singleValueContainer().decode([[Int]].self)
     for pair in pairs {
       guard pair.count == 2, pair[0] <= pair[1] else {
-        throw ContractError("\(ContractJSON.place(decoder.codingPath))\(pair) is not a pair such as [0, 41]")
+        throw CodedError(.broken, "\(JSON.place(decoder.codingPath))\(pair) is not a pair such as [0, 41]")
       }
       insert(pair[0]...pair[1])
     }

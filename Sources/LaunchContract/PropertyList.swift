@@ -1,3 +1,4 @@
+package import Basics
 package import Foundation
 
 /// A value of `UserDefaults`: JSON without null, plus dates and data.
@@ -25,13 +26,12 @@ package enum PropertyList: Sendable, Hashable {
   ///   - value: the JSON.
   ///   - place: its position, for errors: `defaults.lastLogin`.
   ///   - hasTypedForms: whether to interpret `$date`, `$data` and `$dictionary`.
-  /// - Throws: ``ContractError`` for null and for invalid dates or data.
-  package init(_ value: ContractValue, at place: String, hasTypedForms: Bool = true) throws(ContractError) {
+  /// - Throws: ``CodedError`` for null and for invalid dates or data.
+  package init(_ value: JSON, at place: String, hasTypedForms: Bool = true) throws(CodedError) {
     switch value {
-    case .null: throw ContractError("\(place): user defaults cannot hold null; leave it out")
+    case .null: throw .contract("\(place): user defaults cannot hold null; leave it out")
     case .bool(let value): self = .bool(value)
-    case .int(let value): self = .int(value)
-    case .double(let value): self = .double(value)
+    case .number(let text): self = Int(text).map(PropertyList.int) ?? .double(Double(text) ?? .nan)
     case .string(let value): self = .string(value)
     case .array(let values):
       var list: [PropertyList] = []
@@ -40,8 +40,8 @@ package enum PropertyList: Sendable, Hashable {
       }
       self = .array(list)
     case .object(let members):
-      if hasTypedForms, members.count == 1, let (name, inner) = members.first,
-        let typed = try PropertyList(form: name, inner, at: place)
+      if hasTypedForms, members.count == 1,
+        let typed = try PropertyList(form: members[0].key, members[0].value, at: place)
       {
         self = typed
       } else {
@@ -51,31 +51,32 @@ package enum PropertyList: Sendable, Hashable {
   }
 
   private init(
-    members: [String: ContractValue], at place: String, hasTypedForms: Bool
-  ) throws(ContractError) {
+    members: [JSON.Member], at place: String, hasTypedForms: Bool
+  ) throws(CodedError) {
     var dictionary: [String: PropertyList] = [:]
-    for (name, value) in members.sorted(by: { $0.key < $1.key }) {
-      dictionary[name] = try PropertyList(value, at: "\(place).\(name)", hasTypedForms: hasTypedForms)
+    for member in members {
+      dictionary[member.key] = try PropertyList(
+        member.value, at: "\(place).\(member.key)", hasTypedForms: hasTypedForms)
     }
     self = .dictionary(dictionary)
   }
 
   /// - Returns: nil if the member is not one of the typed forms.
-  private init?(form: String, _ value: ContractValue, at place: String) throws(ContractError) {
+  private init?(form: String, _ value: JSON, at place: String) throws(CodedError) {
     switch form {
     case "$date":
       guard let date = value.string.flatMap(RFC3339.parse) else {
-        throw ContractError("\(place).$date: expected an instant such as \"2018-10-08T09:00:00Z\"")
+        throw .contract("\(place).$date: expected an instant such as \"2018-10-08T09:00:00Z\"")
       }
       self = .date(date)
     case "$data":
       guard let data = value.string.flatMap({ Data(base64Encoded: $0) }) else {
-        throw ContractError("\(place).$data: expected a Base64 string such as \"AQI=\"")
+        throw .contract("\(place).$data: expected a Base64 string such as \"AQI=\"")
       }
       self = .data(data)
     case "$dictionary":
       guard case .object(let members) = value else {
-        throw ContractError("\(place).$dictionary: expected an object")
+        throw .contract("\(place).$dictionary: expected an object")
       }
       self = try PropertyList(members: members, at: place, hasTypedForms: true)
     default: return nil
@@ -86,8 +87,8 @@ package enum PropertyList: Sendable, Hashable {
 extension LaunchContract {
   /// The user defaults for the app, with their types.
   ///
-  /// - Throws: ``ContractError`` for the first one, sorted by name, that user defaults cannot hold.
-  package func userDefaults() throws(ContractError) -> [String: PropertyList] {
+  /// - Throws: ``CodedError`` for the first one, sorted by name, that user defaults cannot hold.
+  package func userDefaults() throws(CodedError) -> [String: PropertyList] {
     var found: [String: PropertyList] = [:]
     for (name, value) in defaults.sorted(by: { $0.key < $1.key }) {
       found[name] = try PropertyList(value, at: "defaults.\(name)")

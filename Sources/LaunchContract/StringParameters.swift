@@ -1,3 +1,5 @@
+import Basics
+
 /// The kind of a requested random value, with its limits.
 ///
 /// In JSON, these members are beside the value. `type` is omitted for strings, as in the original form of

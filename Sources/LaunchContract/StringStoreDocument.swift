@@ -1,3 +1,4 @@
+package import Basics
 import Foundation
 
 /// `NAME.strings.json`: the random values of a recording, by key and ordinal.
@@ -26,16 +27,16 @@ package struct StringStoreDocument: Codable, Sendable, Equatable {
 
   /// Reads a store from a file.
   ///
-  /// - Throws: ``ContractError`` with the path if it cannot be read, is not a string store, or has a later format.
-  package init(path: String) throws(ContractError) {
-    do throws(ContractError) {
+  /// - Throws: ``CodedError`` with the path if it cannot be read, is not a string store, or has a later format.
+  package init(path: String) throws(CodedError) {
+    do throws(CodedError) {
       let bytes = try ContractFile.read(path)
       let parts = RecordedEntries.split(bytes, at: ["entries"])
-      self = try ContractJSON.decode(Self.self, from: parts?.rest ?? bytes, source: path)
+      self = try JSON.decode(Self.self, from: parts?.rest ?? bytes, source: path)
       if let parts { entries = parts.entries }
-      guard format == 1 else { throw ContractError("format \(format) is not supported, only 1 is") }
+      guard format == 1 else { throw CodedError(.broken, "format \(format) is not supported, only 1 is") }
     } catch {
-      throw ContractError("the string store \(path): \(error.problem)")
+      throw .contract("the string store \(path): \(error.problem)")
     }
   }
 }

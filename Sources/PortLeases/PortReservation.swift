@@ -1,3 +1,4 @@
+package import Basics
 #if canImport(Darwin)
   import Darwin
 #else
@@ -16,8 +17,8 @@ package final class PortReservation: Sendable {
 
   /// Reserves a free port of the pool.
   ///
-  /// - Throws: ``PortUnavailable`` if all ports are in use.
-  package init(in pool: ClosedRange<UInt16> = PortReservation.pool) throws(PortUnavailable) {
+  /// - Throws: ``CodedError`` if all ports are in use.
+  package init(in pool: ClosedRange<UInt16> = PortReservation.pool) throws(CodedError) {
     holder = try PortHolder.some(of: pool)
   }
 }
@@ -25,26 +26,24 @@ package final class PortReservation: Sendable {
 extension PortHolder {
   /// Takes a free port of a pool, starting at a random one.
   ///
-  /// - Throws: ``PortUnavailable`` if all ports are in use.
-  static func some(of pool: ClosedRange<UInt16>) throws(PortUnavailable) -> PortHolder {
+  /// - Throws: ``CodedError`` if all ports are in use.
+  static func some(of pool: ClosedRange<UInt16>) throws(CodedError) -> PortHolder {
     let first = UInt16.random(in: pool)
     for ports in [first...pool.upperBound, pool.lowerBound...first] {
       for port in ports {
         if case .holder(let holder) = take(port) { return holder }
       }
     }
-    throw PortUnavailable(pool: pool)
+    throw CodedError(noPortIn: pool)
   }
 }
 
-/// All ports of a pool are in use.
-package struct PortUnavailable: Error, CustomStringConvertible {
-  /// The pool.
-  package let pool: ClosedRange<UInt16>
-
-  package var description: String {
-    "no port from \(pool.lowerBound) to \(pool.upperBound) is free; stop programs that listen there ('ss -ltnp' shows "
-      + "them)"
+extension CodedError {
+  fileprivate init(noPortIn pool: ClosedRange<UInt16>) {
+    self.init(
+      .inputOutput,
+      "no port from \(pool.lowerBound) to \(pool.upperBound) is free; stop programs that listen there ('ss -ltnp' shows "
+        + "them)")
   }
 }
 
@@ -58,10 +57,10 @@ package final class ListeningSocket: Sendable {
 
   /// Listens on a free port of the pool.
   ///
-  /// - Throws: ``PortUnavailable`` if all ports are in use.
-  package init(in pool: ClosedRange<UInt16> = PortReservation.pool) throws(PortUnavailable) {
+  /// - Throws: ``CodedError`` if all ports are in use.
+  package init(in pool: ClosedRange<UInt16> = PortReservation.pool) throws(CodedError) {
     holder = try PortHolder.some(of: pool)
     // The port is already ours, so no other program can take it.
-    guard listen(holder.descriptor, 1024) == 0 else { throw PortUnavailable(pool: pool) }
+    guard listen(holder.descriptor, 1024) == 0 else { throw CodedError(noPortIn: pool) }
   }
 }

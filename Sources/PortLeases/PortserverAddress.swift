@@ -1,3 +1,4 @@
+import Basics
 #if canImport(Darwin)
   import Darwin
 #else
@@ -11,18 +12,18 @@ struct PortserverAddress: CustomStringConvertible {
 
   /// Parses an address as portpicker's clients do.
   ///
-  /// - Throws: ``PortserverError`` if it is empty or too long.
-  init(_ address: String) throws(PortserverError) {
+  /// - Throws: ``CodedError`` if it is empty or too long.
+  init(_ address: String) throws(CodedError) {
     description = address
     let isAbstract = address.hasPrefix("@")
     // unix(7): an abstract name begins with a zero byte, a path ends with one.
     bytes = isAbstract ? [0] + address.utf8.dropFirst() : address.utf8 + [0]
     guard bytes.count > 1 else {
-      throw PortserverError("invalid portserver address '\(address)'; use a path, or '@' and a name")
+      throw CodedError(.inputOutput, "invalid portserver address '\(address)'; use a path, or '@' and a name")
     }
     guard bytes.count <= MemoryLayout.size(ofValue: sockaddr_un().sun_path), !bytes.dropFirst().dropLast().contains(0)
     else {
-      throw PortserverError("the portserver address \(address) is too long for the system; use a shorter one")
+      throw CodedError(.inputOutput, "the portserver address \(address) is too long for the system; use a shorter one")
     }
   }
 
@@ -32,8 +33,8 @@ struct PortserverAddress: CustomStringConvertible {
   /// Creates a non-blocking listening socket.
   ///
   /// - Returns: the descriptor, close-on-exec, to be closed by the caller.
-  /// - Throws: ``PortserverError`` if another process listens on the address or it cannot be used.
-  func listen() throws(PortserverError) -> Int32 {
+  /// - Throws: ``CodedError`` if another process listens on the address or it cannot be used.
+  func listen() throws(CodedError) -> Int32 {
     if let path { try removeStale(path) }
     let descriptor = Self.socket()
     guard descriptor >= 0 else { throw failure(errno) }
@@ -47,11 +48,11 @@ struct PortserverAddress: CustomStringConvertible {
   }
 
   /// Removes the socket of a killed process. A socket on which a process listens, or any other file, is kept.
-  private func removeStale(_ path: String) throws(PortserverError) {
+  private func removeStale(_ path: String) throws(CodedError) {
     var status = stat()
     guard lstat(path, &status) == 0 else { return }
     guard status.st_mode & S_IFMT == S_IFSOCK else {
-      throw PortserverError("the portserver address \(path) is not a socket; move it, or use another address")
+      throw CodedError(.inputOutput, "the portserver address \(path) is not a socket; move it, or use another address")
     }
     let probe = Self.socket()
     guard probe >= 0 else { throw failure(errno) }
@@ -86,28 +87,22 @@ struct PortserverAddress: CustomStringConvertible {
     #endif
   }
 
-  private func closing(_ descriptor: Int32) -> PortserverError {
+  private func closing(_ descriptor: Int32) -> CodedError {
     let code = errno
     close(descriptor)
     return failure(code)
   }
 
-  private func failure(_ code: Int32) -> PortserverError {
+  private func failure(_ code: Int32) -> CodedError {
     let advice =
       switch code {
       case EADDRINUSE: "another portserver or daemon listens there; stop it"
       case EMFILE, ENFILE: "raise the limit of open files ('ulimit -n')"
       default: "check its folder and permissions"
       }
-    return PortserverError(
+    return CodedError(
+      .inputOutput,
       "the portserver cannot listen on \(description) (\(String(cString: strerror(code)))): \(advice), or use another "
         + "'--portserver-address' (an empty one turns it off)")
   }
-}
-
-/// The portserver could not be started.
-package struct PortserverError: Error, CustomStringConvertible, Equatable {
-  package let description: String
-
-  init(_ description: String) { self.description = description }
 }

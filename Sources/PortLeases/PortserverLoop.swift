@@ -1,3 +1,4 @@
+import Basics
 import Foundation
 import HTTPMessages
 
@@ -37,9 +38,11 @@ final class PortserverLoop: @unchecked Sendable {
 
   init(
     address: PortserverAddress, pool: PortPool, patience: Duration, log: @escaping @Sendable (PortserverEvent) -> Void
-  ) throws(PortserverError) {
+  ) throws(CodedError) {
     var ends: [Int32] = [-1, -1]
-    guard pipe(&ends) == 0 else { throw PortserverError("no descriptors are left; raise the limit ('ulimit -n')") }
+    guard pipe(&ends) == 0 else {
+      throw CodedError(.inputOutput, "no descriptors are left; raise the limit ('ulimit -n')")
+    }
     for end in ends {
       _ = fcntl(end, F_SETFD, FD_CLOEXEC)
       _ = fcntl(end, F_SETFL, O_NONBLOCK)

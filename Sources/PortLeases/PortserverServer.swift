@@ -1,3 +1,4 @@
+package import Basics
 import Foundation
 import HTTPMessages
 
@@ -29,11 +30,11 @@ package final class PortserverServer: Sendable {
   ///   - pool: the pool of ports.
   ///   - patience: the time for a client to send its request.
   ///   - log: receives events, on the server's thread.
-  /// - Throws: ``PortserverError``.
+  /// - Throws: ``CodedError``.
   package init(
     address: String, pool: PortPool, patience: Duration = .seconds(5),
     log: @escaping @Sendable (PortserverEvent) -> Void = { _ in }
-  ) throws(PortserverError) {
+  ) throws(CodedError) {
     let loop = try PortserverLoop(address: PortserverAddress(address), pool: pool, patience: patience, log: log)
     let state = Guarded(State())
     let thread = Thread {

@@ -1,3 +1,4 @@
+import Basics
 import Foundation
 import HTTPMessages
 import Testing
@@ -61,7 +62,7 @@ struct StreamCodingTests {
     let end = try #require(text.range(of: "]\n", range: start.upperBound..<text.endIndex))
     let last = try #require(text.range(of: "]", range: end.upperBound..<text.endIndex))
     let bytes = Array((text[..<start.lowerBound] + "\"parts\": \(parts)" + text[last.upperBound...]).utf8)
-    let error = #expect(throws: CassetteError.self) { try Self.read(bytes) }
+    let error = #expect(throws: CodedError.self) { try Self.read(bytes) }
     #expect(error?.description.contains("_diorama.parts") == true)
   }
 

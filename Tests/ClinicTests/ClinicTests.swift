@@ -1,3 +1,4 @@
+import Basics
 import Foundation
 import LaunchContract
 import Testing
@@ -5,7 +6,7 @@ import Testing
 @Suite("Clinic app and backend")
 struct ClinicTests {
   private func contract(
-    _ backend: Backend, at start: String, seed: String = "s", toggles: [String: ContractValue] = [:]
+    _ backend: Backend, at start: String, seed: String = "s", toggles: [String: JSON] = [:]
   ) -> LaunchContract {
     LaunchContract(
       environment: .init(id: "", name: ""), mode: "proxy",

@@ -1,3 +1,4 @@
+import Basics
 import EnvironmentConfiguration
 import Foundation
 import LaunchContract
@@ -116,10 +117,10 @@ struct ConfigurationTableTests {
 
   @Test("says the same of a value that cannot be used, wherever it comes from", arguments: mistakes)
   func sameMessage(_ mistake: Mistake) throws {
-    let api = #expect(throws: ContractError.self) {
+    let api = #expect(throws: CodedError.self) {
       try EnvironmentConfiguration(decoding: Data(mistake.json.utf8), from: .api)
     }
-    let file = #expect(throws: ContractError.self) {
+    let file = #expect(throws: CodedError.self) {
       try EnvironmentConfiguration(decoding: Data(mistake.json.utf8), from: .caller)
     }
     let command = #expect(throws: UsageError.self) {

@@ -1,3 +1,4 @@
+import Basics
 import ControlAPI
 import EnvironmentConfiguration
 import EnvironmentService
@@ -18,7 +19,7 @@ struct DateShiftTests {
     let backend = try TestEnvironment.Configuration(.mock).inside(TestEnvironment.Configuration(dates: shift)).resolved(
       for: identity, variables: [:])
     #expect(
-      String(decoding: try ContractJSON.encode(backend.dates), as: UTF8.self)
+      String(decoding: try JSON.encode(backend.dates), as: UTF8.self)
         == #"{"dates":["$.day"],"epochMilliseconds":["$.ms"],"epochSeconds":["$.exp"],"jwt":[{"kid":"k","text":"secret"}],"keep":["$.born"]}"#
     )
     let general = TestEnvironment.Configuration(dates: shift)

@@ -1,3 +1,4 @@
+import Basics
 import Cassettes
 import EnvironmentConfiguration
 import EnvironmentService
@@ -16,7 +17,7 @@ struct MatchingRulesTests {
 
   @Test("match a rules file")
   func file() throws {
-    let json = String(decoding: try ContractJSON.encode(Self.rules), as: UTF8.self)
+    let json = String(decoding: try JSON.encode(Self.rules), as: UTF8.self)
     #expect(
       json
         == #"{"rules":[{"ignore":{"json":["$.sentAt"],"query":["_"]}},{"compare":{"body":"none","headers":["Accept-Language"]},"path":"/search/**","upstream":"api"}]}"#

@@ -1,3 +1,4 @@
+import Basics
 import DioramaTesting
 import Foundation
 import LaunchContract

@@ -1,3 +1,4 @@
+import Basics
 import Diorama
 import Foundation
 import LaunchContract
@@ -105,7 +106,8 @@ struct ContractSourceTests {
   @Test("reports a missing value after the argument")
   func argumentWithoutValue() {
     #expect(
-      throws: ContractError("requires a value: JSON or file:/absolute/path", source: "the argument -DioramaContract")
+      throws: CodedError.contract(
+        "requires a value: JSON or file:/absolute/path", source: "the argument -DioramaContract")
     ) {
       try LaunchContract.decode(argumentsOf: ["app", "-DioramaContract"], environment: [:])
     }

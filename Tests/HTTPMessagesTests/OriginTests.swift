@@ -1,3 +1,4 @@
+import Basics
 import HTTPMessages
 import Testing
 
@@ -32,8 +33,10 @@ struct OriginTests {
       "http://[::1]x", "http://a b", "http://a\r\n", "http://example.com:99999999999999999999",
     ])
   func invalid(text: String) {
-    let error = #expect(throws: InvalidOrigin.self) { try Origin(parsing: text) }
-    #expect(error?.text == text && error?.description.contains("as in https://api.example.com") == true)
+    let error = #expect(throws: CodedError.self) { try Origin(parsing: text) }
+    #expect(
+      error?.problem.hasPrefix("'\(text.escapedForTerminal)' is not an origin: ") == true
+        && error?.problem.hasSuffix("as in https://api.example.com") == true)
   }
 
   @Test("splits an authority into host and port")

@@ -1,3 +1,4 @@
+import Basics
 import EventLoops
 import Glibc
 import HTTPMessages

@@ -1,3 +1,4 @@
+import Basics
 import Foundation
 import LaunchContract
 import Testing
@@ -92,7 +93,7 @@ struct ContractDecodingTests {
       ("/tmp/contract.json", ["file:/tmp/contract.json"]),
     ] as [(String, [String])])
   func broken(_ json: String, _ words: [String]) throws {
-    let error = #expect(throws: ContractError.self) {
+    let error = #expect(throws: CodedError.self) {
       try LaunchContract.read(json, source: "DIORAMA_CONTRACT")
     }
     let text = try #require(error).description
@@ -124,7 +125,7 @@ struct ContractDecodingTests {
     try Data(documentedExample.utf8).write(to: URL(filePath: path))
     for mode in [0o644, 0o640, 0o602] {
       try FileManager.default.setAttributes([.posixPermissions: mode], ofItemAtPath: path)
-      let error = #expect(throws: ContractError.self) { try LaunchContract.read("file:\(path)", source: "") }
+      let error = #expect(throws: CodedError.self) { try LaunchContract.read("file:\(path)", source: "") }
       #expect(error?.problem.contains("run chmod 600 \(path)") == true)
     }
     try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: path)
@@ -133,19 +134,19 @@ struct ContractDecodingTests {
 
   @Test("names an unreadable file and a relative path")
   func files() throws {
-    let missing = #expect(throws: ContractError.self) {
+    let missing = #expect(throws: CodedError.self) {
       try LaunchContract.read("file:/nowhere/contract.json", source: "DIORAMA_CONTRACT")
     }
-    #expect(missing?.source == "/nowhere/contract.json")
+    #expect(missing?.place == "launch contract in /nowhere/contract.json")
     #expect(missing?.problem == "cannot be read: No such file or directory")
-    let relative = #expect(throws: ContractError.self) {
+    let relative = #expect(throws: CodedError.self) {
       try LaunchContract.read("file:contract.json", source: "DIORAMA_CONTRACT")
     }
     #expect(try #require(relative).description.contains("file:/absolute/path"))
   }
 }
 
-let true_ = ContractValue.bool(true)
+let true_ = JSON.bool(true)
 
 /// The example of INTERFACE.md, with its ellipses filled in.
 let documentedExample = """

@@ -1,3 +1,4 @@
+import Basics
 import Foundation
 import LaunchContract
 import Testing
@@ -51,10 +52,10 @@ struct ContractEncodingTests {
   func entry() throws {
     let entry = StringEntry(value: "z0", parameters: .string(length: 2, alphabet: "z0"))
     #expect(
-      String(decoding: try ContractJSON.encode(entry), as: UTF8.self) == #"{"alphabet":"z0","length":2,"value":"z0"}"#)
+      String(decoding: try JSON.encode(entry), as: UTF8.self) == #"{"alphabet":"z0","length":2,"value":"z0"}"#)
     let integer = StringEntry(value: "55", parameters: .integer(low: 18, high: 99))
     #expect(
-      String(decoding: try ContractJSON.encode(integer), as: UTF8.self)
+      String(decoding: try JSON.encode(integer), as: UTF8.self)
         == #"{"high":99,"low":18,"type":"integer","value":"55"}"#)
   }
 
@@ -138,22 +139,22 @@ final class SecrecyTests {
       #"aHVudGVyMg"#, #"t0ken"#, "{\"t0ken\u{7}\":1}",
     ])
   func errors(_ document: String) throws {
-    let inline = #expect(throws: ContractError.self) { try LaunchContract.read(document, source: "DIORAMA_CONTRACT") }
+    let inline = #expect(throws: CodedError.self) { try LaunchContract.read(document, source: "DIORAMA_CONTRACT") }
     expectNone(in: "\(try #require(inline))")
     let path = "\(folder)/broken.json"
     try Data(document.utf8).write(to: URL(filePath: path))
-    let file = #expect(throws: ContractError.self) { try LaunchContract.read("file:\(path)", source: "test") }
+    let file = #expect(throws: CodedError.self) { try LaunchContract.read("file:\(path)", source: "test") }
     expectNone(in: "\(try #require(file))")
   }
 
   @Test("do not appear in errors about documents that cannot be encoded")
   func unwritten() throws {
     contract.values["x"] = .double(.infinity)
-    let encoding = #expect(throws: ContractError.self) { try ContractWriter.deliver(contract, folder: folder) }
+    let encoding = #expect(throws: CodedError.self) { try ContractWriter.deliver(contract, folder: folder) }
     #expect(try #require(encoding).problem.contains("values.x"))
     expectNone(in: "\(try #require(encoding))")
     contract.values = [:]
-    let nowhere = #expect(throws: ContractError.self) { try ContractWriter.deliver(contract, folder: "/nowhere") }
+    let nowhere = #expect(throws: CodedError.self) { try ContractWriter.deliver(contract, folder: "/nowhere") }
     expectNone(in: "\(try #require(nowhere))")
   }
 }

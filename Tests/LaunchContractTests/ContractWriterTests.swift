@@ -1,3 +1,4 @@
+import Basics
 import Foundation
 import LaunchContract
 import Testing
@@ -51,19 +52,19 @@ final class ContractWriterTests {
   @Test("names a folder in which it cannot write")
   func noFolder() throws {
     contract.credentials = .init(items: [])
-    let error = #expect(throws: ContractError.self) {
+    let error = #expect(throws: CodedError.self) {
       try ContractWriter.deliver(contract, folder: "\(folder)/nowhere")
     }
-    #expect(error?.source.hasPrefix("\(folder)/nowhere/contract-") == true)
+    #expect(error?.place.hasPrefix("launch contract in \(folder)/nowhere/contract-") == true)
     #expect(error?.problem == "cannot be created: No such file or directory")
-    #expect(throws: ContractError.self) { try ContractWriter.deliver(contract, folder: "relative") }
+    #expect(throws: CodedError.self) { try ContractWriter.deliver(contract, folder: "relative") }
   }
 }
 
 @Suite("Toggles and user defaults as arguments")
 struct LaunchArgumentsTests {
   private func arguments(
-    toggles: [String: ContractValue] = [:], defaults: [String: ContractValue] = [:]
+    toggles: [String: JSON] = [:], defaults: [String: JSON] = [:]
   ) throws -> [String] {
     try LaunchContract(
       environment: .init(id: "", name: ""), mode: "", clock: .init(kind: .system), seed: "s", toggles: toggles,
@@ -109,9 +110,9 @@ struct LaunchArgumentsTests {
       (.object(["$date": .int(0)]), "defaults.k.$date: expected an instant"),
       (.object(["$data": .string("no base64!")]), "defaults.k.$data: expected a Base64 string"),
       (.object(["$dictionary": .int(1)]), "defaults.k.$dictionary: expected an object"),
-    ] as [(ContractValue, String)])
-  func refused(_ value: ContractValue, _ problem: String) throws {
-    let error = #expect(throws: ContractError.self) { try arguments(defaults: ["k": value]) }
+    ] as [(JSON, String)])
+  func refused(_ value: JSON, _ problem: String) throws {
+    let error = #expect(throws: CodedError.self) { try arguments(defaults: ["k": value]) }
     #expect(try #require(error).problem.hasPrefix(problem))
   }
 }

@@ -1,3 +1,4 @@
+import Basics
 import Foundation
 import LaunchContract
 import Testing
@@ -14,7 +15,7 @@ struct LiveMessageTests {
   func durations(duration: Duration) throws {
     var step = LiveStep(revision: 1)
     step.advance = .init(duration)
-    let back = try JSONDecoder().decode(LiveStep.self, from: ContractJSON.encode(step))
+    let back = try JSONDecoder().decode(LiveStep.self, from: JSON.encode(step))
     #expect(back.advance?.duration == duration)
   }
 
@@ -22,7 +23,7 @@ struct LiveMessageTests {
   func nulls() throws {
     var step = LiveStep(revision: 7)
     step.toggles = ["a": .null, "b": .bool(true)]
-    let data = try ContractJSON.encode(step)
+    let data = try JSON.encode(step)
     #expect(String(decoding: data, as: UTF8.self) == #"{"revision":7,"toggles":{"a":null,"b":true}}"#)
     #expect(try JSONDecoder().decode(LiveStep.self, from: data) == step)
   }
@@ -33,7 +34,7 @@ struct LiveMessageTests {
     state.clock = .init(
       clock: .init(kind: .frozen, start: "2018-10-08T09:00:00Z", timeZone: "Europe/London"), now: "2018-10-08T09:00:00Z"
     )
-    let data = try ContractJSON.encode(state)
+    let data = try JSON.encode(state)
     let clock = #""clock":{"kind":"frozen","now":"2018-10-08T09:00:00Z","rate":1,"start":"2018-10-08T09:00:00Z","#
     #expect(String(decoding: data, as: UTF8.self).contains(clock))
     #expect(try JSONDecoder().decode(LiveState.self, from: data) == state)

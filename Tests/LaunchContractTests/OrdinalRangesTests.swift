@@ -1,3 +1,4 @@
+import Basics
 import Foundation
 import LaunchContract
 import Testing
@@ -39,7 +40,7 @@ struct OrdinalRangesTests {
   @Test("are pairs in JSON; anything else is rejected")
   func json() throws {
     let ranges = OrdinalRanges([5...9, 0...3, 4...4, 12...12])
-    #expect(String(decoding: try ContractJSON.encode(ranges), as: UTF8.self) == "[[0,9],[12,12]]")
+    #expect(String(decoding: try JSON.encode(ranges), as: UTF8.self) == "[[0,9],[12,12]]")
     #expect(try JSONDecoder().decode(OrdinalRanges.self, from: Data("[[12,12],[0,9]]".utf8)) == ranges)
     for text in [
       "[[2,1]]", "[[1]]", "[1]", "{}", "[[0,-5]]", "[[0,1,2]]", "[[0,9223372036854775808]]",

@@ -1,3 +1,4 @@
+import Basics
 import Foundation
 import LaunchContract
 import Testing
@@ -23,7 +24,7 @@ struct StringParametersTests {
     ])
   func entries(parameters: StringParameters, text: String) throws {
     let entry = StringEntry(value: "x", parameters: parameters)
-    #expect(String(decoding: try ContractJSON.encode(entry), as: UTF8.self) == text)
+    #expect(String(decoding: try JSON.encode(entry), as: UTF8.self) == text)
     #expect(try JSONDecoder().decode(StringEntry.self, from: Data(text.utf8)) == entry)
   }
 
@@ -98,7 +99,7 @@ struct RecordedEntriesTests {
       (#"{"email":[{]}"#, "not valid JSON"),
     ])
   func broken(_ entries: String, _ words: String) throws {
-    let error = #expect(throws: ContractError.self) {
+    let error = #expect(throws: CodedError.self) {
       try LaunchContract.read(#"{"version":1,"strings":{"policy":"replay","entries":\#(entries)}}"#, source: "test")
     }
     #expect(try #require(error).problem.contains(words))

@@ -1,3 +1,4 @@
+import Basics
 import Foundation
 import PortLeases
 import Testing
@@ -51,7 +52,7 @@ struct PortReservationTests {
     let ports = try OwnPorts()
     do {
       let first = try PortReservation(in: ports.range)
-      let error = #expect(throws: PortUnavailable.self) { try PortReservation(in: ports.range) }
+      let error = #expect(throws: CodedError.self) { try PortReservation(in: ports.range) }
       #expect(error?.description.contains("\(first.port)") == true)
       #expect(error?.description.contains("\n") == false)
     }
@@ -129,8 +130,8 @@ struct ListeningSocketTests {
     let socket = try ListeningSocket()
     #expect(TestSocket(reuse: false).bind(socket.port) == EADDRINUSE)
     #expect(TestSocket(reuse: true).bind(socket.port) == EADDRINUSE)
-    #expect(throws: PortUnavailable.self) { try ListeningSocket(in: socket.port...socket.port) }
-    #expect(throws: PortUnavailable.self) { try PortReservation(in: socket.port...socket.port) }
+    #expect(throws: CodedError.self) { try ListeningSocket(in: socket.port...socket.port) }
+    #expect(throws: CodedError.self) { try PortReservation(in: socket.port...socket.port) }
   }
 
   @Test("close when released")
@@ -144,6 +145,6 @@ struct ListeningSocketTests {
   @Test("do not take a reserved port")
   func reserved() throws {
     let reservation = try PortReservation()
-    #expect(throws: PortUnavailable.self) { try ListeningSocket(in: reservation.port...reservation.port) }
+    #expect(throws: CodedError.self) { try ListeningSocket(in: reservation.port...reservation.port) }
   }
 }

@@ -1,3 +1,4 @@
+import Basics
 import Foundation
 import PortLeases
 import TestSupport
@@ -37,7 +38,7 @@ struct PortserverAddressTests {
     let name = "diorama-\(UUID().uuidString.prefix(8))"
     let address = kind == "@" ? "@\(name)" : FileManager.default.temporaryDirectory.path + "/\(name)"
     let first = try PortserverServer(address: address, pool: pool)
-    let error = #expect(throws: PortserverError.self) { try PortserverServer(address: address, pool: pool) }
+    let error = #expect(throws: CodedError.self) { try PortserverServer(address: address, pool: pool) }
     #expect(error?.description.contains(address) == true)
     #expect(error?.description.contains("another portserver or daemon listens there") == true)
     // The first server is unaffected.
@@ -60,7 +61,7 @@ struct PortserverAddressTests {
     await (try PortserverServer(address: path, pool: pool)).stop()
     #expect(!FileManager.default.fileExists(atPath: path))
     try Data("mine".utf8).write(to: URL(fileURLWithPath: path))
-    #expect(throws: PortserverError.self) { try PortserverServer(address: path, pool: pool) }
+    #expect(throws: CodedError.self) { try PortserverServer(address: path, pool: pool) }
     #expect(try Data(contentsOf: URL(fileURLWithPath: path)) == Data("mine".utf8))
   }
 
@@ -68,7 +69,7 @@ struct PortserverAddressTests {
     "are refused if invalid",
     arguments: ["", "@", "/tmp/" + String(repeating: "a", count: 200), "/nonexistent/folder/socket"])
   func none(address: String) {
-    let error = #expect(throws: PortserverError.self) { try PortserverServer(address: address, pool: pool) }
+    let error = #expect(throws: CodedError.self) { try PortserverServer(address: address, pool: pool) }
     #expect(error?.description.contains("\n") == false)
   }
 }

@@ -1,3 +1,4 @@
+import Basics
 import ChildProcesses
 import Dispatch
 package import Foundation

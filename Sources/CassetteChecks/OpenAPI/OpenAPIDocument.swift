@@ -1,4 +1,5 @@
-package import Cassettes
+package import Basics
+import Cassettes
 import CassetteConversion
 import LaunchContract
 
@@ -37,8 +38,8 @@ package struct OpenAPIDocument: Sendable {
   /// - Parameters:
   ///   - bytes: the document in YAML or JSON.
   ///   - name: the file name for messages.
-  /// - Throws: ``CassetteError`` if it is not an OpenAPI document or has another version.
-  package init(_ bytes: [UInt8], name: String) throws(CassetteError) {
+  /// - Throws: ``CodedError`` if it is not an OpenAPI document or has another version.
+  package init(_ bytes: [UInt8], name: String) throws(CodedError) {
     let advice = "fix the document, or name another with --openapi"
     let json: JSON
     do throws(JSONError) {
@@ -46,16 +47,10 @@ package struct OpenAPIDocument: Sendable {
     } catch let error {
       let first = bytes.first { $0 > 0x20 }
       guard first != UInt8(ascii: "{") else {
-        throw CassetteError(
+        throw CodedError(
           name: name, line: error.line, column: error.column, problem: error.problem, advice: advice)
       }
-      do throws(CassetteError) {
-        json = try YAMLReader.parse(bytes, name: name).json
-      } catch {
-        var error = error
-        error.advice = advice
-        throw error
-      }
+      json = try YAMLReader.parse(bytes, name: name, advice: advice).json
     }
     root = Node(json: json, pointer: "#")
     guard let version = json["openapi"].flatMap({ $0.string ?? Self.text($0) }) else {
@@ -63,11 +58,11 @@ package struct OpenAPIDocument: Sendable {
         json["swagger"] != nil
         ? "it is a Swagger 2.0 document, and OpenAPI 3.0 or 3.1 is wanted"
         : "it has no `openapi`: it is no OpenAPI document"
-      throw CassetteError(
+      throw CodedError(
         name: name, problem: what, advice: json["swagger"] != nil ? "convert it, with swagger2openapi for one" : advice)
     }
     guard version.hasPrefix("3.") else {
-      throw CassetteError(
+      throw CodedError(
         name: name, problem: "its version is \(version.shortened(40)), not 3.0 or 3.1", advice: advice)
     }
     isOld = version.hasPrefix("3.0")

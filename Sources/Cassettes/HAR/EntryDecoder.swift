@@ -1,3 +1,4 @@
+import Basics
 import HTTPMessages
 import LaunchContract
 
@@ -28,7 +29,7 @@ extension HAR {
     var number: Int?
     var author: Author
 
-    func decode(_ entry: JSONIndex.Value) throws(CassetteError) -> Outcome {
+    func decode(_ entry: JSONIndex.Value) throws(CodedError) -> Outcome {
       guard entry.isObject else { throw failure("it is not an object") }
       let request = try member("request", of: entry, "")
       let url = withoutFragment(try text("url", of: request, "request."))
@@ -62,14 +63,14 @@ extension HAR {
       return .interaction(interaction, isIncomplete: wasLost && !hasNoBodyByRule)
     }
 
-    func failure(_ problem: String) -> CassetteError {
-      CassetteError(
+    func failure(_ problem: String) -> CodedError {
+      CodedError(
         name: name, entry: number, problem: problem, advice: "fix or remove that entry, or re-record the cassette")
     }
 
     private func member(
       _ key: StaticString, of value: JSONIndex.Value, _ path: String
-    ) throws(CassetteError) -> JSONIndex.Value {
+    ) throws(CodedError) -> JSONIndex.Value {
       guard let member = value[key], !member.isNull else { throw failure("\(path)\(key) is missing") }
       guard member.isObject else { throw failure("\(path)\(key) is not an object") }
       return member
@@ -77,14 +78,14 @@ extension HAR {
 
     private func text(
       _ key: StaticString, of value: JSONIndex.Value, _ path: String
-    ) throws(CassetteError) -> String {
+    ) throws(CodedError) -> String {
       guard let member = value[key], !member.isNull else { throw failure("\(path)\(key) is missing") }
       guard let text = member.string else { throw failure("\(path)\(key) is not a string") }
       guard !text.isEmpty else { throw failure("\(path)\(key) is empty") }
       return text
     }
 
-    private func status(of response: JSONIndex.Value) throws(CassetteError) -> Int {
+    private func status(of response: JSONIndex.Value) throws(CodedError) -> Int {
       guard let member = response["status"], !member.isNull else { throw failure("response.status is missing") }
       guard let status = member.int else { throw failure("response.status is not a whole number") }
       return status
@@ -152,7 +153,7 @@ extension HAR {
 
 extension HAR.EntryDecoder {
   /// Decodes the body in `response.content`.
-  func responseBody(_ content: JSONIndex.Value?) throws(CassetteError) -> RecordedBody {
+  func responseBody(_ content: JSONIndex.Value?) throws(CodedError) -> RecordedBody {
     guard let content else { return .empty }
     let member = "response.content"
     if let file = try file(content, member) {
@@ -170,7 +171,7 @@ extension HAR.EntryDecoder {
   }
 
   /// Decodes when the parts of a body arrived: pairs of milliseconds and bytes.
-  func parts(_ content: JSONIndex.Value?) throws(CassetteError) -> [BodyPart] {
+  func parts(_ content: JSONIndex.Value?) throws(CodedError) -> [BodyPart] {
     guard let value = content?["_diorama"]?["parts"], !value.isNull else { return [] }
     guard let pairs = value.array else { throw failure("response.content._diorama.parts is not an array") }
     var parts: [BodyPart] = []
@@ -195,7 +196,7 @@ extension HAR.EntryDecoder {
   }
 
   /// Decodes the body in `request.postData`.
-  func requestBody(_ postData: JSONIndex.Value?, bodySize: Int?) throws(CassetteError) -> RecordedBody {
+  func requestBody(_ postData: JSONIndex.Value?, bodySize: Int?) throws(CodedError) -> RecordedBody {
     guard let postData else { return .empty }
     let member = "request.postData"
     if let file = try file(postData, member) {
@@ -212,10 +213,10 @@ extension HAR.EntryDecoder {
 
   private func bytes(
     _ text: JSONIndex.Value, encoding: String, type: String?, length: Int?, _ member: String
-  ) throws(CassetteError) -> [UInt8] {
+  ) throws(CodedError) -> [UInt8] {
     switch encoding.lowercased() {
     case "base64":
-      guard let bytes = decodedChunks(text.string ?? "", HAR.Base64.decode) else {
+      guard let bytes = decodedChunks(text.string ?? "", Base64.decode) else {
         throw failure("\(member).text is not Base64")
       }
       return bytes
@@ -233,7 +234,7 @@ extension HAR.EntryDecoder {
   }
 
   /// Polly.JS stores binary bodies as hexadecimal digits.
-  private func hexadecimal(_ text: String, _ member: String) throws(CassetteError) -> [UInt8] {
+  private func hexadecimal(_ text: String, _ member: String) throws(CodedError) -> [UInt8] {
     let bytes = decodedChunks(text) { digits -> [UInt8]? in
       let values = digits.utf8.compactMap(\.hexValue)
       guard values.count == digits.utf8.count, values.count.isMultiple(of: 2) else { return nil }
@@ -273,7 +274,7 @@ extension HAR.EntryDecoder {
   }
 
   /// The name of a body's file, which must be inside the HAR's folder.
-  private func file(_ body: JSONIndex.Value, _ member: String) throws(CassetteError) -> String? {
+  private func file(_ body: JSONIndex.Value, _ member: String) throws(CodedError) -> String? {
     guard let value = body["_file"], !value.isNull else { return nil }
     guard let name = value.string, !name.isEmpty else { throw failure("\(member)._file is not a file name") }
     let parts = name.utf8.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)

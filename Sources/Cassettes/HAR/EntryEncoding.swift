@@ -1,5 +1,6 @@
+package import Basics
 import HTTPMessages
-package import LaunchContract
+import LaunchContract
 
 extension HAR {
   /// Encodes an interaction as an element of `log.entries`. Members are always in the same order, to keep diffs small.
@@ -225,7 +226,7 @@ extension HAR {
     guard let time, let day, let month, let year, 1...31 ~= day, 1601...9999 ~= year, 0...23 ~= time[0],
       0...59 ~= time[1], 0...59 ~= time[2]
     else { return nil }
-    let days = Timestamp.days(year: year, month: month, day: day)
-    return Timestamp.text(seconds: days * 86_400 + time[0] * 3600 + time[1] * 60 + time[2])
+    let days = RFC3339.daysSince1970(year: year, month: month, day: day)
+    return RFC3339.format(seconds: days * 86_400 + time[0] * 3600 + time[1] * 60 + time[2])
   }
 }

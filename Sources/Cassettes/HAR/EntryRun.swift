@@ -1,3 +1,4 @@
+import Basics
 import Dispatch
 import Foundation
 import HTTPMessages
@@ -49,8 +50,8 @@ extension HAR {
     ///
     /// - Parameter stop: that offset; reading continues past it if no entry begins there.
     /// - Returns: whether it stopped at an entry that begins at `stop`.
-    /// - Throws: ``CassetteError``.
-    mutating func read(to stop: Int? = nil) throws(CassetteError) -> Bool {
+    /// - Throws: ``CodedError``.
+    mutating func read(to stop: Int? = nil) throws(CodedError) -> Bool {
       var elements = JSONReader.Progress()
       while try syntax({ reader throws(JSONError) in try reader.nextElement(&elements) }) {
         if let stop, reader.peek() != nil, reader.offset == stop { return true }
@@ -73,7 +74,7 @@ extension HAR {
       reader = next.reader
     }
 
-    private mutating func take() throws(CassetteError) {
+    private mutating func take() throws(CodedError) {
       // The whole entry is only needed to find losses.
       var whole: JSON?
       do {
@@ -83,7 +84,7 @@ extension HAR {
         }
         try outline.read(&reader)
       } catch {
-        throw CassetteError(name: decoder.name, json: error)
+        throw CodedError(name: decoder.name, json: error)
       }
       decoder.number = count
       decoder.author = outline.withValue { $0["_diorama"] != nil } ? .diorama : author
@@ -108,11 +109,11 @@ extension HAR {
 
     private mutating func syntax<Result>(
       _ step: (inout JSONReader) throws(JSONError) -> Result
-    ) throws(CassetteError) -> Result {
+    ) throws(CodedError) -> Result {
       do {
         return try step(&reader)
       } catch {
-        throw CassetteError(name: decoder.name, json: error)
+        throw CodedError(name: decoder.name, json: error)
       }
     }
   }

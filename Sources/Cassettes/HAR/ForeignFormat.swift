@@ -1,4 +1,5 @@
-package import LaunchContract
+package import Basics
+import LaunchContract
 
 /// The likely format of a file that is not a HAR, such as another tool's cassette or the wrong file.
 package enum ForeignFormat: String {

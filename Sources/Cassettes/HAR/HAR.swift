@@ -1,5 +1,6 @@
+package import Basics
 import HTTPMessages
-package import LaunchContract
+import LaunchContract
 
 /// HAR 1.2, the file format of cassettes. Written files are strictly valid; files of other tools are read leniently.
 ///
@@ -79,7 +80,7 @@ package enum HAR {
   }
 
   /// Decodes `log._diorama`; unknown members are ignored.
-  static func decodeHeader(_ value: JSON, name: String) throws(CassetteError) -> CassetteHeader {
+  static func decodeHeader(_ value: JSON, name: String) throws(CodedError) -> CassetteHeader {
     try checkFormat(value["format"], name: name, member: "_diorama.format")
     var upstreams: [CassetteHeader.Upstream] = []
     for member in value["upstreams"]?.object ?? [] {
@@ -87,7 +88,7 @@ package enum HAR {
         let origin = try Origin(parsing: member.value.string ?? "")
         upstreams.append(CassetteHeader.Upstream(name: member.key, origin: origin))
       } catch {
-        throw CassetteError(
+        throw CodedError(
           name: name, problem: "_diorama.upstreams.\(member.key): \(error)", advice: "fix it, or re-record")
       }
     }
@@ -98,14 +99,14 @@ package enum HAR {
   }
 
   /// Throws if the file's format is newer than this version supports.
-  static func checkFormat(_ value: JSON?, name: String, member: String) throws(CassetteError) {
+  static func checkFormat(_ value: JSON?, name: String, member: String) throws(CodedError) {
     guard let value else { return }
     guard let found = value.int, found >= 1 else {
-      throw CassetteError(
+      throw CodedError(
         name: name, problem: "\(member) is not a positive integer", advice: "restore the file or re-record it")
     }
     guard found <= format else {
-      throw CassetteError(
+      throw CodedError(
         name: name, problem: "its format is \(found), but this version of diorama supports at most \(format)",
         advice: "update diorama")
     }
@@ -131,12 +132,12 @@ extension HAR {
   ///   - line: the line, with or without its line feed.
   ///   - name: The file, for the error.
   /// - Returns: the header.
-  /// - Throws: ``CassetteError`` if the line is not a header, or its format is too new.
+  /// - Throws: ``CodedError`` if the line is not a header, or its format is too new.
   package static func header(
     line: UnsafeRawBufferPointer, name: String = "the partial recording"
-  ) throws(CassetteError) -> CassetteHeader {
+  ) throws(CodedError) -> CassetteHeader {
     guard let header = try parse(line: line, name: name)["_diorama"] else {
-      throw CassetteError(
+      throw CodedError(
         name: name, line: 1, column: 1, problem: "_diorama is missing", advice: "remove the file and re-record")
     }
     return try decodeHeader(header, name: name)
@@ -149,10 +150,10 @@ extension HAR {
   ///   - name: The file, for the error.
   ///   - number: the interaction's number, from 1, for the error.
   /// - Returns: the interaction.
-  /// - Throws: ``CassetteError`` if the line is not a valid interaction.
+  /// - Throws: ``CodedError`` if the line is not a valid interaction.
   package static func interaction(
     line: UnsafeRawBufferPointer, name: String = "the partial recording", number: Int? = nil
-  ) throws(CassetteError) -> Interaction {
+  ) throws(CodedError) -> Interaction {
     let decoder = EntryDecoder(name: name, number: number, author: .diorama)
     var outline = JSONIndex()
     do {
@@ -160,7 +161,7 @@ extension HAR {
       try outline.read(&reader)
       try reader.end()
     } catch {
-      throw CassetteError(name: name, json: error)
+      throw CodedError(name: name, json: error)
     }
     switch try outline.withValue(decoder.decode) {
     case .interaction(let interaction, _): return interaction
@@ -175,11 +176,11 @@ extension HAR {
     return output
   }
 
-  private static func parse(line: UnsafeRawBufferPointer, name: String) throws(CassetteError) -> JSON {
+  private static func parse(line: UnsafeRawBufferPointer, name: String) throws(CodedError) -> JSON {
     do {
       return try JSON.parse(line)
     } catch {
-      throw CassetteError(name: name, json: error)
+      throw CodedError(name: name, json: error)
     }
   }
 }
@@ -197,20 +198,20 @@ extension HAR {
   ///   - isDone: called now and then, on several threads, with a range of bytes that will not be read again except to
   ///     produce an error. If the caller discards them, the error may be a different one.
   /// - Returns: the cassette.
-  /// - Throws: ``CassetteError`` if the file is malformed, not a HAR, in a newer format, or an entry lacks a required
+  /// - Throws: ``CodedError`` if the file is malformed, not a HAR, in a newer format, or an entry lacks a required
   ///   member.
   package static func read(
     _ bytes: UnsafeRawBufferPointer, name: String, isDone: @escaping @Sendable (Range<Int>) -> Void = { _ in }
-  ) throws(CassetteError) -> Cassette {
+  ) throws(CodedError) -> Cassette {
     var document = Document(bytes, name: name)
     return try document.read(isDone)
   }
 
   /// Reads a cassette and notes what is in the file but not in the result.
-  package static func read(_ bytes: [UInt8], name: String, noting losses: inout HARLosses) throws(CassetteError)
+  package static func read(_ bytes: [UInt8], name: String, noting losses: inout HARLosses) throws(CodedError)
     -> Cassette
   {
-    try bytes.withUnsafeBufferPointer { (buffer) throws(CassetteError) in
+    try bytes.withUnsafeBufferPointer { (buffer) throws(CodedError) in
       var document = Document(UnsafeRawBufferPointer(buffer), name: name, losses: losses)
       defer { losses = document.losses ?? losses }
       return try document.read { _ in }
@@ -218,8 +219,8 @@ extension HAR {
   }
 
   /// Reads a cassette from an array.
-  package static func read(_ bytes: [UInt8], name: String) throws(CassetteError) -> Cassette {
-    try bytes.withUnsafeBufferPointer { (buffer) throws(CassetteError) in
+  package static func read(_ bytes: [UInt8], name: String) throws(CodedError) -> Cassette {
+    try bytes.withUnsafeBufferPointer { (buffer) throws(CodedError) in
       try read(UnsafeRawBufferPointer(buffer), name: name)
     }
   }
@@ -243,7 +244,7 @@ private struct Document {
     self.losses = losses
   }
 
-  mutating func read(_ isDone: @escaping @Sendable (Range<Int>) -> Void) throws(CassetteError) -> Cassette {
+  mutating func read(_ isDone: @escaping @Sendable (Range<Int>) -> Void) throws(CodedError) -> Cassette {
     guard let first = reader.peek() else { throw failure("the file is empty") }
     guard first == UInt8(ascii: "{") else {
       throw notHAR(ForeignFormat(value: try? reader.value(), bytes: reader.bytes))
@@ -264,7 +265,7 @@ private struct Document {
     return finished()
   }
 
-  private mutating func log(_ isDone: @escaping @Sendable (Range<Int>) -> Void) throws(CassetteError) {
+  private mutating func log(_ isDone: @escaping @Sendable (Range<Int>) -> Void) throws(CodedError) {
     guard reader.peek() == UInt8(ascii: "{") else { throw failure("log is not an object") }
     var hasEntries = false
     var progress = try syntax { reader throws(JSONError) in try reader.beginObject() }
@@ -287,7 +288,7 @@ private struct Document {
     guard hasEntries else { throw failure("log.entries is missing") }
   }
 
-  private mutating func entries(_ isDone: @escaping @Sendable (Range<Int>) -> Void) throws(CassetteError) {
+  private mutating func entries(_ isDone: @escaping @Sendable (Range<Int>) -> Void) throws(CodedError) {
     guard reader.peek() == UInt8(ascii: "[") else { throw failure("log.entries is not an array") }
     _ = try syntax { reader throws(JSONError) in try reader.beginArray() }
     let (name, author) = (name, author)
@@ -312,7 +313,7 @@ private struct Document {
     var cassette = Cassette(
       header: header ?? CassetteHeader(), interactions: interactions, skipped: skipped, incomplete: incomplete)
     if header?.recordedAt != nil { return cassette }
-    let starts = interactions.map { HAR.Timestamp($0.startedAt) }
+    let starts = interactions.map { Instant($0.startedAt) }
     let known = starts.compactMap(\.self)
     cassette.header.recordedAt = known.min()?.rfc3339
     let isInOrder = zip(known, known.dropFirst()).allSatisfy { !($1 < $0) }
@@ -323,31 +324,31 @@ private struct Document {
     return cassette
   }
 
-  private mutating func value() throws(CassetteError) -> JSON {
+  private mutating func value() throws(CodedError) -> JSON {
     try syntax { reader throws(JSONError) in try reader.value() }
   }
 
   private mutating func syntax<Result>(
     _ step: (inout JSONReader) throws(JSONError) -> Result
-  ) throws(CassetteError) -> Result {
+  ) throws(CodedError) -> Result {
     do {
       return try step(&reader)
     } catch {
-      throw CassetteError(name: name, json: error)
+      throw CodedError(name: name, json: error)
     }
   }
 
-  private func failure(_ problem: String) -> CassetteError {
-    CassetteError(name: name, problem: problem, advice: "restore the file or re-record it")
+  private func failure(_ problem: String) -> CodedError {
+    CodedError(name: name, problem: problem, advice: "restore the file or re-record it")
   }
 
-  private func notHAR(_ format: ForeignFormat?) -> CassetteError {
+  private func notHAR(_ format: ForeignFormat?) -> CodedError {
     guard let format else {
-      return CassetteError(
+      return CodedError(
         name: name, problem: "it is not a HAR, which is a JSON object with a member 'log'",
         advice: "pass a HAR file, or record one")
     }
-    return CassetteError(
+    return CodedError(
       name: name, problem: "it is not a HAR; it looks like \(format.rawValue)", advice: format.advice)
   }
 }

@@ -1,3 +1,4 @@
+import Basics
 import LaunchContract
 
 /// Something that a conversion between formats cannot preserve, as a line for the user.
@@ -132,7 +133,7 @@ package struct HARLosses {
     if url.withoutUserInformation.utf8.count != url.utf8.count {
       losses.add("user and password in the URL are left out", at: number)
     }
-    if HAR.Timestamp(interaction.startedAt) == nil { losses.add(Losses.noTime, at: number) }
+    if Instant(interaction.startedAt) == nil { losses.add(Losses.noTime, at: number) }
   }
 
   private mutating func headers(_ value: JSON?, _ message: String, _ number: Int) {

@@ -1,3 +1,4 @@
+import Basics
 import HTTPMessages
 import LaunchContract
 
@@ -45,7 +46,7 @@ extension HAR {
 
 extension HAR.EntryDecoder {
   /// The messages of a WebSocket that Diorama recorded; nil for other entries.
-  func webSocket(_ entry: JSONIndex.Value) throws(CassetteError) -> [WebSocketFrame]? {
+  func webSocket(_ entry: JSONIndex.Value) throws(CodedError) -> [WebSocketFrame]? {
     guard case .diorama = author, let messages = entry["_webSocketMessages"]?.array else { return nil }
     var frames: [WebSocketFrame] = []
     for message in messages {
@@ -66,7 +67,7 @@ extension HAR.EntryDecoder {
 
   private func content(
     _ message: JSONIndex.Value, _ kind: WebSocketMessage.Kind, _ place: String
-  ) throws(CassetteError) -> WebSocketMessage {
+  ) throws(CodedError) -> WebSocketMessage {
     let data = message["data"]?.string ?? ""
     switch kind {
     case .text: return WebSocketMessage(.text, Array(data.utf8))
@@ -74,7 +75,7 @@ extension HAR.EntryDecoder {
       guard let code = message["code"]?.int else { return WebSocketMessage(.close) }
       return .close(UInt16(clamping: code), data)
     default:
-      guard let bytes = HAR.Base64.decode(data) else { throw failure("\(place).data is not Base64") }
+      guard let bytes = Base64.decode(data) else { throw failure("\(place).data is not Base64") }
       return WebSocketMessage(kind, bytes)
     }
   }

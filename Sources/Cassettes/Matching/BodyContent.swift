@@ -1,5 +1,6 @@
+package import Basics
 import EnvironmentConfiguration
-package import LaunchContract
+import LaunchContract
 
 /// A body in the form in which it is compared: JSON by value, forms by items, multipart by parts, anything else byte
 /// by byte.

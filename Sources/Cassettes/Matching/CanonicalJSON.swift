@@ -1,4 +1,4 @@
-package import LaunchContract
+package import Basics
 
 /// Compares and hashes JSON values: members in any order (repeated names in theirs), numbers by exact decimal value,
 /// strings by their unescaped bytes.

@@ -1,3 +1,4 @@
+import Basics
 import EnvironmentConfiguration
 
 /// The state of playback in the orders ``PlaybackOrder/strict``, ``PlaybackOrder/state`` and ``PlaybackOrder/free``.
@@ -185,7 +186,7 @@ struct RecordedSequence: Sendable {
 
   private static func time(_ interaction: Interaction) -> (begin: Int, end: Int) {
     // An interaction without a time overlaps with no other.
-    guard let stamp = HAR.Timestamp(interaction.startedAt), abs(stamp.seconds) < 1 << 33 else { return (.max, .min) }
+    guard let stamp = Instant(interaction.startedAt), abs(stamp.seconds) < 1 << 33 else { return (.max, .min) }
     let start = stamp.seconds * 1_000_000_000 + stamp.nanoseconds
     let fraction = interaction.startedAt.utf8.drop { $0 != UInt8(ascii: ".") && $0 != UInt8(ascii: ",") }.dropFirst()
     let digits = fraction.prefix { 0x30...0x39 ~= $0 }.count

@@ -1,5 +1,5 @@
+import Basics
 package import HTTPMessages
-import LaunchContract
 
 /// Plays the server's side of a recorded WebSocket: the messages recorded after the app's k-th message are sent after
 /// its k-th message.

@@ -1,3 +1,4 @@
+import Basics
 import LaunchContract
 
 /// Finds the differences between two bodies by their kind.

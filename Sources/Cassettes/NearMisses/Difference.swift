@@ -1,3 +1,4 @@
+import Basics
 import LaunchContract
 
 /// A difference between a request and a recorded one.

@@ -1,5 +1,6 @@
+package import Basics
 import CPCRE2
-package import LaunchContract
+import LaunchContract
 
 /// A regular expression of PCRE2, with Unicode's letters, digits, spaces and line ends.
 ///
@@ -24,13 +25,13 @@ package final class Pattern: Sendable {
   /// The groups that back references compare with.
   fileprivate let references: [Int]
 
-  /// - Throws: `ContractError` if the text is not a valid expression.
-  package init(_ text: String) throws(ContractError) {
+  /// - Throws: `CodedError` if the text is not a valid expression.
+  package init(_ text: String) throws(CodedError) {
     self.text = text
     let translated = try Self.translated(text)
     let counts = translated.matches(of: /\\[xop]\{|\{([0-9]{1,5})/).compactMap { $0.1.flatMap { Int($0) } }
     itemSteps = (counts.max() ?? 0) / 32
-    guard let context = pcre2_compile_context_create_8(nil) else { throw ContractError("out of memory") }
+    guard let context = pcre2_compile_context_create_8(nil) else { throw CodedError(.broken, "out of memory") }
     defer { pcre2_compile_context_free_8(context) }
     pcre2_set_newline_8(context, UInt32(PCRE2_NEWLINE_ANY))
     pcre2_set_bsr_8(context, UInt32(PCRE2_BSR_UNICODE))
@@ -42,7 +43,8 @@ package final class Pattern: Sendable {
     guard var code = pcre2_compile_8(bytes, bytes.count, options, &problem, &offset, context) else {
       var message = [UInt8](repeating: 0, count: 256)
       pcre2_get_error_message_8(problem, &message, message.count)
-      throw ContractError(
+      throw CodedError(
+        .broken,
         "'\(text.prefix(80))' is not a valid regular expression: "
           + String(decoding: message.prefix { $0 != 0 }, as: UTF8.self))
     }
@@ -53,7 +55,7 @@ package final class Pattern: Sendable {
       // one case absent, this would take quadratic time that no limit counts.
       let slower = pcre2_compile_8(bytes, bytes.count, options | PCRE2_NO_START_OPTIMIZE, &problem, &offset, context)
       pcre2_code_free_8(code)
-      guard let slower else { throw ContractError("out of memory") }
+      guard let slower else { throw CodedError(.broken, "out of memory") }
       code = slower
     }
     self.code = code
@@ -122,7 +124,7 @@ package final class Pattern: Sendable {
   /// Writes `\u00E9` and `\U000000E9` as PCRE2 does: `\x{00E9}`.
   ///
   /// - Throws: an error for operations on sets, as ICU has them. PCRE2 would read them as characters.
-  private static func translated(_ text: String) throws(ContractError) -> String {
+  private static func translated(_ text: String) throws(CodedError) -> String {
     var output = "".unicodeScalars
     var rest = text.unicodeScalars[...]
     var isInSet = false
@@ -148,7 +150,8 @@ package final class Pattern: Sendable {
         output.append(next)
         take(through: ":]")
       case "[" where isInSet, "&" where isInSet && rest.first == "&", "-" where isInSet && rest.first == "-":
-        throw ContractError(
+        throw CodedError(
+          .broken,
           "'\(text.prefix(80))' has an operation on sets; write [a-z&&[^x]] as (?!x)[a-z], and the character as \\\(next)"
         )
       default:

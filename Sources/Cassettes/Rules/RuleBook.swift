@@ -1,5 +1,6 @@
+package import Basics
 package import EnvironmentConfiguration
-package import LaunchContract
+import LaunchContract
 
 /// Compiled matching rules.
 package struct RuleBook: Sendable {
@@ -20,10 +21,10 @@ package struct RuleBook: Sendable {
   /// - Parameters:
   ///   - rules: the rules to compile.
   ///   - upstreams: the environment's upstreams.
-  /// - Throws: `ContractError` for the first invalid rule.
+  /// - Throws: `CodedError` for the first invalid rule.
   package init(
     _ rules: MatchingRules, upstreams: [CassetteHeader.Upstream]
-  ) throws(ContractError) {
+  ) throws(CodedError) {
     self.upstreams = upstreams
     var compiled: [Compiled] = []
     for (index, rule) in rules.rules.enumerated() {
@@ -32,14 +33,14 @@ package struct RuleBook: Sendable {
       compiled.append(
         Compiled(
           rule: rule, path: rule.path.map(Glob.init(path:)),
-          json: try Self.compiled(rule.ignore.json, at: "\(place).json") { text throws(ContractError) in
+          json: try Self.compiled(rule.ignore.json, at: "\(place).json") { text throws(CodedError) in
             let path = try JSONPath(text)
             guard !path.isWhole else {
-              throw ContractError("'$' is the whole body; use \"compare\": {\"body\": \"none\"} to ignore it")
+              throw CodedError(.broken, "'$' is the whole body; use \"compare\": {\"body\": \"none\"} to ignore it")
             }
             return path
           },
-          patterns: try Self.compiled(rule.ignore.pattern, at: "\(place).pattern") { text throws(ContractError) in
+          patterns: try Self.compiled(rule.ignore.pattern, at: "\(place).pattern") { text throws(CodedError) in
             try Pattern(text)
           },
           query: rule.ignore.query.map { Glob(name: $0) }, form: rule.ignore.form.map { Glob(name: $0) },
@@ -49,36 +50,37 @@ package struct RuleBook: Sendable {
   }
 
   /// Throws for a rule that no request can match, or that changes nothing.
-  private static func check(_ rule: MatchingRules.Rule, at place: String) throws(ContractError) {
+  private static func check(_ rule: MatchingRules.Rule, at place: String) throws(CodedError) {
     guard !rule.changesNothing else {
-      throw ContractError("\(place) changes nothing; give it ignore, compare or changesState")
+      throw CodedError(.broken, "\(place) changes nothing; give it ignore, compare or changesState")
     }
     if let path = rule.path {
       guard path.hasPrefix("/") || path.hasPrefix("*") else {
-        throw ContractError(
-          "\(place).path is '\(path.prefix(80))'; paths begin with /, so begin it with / or **")
+        throw CodedError(
+          .broken, "\(place).path is '\(path.prefix(80))'; paths begin with /, so begin it with / or **")
       }
       guard !path.utf8.contains(UInt8(ascii: "?")), !path.utf8.contains(UInt8(ascii: "#")) else {
-        throw ContractError(
+        throw CodedError(
+          .broken,
           "\(place).path is '\(path.prefix(80))'; a path cannot contain ? or #; use ignore.query to ignore query items"
         )
       }
     }
     if let method = rule.method, method != method.uppercased() {
-      throw ContractError(
-        "\(place).method is '\(method.prefix(80))'; methods are uppercase: \(method.uppercased())")
+      throw CodedError(
+        .broken, "\(place).method is '\(method.prefix(80))'; methods are uppercase: \(method.uppercased())")
     }
   }
 
   private static func compiled<Value>(
-    _ texts: [String], at place: String, _ make: (String) throws(ContractError) -> Value
-  ) throws(ContractError) -> [Value] {
+    _ texts: [String], at place: String, _ make: (String) throws(CodedError) -> Value
+  ) throws(CodedError) -> [Value] {
     var values: [Value] = []
     for (index, text) in texts.enumerated() {
-      do throws(ContractError) {
+      do throws(CodedError) {
         values.append(try make(text))
       } catch {
-        throw ContractError("\(place)[\(index)]: \(error.problem)")
+        throw CodedError(.broken, "\(place)[\(index)]: \(error.problem)")
       }
     }
     return values

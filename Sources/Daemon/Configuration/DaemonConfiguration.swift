@@ -1,3 +1,4 @@
+import Basics
 import EnvironmentConfiguration
 import Foundation
 import LaunchContract
@@ -31,13 +32,13 @@ package struct DaemonConfiguration: Codable, Sendable, Equatable {
   /// - Throws: ``ConfigurationError`` if the file can't be read, isn't JSON, or holds an invalid value.
   package init(path: String) throws(ConfigurationError) {
     let data: Data
-    do throws(InputFileError) {
+    do throws(CodedError) {
       data = try InputFile(path, acceptsPipes: true).read(atMost: 16 << 20)
     } catch {
       throw ConfigurationError("\(path): cannot be read: \(error); choose another file with --config")
     }
-    do throws(ContractError) {
-      self = try ContractJSON.decode(Self.self, from: data, source: path)
+    do throws(CodedError) {
+      self = try JSON.decode(Self.self, from: data, source: path)
     } catch {
       throw ConfigurationError("\(path): \(error.problem)")
     }
@@ -61,10 +62,10 @@ package struct DaemonConfiguration: Codable, Sendable, Equatable {
     idleSeconds = try value(.idleSeconds, idleSeconds)
     logLevel = try container.decodeWordIfPresent(Log.Level.self, forKey: .logLevel) ?? logLevel
     guard 1...31_536_000 ~= idleSeconds else {
-      throw ContractError("idleSeconds: \(idleSeconds) is not between 1 and 31536000")
+      throw CodedError(.broken, "idleSeconds: \(idleSeconds) is not between 1 and 31536000")
     }
     for root in cassetteRoots where !root.isAbsolutePath || root.leadsUp {
-      throw ContractError("cassetteRoots: '\(root)' is not an absolute path without '..'")
+      throw CodedError(.broken, "cassetteRoots: '\(root)' is not an absolute path without '..'")
     }
   }
 }
@@ -79,13 +80,13 @@ package struct ConfigurationError: Error, Sendable, Equatable, CustomStringConve
 extension Decoder {
   /// Rejects unknown members, since a misspelled one would otherwise be ignored.
   ///
-  /// - Throws: ``ContractError`` that names the first member not in `names`.
+  /// - Throws: ``CodedError`` that names the first member not in `names`.
   func refuseOthers(than names: [String]) throws {
     let place = codingPath.map { "\($0.stringValue)." }.joined()
     for key in try container(keyedBy: ConfigurationKey.self).allKeys.map(\.stringValue).sorted()
     where !names.contains(key) {
       let near = EditDistance.nearest(to: key, among: names).first.map { "; did you mean '\($0)'?" } ?? ""
-      throw ContractError("'\(place)\(key)' is not a configuration member\(near)")
+      throw CodedError(.broken, "'\(place)\(key)' is not a configuration member\(near)")
     }
   }
 }
@@ -131,8 +132,8 @@ package struct DaemonLimits: Codable, Sendable, Equatable {
     func count(_ key: CodingKeys, _ standard: Int, _ allowed: ClosedRange<Int>) throws -> Int {
       let value = try container.decodeIfPresent(Int.self, forKey: key) ?? standard
       guard allowed ~= value else {
-        throw ContractError(
-          "limits.\(key.rawValue): \(value) is not between \(allowed.lowerBound) and \(allowed.upperBound)")
+        throw CodedError(
+          .broken, "limits.\(key.rawValue): \(value) is not between \(allowed.lowerBound) and \(allowed.upperBound)")
       }
       return value
     }
@@ -146,7 +147,7 @@ package struct DaemonLimits: Codable, Sendable, Equatable {
     reportBytes = try count(.reportBytes, reportBytes, 1024...(1 << 30))
     waitSeconds = try container.decodeIfPresent(Double.self, forKey: .waitSeconds) ?? waitSeconds
     guard 0...86_400 ~= waitSeconds else {
-      throw ContractError("limits.waitSeconds: \(waitSeconds) is not between 0 and 86400")
+      throw CodedError(.broken, "limits.waitSeconds: \(waitSeconds) is not between 0 and 86400")
     }
   }
 }
@@ -180,7 +181,7 @@ package struct PortRange: Sendable, Equatable, Codable {
     do throws(ConfigurationError) {
       try self.init(text)
     } catch {
-      throw ContractError("ports: \(error)")
+      throw CodedError(.broken, "ports: \(error)")
     }
   }
 
@@ -216,7 +217,7 @@ package struct ControlAddress: Sendable, Equatable, Codable {
     do throws(ConfigurationError) {
       try self.init(text)
     } catch {
-      throw ContractError("control: \(error)")
+      throw CodedError(.broken, "control: \(error)")
     }
   }
 

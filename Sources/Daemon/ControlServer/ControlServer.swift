@@ -1,3 +1,4 @@
+import Basics
 package import ControlAPI
 package import EnvironmentService
 package import HTTPMessages
@@ -179,7 +180,7 @@ struct Problem: Error, Sendable {
     headers.append("Cache-Control", "no-store")
     let document = ProblemDocument(title: title, status: status, detail: detail, kind: kind)
     // Strings and a number always encode.
-    let body = (try? ContractJSON.encode(document)).map { Array($0) } ?? []
+    let body = (try? JSON.encode(document)).map { Array($0) } ?? []
     return Response(status: status, headers: headers, body: .bytes(body))
   }
 }
@@ -190,6 +191,6 @@ extension Response {
     var headers = headers
     headers.append("Content-Type", "application/json")
     headers.append("Cache-Control", "no-store")
-    return Response(status: status, headers: headers, body: .bytes(Array(try ContractJSON.encode(value))))
+    return Response(status: status, headers: headers, body: .bytes(Array(try JSON.encode(value))))
   }
 }

@@ -1,3 +1,4 @@
+import Basics
 import ControlAPI
 import HTTPMessages
 import LaunchContract
@@ -45,13 +46,13 @@ struct JournalStream: Sendable {
 
   /// The event after the last entry. The stream is complete only if the client receives it.
   private func end(_ last: Int) throws -> ServerSentEvent {
-    let data = try ContractJSON.encode(JournalEnd(last: last, report: "/v1/environments/\(call.id)/report"))
+    let data = try JSON.encode(JournalEnd(last: last, report: "/v1/environments/\(call.id)/report"))
     return ServerSentEvent(name: "end", data: String(decoding: data, as: UTF8.self))
   }
 
   private func events(of page: JournalPage) throws -> [UInt8] {
     try page.entries.flatMap { entry in
-      let data = String(decoding: try ContractJSON.encode(entry), as: UTF8.self)
+      let data = String(decoding: try JSON.encode(entry), as: UTF8.self)
       return ServerSentEvent(id: entry.number, name: "entry", data: data).bytes
     }
   }

@@ -1,9 +1,10 @@
+import Basics
 import EnvironmentConfiguration
 import LaunchContract
 
 /// `/openapi.json`: the route table as an OpenAPI 3.1 document.
 enum OpenAPI {
-  static func document(version: String, bodyLimit: Int) -> ContractValue {
+  static func document(version: String, bodyLimit: Int) -> JSON {
     [
       "openapi": "3.1.0",
       "info": [
@@ -34,20 +35,20 @@ enum OpenAPI {
       + "414, 431 or 505, in HTML."
   }
 
-  private static var paths: [String: ContractValue] {
-    var paths: [String: [String: ContractValue]] = [:]
+  private static var paths: [String: JSON] {
+    var paths: [String: [String: JSON]] = [:]
     for route in RouteTable.all { paths[route.path.text, default: [:]][route.method.lowercased()] = operation(route) }
     return paths.mapValues { .object($0) }
   }
 
-  private static func operation(_ route: Route) -> ContractValue {
-    var operation: [String: ContractValue] = [
+  private static func operation(_ route: Route) -> JSON {
+    var operation: [String: JSON] = [
       "operationId": .string(route.operation), "summary": .string(route.summary), "responses": responses(route),
     ]
     if route.isOpen { operation["security"] = [] }
     if !route.parameters.isEmpty { operation["parameters"] = .array(route.parameters.map(parameter)) }
     if let body = route.body {
-      let schema: ContractValue = ["schema": Schema.reference(body.schema).document]
+      let schema: JSON = ["schema": Schema.reference(body.schema).document]
       operation["requestBody"] = [
         "required": true, "content": .object(Dictionary(uniqueKeysWithValues: body.mediaTypes.map { ($0, schema) })),
       ]
@@ -55,7 +56,7 @@ enum OpenAPI {
     return .object(operation)
   }
 
-  private static func parameter(_ parameter: Parameter) -> ContractValue {
+  private static func parameter(_ parameter: Parameter) -> JSON {
     [
       "name": .string(parameter.name), "in": .string(parameter.place.rawValue),
       "required": .bool(parameter.place == .path), "description": .string(parameter.note),
@@ -63,10 +64,10 @@ enum OpenAPI {
     ]
   }
 
-  private static func responses(_ route: Route) -> ContractValue {
-    var responses: [String: ContractValue] = [:]
+  private static func responses(_ route: Route) -> JSON {
+    var responses: [String: JSON] = [:]
     for answer in route.answers {
-      var response: [String: ContractValue] = ["description": .string(answer.note)]
+      var response: [String: JSON] = ["description": .string(answer.note)]
       if !answer.content.isEmpty {
         response["content"] = .object(answer.content.mapValues { ["schema": $0.document] })
       }

@@ -1,3 +1,4 @@
+import Basics
 import EnvironmentConfiguration
 import Foundation
 import HTTPMessages
@@ -55,7 +56,7 @@ struct Call: Sendable {
   /// - Throws: ``Problem`` for values that the schema can't exclude, such as a number that doesn't fit a `Double`.
   func decode<Message: Decodable>() throws(Problem) -> Message {
     do {
-      return try ContractJSON.decode(Message.self, from: Data(body), source: "the body")
+      return try JSON.decode(Message.self, from: Data(body), source: "the body")
     } catch {
       throw Problem(400, "Invalid body", error.problem)
     }

@@ -1,4 +1,4 @@
-import EnvironmentService
+import Basics
 import LaunchContract
 import PortLeases
 
@@ -10,7 +10,7 @@ package struct DaemonError: Error, Sendable, CustomStringConvertible {
   package let title: String
   /// One line: what happened, where, and what to do next. Never contains a secret.
   package let detail: String
-  /// The name of an `EnvironmentError.Kind`, if it is one; see ``ProblemDocument/kind``.
+  /// The name of a `CodedError.Kind`, if it is one; see ``ProblemDocument/kind``.
   package let kind: String?
 
   package init(_ status: Int, _ title: String, _ detail: String, kind: String? = nil) {
@@ -29,7 +29,7 @@ extension DaemonError {
   /// The cause is the request, or the state of the machine's files and ports, so the status is never a server error.
   ///
   /// The ``Route`` of an operation lists the same statuses; a test compares both.
-  init(_ error: EnvironmentError) {
+  init(_ error: CodedError) {
     let (status, title) =
       switch error.kind {
       case .usage: (422, "Invalid environment")
@@ -56,7 +56,7 @@ extension DaemonError {
   }
 
   /// Converts the error of a change. Such a change writes only to the daemon's store, so `cannotWrite` becomes 507.
-  init(ofChange error: EnvironmentError) {
+  init(ofChange error: CodedError) {
     if error.kind == .cannotWrite {
       self.init(507, "Change not stored", error.message, kind: error.kind.name)
     } else {
@@ -69,25 +69,17 @@ extension DaemonError {
     if error.kind == .closed {
       self.init(503, "Daemon is stopping", "start it again with diorama serve, then send the request again")
     } else {
-      self.init(507, "Environment not stored", "\(error)", kind: EnvironmentError.Kind.cannotWrite.name)
+      self.init(507, "Environment not stored", "\(error)", kind: CodedError.Kind.cannotWrite.name)
     }
   }
 
-  init(_ error: ContractError) {
-    self.init(422, "Invalid launch contract", "\(error)")
-  }
-
   static func translating<Output>(
-    _ body: () throws(EnvironmentError) -> Output
+    _ body: () throws(CodedError) -> Output
   ) throws(DaemonError) -> Output {
-    do throws(EnvironmentError) { return try body() } catch { throw DaemonError(error) }
+    do throws(CodedError) { return try body() } catch { throw DaemonError(error) }
   }
 
   static func translating<Output>(_ body: () throws(PortError) -> Output) throws(DaemonError) -> Output {
     do throws(PortError) { return try body() } catch { throw DaemonError(error) }
-  }
-
-  static func translating<Output>(_ body: () throws(ContractError) -> Output) throws(DaemonError) -> Output {
-    do throws(ContractError) { return try body() } catch { throw DaemonError(error) }
   }
 }

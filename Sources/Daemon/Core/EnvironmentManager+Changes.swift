@@ -1,3 +1,4 @@
+import Basics
 package import ControlAPI
 import EnvironmentConfiguration
 import EnvironmentService
@@ -19,7 +20,7 @@ extension EnvironmentManager {
     let timeout = try timeout(patch.timeoutSeconds)
     let clock = try patch.clock.map { settings throws(DaemonError) in try Environment.ClockPatch(settings) }
     let mode = try patch.mode.map { name throws(DaemonError) in try Mode(patching: name) }
-    return try await changing { () async throws(EnvironmentError) in
+    return try await changing { () async throws(CodedError) in
       let revision = try await environment.update(
         toggles: Self.merging(patch.toggles), values: Self.merging(patch.values), clock: clock, mode: mode,
         timeout: timeout)
@@ -39,18 +40,19 @@ extension EnvironmentManager {
     let environment = try ready(id)
     let timeout = try timeout(request.timeoutSeconds)
     let move = try Environment.ClockMove(request)
-    return try await changing { () async throws(EnvironmentError) in
+    return try await changing { () async throws(CodedError) in
       let moved = try await environment.moveClock(move, afterSleepers: request.sleepers, timeout: timeout)
-      return ClockMoveAnswer(now: RFC3339.formatExactly(moved.now), revision: moved.revision, woken: moved.woken)
+      return ClockMoveAnswer(
+        now: RFC3339.format(moved.now, exactly: true), revision: moved.revision, woken: moved.woken)
     }
   }
 
   /// Runs a change that may have to wait for apps.
   private func changing<Output>(
-    _ body: () async throws(EnvironmentError) -> Output
+    _ body: () async throws(CodedError) -> Output
   ) async throws(DaemonError) -> Output {
     try await waiting { () async throws(DaemonError) in
-      do throws(EnvironmentError) { return try await body() } catch { throw DaemonError(ofChange: error) }
+      do throws(CodedError) { return try await body() } catch { throw DaemonError(ofChange: error) }
     }
   }
 
@@ -89,7 +91,7 @@ extension EnvironmentManager {
     return .seconds(seconds)
   }
 
-  private static func merging(_ patch: [String: ContractValue]?) -> [String: ContractValue?] {
+  private static func merging(_ patch: [String: JSON]?) -> [String: JSON?] {
     (patch ?? [:]).mapValues { $0 == .null ? nil : $0 }
   }
 }

@@ -1,3 +1,4 @@
+import Basics
 package import ControlAPI
 import EnvironmentConfiguration
 import EnvironmentService
@@ -38,7 +39,7 @@ extension EnvironmentManager {
     if let cassette = request.cassette { try roots.check(cassette) }
     let now = Date()
     let lifetime = try Lifetime(owner: request.owner?.pid, seconds: request.ttlSeconds, now: now)
-    let specification = try DaemonError.translating { () throws(EnvironmentError) in
+    let specification = try DaemonError.translating { () throws(CodedError) in
       try EnvironmentSpecification(request.configuration, isChecked: true)
     }
     let id = UUID().uuidString.lowercased()
@@ -77,7 +78,7 @@ extension EnvironmentManager {
       }
       for lease in leases { specification.ports[lease.name ?? ""] = lease.port }
     }
-    let environment = try listening(for: hosted) { hooks throws(EnvironmentError) in
+    let environment = try listening(for: hosted) { hooks throws(CodedError) in
       try service.provision(specification, hooks: hooks)
     }
     hosted.attach(environment, recording: environment.mode.mayRecord ? recording : nil)
@@ -92,7 +93,7 @@ extension EnvironmentManager {
 
   /// Provisions with ports of the pool. If the pool is the reason for a failure, throws the pool's error.
   private func listening(
-    for hosted: HostedEnvironment, _ provision: (EnvironmentHooks) throws(EnvironmentError) -> Environment
+    for hosted: HostedEnvironment, _ provision: (EnvironmentHooks) throws(CodedError) -> Environment
   ) throws(DaemonError) -> Environment {
     let ports = EndpointPorts(server: server, pool: pool)
     let refusal = Guarded<PortError?>(nil)
@@ -104,7 +105,7 @@ extension EnvironmentManager {
         throw error
       }
     }
-    do throws(EnvironmentError) {
+    do throws(CodedError) {
       return try provision(hooks)
     } catch {
       throw refusal.withLock { $0 }.map { DaemonError($0) } ?? DaemonError(error)
@@ -123,13 +124,13 @@ extension EnvironmentManager {
       hosted?.attach(listener)
       return listener
     }
-    hooks.changed = { [weak hosted, log, tally] () throws(EnvironmentError) in
+    hooks.changed = { [weak hosted, log, tally] () throws(CodedError) in
       do throws(StoreError) {
         try hosted?.save()
       } catch {
         tally.change { $0.storeFailures += 1 }
         log.error("cannot store a change of an environment", ["reason": "\(error)"])
-        throw EnvironmentError(.cannotWrite, "\(error)")
+        throw CodedError(.cannotWrite, "\(error)")
       }
     }
     hooks.stateWaits = stateWaits
@@ -141,12 +142,12 @@ extension EnvironmentManager {
 
   /// - Returns: the absolute path of the file.
   func writeContract(of environment: Environment) throws(DaemonError) -> String {
-    do throws(ContractError) {
+    do throws(CodedError) {
       // With a control token in it, a contract passed by argument is always a file.
       return try ContractWriter.deliver(environment.contract, folder: contracts, by: .arguments).file ?? ""
     } catch {
       throw DaemonError(
-        507, "Launch contract not written", "\(error)", kind: EnvironmentError.Kind.cannotWrite.name)
+        507, "Launch contract not written", "\(error)", kind: CodedError.Kind.cannotWrite.name)
     }
   }
 
@@ -216,7 +217,7 @@ extension EnvironmentManager {
     var records: [(id: String, record: EnvironmentRecord)] = []
     for environment in stored.environments {
       do {
-        var record = try ContractJSON.decode(
+        var record = try JSON.decode(
           EnvironmentRecord.self, from: environment.document, source: "the store")
         if let traffic = environment.traffic {
           record.snapshot.take(try JSONDecoder().decode(EnvironmentTraffic.self, from: traffic))
@@ -283,7 +284,7 @@ extension EnvironmentManager {
     }
     do throws(DaemonError) {
       let hooks = hosting(of: hosted) { try ports.listen(handler: $0) }
-      let environment = try DaemonError.translating { () throws(EnvironmentError) in
+      let environment = try DaemonError.translating { () throws(CodedError) in
         try service.provision(record.snapshot.specification, hooks: hooks, restoring: record.snapshot)
       }
       hosted.attach(environment, recording: recording)
@@ -306,7 +307,7 @@ extension EnvironmentManager {
     guard let location = record.recording.map({ CassetteLocation($0) }) else {
       return forget(id, record, .request, because: killed)
     }
-    do throws(EnvironmentError) {
+    do throws(CodedError) {
       let outcome = try CassetteRecovery.recover(location)
       // There is nothing to seal if the kill came after sealing, or if nothing was recorded.
       let isSealed = outcome != nil || location.exists
@@ -340,7 +341,7 @@ extension EnvironmentManager {
       ended: id, name: record?.name ?? "", mode: record?.snapshot.specification.mode.rawValue ?? "",
       cassette: record?.snapshot.specification.cassette?.har, recording: recording,
       because: reason)
-    let bytes = (try? ContractJSON.encode(report)).map(Array.init) ?? []
+    let bytes = (try? JSON.encode(report)).map(Array.init) ?? []
     lifecycle.withLock { $0.lost(id, because: cause, report: bytes) }
   }
 

@@ -1,3 +1,4 @@
+import Basics
 import Transforms
 package import ControlAPI
 package import EnvironmentService
@@ -180,8 +181,8 @@ extension EnvironmentManager {
       return (try lifecycle.hosted(id).hosted, nil)
     }
     if let hosted { return try running(hosted).report() }
-    do throws(ContractError) {
-      return try ContractJSON.decode(Report.self, from: Data(kept ?? []), source: "the kept report")
+    do throws(CodedError) {
+      return try JSON.decode(Report.self, from: Data(kept ?? []), source: "the kept report")
     } catch {
       throw DaemonError(500, "Report unreadable", "\(error)")
     }
@@ -217,7 +218,7 @@ extension EnvironmentManager {
       endpoints: environment.upstreams.reduce(into: [:]) { $0[$1.name] = environment.endpoint($1.name) },
       ports: environment.specification.ports.mapValues(Int.init),
       owner: hosted.lifetime.owner.map { Owner(pid: $0.pid) }, createdAt: RFC3339.format(hosted.createdAt),
-      endsAt: hosted.lifetime.endsAt.map(RFC3339.format), notes: environment.notes,
+      endsAt: hosted.lifetime.endsAt.map { RFC3339.format($0) }, notes: environment.notes,
       contract: withContract ? try contract(of: environment, file: hosted.contract) : nil)
   }
 
@@ -225,7 +226,12 @@ extension EnvironmentManager {
     of environment: Environment, file: String
   ) throws(DaemonError) -> ProvisionedEnvironment.Contract {
     var document = environment.contract
-    let arguments = try DaemonError.translating { () throws(ContractError) in try document.launchArguments() }
+    let arguments: [String]
+    do throws(CodedError) {
+      arguments = try document.launchArguments()
+    } catch {
+      throw DaemonError(422, "Invalid launch contract", "\(error)")
+    }
     // Credentials are only in the file, which only its owner can read.
     document.credentials = nil
     var variables = environment.variables
@@ -293,7 +299,7 @@ extension EnvironmentManager {
         ])
     }
     leaveNothing(of: hosted)
-    let bytes = hosted.report.map { (try? ContractJSON.encode($0)).map(Array.init) ?? [] } ?? []
+    let bytes = hosted.report.map { (try? JSON.encode($0)).map(Array.init) ?? [] } ?? []
     lifecycle.withLock { $0.ended(hosted.id, report: bytes) }
     hosted.isOver.open()
   }
@@ -393,7 +399,8 @@ extension EnvironmentManager {
       ports: pool.leases.map { lease in
         PortList.Lease(
           port: Int(lease.port), name: lease.name, owner: lease.owner.map { Owner(pid: $0.pid) },
-          since: RFC3339.format(lease.since), endsAt: lease.endsAt.map(RFC3339.format), environment: lease.environment,
+          since: RFC3339.format(lease.since), endsAt: lease.endsAt.map { RFC3339.format($0) },
+          environment: lease.environment,
           hold: lease.holds)
       })
   }

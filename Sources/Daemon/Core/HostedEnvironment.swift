@@ -1,3 +1,4 @@
+import Basics
 import Cassettes
 import EnvironmentService
 import Foundation
@@ -97,7 +98,7 @@ final class HostedEnvironment: Sendable {
     guard !state.isOver, let (traffic, version) = state.environment?.traffic() else { return }
     guard version == state.saved else { return try saveAll() }
     do {
-      try store.save(traffic: try ContractJSON.encode(traffic), of: id)
+      try store.save(traffic: try JSON.encode(traffic), of: id)
     } catch let error as StoreError {
       throw error
     } catch {
@@ -174,7 +175,7 @@ struct EnvironmentRecord: Codable, Sendable {
   /// - Throws: ``StoreError`` if JSON can't represent it.
   func encoded() throws(StoreError) -> Data {
     do {
-      return try ContractJSON.encode(self)
+      return try JSON.encode(self)
     } catch {
       throw StoreError("environment '\(name)' cannot be encoded: \(error)")
     }

@@ -1,3 +1,4 @@
+import Basics
 package import ControlAPI
 import Dispatch
 import EnvironmentService

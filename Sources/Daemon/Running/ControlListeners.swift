@@ -1,3 +1,4 @@
+import Basics
 import ChildProcesses
 import ControlAPI
 import HTTPMessages

@@ -1,3 +1,4 @@
+import Basics
 import ChildProcesses
 package import ControlAPI
 import Dispatch
@@ -200,7 +201,7 @@ package final class Daemon: Sendable {
     -> PortserverServer?
   {
     guard !address.isEmpty else { return nil }
-    do throws(PortserverError) {
+    do throws(CodedError) {
       return try PortserverServer(address: address, pool: manager.pool) { event in
         manager.noteUse()
         switch event {

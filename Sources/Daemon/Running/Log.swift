@@ -1,3 +1,4 @@
+import Basics
 import Foundation
 import HTTPMessages
 import LaunchContract
@@ -84,7 +85,7 @@ package struct Log: Sendable {
   }
 
   private static func quoted(_ text: String) -> String {
-    (try? ContractJSON.encode(text)).map { String(decoding: $0, as: UTF8.self).escapedJSONForTerminal } ?? "\"\""
+    (try? JSON.encode(text)).map { String(decoding: $0, as: UTF8.self).escapedJSONForTerminal } ?? "\"\""
   }
 }
 

@@ -1,3 +1,4 @@
+import Basics
 import ControlAPI
 import Foundation
 import LaunchContract
@@ -157,14 +158,12 @@ struct ControlFiles: Sendable {
   }
 
   /// Writes the control file atomically, readable by this user only.
-  func write(_ file: ControlFile, port: UInt16) throws(FileFailure) {
+  func write(_ file: ControlFile, port: UInt16) throws(CodedError) {
     do {
-      try write(try ContractJSON.encode(file) + Data("\n".utf8), to: control)
+      try write(try JSON.encode(file) + Data("\n".utf8), to: control)
       try write(Data("\(port)\n".utf8), to: self.port)
-    } catch let failure as FileFailure {
-      throw failure
     } catch {
-      throw FileFailure(description: "\(control): \(error)")
+      throw error as? CodedError ?? CodedError(.inputOutput, "\(control): \(error)")
     }
   }
 
@@ -172,35 +171,31 @@ struct ControlFiles: Sendable {
   func remove() { unlink(control) }
 
   /// Creates the folder of launch contracts, which only this user may enter.
-  func makeContracts() throws(FileFailure) {
+  func makeContracts() throws(CodedError) {
     guard mkdir(contracts, 0o700) == 0 || errno == EEXIST, chmod(contracts, 0o700) == 0 else {
-      throw FileFailure(contracts, errno)
+      throw CodedError(contracts, errno: errno)
     }
   }
 
-  private func write(_ data: Data, to path: String) throws(FileFailure) {
+  private func write(_ data: Data, to path: String) throws(CodedError) {
     let new = "\(path).new"
     unlink(new)
     let descriptor = open(new, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
-    guard descriptor >= 0 else { throw FileFailure(new, errno) }
+    guard descriptor >= 0 else { throw CodedError(new, errno: errno) }
     let count = data.withUnsafeBytes { Foundation.write(descriptor, $0.baseAddress, $0.count) }
     let code = count == data.count ? 0 : errno
     close(descriptor)
     guard code == 0, count == data.count, rename(new, path) == 0 else {
-      let failure = FileFailure(path, code == 0 ? errno : code)
+      let failure = CodedError(path, errno: code == 0 ? errno : code)
       unlink(new)
       throw failure
     }
   }
 }
 
-/// A file in the state folder that can't be created or written.
-struct FileFailure: Error, CustomStringConvertible {
-  let description: String
-
-  init(description: String) { self.description = description }
-
-  init(_ path: String, _ code: Int32) {
-    description = "\(path): \(String(cString: strerror(code))); choose another folder with --state"
+extension CodedError {
+  /// A file in the state folder that can't be created or written.
+  fileprivate init(_ path: String, errno code: Int32) {
+    self.init(.inputOutput, "\(path): \(String(cString: strerror(code))); choose another folder with --state")
   }
 }

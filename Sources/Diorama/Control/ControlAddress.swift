@@ -1,4 +1,5 @@
 #if DEBUG || Controlled
+  import Basics
   import Foundation
   import LaunchContract
 
@@ -123,7 +124,7 @@
     }
 
     private let patience: Patience
-    private let state = Locked(State())
+    private let state = Guarded(State())
 
     init(_ patience: Patience) { self.patience = patience }
 

@@ -1,4 +1,5 @@
 #if DEBUG || Controlled
+  import Basics
   import Foundation
   package import LaunchContract
 
@@ -11,7 +12,7 @@
     private let address: ControlAddress
     private let timeout: Duration
     private let waitsForReturn: Bool
-    private let socket = Locked<LoopbackSocket?>(nil)
+    private let socket = Guarded<LoopbackSocket?>(nil)
 
     /// Connects with the first report.
     ///
@@ -68,7 +69,7 @@
     private func post(_ path: String, _ message: some Encodable) throws(DioramaError) -> [UInt8] {
       let answer: HTTPResponse
       do {
-        answer = try send(address.request("POST", path, body: [UInt8](try ContractJSON.encode(message))))
+        answer = try send(address.request("POST", path, body: [UInt8](try JSON.encode(message))))
       } catch let error as HTTPResponse.Malformed {
         throw failure(path, error.problem)
       } catch {

@@ -1,4 +1,5 @@
 #if DEBUG || Controlled
+  import Basics
   import Dispatch
   import Foundation
   import LaunchContract
@@ -20,8 +21,8 @@
     /// The controls that steps change.
     struct Controls: Sendable {
       var timeline: Timeline
-      var toggles: @Sendable ([String: ContractValue]) -> Void
-      var values: @Sendable ([String: ContractValue]) -> Void
+      var toggles: @Sendable ([String: JSON]) -> Void
+      var values: @Sendable ([String: JSON]) -> Void
     }
 
     /// The seconds that the environment may hold a poll.
@@ -37,8 +38,8 @@
     // Only used by the thread that starts the link, then by the link's own thread.
     private var poller: StatePoller
     private var revision: Int
-    private var toggles: [String: ContractValue]
-    private var values: [String: ContractValue]
+    private var toggles: [String: JSON]
+    private var values: [String: JSON]
     private var watch = 0
 
     /// - Parameters:
@@ -147,7 +148,7 @@
       } catch {
         answer.error = error.description
       }
-      answer.now = RFC3339.formatExactly(controls.timeline.now)
+      answer.now = RFC3339.format(controls.timeline.now, exactly: true)
       return answer
     }
 
@@ -236,8 +237,8 @@
       let answer = try socket.receiveAnswer(by: deadline)
       if answer.keepsAlive { self.socket = consume socket }
       guard answer.status == 200 else { throw Refusal(text: answer.refusal) }
-      do throws(ContractError) {
-        return try ContractJSON.decode(LiveState.self, from: Data(answer.body), source: "")
+      do throws(CodedError) {
+        return try JSON.decode(LiveState.self, from: Data(answer.body), source: "")
       } catch {
         throw Refusal(text: "cannot decode its response: \(error.problem)")
       }
@@ -267,7 +268,7 @@
     private let reporter: UsageReporter?
     private let follower: String
     private let queue = DispatchQueue(label: "diorama.sleepers")
-    private let state = Locked(State())
+    private let state = Guarded(State())
 
     /// - Parameters:
     ///   - timeline: the timeline of the sleepers.

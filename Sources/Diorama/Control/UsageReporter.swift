@@ -1,6 +1,7 @@
 #if DEBUG || Controlled
+  package import Basics
   import Foundation
-  package import LaunchContract
+  import LaunchContract
 
   /// Reports to the environment which toggles and recorded values the app has read, without blocking the app.
   ///
@@ -29,7 +30,7 @@
 
     private let connection: ControlConnection
     private let warn: @Sendable (String) -> Void
-    private let state = Locked(State())
+    private let state = Guarded(State())
     /// Held while a message is sent, so that a flush waits for it.
     private let sending = NSLock()
 
@@ -49,7 +50,7 @@
     /// - Parameters:
     ///   - toggle: the toggle's name.
     ///   - value: the value that the app read.
-    package func didRead(toggle: String, value: ContractValue) {
+    package func didRead(toggle: String, value: JSON) {
       let starts = state.withLock { state in
         guard state.toggles.insert(toggle).inserted else { return false }
         state.pending.toggles[toggle] = value
@@ -160,7 +161,7 @@
       weak var reporter: UsageReporter?
     }
 
-    private static let places = Locked<[Place]>([])
+    private static let places = Guarded<[Place]>([])
     private static let isRegistered =
       atexit {
         for place in AtExit.places.withLock({ $0 }) { place.reporter?.flush() }

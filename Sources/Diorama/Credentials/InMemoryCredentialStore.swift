@@ -1,3 +1,4 @@
+import Basics
 public import Foundation
 
 #if DEBUG || Controlled
@@ -22,7 +23,7 @@ public final class InMemoryCredentialStore: CredentialStore {
     var writes = 0
   }
 
-  private let state: Locked<State>
+  private let state: Guarded<State>
 
   /// Creates a store.
   ///
@@ -30,7 +31,7 @@ public final class InMemoryCredentialStore: CredentialStore {
   ///   - secrets: the initial credentials.
   ///   - faults: the faults to simulate; if several apply to a call, the first one counts.
   public init(_ secrets: [CredentialKey: Data] = [:], faults: [CredentialFault] = []) {
-    state = Locked(State(secrets: secrets, faults: faults))
+    state = Guarded(State(secrets: secrets, faults: faults))
   }
 
   /// The faults to simulate. Setting them resets the counts of reads and writes.

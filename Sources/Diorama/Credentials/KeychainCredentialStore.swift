@@ -1,3 +1,5 @@
+import Basics
+
 #if canImport(Security)
   public import Foundation
   import Security
@@ -38,7 +40,7 @@
 
     private let accessibility: Accessibility
     /// The group of items without an explicit group; nil until it is needed.
-    private let ownGroup = Locked<String?>(nil)
+    private let ownGroup = Guarded<String?>(nil)
 
     /// Creates a store; does not access the keychain yet.
     ///

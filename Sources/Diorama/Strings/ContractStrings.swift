@@ -1,4 +1,5 @@
 #if DEBUG || Controlled
+  import Basics
   import LaunchContract
 
   /// The random values of a launch contract: derived, derived and reported, or read from a recording.
@@ -9,7 +10,7 @@
     private let connection: ControlConnection?
     private let reporter: UsageReporter?
     /// How often each key was used. Counted in the app, so that threads only affect each other if they share a key.
-    private let uses = Locked<[String: Int]>([:])
+    private let uses = Guarded<[String: Int]>([:])
 
     /// - Parameters:
     ///   - strings: the contract's strings.

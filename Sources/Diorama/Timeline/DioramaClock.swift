@@ -1,3 +1,4 @@
+import Basics
 import Dispatch
 public import Foundation
 
@@ -350,7 +351,7 @@ final class RunExecutor: TaskExecutor, @unchecked Sendable {
   }
 
   private let queue = DispatchQueue(label: "diorama.run")
-  private let state = Locked(State())
+  private let state = Guarded(State())
   private let timeline: Timeline
 
   init(_ timeline: Timeline) {

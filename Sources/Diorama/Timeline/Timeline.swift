@@ -1,3 +1,4 @@
+import Basics
 package import Foundation
 package import LaunchContract
 
@@ -32,7 +33,7 @@ package final class Timeline: Sendable {
   }
 
   let real: RealTime
-  private let inside: Locked<Inside>
+  private let inside: Guarded<Inside>
   private let wall: PublishedWallLine
 
   init(
@@ -42,7 +43,7 @@ package final class Timeline: Sendable {
     let real = RealTime(source: source)
     let time = TimelineState(pace: pace, start: start, at: real.moment, age: age)
     self.real = real
-    inside = Locked(Inside(time: time, timeZone: timeZone, locale: locale))
+    inside = Guarded(Inside(time: time, timeZone: timeZone, locale: locale))
     wall = PublishedWallLine(time.wall)
   }
 

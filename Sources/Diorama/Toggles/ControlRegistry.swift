@@ -1,3 +1,4 @@
+import Basics
 import LaunchContract
 
 /// The toggles, values and user defaults that a test can set in an app, to document them and to find misspelled names.

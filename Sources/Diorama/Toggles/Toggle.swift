@@ -1,3 +1,4 @@
+import Basics
 import LaunchContract
 
 /// A named setting of the app that a test can override, with its default.
@@ -143,11 +144,11 @@ extension Toggles {
   }
 }
 
-extension ContractValue {
+extension JSON {
   /// The text of a Boolean, number or string.
   fileprivate var scalarText: String? {
     switch self {
-    case .bool, .int, .double, .string: text
+    case .bool, .number, .string: text
     case .null, .array, .object: nil
     }
   }

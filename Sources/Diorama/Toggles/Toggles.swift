@@ -1,5 +1,5 @@
 #if DEBUG || Controlled
-  package import LaunchContract
+  package import Basics
 #endif
 
 /// The toggles of the app: values set by a test, and defaults.
@@ -55,19 +55,19 @@ public struct Toggles: Sendable {
     ///   - report: called with each toggle's first reading of each value; it must not block.
     ///   - warn: takes one line for standard error.
     package init(
-      _ values: [String: ContractValue], known: [String]? = nil,
-      report: @escaping @Sendable (String, ContractValue) -> Void, warn: @escaping @Sendable (String) -> Void
+      _ values: [String: JSON], known: [String]? = nil,
+      report: @escaping @Sendable (String, JSON) -> Void, warn: @escaping @Sendable (String) -> Void
     ) {
       let hooks = DeclaredValues.Hooks(noun: "toggle", known: known, report: report, warn: warn)
       self.init(DeclaredReader(DeclaredValues(values, hooks: hooks)))
     }
 
     /// Replaces all toggles at once, in every copy.
-    package func update(_ values: [String: ContractValue]) {
+    package func update(_ values: [String: JSON]) {
       reader.store?.update(values)
     }
 
     /// The toggles read so far, in order, with each value that the app read.
-    package var readings: [(name: String, value: ContractValue)] { reader.store?.readings ?? [] }
+    package var readings: [(name: String, value: JSON)] { reader.store?.readings ?? [] }
   }
 #endif

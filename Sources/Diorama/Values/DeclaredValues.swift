@@ -1,4 +1,5 @@
 #if DEBUG || Controlled
+  import Basics
   import LaunchContract
 #endif
 
@@ -70,40 +71,40 @@ struct DeclaredReader: @unchecked Sendable {
       /// The names in the app's registry; nil without a registry.
       var known: [String]?
       /// Takes a name and a value that the app read, once for each value.
-      var report: @Sendable (String, ContractValue) -> Void
+      var report: @Sendable (String, JSON) -> Void
       /// Takes one line for standard error.
       var warn: @Sendable (String) -> Void
     }
 
     private struct Reading: Hashable {
       var name: String
-      var value: ContractValue
+      var value: JSON
     }
 
     private struct PlaceKey: Hashable {
       var name: String
       var type: ObjectIdentifier
       var isJSON: Bool
-      var given: ContractValue
+      var given: JSON
     }
 
     private struct State {
-      var values: [String: ContractValue]
+      var values: [String: JSON]
       var generation: UInt64 = 1
       /// The targets of the cache's pointers. They live as long as the store, because readers do not retain them.
       var places: [PlaceKey: any Sendable] = [:]
-      var readings: [(name: String, value: ContractValue)] = []
+      var readings: [(name: String, value: JSON)] = []
       var read: Set<Reading> = []
       var warnings: Set<String> = []
       var observers = Observers()
     }
 
-    private let state: Locked<State>
+    private let state: Guarded<State>
     let cache = ValueCache()
     let hooks: Hooks
 
-    init(_ values: [String: ContractValue], hooks: Hooks) {
-      state = Locked(State(values: values))
+    init(_ values: [String: JSON], hooks: Hooks) {
+      state = Guarded(State(values: values))
       self.hooks = hooks
     }
 
@@ -113,17 +114,17 @@ struct DeclaredReader: @unchecked Sendable {
     }
 
     /// The contract's value, of any type.
-    subscript(_ name: String) -> ContractValue? {
+    subscript(_ name: String) -> JSON? {
       state.withLock { $0.values[name] }
     }
 
     /// The readings so far, in order, each value of a name once.
-    var readings: [(name: String, value: ContractValue)] {
+    var readings: [(name: String, value: JSON)] {
       state.withLock { $0.readings }
     }
 
     /// Replaces all values at once, for all later readings.
-    func update(_ values: [String: ContractValue]) {
+    func update(_ values: [String: JSON]) {
       let observers = state.withLock { state in
         state.values = values
         state.generation += 1
@@ -192,7 +193,7 @@ struct DeclaredReader: @unchecked Sendable {
     }
 
     private func read<Value>(
-      _ given: ContractValue?, _ place: ValuePlace<Value>?, _ declared: Declared<Value>
+      _ given: JSON?, _ place: ValuePlace<Value>?, _ declared: Declared<Value>
     ) -> Resolution<Value> {
       guard let given else { return Resolution(value: declared.defaultValue, isGiven: false) }
       if let place { return Resolution(value: place.pointer.pointee, isGiven: true) }
@@ -247,7 +248,7 @@ struct DeclaredReader: @unchecked Sendable {
     /// The changes of a declaration's value from now on.
     func changes<Value>(of declared: Declared<Value>) -> AsyncStream<Value> {
       let (stream, continuation) = AsyncStream.makeStream(of: Value.self, bufferingPolicy: .bufferingNewest(1))
-      let last = Locked<ContractValue?>(nil)
+      let last = Guarded<JSON?>(nil)
       let look: @Sendable () -> Void = { [weak self] in
         // Under one lock, so that of two simultaneous updates the later one is delivered last.
         last.withLock { last in

@@ -1,3 +1,5 @@
+import Basics
+import Foundation
 import LaunchContract
 
 #if DEBUG || Controlled
@@ -51,13 +53,13 @@ struct ValueForm<Value: Sendable>: Sendable {
   /// The type's name; for an enumeration with the possible values.
   let typeName: String
   /// Converts a contract value.
-  let read: @Sendable (ContractValue) throws(Mismatch) -> Value
+  let read: @Sendable (JSON) throws(Mismatch) -> Value
   /// Converts a value of the app.
-  let write: @Sendable (Value) -> ContractValue
+  let write: @Sendable (Value) -> JSON
 
   private init(
     _ kind: Kind, typeName: String = "\(Value.self)", mismatch: String = "which is not a valid \(Value.self)",
-    read: @escaping @Sendable (ContractValue) -> Value?, write: @escaping @Sendable (Value) -> ContractValue
+    read: @escaping @Sendable (JSON) -> Value?, write: @escaping @Sendable (Value) -> JSON
   ) {
     self.kind = kind
     self.typeName = typeName
@@ -70,19 +72,19 @@ struct ValueForm<Value: Sendable>: Sendable {
 }
 
 extension ValueForm<Bool> {
-  static var scalar: Self { Self(.scalar, read: \.bool, write: ContractValue.bool) }
+  static var scalar: Self { Self(.scalar, read: \.bool, write: JSON.bool) }
 }
 
 extension ValueForm<Int> {
-  static var scalar: Self { Self(.scalar, read: \.int, write: ContractValue.int) }
+  static var scalar: Self { Self(.scalar, read: \.int, write: JSON.int) }
 }
 
 extension ValueForm<Double> {
-  static var scalar: Self { Self(.scalar, read: \.double, write: ContractValue.double) }
+  static var scalar: Self { Self(.scalar, read: \.double, write: JSON.double) }
 }
 
 extension ValueForm<String> {
-  static var scalar: Self { Self(.scalar, read: \.string, write: ContractValue.string) }
+  static var scalar: Self { Self(.scalar, read: \.string, write: JSON.string) }
 }
 
 extension ValueForm where Value: RawRepresentable, Value.RawValue == String {
@@ -99,8 +101,8 @@ extension ValueForm where Value: RawRepresentable, Value.RawValue == Int {
 
 extension ValueForm where Value: RawRepresentable {
   private static func raw(
-    read: @escaping @Sendable (ContractValue) -> Value.RawValue?,
-    write: @escaping @Sendable (Value.RawValue) -> ContractValue
+    read: @escaping @Sendable (JSON) -> Value.RawValue?,
+    write: @escaping @Sendable (Value.RawValue) -> JSON
   ) -> Self {
     let names = (Value.self as? any CaseIterable.Type).map { rawValues($0).joined(separator: ", ") }
     return Self(
@@ -122,14 +124,14 @@ extension ValueForm where Value: Codable {
     typeName = "\(Value.self)"
     read = { (given) throws(Mismatch) in
       do {
-        return try ContractJSON.decode(Value.self, from: try ContractJSON.encode(given), source: "")
+        return try JSON.decode(Value.self, from: Data(given.encoded()), source: "")
       } catch {
-        throw Mismatch(text: "which is not a valid \(Value.self): \((error as? ContractError)?.problem ?? "\(error)")")
+        throw Mismatch(text: "which is not a valid \(Value.self): \((error as? CodedError)?.problem ?? "\(error)")")
       }
     }
     write = { value in
-      let data = try? ContractJSON.encode(value)
-      return data.flatMap { try? ContractJSON.decode(ContractValue.self, from: $0, source: "") } ?? .null
+      let data = try? JSON.encode(value)
+      return data.flatMap { try? JSON.decode(JSON.self, from: $0, source: "") } ?? .null
     }
   }
 }

@@ -1,9 +1,8 @@
 import Foundation
+import LaunchContract
 
 #if DEBUG || Controlled
-  package import LaunchContract
-#else
-  import LaunchContract
+  package import Basics
 #endif
 
 /// Other values that a test can set, by name: a location, an account, a whole object.
@@ -51,8 +50,8 @@ public struct Values: Sendable {
     #if DEBUG || Controlled
       guard let value = reader.store?[name] else { return nil }
       do {
-        let data = try ContractJSON.encode(value)
-        return try ContractJSON.decode(type, from: data, source: "values.\(name)")
+        return try JSON.decode(
+          type, from: Data(value.encoded()), source: CodedError.contractPlace("values.\(name)"))
       } catch {
         throw DioramaError(.contract, "\(error)")
       }
@@ -85,14 +84,14 @@ public struct Values: Sendable {
     ///   - known: the names in the app's registry; nil without a registry.
     ///   - warn: takes one line for standard error.
     package init(
-      _ values: [String: ContractValue], known: [String]? = nil, warn: @escaping @Sendable (String) -> Void
+      _ values: [String: JSON], known: [String]? = nil, warn: @escaping @Sendable (String) -> Void
     ) {
       let hooks = DeclaredValues.Hooks(noun: "value", known: known, report: { _, _ in }, warn: warn)
       self.init(DeclaredReader(DeclaredValues(values, hooks: hooks)))
     }
 
     /// Replaces all values at once, in every copy.
-    package func update(_ values: [String: ContractValue]) {
+    package func update(_ values: [String: JSON]) {
       reader.store?.update(values)
     }
   }

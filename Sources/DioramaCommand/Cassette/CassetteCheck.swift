@@ -1,3 +1,4 @@
+import Basics
 import Cassettes
 import EnvironmentService
 import Foundation
@@ -27,7 +28,7 @@ enum CassetteCheck {
           try location.checkForSideFiles()
           result.unfinished = try CassetteSealer.unfinished(location)
         }
-      } catch let error as EnvironmentError {
+      } catch let error as CodedError {
         result.problem = error.message
         status = status == 0 ? error.kind.rawValue : status
       }

@@ -1,3 +1,4 @@
+import Basics
 import Cassettes
 import EnvironmentService
 import Foundation
@@ -72,12 +73,12 @@ enum CassetteShow {
     var listings: [Listing] = []
     let locations = try CassetteCommand.locations(options, command: "cassette show")
     for location in locations {
-      do throws(EnvironmentError) {
+      do throws(CodedError) {
         let unfinished = try CassetteSealer.unfinished(location)
         guard location.exists || unfinished == nil else {
-          throw EnvironmentError(.noCassette, unfinishedText(location, unfinished ?? 0))
+          throw CodedError(.noCassette, unfinishedText(location, unfinished ?? 0))
         }
-        let stored = try terminal.progress("reading \(location.har)") { () throws(EnvironmentError) in
+        let stored = try terminal.progress("reading \(location.har)") { () throws(CodedError) in
           try CassetteReader.read(location)
         }
         let listing = Listing(stored, location: location, unfinished: unfinished)

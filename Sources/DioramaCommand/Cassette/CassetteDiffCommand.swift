@@ -1,8 +1,8 @@
+import Basics
 import CassetteChecks
 import Cassettes
 import EnvironmentService
 import Foundation
-import HTTPMessages
 
 /// `diorama cassette diff`: compares two cassettes.
 enum CassetteDiffCommand {
@@ -17,7 +17,7 @@ enum CassetteDiffCommand {
       throw UsageError("diff takes two cassettes, OLD and NEW", command: command)
     }
     let recordings = try locations.map { location in
-      let stored = try terminal.progress("reading \(location.har)") { () throws(EnvironmentError) in
+      let stored = try terminal.progress("reading \(location.har)") { () throws(CodedError) in
         try CassetteReader.read(location)
       }
       return Recording(stored.cassette) { try CassetteReader.bytes(of: $0, in: location) }

@@ -1,3 +1,4 @@
+import Basics
 import CassetteChecks
 import Cassettes
 import EnvironmentService
@@ -10,17 +11,13 @@ enum CassetteDocumentCheck {
     let file = options.value("--openapi") ?? ""
     let bytes = try WholeFiles.read(file, acceptsPipes: true)
     let document: OpenAPIDocument
-    do throws(CassetteError) {
-      document = try OpenAPIDocument(bytes, name: file)
-    } catch {
-      throw EnvironmentError(.broken, "\(error)")
-    }
+    document = try OpenAPIDocument(bytes, name: file)
     // Accepts NAME=URL, too, as other commands do.
     let named = Set(options.all("--upstream").map { String($0.prefix { $0 != "=" }) })
     var status: Int32 = 0
     var results: [Result] = []
     for location in try CassetteCommand.locations(options, command: command) {
-      do throws(EnvironmentError) {
+      do throws(CodedError) {
         let stored = try CassetteReader.read(location)
         let check = try check(stored, location, document, named, terminal: terminal)
         let result = Result(check, document: file, location: location)
@@ -39,17 +36,17 @@ enum CassetteDocumentCheck {
   private static func check(
     _ stored: StoredCassette, _ location: CassetteLocation, _ document: OpenAPIDocument, _ named: Set<String>,
     terminal: Terminal
-  ) throws(EnvironmentError) -> DocumentCheck {
+  ) throws(CodedError) -> DocumentCheck {
     let recording = Recording(stored.cassette) { try CassetteReader.bytes(of: $0, in: location) }
     let names = Set(recording.backends)
     if let unknown = named.subtracting(names).sorted().first {
-      throw EnvironmentError(
+      throw CodedError(
         .usage,
         "\(location.har) has no interactions of upstream '\(unknown)'; choose from "
           + names.sorted().joined(separator: ", "))
     }
     guard !named.isEmpty || names.count <= 1 else {
-      throw EnvironmentError(
+      throw CodedError(
         .usage,
         "\(location.har) has several upstreams (\(names.sorted().joined(separator: ", "))); choose one with "
           + "--upstream NAME")
@@ -58,10 +55,8 @@ enum CassetteDocumentCheck {
       return try terminal.progress("reading \(location.har)") {
         try DocumentCheck(recording, against: document, backends: named.isEmpty ? nil : named)
       }
-    } catch let error as EnvironmentError {
-      throw error
     } catch {
-      throw EnvironmentError(.broken, "\(location.har): \(error)")
+      throw error as? CodedError ?? CodedError(.broken, "\(location.har): \(error)")
     }
   }
 

@@ -1,3 +1,4 @@
+import Basics
 import CassetteConversion
 import Cassettes
 import EnvironmentConfiguration
@@ -24,7 +25,7 @@ enum CassetteExport {
       throw UsageError("--as is missing; give har or wiremock", command: command)
     }
 
-    let stored = try terminal.progress("reading \(location.har)") { () throws(EnvironmentError) in
+    let stored = try terminal.progress("reading \(location.har)") { () throws(CodedError) in
       try CassetteReader.read(location)
     }
     var product: Product
@@ -65,7 +66,7 @@ enum CassetteExport {
   /// All interactions with their bodies loaded.
   private static func interactions(
     _ stored: StoredCassette, _ location: CassetteLocation
-  ) throws(EnvironmentError) -> [Interaction] {
+  ) throws(CodedError) -> [Interaction] {
     var interactions = stored.cassette.interactions
     for index in interactions.indices {
       interactions[index].request.body = .bytes(

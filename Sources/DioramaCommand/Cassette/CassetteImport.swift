@@ -1,3 +1,4 @@
+import Basics
 import CassetteConversion
 import Cassettes
 import ControlAPI
@@ -31,7 +32,7 @@ enum CassetteImport {
     }
     let (assembled, unused) = try assemble(sources, named: named, recordedAt: recordedAt)
     let (cassette, redacted) = try redacted(assembled, for: location, options)
-    let note = try terminal.progress("writing \(location.har)") { () throws(EnvironmentError) in
+    let note = try terminal.progress("writing \(location.har)") { () throws(CodedError) in
       try CassetteWriter.write(cassette, to: location, isReplacing: options.has("--force"))
     }
 
@@ -56,7 +57,7 @@ enum CassetteImport {
     guard !interactions.isEmpty else {
       let lost = sources.lazy.compactMap { source in source.losses.first.map { (source.path, $0) } }.first
       let why = lost.map { "; of \($0.0), \($0.1.line(("entry", "entries")))" } ?? ""
-      throw EnvironmentError(
+      throw CodedError(
         .broken, "no interactions in \(sources.map(\.path).joined(separator: ", "))\(why); choose other files")
     }
     // Keeps upstream names of Diorama's own cassettes, unless others are given.
@@ -107,7 +108,7 @@ enum CassetteImport {
     var upstreams: [CassetteHeader.Upstream] = []
     for text in options.all("--upstream") {
       let (name, url) = try pair(text, option: "--upstream", command: command)
-      do throws(InvalidOrigin) {
+      do throws(CodedError) {
         upstreams.append(.init(name: name, origin: try Origin(parsing: url)))
       } catch {
         throw UsageError("--upstream \(name): \(error)", command: command)
@@ -153,14 +154,14 @@ extension CassetteImport {
     /// What can't be converted.
     var losses: [Loss]
 
-    /// - Throws: ``EnvironmentError`` that names the broken place.
-    init(_ path: String, format: ImportFormat?) throws(EnvironmentError) {
+    /// - Throws: ``CodedError`` that names the broken place.
+    init(_ path: String, format: ImportFormat?) throws(CodedError) {
       self.path = path
       let bytes = try WholeFiles.read(path, acceptsPipes: true)
-      do throws(CassetteError) {
+      do throws(CodedError) {
         foreign = try ForeignCassette.read(bytes, name: path, as: format)
       } catch {
-        throw EnvironmentError(.broken, "\(error)")
+        throw CodedError(.broken, "\(error)")
       }
       modified = (try? FileManager.default.attributesOfItem(atPath: path))?[.modificationDate] as? Date ?? Date()
       losses = foreign.losses
@@ -176,7 +177,7 @@ extension CassetteImport {
     }
 
     /// Loads a body. All bodies of a file together have the same size limit as the file.
-    private mutating func collected(_ body: RecordedBody, _ taken: inout Int) throws(EnvironmentError) -> RecordedBody {
+    private mutating func collected(_ body: RecordedBody, _ taken: inout Int) throws(CodedError) -> RecordedBody {
       guard case .file(let name, _) = body else { return body }
       let location = CassetteLocation(path)
       guard FileManager.default.fileExists(atPath: "\(location.folder)/\(name)") else {
@@ -186,13 +187,13 @@ extension CassetteImport {
       let file = try location.openBody(name)
       taken += file.size
       guard taken <= WholeFiles.limit else {
-        throw EnvironmentError(
+        throw CodedError(
           .broken, "the bodies of \(path) total more than \(WholeFiles.limit >> 20) MiB; import fewer interactions")
       }
-      do throws(InputFileError) {
+      do throws(CodedError) {
         return .bytes([UInt8](try file.read(atMost: file.size)))
       } catch {
-        throw EnvironmentError(.inputOutput, "cannot read \(location.folder)/\(name): \(error); fix or remove it")
+        throw CodedError(.inputOutput, "cannot read \(location.folder)/\(name): \(error); fix or remove it")
       }
     }
   }

@@ -1,3 +1,4 @@
+import Basics
 import CassetteChecks
 import Cassettes
 import EnvironmentConfiguration
@@ -34,11 +35,11 @@ enum CassetteLiveCheck {
         if !options.has("--json") { try Output.write(lines: result.lines) }
         for failure in found.failures { terminal.error(failure) }
         if !found.failures.isEmpty {
-          status = worse(status, EnvironmentError.Kind.noUpstream.rawValue)
+          status = worse(status, CodedError.Kind.noUpstream.rawValue)
         } else if !result.same {
           status = worse(status, DriftStatus.changed)
         }
-      } catch let error as EnvironmentError where error.kind != .usage {
+      } catch let error as CodedError where error.kind != .usage {
         terminal.error(error.message)
         status = worse(status, error.kind.rawValue)
       }
@@ -57,7 +58,7 @@ enum CassetteLiveCheck {
       guard !upstreams.contains(where: { $0.name == name }) else {
         throw UsageError("--upstream \(name) is given twice", command: command)
       }
-      do throws(InvalidOrigin) {
+      do throws(CodedError) {
         upstreams.append(.init(name: name, origin: try Origin(parsing: url)))
       } catch {
         throw UsageError("--upstream \(name): \(error)", command: command)

@@ -1,7 +1,7 @@
+import Basics
 import Cassettes
 import EnvironmentService
 import Foundation
-import LaunchContract
 
 /// `diorama cassette prune`: removes interactions that no test has used.
 enum CassettePrune {
@@ -46,7 +46,7 @@ enum CassettePrune {
     do {
       return try JSONDecoder().decode(Report.self, from: Data(bytes))
     } catch {
-      throw EnvironmentError(
+      throw CodedError(
         .broken,
         "\(file) is not a report; give a file written by diorama run --report or diorama env report --json")
     }

@@ -1,3 +1,4 @@
+import Basics
 import CassetteChecks
 import ControlAPI
 import DaemonClient

@@ -1,3 +1,4 @@
+import Basics
 import EnvironmentService
 import Foundation
 
@@ -6,7 +7,7 @@ import Foundation
 struct ReportFile {
   private let path: String
 
-  init(_ path: String) throws(EnvironmentError) {
+  init(_ path: String) throws(CodedError) {
     self.path = path
     // Opening and closing a pipe would look like an empty report to its reader.
     guard !Self.isPipe(path) else { return }
@@ -16,7 +17,7 @@ struct ReportFile {
     if isNew { unlink(path) }
   }
 
-  func write(_ report: Report) throws(EnvironmentError) {
+  func write(_ report: Report) throws(CodedError) {
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
     do {
@@ -30,19 +31,19 @@ struct ReportFile {
       let descriptor = Foundation.open(path, O_WRONLY | O_NONBLOCK | O_CLOEXEC)
       guard descriptor >= 0 else {
         guard errno == ENXIO else { throw Self.failure(path, String(cString: strerror(errno))) }
-        throw EnvironmentError(
+        throw CodedError(
           .cannotWrite, "cannot write the report \(path): the pipe has no reader; start its reader first")
       }
       _ = fcntl(descriptor, F_SETFL, 0)
       try FileHandle(fileDescriptor: descriptor, closeOnDealloc: true).write(contentsOf: data)
-    } catch let error as EnvironmentError {
+    } catch let error as CodedError {
       throw error
     } catch {
       throw Self.failure(path, error.systemReason)
     }
   }
 
-  private static func open(_ path: String, _ flags: Int32 = 0) throws(EnvironmentError) -> Int32 {
+  private static func open(_ path: String, _ flags: Int32 = 0) throws(CodedError) -> Int32 {
     let mode: mode_t = 0o644
     let descriptor = Foundation.open(path, O_WRONLY | O_CREAT | O_CLOEXEC | flags, mode)
     guard descriptor >= 0 else { throw failure(path, String(cString: strerror(errno))) }
@@ -55,8 +56,8 @@ struct ReportFile {
     return stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFIFO
   }
 
-  private static func failure(_ path: String, _ reason: String) -> EnvironmentError {
-    EnvironmentError(
+  private static func failure(_ path: String, _ reason: String) -> CodedError {
+    CodedError(
       .cannotWrite, "cannot write the report \(path): \(reason); choose another file with --report")
   }
 }

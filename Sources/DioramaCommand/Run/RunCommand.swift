@@ -1,3 +1,4 @@
+import Basics
 import ChildProcesses
 import Dispatch
 import EnvironmentService
@@ -31,8 +32,8 @@ enum RunCommand {
     // Created first, so that the guard also removes the folder if this process is killed.
     let guardian = try Guard(removing: folder)
     // Retained to the end, since a port is reserved as long as its value exists.
-    let ports = try reserve(options.ports) { () throws(PortUnavailable) in try PortReservation() }
-    let sockets = try reserve(options.listen) { () throws(PortUnavailable) in try ListeningSocket() }
+    let ports = try reserve(options.ports) { () throws(CodedError) in try PortReservation() }
+    let sockets = try reserve(options.listen) { () throws(CodedError) in try ListeningSocket() }
     for (name, reservation) in ports { options.specification.ports[name] = reservation.port }
     for (name, socket) in sockets { options.specification.ports[name] = socket.port }
     let reportFile = try options.report.map { try ReportFile($0) }
@@ -70,7 +71,7 @@ enum RunCommand {
     terminal.report(
       ReportText(report, cassette: specification.cassette.map { "\($0).har" }, wholeIn: "--report FILE"))
     let status = exitStatus(outcome, report: report, sealed: sealed, environment: environment)
-    do throws(EnvironmentError) {
+    do throws(CodedError) {
       try reportFile?.write(report)
     } catch {
       terminal.error(error.message)
@@ -81,7 +82,7 @@ enum RunCommand {
 
   /// The command's exit status, unless the command succeeded but the environment failed.
   private static func exitStatus(
-    _ outcome: Supervisor.Outcome, report: Report, sealed: Result<CassetteSealer.Outcome?, EnvironmentError>,
+    _ outcome: Supervisor.Outcome, report: Report, sealed: Result<CassetteSealer.Outcome?, CodedError>,
     environment: Environment
   ) -> Int32 {
     guard outcome.status == 0 else { return outcome.status }
@@ -93,14 +94,10 @@ enum RunCommand {
   private static func spawn(
     _ options: RunOptions, _ command: [[UInt8]], _ environment: Environment, folder: String,
     sockets: [ListeningSocket]
-  ) throws(EnvironmentError) -> Spawn {
+  ) throws(CodedError) -> Spawn {
     var variables = environment.variables
     variables.merge(Environment.proxyExceptions(ProcessInfo.processInfo.environment)) { $1 }
-    do throws(ContractError) {
-      variables["DIORAMA_CONTRACT"] = try ContractWriter.deliver(environment.contract, folder: folder).value
-    } catch {
-      throw EnvironmentError(.cannotWrite, "\(error)")
-    }
+    variables["DIORAMA_CONTRACT"] = try ContractWriter.deliver(environment.contract, folder: folder).value
     var arguments = command
     var files: [Spawn.FileAction] = []
     if !sockets.isEmpty {
@@ -116,15 +113,11 @@ enum RunCommand {
   }
 
   private static func reserve<Reservation>(
-    _ names: [String], _ make: () throws(PortUnavailable) -> Reservation
-  ) throws(EnvironmentError) -> [(key: String, value: Reservation)] {
+    _ names: [String], _ make: () throws(CodedError) -> Reservation
+  ) throws(CodedError) -> [(key: String, value: Reservation)] {
     var reserved: [(key: String, value: Reservation)] = []
     for name in names {
-      do throws(PortUnavailable) {
-        reserved.append((name, try make()))
-      } catch {
-        throw EnvironmentError(.inputOutput, "\(error)")
-      }
+      reserved.append((name, try make()))
     }
     return reserved
   }

@@ -1,3 +1,4 @@
+import Basics
 import EnvironmentConfiguration
 import EnvironmentService
 import Foundation
@@ -49,7 +50,7 @@ struct AccessOptions {
       access[header.upstream, default: .init()].headers = headers
     }
     for (name, one) in access.sorted(by: { $0.key < $1.key }) {
-      do throws(ContractError) { try one.check("upstreams.\(name)") } catch {
+      do throws(CodedError) { try one.check("upstreams.\(name)") } catch {
         throw UsageError(error.problem, command: command)
       }
     }
@@ -104,8 +105,8 @@ struct HeaderOption {
 
   /// The value itself.
   ///
-  /// - Throws: an `EnvironmentError` for a secret that cannot be read.
-  func value(_ variables: [String: String]) throws(EnvironmentError) -> String {
+  /// - Throws: a `CodedError` for a secret that cannot be read.
+  func value(_ variables: [String: String]) throws(CodedError) -> String {
     try SecretSource(source, variables).text("--header \(upstream)/\(name)")
       .trimmingCharacters(in: .whitespacesAndNewlines)
   }

@@ -1,3 +1,4 @@
+import Basics
 import EnvironmentConfiguration
 import EnvironmentService
 import Foundation
@@ -38,7 +39,7 @@ struct ConfigurationOptions {
   ///
   /// - Parameter command: the cassette's name in the project's folder if no option names a cassette.
   /// - Returns: the settings.
-  /// - Throws: ``UsageError`` for a value that cannot be used; an `EnvironmentError` for a file that cannot be read.
+  /// - Throws: ``UsageError`` for a value that cannot be used; a `CodedError` for a file that cannot be read.
   func configuration(named command: String? = nil) throws -> EnvironmentConfiguration {
     var configuration = try given()
     if let project = try Self.project(options) {
@@ -71,12 +72,12 @@ struct ConfigurationOptions {
   }
 
   private func checked(_ configuration: EnvironmentConfiguration) throws(UsageError) -> EnvironmentConfiguration {
-    do throws(ContractError) { try configuration.check() } catch { throw UsageError(error.problem, command: command) }
+    do throws(CodedError) { try configuration.check() } catch { throw UsageError(error.problem, command: command) }
     return configuration
   }
 
   /// The project file; nil if there is none.
-  static func project(_ options: Options) throws(EnvironmentError) -> ProjectFile? {
+  static func project(_ options: Options) throws(CodedError) -> ProjectFile? {
     if options.has("--no-config") { return nil }
     let current = FileManager.default.currentDirectoryPath
     if let path = options.value("--config") {
@@ -88,13 +89,13 @@ struct ConfigurationOptions {
 
   /// The settings of the options alone.
   private func given() throws -> EnvironmentConfiguration {
-    var tree: [String: ContractValue] = [:]
+    var tree: [String: JSON] = [:]
     for field in EnvironmentConfiguration.fields {
       guard let option = field.member.option, let value = try value(of: option, field.member) else { continue }
       tree.set(value, at: field.path.split(separator: ".").map(String.init))
     }
-    var configuration = try ContractJSON.decode(
-      EnvironmentConfiguration.self, from: try ContractJSON.encode(tree), source: "")
+    var configuration = try JSON.decode(
+      EnvironmentConfiguration.self, from: try JSON.encode(tree), source: "")
     configuration.clock = try clock()
     if options.has("--shift-dates") { configuration.dates = ShiftRules() }
     try readUpstreams(&configuration)
@@ -106,14 +107,14 @@ struct ConfigurationOptions {
     return configuration
   }
 
-  private func value(of option: CommandOption, _ member: ObjectRule.Member) throws(UsageError) -> ContractValue? {
+  private func value(of option: CommandOption, _ member: ObjectRule.Member) throws(UsageError) -> JSON? {
     let texts = options.all(option.name)
     guard let last = texts.last else { return nil }
-    let value: ContractValue
+    let value: JSON
     switch option.form {
     case .value: value = try self.value(last, of: member.schema, option.name)
     case .flag: value = .bool(true)
-    case .element: value = .array(texts.map(ContractValue.string))
+    case .element: value = .array(texts.map(JSON.string))
     case .entry: value = .object(try values(option.name))
     case .other: return nil
     }
@@ -122,7 +123,7 @@ struct ConfigurationOptions {
   }
 
   /// Returns a number if the setting is one, else a string.
-  private func value(_ text: String, of schema: Schema, _ option: String) throws(UsageError) -> ContractValue {
+  private func value(_ text: String, of schema: Schema, _ option: String) throws(UsageError) -> JSON {
     switch schema {
     case .integer, .number:
       if let whole = Int(text) { return .int(whole) }
@@ -135,9 +136,8 @@ struct ConfigurationOptions {
   }
 
   /// - Throws: ``UsageError`` for an invalid value.
-  func check(_ value: ContractValue, _ schema: Schema, _ option: String) throws(UsageError) {
-    guard let data = try? ContractJSON.encode(value), let json = try? JSON.parse([UInt8](data)) else { return }
-    if let problem = schema.problem(with: json) { throw usage("\(option): \(problem)") }
+  func check(_ value: JSON, _ schema: Schema, _ option: String) throws(UsageError) {
+    if let problem = schema.problem(with: value) { throw usage("\(option): \(problem)") }
   }
 
   /// The clock's settings; nil without options for the clock.
@@ -187,11 +187,11 @@ struct ConfigurationOptions {
   }
 
   /// The values of an option that takes `NAME=VALUE`, where VALUE is JSON or a bare word.
-  func values(_ option: String) throws(UsageError) -> [String: ContractValue] {
-    var values: [String: ContractValue] = [:]
+  func values(_ option: String) throws(UsageError) -> [String: JSON] {
+    var values: [String: JSON] = [:]
     for text in options.all(option) {
       let (key, value) = try pair(text, option: option, command: command)
-      values[key] = ContractValue(argument: value)
+      values[key] = JSON(argument: value)
     }
     return values
   }
@@ -199,14 +199,14 @@ struct ConfigurationOptions {
   private func usage(_ message: String) -> UsageError { UsageError(message, command: command) }
 }
 
-extension [String: ContractValue] {
+extension [String: JSON] {
   /// Sets a value in nested objects.
-  fileprivate mutating func set(_ value: ContractValue, at path: [String]) {
+  fileprivate mutating func set(_ value: JSON, at path: [String]) {
     guard path.count > 1 else {
       self[path[0]] = value
       return
     }
-    var inner: [String: ContractValue] = if case .object(let members) = self[path[0]] { members } else { [:] }
+    var inner = self[path[0]]?.dictionary ?? [:]
     inner.set(value, at: Array(path.dropFirst()))
     self[path[0]] = .object(inner)
   }

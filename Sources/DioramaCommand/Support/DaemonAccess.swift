@@ -1,3 +1,4 @@
+import Basics
 import CassetteChecks
 import DaemonClient
 import EnvironmentService
@@ -47,9 +48,9 @@ struct DaemonAccess {
 extension DaemonClientError {
   /// The command's exit status.
   var exitStatus: Int32 {
-    guard case .refused(let status, let problem) = kind else { return EnvironmentError.Kind.noUpstream.rawValue }
-    if let kind = problem.flatMap(EnvironmentError.Kind.init(name:)) { return kind.rawValue }
-    let kind: EnvironmentError.Kind =
+    guard case .refused(let status, let problem) = kind else { return CodedError.Kind.noUpstream.rawValue }
+    if let kind = problem.flatMap(CodedError.Kind.init(name:)) { return kind.rawValue }
+    let kind: CodedError.Kind =
       switch status {
       case 400, 413, 422: .usage
       case 404, 410: .noCassette

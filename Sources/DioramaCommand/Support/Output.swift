@@ -1,6 +1,6 @@
+import Basics
 import EnvironmentService
 import Foundation
-import LaunchContract
 
 #if canImport(Darwin)
   import Darwin
@@ -14,8 +14,8 @@ import LaunchContract
 enum Output {
   /// Writes lines of text.
   ///
-  /// - Throws: `EnvironmentError` if they can't be written.
-  static func write(lines: [String]) throws(EnvironmentError) {
+  /// - Throws: `CodedError` if they can't be written.
+  static func write(lines: [String]) throws(CodedError) {
     try write(raw: lines.map { $0.escapedForTerminal + "\n" }.joined())
   }
 
@@ -23,14 +23,14 @@ enum Output {
   static func print(_ line: String) { Swift.print(line.escapedForTerminal) }
 
   /// Writes a report, in color on a terminal.
-  static func write(_ report: ReportText) throws(EnvironmentError) {
+  static func write(_ report: ReportText) throws(CodedError) {
     try write(raw: Terminal(1).lines(of: report).joined(separator: "\n  ") + "\n")
   }
 
   /// Writes text unescaped: help, or input for a shell.
   ///
-  /// - Throws: `EnvironmentError` if it can't be written.
-  static func write(raw text: String) throws(EnvironmentError) {
+  /// - Throws: `CodedError` if it can't be written.
+  static func write(raw text: String) throws(CodedError) {
     // The reader of a pipe may be gone. Reports an error instead of dying of SIGPIPE, so that callers can clean up.
     signal(SIGPIPE, SIG_IGN)
     var rest = Array(text.utf8)[...]
@@ -39,7 +39,7 @@ enum Output {
       if count >= 0 {
         rest = rest.dropFirst(count)
       } else if errno != EINTR {
-        throw EnvironmentError(
+        throw CodedError(
           .inputOutput,
           "cannot write to standard output: \(String(cString: strerror(errno))); redirect it to a writable file")
       }
@@ -61,7 +61,7 @@ enum Output {
   }
 
   /// Writes a table, or a message if it has no rows.
-  static func write(_ table: Table, orIfEmpty empty: String) throws(EnvironmentError) {
+  static func write(_ table: Table, orIfEmpty empty: String) throws(CodedError) {
     try write(lines: table.rows.isEmpty ? [empty] : table.lines)
   }
 }

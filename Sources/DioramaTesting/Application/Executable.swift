@@ -1,3 +1,4 @@
+import Basics
 import ChildProcesses
 import Foundation
 import LaunchContract

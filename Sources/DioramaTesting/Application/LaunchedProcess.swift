@@ -1,3 +1,4 @@
+import Basics
 import ChildProcesses
 @preconcurrency import Dispatch
 import Foundation

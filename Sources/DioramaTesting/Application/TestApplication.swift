@@ -1,3 +1,4 @@
+import Basics
 import ChildProcesses
 import EnvironmentService
 import Foundation
@@ -166,7 +167,7 @@ extension TestApplication {
     var arguments = [program] + wishes.arguments
     var variables: [String: String] = [:]
     let folder: String
-    do throws(EnvironmentError) {
+    do throws(CodedError) {
       folder = try TemporaryFolder.make()
     } catch {
       throw DioramaTestingError(.notStarted, error.message)

@@ -1,3 +1,4 @@
+import Basics
 import CassetteChecks
 import ControlAPI
 import DaemonClient
@@ -32,10 +33,10 @@ struct DaemonBackend: EnvironmentBackend {
   ///   - configuration: the environment.
   ///   - credentials: the contents of the app's store, which the daemon doesn't return.
   ///   - home: the daemon's state folder; a daemon is started if none is running.
-  /// - Throws: an `EnvironmentError`.
+  /// - Throws: a `CodedError`.
   init(
     _ configuration: EnvironmentConfiguration, credentials: LaunchContract.Credentials?, home: DaemonHome
-  ) async throws(EnvironmentError) {
+  ) async throws(CodedError) {
     var request = ProvisioningRequest(configuration)
     request.owner = Owner(pid: ProcessInfo.processInfo.processIdentifier)
     let (client, environment) = try await SharedDaemons.provision(request, home: home)
@@ -53,18 +54,18 @@ struct DaemonBackend: EnvironmentBackend {
   var seed: String { seen.withLock { $0.document.seed } }
   /// The time that the contract would show to a program launched now.
   var now: Date {
-    get async throws(EnvironmentError) {
+    get async throws(CodedError) {
       try await refresh()
       let clock = seen.withLock { $0.document.clock }
       do throws(DioramaError) {
         return try Timeline(clock).now
       } catch {
-        throw EnvironmentError(.inputOutput, error.description)
+        throw CodedError(.inputOutput, error.description)
       }
     }
   }
 
-  func launchParameters(in folder: () throws(EnvironmentError) -> String) throws -> LaunchParameters {
+  func launchParameters(in folder: () throws(CodedError) -> String) throws -> LaunchParameters {
     let (contract, document) = seen.withLock { ($0.contract, $0.document) }
     var parameters = LaunchParameters(variables: contract.environment, arguments: contract.arguments)
     // In a file of the program's own, which is removed with it. The daemon's file stays as long as the environment.
@@ -72,7 +73,7 @@ struct DaemonBackend: EnvironmentBackend {
     return parameters
   }
 
-  func refresh() async throws(EnvironmentError) {
+  func refresh() async throws(CodedError) {
     let environment = try await asking { () throws(DaemonClientError) in try await client.environment(id) }
     let new = try Self.seen(environment, credentials)
     seen.withLock { $0 = new }
@@ -80,11 +81,11 @@ struct DaemonBackend: EnvironmentBackend {
 
   func move(
     _ move: Environment.ClockMove, afterSleepers sleepers: Int?, timeout: Duration
-  ) async throws(EnvironmentError) -> (now: Date, woken: Int) {
+  ) async throws(CodedError) -> (now: Date, woken: Int) {
     var request = ClockMoveRequest()
     switch move {
     case .advance(let duration): request.advance = duration / .seconds(1)
-    case .set(let date): request.set = RFC3339.formatExactly(date)
+    case .set(let date): request.set = RFC3339.format(date, exactly: true)
     }
     request.sleepers = sleepers
     request.timeoutSeconds = timeout / .seconds(1)
@@ -93,19 +94,19 @@ struct DaemonBackend: EnvironmentBackend {
     }
     try await refresh()
     guard let now = RFC3339.parse(answer.now) else {
-      throw EnvironmentError(.inputOutput, "the daemon returned the time '\(answer.now)', which is not a date")
+      throw CodedError(.inputOutput, "the daemon returned the time '\(answer.now)', which is not a date")
     }
     return (now, answer.woken)
   }
 
-  func update(_ change: EnvironmentChange, timeout: Duration) async throws(EnvironmentError) {
+  func update(_ change: EnvironmentChange, timeout: Duration) async throws(CodedError) {
     var patch = EnvironmentPatch()
     if !change.toggles.isEmpty { patch.toggles = change.toggles.mapValues { $0 ?? .null } }
     if !change.values.isEmpty { patch.values = change.values.mapValues { $0 ?? .null } }
     patch.mode = change.mode?.rawValue
     if let clock = change.clock {
       patch.clock = EnvironmentConfiguration.Clock(
-        kind: clock.kind?.rawValue, start: clock.start.map(RFC3339.formatExactly), rate: clock.rate,
+        kind: clock.kind?.rawValue, start: clock.start.map { RFC3339.format($0, exactly: true) }, rate: clock.rate,
         timeZone: clock.timeZone, locale: clock.locale)
     }
     patch.timeoutSeconds = timeout / .seconds(1)
@@ -113,7 +114,7 @@ struct DaemonBackend: EnvironmentBackend {
     try await refresh()
   }
 
-  func end(keepingEmptyRecording keepsEmptyRecording: Bool) async throws(EnvironmentError) -> Report {
+  func end(keepingEmptyRecording keepsEmptyRecording: Bool) async throws(CodedError) -> Report {
     try await asking { () throws(DaemonClientError) in
       try await client.end(id, keepingEmptyRecording: keepsEmptyRecording, as: Report.self)
     }
@@ -121,9 +122,9 @@ struct DaemonBackend: EnvironmentBackend {
 
   private static func seen(
     _ environment: ProvisionedEnvironment, _ credentials: LaunchContract.Credentials?
-  ) throws(EnvironmentError) -> Seen {
+  ) throws(CodedError) -> Seen {
     guard let contract = environment.contract, var document = contract.document else {
-      throw EnvironmentError(
+      throw CodedError(
         .inputOutput, "the daemon returned no contract; restart it with this version: diorama serve --stop")
     }
     document.credentials = credentials
@@ -132,16 +133,16 @@ struct DaemonBackend: EnvironmentBackend {
 
   private func asking<Answer>(
     _ work: () async throws(DaemonClientError) -> Answer
-  ) async throws(EnvironmentError) -> Answer {
+  ) async throws(CodedError) -> Answer {
     do throws(DaemonClientError) {
       return try await work()
     } catch {
-      throw EnvironmentError(error)
+      throw CodedError(error)
     }
   }
 }
 
-extension EnvironmentError {
+extension CodedError {
   /// The same error as of an environment in this process.
   init(_ error: DaemonClientError) {
     guard case .refused(let status, let problem) = error.kind else {
@@ -163,10 +164,10 @@ enum SharedDaemons {
   ///   - request: the environment.
   ///   - home: the daemon's state folder; a daemon is started if none is running.
   /// - Returns: the environment and its client.
-  /// - Throws: an `EnvironmentError`.
+  /// - Throws: a `CodedError`.
   static func provision(
     _ request: ProvisioningRequest, home: DaemonHome
-  ) async throws(EnvironmentError) -> (DaemonClient, ProvisionedEnvironment) {
+  ) async throws(CodedError) -> (DaemonClient, ProvisionedEnvironment) {
     do throws(DaemonClientError) {
       if let client = clients.withLock({ $0[home.folder] }) {
         do throws(DaemonClientError) {
@@ -180,7 +181,7 @@ enum SharedDaemons {
       clients.withLock { $0[home.folder] = new }
       return (new, try await new.provision(request))
     } catch {
-      throw EnvironmentError(error)
+      throw CodedError(error)
     }
   }
 

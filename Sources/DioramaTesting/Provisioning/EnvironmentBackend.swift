@@ -1,3 +1,4 @@
+import Basics
 import Transforms
 import ChildProcesses
 import EnvironmentService
@@ -23,26 +24,26 @@ protocol EnvironmentBackend: Sendable {
   /// - Parameter folder: makes the folder for a contract that does not fit into a variable.
   /// - Returns: variables and arguments.
   /// - Throws: an error if the contract cannot be written.
-  func launchParameters(in folder: () throws(EnvironmentError) -> String) throws -> LaunchParameters
+  func launchParameters(in folder: () throws(CodedError) -> String) throws -> LaunchParameters
 
   /// The environment's current time, including moves by other processes.
-  var now: Date { get async throws(EnvironmentError) }
+  var now: Date { get async throws(CodedError) }
 
   /// Fetches changes by other processes, for a program that is about to be launched.
-  func refresh() async throws(EnvironmentError)
+  func refresh() async throws(CodedError)
 
   func move(
     _ move: Environment.ClockMove, afterSleepers sleepers: Int?, timeout: Duration
-  ) async throws(EnvironmentError) -> (now: Date, woken: Int)
+  ) async throws(CodedError) -> (now: Date, woken: Int)
 
-  func update(_ change: EnvironmentChange, timeout: Duration) async throws(EnvironmentError)
+  func update(_ change: EnvironmentChange, timeout: Duration) async throws(CodedError)
 
   /// Ends the environment.
   ///
   /// - Parameter keepsEmptyRecording: whether an empty recording is saved as a cassette.
   /// - Returns: the report.
-  /// - Throws: an `EnvironmentError` if the report is not available.
-  func end(keepingEmptyRecording keepsEmptyRecording: Bool) async throws(EnvironmentError) -> Report
+  /// - Throws: a `CodedError` if the report is not available.
+  func end(keepingEmptyRecording keepsEmptyRecording: Bool) async throws(CodedError) -> Report
 }
 
 /// The variables of a launched program, and arguments to append to its own.
@@ -54,9 +55,9 @@ struct LaunchParameters: Sendable {
 /// A change in one step. Moves of the clock are separate.
 struct EnvironmentChange: Sendable {
   /// A merge patch (RFC 7396); nil removes a toggle.
-  var toggles: [String: ContractValue?] = [:]
+  var toggles: [String: JSON?] = [:]
   /// A merge patch, like `toggles`.
-  var values: [String: ContractValue?] = [:]
+  var values: [String: JSON?] = [:]
   var clock: Environment.ClockPatch?
   var mode: Mode?
 }
@@ -72,15 +73,11 @@ struct EmbeddedBackend: EnvironmentBackend {
   /// - Parameters:
   ///   - specification: the environment.
   ///   - ports: names of free ports.
-  /// - Throws: an `EnvironmentError`.
-  init(_ specification: EnvironmentSpecification, ports: [String]) throws(EnvironmentError) {
+  /// - Throws: a `CodedError`.
+  init(_ specification: EnvironmentSpecification, ports: [String]) throws(CodedError) {
     var specification = specification
     var reservations: [String: PortReservation] = [:]
-    do throws(PortUnavailable) {
-      for name in ports { reservations[name] = try PortReservation() }
-    } catch {
-      throw EnvironmentError(.inputOutput, "\(error)")
-    }
+    for name in ports { reservations[name] = try PortReservation() }
     specification.ports = reservations.mapValues(\.port)
     self.reservations = reservations
     environment = try SharedService.service.get().provision(specification)
@@ -96,7 +93,7 @@ struct EmbeddedBackend: EnvironmentBackend {
     environment.upstreams.reduce(into: [:]) { $0[$1.name] = environment.endpoint($1.name) }
   }
 
-  func launchParameters(in folder: () throws(EnvironmentError) -> String) throws -> LaunchParameters {
+  func launchParameters(in folder: () throws(CodedError) -> String) throws -> LaunchParameters {
     let contract = environment.contract
     var parameters = LaunchParameters(variables: environment.variables, arguments: try contract.launchArguments())
     parameters.variables["DIORAMA_CONTRACT"] = try ContractWriter.deliver(contract, folder: try folder()).value
@@ -107,12 +104,12 @@ struct EmbeddedBackend: EnvironmentBackend {
 
   func move(
     _ move: Environment.ClockMove, afterSleepers sleepers: Int?, timeout: Duration
-  ) async throws(EnvironmentError) -> (now: Date, woken: Int) {
+  ) async throws(CodedError) -> (now: Date, woken: Int) {
     let moved = try await environment.moveClock(move, afterSleepers: sleepers, timeout: timeout)
     return (moved.now, moved.woken)
   }
 
-  func update(_ change: EnvironmentChange, timeout: Duration) async throws(EnvironmentError) {
+  func update(_ change: EnvironmentChange, timeout: Duration) async throws(CodedError) {
     try await environment.update(
       toggles: change.toggles, values: change.values, clock: change.clock, mode: change.mode, timeout: timeout)
   }
@@ -125,7 +122,7 @@ struct EmbeddedBackend: EnvironmentBackend {
 /// The service for all environments of this process: one pool of server threads, one HTTP client.
 enum SharedService {
   /// Created on first use; lives as long as the process.
-  static let service = Result { () throws(EnvironmentError) in
+  static let service = Result { () throws(CodedError) in
     OpenFiles.raiseLimit()
     return try EnvironmentService()
   }

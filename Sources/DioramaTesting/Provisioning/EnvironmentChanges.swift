@@ -1,3 +1,4 @@
+import Basics
 import EnvironmentService
 public import Foundation
 import HTTPMessages
@@ -25,7 +26,7 @@ extension TestEnvironment {
     /// - Throws: ``DioramaTestingError`` if the daemon does not respond, or the environment has ended there.
     public var now: Date {
       get async throws(DioramaTestingError) {
-        do throws(EnvironmentError) {
+        do throws(CodedError) {
           return try await environment.backend.now
         } catch {
           throw environment.failure(error)
@@ -86,7 +87,7 @@ extension TestEnvironment {
     private func move(
       _ move: Environment.ClockMove, _ sleepers: Int?, _ timeout: Duration
     ) async throws(DioramaTestingError) -> Move {
-      do throws(EnvironmentError) {
+      do throws(CodedError) {
         let moved = try await environment.backend.move(move, afterSleepers: sleepers, timeout: timeout)
         return Move(now: moved.now, woken: moved.woken)
       } catch {
@@ -120,7 +121,7 @@ extension TestEnvironment {
     let change = EnvironmentChange(
       toggles: try toggles.contractPatch("toggle"), values: try values.contractPatch("value"),
       clock: try clock?.patch(), mode: mode.map { .init($0) })
-    do throws(EnvironmentError) {
+    do throws(CodedError) {
       try await backend.update(change, timeout: timeout)
     } catch {
       throw failure(error)
@@ -128,7 +129,7 @@ extension TestEnvironment {
   }
 
   /// The test's error for an environment error, with the applications' output if one of them did not respond.
-  private func failure(_ error: EnvironmentError) -> DioramaTestingError {
+  private func failure(_ error: CodedError) -> DioramaTestingError {
     guard error.kind == .unanswered else {
       return DioramaTestingError(error.kind == .usage ? .usage : .environment, error.message)
     }
@@ -150,10 +151,10 @@ extension TestEnvironment.ClockSettings {
 extension [String: TestEnvironment.Value?] {
   /// A merge patch; nil removes a member.
   fileprivate func contractPatch(_ what: String) throws(DioramaTestingError) -> [String:
-    ContractValue?]
+    JSON?]
   {
     let changed = try compactMapValues { $0 }.contractValues(what)
-    var patch: [String: ContractValue?] = [:]
+    var patch: [String: JSON?] = [:]
     // Assigning nil by subscript would remove the member.
     for name in keys { patch.updateValue(changed[name], forKey: name) }
     return patch

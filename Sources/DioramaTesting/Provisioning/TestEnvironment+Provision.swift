@@ -1,3 +1,4 @@
+import Basics
 import EnvironmentConfiguration
 import HTTPMessages
 public import Testing

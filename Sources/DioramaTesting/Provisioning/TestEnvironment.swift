@@ -1,3 +1,4 @@
+import Basics
 import EnvironmentConfiguration
 import EnvironmentService
 public import Foundation
@@ -59,7 +60,7 @@ public final class TestEnvironment: Sendable {
     let settings = try configuration.resolved(for: identity, variables: variables)
     let home = try RequestedHost.resolve(configuration.host, variables: variables)
     let backend: any EnvironmentBackend
-    do throws(EnvironmentError) {
+    do throws(CodedError) {
       // Also for a daemon: what it would refuse is refused here.
       let specification = try EnvironmentSpecification(settings, variables: variables)
       backend =
@@ -180,7 +181,7 @@ public final class TestEnvironment: Sendable {
   func launchParameters(in folder: String? = nil) throws(DioramaTestingError) -> LaunchParameters {
     try checkIsAlive()
     do {
-      return try backend.launchParameters { () throws(EnvironmentError) in
+      return try backend.launchParameters { () throws(CodedError) in
         if let folder { folder } else { try ownFolder() }
       }
     } catch {
@@ -191,7 +192,7 @@ public final class TestEnvironment: Sendable {
   /// The same, including changes by other processes.
   func refreshedLaunchParameters(in folder: String) async throws(DioramaTestingError) -> LaunchParameters {
     try checkIsAlive()
-    do throws(EnvironmentError) {
+    do throws(CodedError) {
       try await backend.refresh()
     } catch {
       throw DioramaTestingError(.environment, error.message)
@@ -204,8 +205,8 @@ public final class TestEnvironment: Sendable {
     throw DioramaTestingError(.usage, "the environment of \(name) has ended; launch programs before that")
   }
 
-  private func ownFolder() throws(EnvironmentError) -> String {
-    try state.withLock { state throws(EnvironmentError) in
+  private func ownFolder() throws(CodedError) -> String {
+    try state.withLock { state throws(CodedError) in
       if let folder = state.folder { return folder }
       let folder = try TemporaryFolder.make()
       state.folder = folder
@@ -245,8 +246,8 @@ public final class TestEnvironment: Sendable {
     }
     guard let claimed else { return nil }
     for application in claimed.applications { await application.terminate() }
-    let report: Result<Report, EnvironmentError>
-    do throws(EnvironmentError) {
+    let report: Result<Report, CodedError>
+    do throws(CodedError) {
       report = .success(try await backend.end(keepingEmptyRecording: !hasFailed))
     } catch {
       report = .failure(error)

@@ -1,3 +1,4 @@
+import Basics
 import EnvironmentService
 import Foundation
 import LaunchContract
@@ -27,7 +28,7 @@ struct TestOutcome {
   ///   - name: the environment's name.
   ///   - hasFailed: whether the test has already failed.
   init(
-    _ report: Result<Report, EnvironmentError>, _ applications: [TestApplication], name: String, hasFailed: Bool
+    _ report: Result<Report, CodedError>, _ applications: [TestApplication], name: String, hasFailed: Bool
   ) {
     let crashed = applications.filter { $0.state.isCrash && $0.process?.isExpected == false }
     let apps = applications.map { "\n\($0.name): \($0.state.text)\($0.process?.tail() ?? "")" }.joined()

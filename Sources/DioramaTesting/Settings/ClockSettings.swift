@@ -1,3 +1,4 @@
+import Basics
 import EnvironmentConfiguration
 public import Foundation
 import LaunchContract

@@ -1,3 +1,4 @@
+import Basics
 import Cassettes
 import EnvironmentConfiguration
 import EnvironmentService
@@ -84,7 +85,7 @@ extension TestEnvironment {
       settings.dates = dates?.rules
     }
 
-    private mutating func json(_ values: [String: Value], _ what: String) -> [String: ContractValue] {
+    private mutating func json(_ values: [String: Value], _ what: String) -> [String: JSON] {
       do throws(DioramaTestingError) { return try values.contractValues(what) } catch {
         failure = failure ?? error
         return [:]
@@ -112,8 +113,8 @@ extension TestEnvironment {
     ) throws(DioramaTestingError) -> EnvironmentConfiguration {
       if let failure { throw failure }
       let project: ProjectFile?
-      do throws(EnvironmentError) {
-        project = try ProjectFile.nearest(to: identity.folder).map { path throws(EnvironmentError) in
+      do throws(CodedError) {
+        project = try ProjectFile.nearest(to: identity.folder).map { path throws(CodedError) in
           try ProjectFile.read(path)
         }
       } catch {
@@ -135,8 +136,8 @@ extension TestEnvironment {
       settings.caller = "test"
       let folder = identity.folder
       settings.upstreams = settings.upstreams.mapValues { $0.absolute(in: folder) }
-      do throws(ContractError) { try settings.check() } catch { throw DioramaTestingError(.usage, error.problem) }
-      do throws(EnvironmentError) {
+      do throws(CodedError) { try settings.check() } catch { throw DioramaTestingError(.usage, error.problem) }
+      do throws(CodedError) {
         return try settings.readingSecrets(
           in: folder, variables, isContinuousIntegration: !(variables["CI"] ?? "").isEmpty)
       } catch {
@@ -150,8 +151,8 @@ extension EnvironmentSpecification {
   /// - Parameters:
   ///   - settings: of a test, checked.
   ///   - variables: the process's; `CI` is read.
-  /// - Throws: an `EnvironmentError` for a setting that cannot be used.
-  init(_ settings: EnvironmentConfiguration, variables: [String: String]) throws(EnvironmentError) {
+  /// - Throws: a `CodedError` for a setting that cannot be used.
+  init(_ settings: EnvironmentConfiguration, variables: [String: String]) throws(CodedError) {
     try self.init(settings, isChecked: true)
     isContinuousIntegration = !(variables["CI"] ?? "").isEmpty
   }

@@ -1,4 +1,4 @@
-import LaunchContract
+import Basics
 
 /// The mode in force: what `DIORAMA_MODE` says, else what the code says.
 enum RequestedMode {

@@ -1,3 +1,4 @@
+import Basics
 import LaunchContract
 
 extension TestEnvironment {
@@ -11,9 +12,9 @@ extension TestEnvironment {
   ///
   /// Types are kept as written: an integer literal is a whole number, and `1.0` is not.
   public struct Value: Sendable {
-    let content: Result<ContractValue, DioramaTestingError>
+    let content: Result<JSON, DioramaTestingError>
 
-    init(_ content: ContractValue) {
+    init(_ content: JSON) {
       self.content = .success(content)
     }
 
@@ -23,8 +24,8 @@ extension TestEnvironment {
     /// - Parameter value: what the app is to read; the app decodes it with a plain `JSONDecoder`.
     public init(_ value: some Encodable) {
       do {
-        let data = try ContractJSON.encode(value)
-        content = .success(try ContractJSON.decode(ContractValue.self, from: data, source: "\(type(of: value))"))
+        let data = try JSON.encode(value)
+        content = .success(try JSON.decode(JSON.self, from: data, source: "\(type(of: value))"))
       } catch {
         content = .failure(.init(.usage, "a value of type \(type(of: value)) has no JSON: \(error)"))
       }
@@ -36,21 +37,21 @@ extension TestEnvironment.Value: ExpressibleByBooleanLiteral, ExpressibleByInteg
   ExpressibleByStringInterpolation, ExpressibleByArrayLiteral, ExpressibleByDictionaryLiteral
 {
   /// A switch: `true` or `false`.
-  public init(booleanLiteral value: Bool) { self.init(ContractValue.bool(value)) }
+  public init(booleanLiteral value: Bool) { self.init(JSON.bool(value)) }
 
   /// A whole number.
-  public init(integerLiteral value: Int) { self.init(ContractValue.int(value)) }
+  public init(integerLiteral value: Int) { self.init(JSON.int(value)) }
 
   /// A number with a fraction, if only `.0`.
-  public init(floatLiteral value: Double) { self.init(ContractValue.double(value)) }
+  public init(floatLiteral value: Double) { self.init(JSON.double(value)) }
 
   /// A text.
-  public init(stringLiteral value: String) { self.init(ContractValue.string(value)) }
+  public init(stringLiteral value: String) { self.init(JSON.string(value)) }
 
   /// A list of values.
   public init(arrayLiteral elements: TestEnvironment.Value...) {
     content = Result { () throws(DioramaTestingError) in
-      var values: [ContractValue] = []
+      var values: [JSON] = []
       for element in elements { values.append(try element.content.get()) }
       return .array(values)
     }
@@ -59,7 +60,7 @@ extension TestEnvironment.Value: ExpressibleByBooleanLiteral, ExpressibleByInteg
   /// Values by name; of two of one name the later counts.
   public init(dictionaryLiteral elements: (String, TestEnvironment.Value)...) {
     content = Result { () throws(DioramaTestingError) in
-      var values: [String: ContractValue] = [:]
+      var values: [String: JSON] = [:]
       for (name, element) in elements { values[name] = try element.content.get() }
       return .object(values)
     }
@@ -68,8 +69,8 @@ extension TestEnvironment.Value: ExpressibleByBooleanLiteral, ExpressibleByInteg
 
 extension [String: TestEnvironment.Value] {
   /// As the contract holds them.
-  func contractValues(_ what: String) throws(DioramaTestingError) -> [String: ContractValue] {
-    var values: [String: ContractValue] = [:]
+  func contractValues(_ what: String) throws(DioramaTestingError) -> [String: JSON] {
+    var values: [String: JSON] = [:]
     for (name, value) in self {
       do throws(DioramaTestingError) {
         values[name] = try value.content.get()

@@ -1,4 +1,5 @@
-package import LaunchContract
+package import Basics
+import LaunchContract
 
 extension Schema {
   /// Returns the first problem of a value, with its location, in one line.

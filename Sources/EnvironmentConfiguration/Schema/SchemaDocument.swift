@@ -1,10 +1,11 @@
-package import LaunchContract
+package import Basics
+import LaunchContract
 
 extension Schema {
   /// The schema in the OpenAPI document.
-  package var document: ContractValue { .object(members) }
+  package var document: JSON { .object(members) }
 
-  private var members: [String: ContractValue] {
+  private var members: [String: JSON] {
     switch self {
     case .anything: return [:]
     case .boolean: return ["type": "boolean"]
@@ -14,12 +15,12 @@ extension Schema {
       return ["type": "number", "minimum": .double(range.lowerBound), "maximum": .double(range.upperBound)]
     case .text(let rule): return rule.members
     case .array(let element, let count):
-      var members: [String: ContractValue] = ["type": "array", "items": element.document]
+      var members: [String: JSON] = ["type": "array", "items": element.document]
       if count.lowerBound > 0 { members["minItems"] = .int(count.lowerBound) }
       if count.upperBound != Int.max { members["maxItems"] = .int(count.upperBound) }
       return members
     case .map(let rule):
-      var members: [String: ContractValue] = ["type": "object", "additionalProperties": rule.values.document]
+      var members: [String: JSON] = ["type": "object", "additionalProperties": rule.values.document]
       let names = rule.names.members.filter { $0.key != "type" }
       if !names.isEmpty { members["propertyNames"] = .object(names) }
       if rule.most != Int.max { members["maxProperties"] = .int(rule.most) }
@@ -33,8 +34,8 @@ extension Schema {
 }
 
 extension ObjectRule {
-  fileprivate var document: [String: ContractValue] {
-    var properties: [String: ContractValue] = [:]
+  fileprivate var document: [String: JSON] {
+    var properties: [String: JSON] = [:]
     for member in members {
       var schema = member.schema.document
       if !member.note.isEmpty, case .object(var inner) = schema {
@@ -43,10 +44,10 @@ extension ObjectRule {
       }
       properties[member.name] = schema
     }
-    var document: [String: ContractValue] = [
+    var document: [String: JSON] = [
       "type": "object", "properties": .object(properties), "additionalProperties": false,
     ]
-    let required = members.filter(\.isRequired).map { ContractValue.string($0.name) }
+    let required = members.filter(\.isRequired).map { JSON.string($0.name) }
     if !required.isEmpty { document["required"] = .array(required) }
     if !exactlyOne.isEmpty {
       document["oneOf"] = .array(exactlyOne.map { ["required": [.string($0)]] })
@@ -57,9 +58,9 @@ extension ObjectRule {
 }
 
 extension TextRule {
-  fileprivate var members: [String: ContractValue] {
+  fileprivate var members: [String: JSON] {
     if case .word(let words) = form { return ["type": "string", "enum": .array(words.map { .string($0) })] }
-    var members: [String: ContractValue] = ["type": "string"]
+    var members: [String: JSON] = ["type": "string"]
     if count.lowerBound > 0 { members["minLength"] = .int(count.lowerBound) }
     if count.upperBound != Int.max { members["maxLength"] = .int(count.upperBound) }
     if let pattern { members["pattern"] = .string(pattern) }
@@ -85,14 +86,14 @@ extension TextRule {
 }
 
 // Literals keep a handwritten document readable.
-extension ContractValue: ExpressibleByStringLiteral, ExpressibleByBooleanLiteral, ExpressibleByIntegerLiteral,
+extension JSON: ExpressibleByStringLiteral, ExpressibleByBooleanLiteral, ExpressibleByIntegerLiteral,
   ExpressibleByArrayLiteral, ExpressibleByDictionaryLiteral
 {
   package init(stringLiteral value: String) { self = .string(value) }
   package init(booleanLiteral value: Bool) { self = .bool(value) }
   package init(integerLiteral value: Int) { self = .int(value) }
-  package init(arrayLiteral elements: ContractValue...) { self = .array(elements) }
-  package init(dictionaryLiteral elements: (String, ContractValue)...) {
+  package init(arrayLiteral elements: JSON...) { self = .array(elements) }
+  package init(dictionaryLiteral elements: (String, JSON)...) {
     self = .object(Dictionary(elements) { _, last in last })
   }
 }

@@ -1,3 +1,4 @@
+package import Basics
 import Transforms
 import Cassettes
 package import EnvironmentConfiguration
@@ -22,26 +23,26 @@ extension EnvironmentSpecification {
   /// - Parameters:
   ///   - upstreams: the environment's upstreams.
   ///   - reads: whether upstreams will be contacted, so that the named files must be readable.
-  /// - Throws: an ``EnvironmentError``: of kind `usage` for an upstream that is not declared, a header that cannot be
+  /// - Throws: a ``CodedError``: of kind `usage` for an upstream that is not declared, a header that cannot be
   ///   sent, a header or client certificate for a URL that only the cassette names, or a file with the wrong content;
   ///   of kind `inputOutput` for a file that cannot be read.
-  func checkAccess(to upstreams: [CassetteHeader.Upstream], reads: Bool) throws(EnvironmentError) {
+  func checkAccess(to upstreams: [CassetteHeader.Upstream], reads: Bool) throws(CodedError) {
     for (name, access) in (access ?? [:]).sorted(by: { $0.key < $1.key }) {
       guard let upstream = upstreams.first(where: { $0.name == name }) else {
         let names = upstreams.map(\.name).joined(separator: ", ")
-        throw EnvironmentError(
+        throw CodedError(
           .usage,
           "there is no upstream '\(name)'; "
             + (names.isEmpty ? "declare it with \(upstreamAdvice(name))" : "the declared upstreams are: \(names)"))
       }
-      do throws(ContractError) { try access.check("upstreams.\(name)") } catch {
-        throw EnvironmentError(.usage, error.problem)
+      do throws(CodedError) { try access.check("upstreams.\(name)") } catch {
+        throw CodedError(.usage, error.problem)
       }
       for (member, path) in [
         ("ca", access.ca), ("clientCertificate", access.clientCertificate), ("clientKey", access.clientKey),
       ] {
         guard let path, !path.hasPrefix("/") else { continue }
-        throw EnvironmentError(.usage, "upstreams.\(name).\(member): '\(path)' is not absolute; give the whole path")
+        throw CodedError(.usage, "upstreams.\(name).\(member): '\(path)' is not absolute; give the whole path")
       }
       guard reads else { continue }
       try checkIsNamed(upstream)
@@ -58,14 +59,14 @@ extension EnvironmentSpecification {
   /// author of a cassette could collect them.
   ///
   /// - Parameter upstream: an upstream that is about to be contacted.
-  /// - Throws: an ``EnvironmentError`` of kind `usage` if ``access`` has a header or a client certificate for the
+  /// - Throws: a ``CodedError`` of kind `usage` if ``access`` has a header or a client certificate for the
   ///   upstream, but ``upstreams`` does not name it with the same URL.
-  func checkIsNamed(_ upstream: CassetteHeader.Upstream) throws(EnvironmentError) {
+  func checkIsNamed(_ upstream: CassetteHeader.Upstream) throws(CodedError) {
     guard let access = access?[upstream.name] else { return }
     var secrets = (access.headers ?? [:]).keys.sorted().map { "the header \($0)" }
     if access.clientCertificate != nil { secrets.append("the client certificate") }
     guard !secrets.isEmpty, !upstreams.contains(upstream) else { return }
-    throw EnvironmentError(
+    throw CodedError(
       .usage,
       "\(secrets.joined(separator: " and ")) would go to \(upstream.origin), which only the cassette names; "
         + "name the upstream yourself: \(upstreamAdvice(upstream.name, upstream.origin.description))")
@@ -94,9 +95,9 @@ extension UpstreamAccess {
   /// Checks the files now: the failure of the first request would not explain the cause.
   ///
   /// - Parameter upstream: its name, for errors.
-  /// - Throws: an ``EnvironmentError``: `inputOutput` for a file that cannot be read, `usage` for one without what it is to
+  /// - Throws: a ``CodedError``: `inputOutput` for a file that cannot be read, `usage` for one without what it is to
   ///   have.
-  package func checkFiles(of upstream: String) throws(EnvironmentError) {
+  package func checkFiles(of upstream: String) throws(CodedError) {
     if let ca {
       guard try Self.read(ca, "CA", of: upstream).contains(Self.certificate) else {
         throw Self.wrong(ca, "CA", of: upstream, "holds no certificate in PEM (-----BEGIN CERTIFICATE-----)")
@@ -125,20 +126,19 @@ extension UpstreamAccess {
 
   private static let certificate = "-----BEGIN CERTIFICATE-----"
 
-  private static func read(_ path: String, _ what: String, of upstream: String) throws(EnvironmentError) -> String {
-    do throws(InputFileError) {
+  private static func read(_ path: String, _ what: String, of upstream: String) throws(CodedError) -> String {
+    do throws(CodedError) {
       return String(decoding: try InputFile(path).read(atMost: WholeFiles.smallLimit), as: UTF8.self)
     } catch {
-      throw EnvironmentError(
+      throw CodedError(
         .inputOutput,
         "the \(what) of upstream '\(upstream)', \(path), "
           + (error.isMissing ? "is not there; correct the path" : "cannot be read: \(error); name another file"))
     }
   }
 
-  private static func wrong(_ path: String, _ what: String, of upstream: String, _ problem: String) -> EnvironmentError
-  {
-    EnvironmentError(.usage, "the \(what) of upstream '\(upstream)', \(path), \(problem)")
+  private static func wrong(_ path: String, _ what: String, of upstream: String, _ problem: String) -> CodedError {
+    CodedError(.usage, "the \(what) of upstream '\(upstream)', \(path), \(problem)")
   }
 }
 

@@ -1,3 +1,4 @@
+import Basics
 import CassetteChecks
 import Diorama
 import Foundation
@@ -57,7 +58,7 @@ extension AppSync {
       message.mode = state.mode.rawValue
       message.toggles = state.toggles
       message.values = state.values
-      message.clock = .init(clock: state.clock, now: RFC3339.formatExactly(state.timeline.now))
+      message.clock = .init(clock: state.clock, now: RFC3339.format(state.timeline.now, exactly: true))
     }
     return message
   }
@@ -87,7 +88,7 @@ extension AppSync {
       guard revision == applied else { continue }
       if let error = message.error {
         let text = "the app \(name) could not apply revision \(revision): \(error)"
-        changes[number]?.stage = .failed(EnvironmentError(.unanswered, text))
+        changes[number]?.stage = .failed(CodedError(.unanswered, text))
       }
       changes[number]?.moved.woken += message.woken ?? 0
       if let now = message.now.flatMap(RFC3339.parse) { changes[number]?.moved.show(now) }
@@ -106,7 +107,7 @@ extension AppSync {
   /// - Returns: the change's number, for cancelling it.
   mutating func begin(
     _ change: Environment.WantedChange, timeout: Duration, at now: ContinuousClock.Instant,
-    done: @escaping @Sendable (Result<Environment.Moved, EnvironmentError>) -> Void
+    done: @escaping @Sendable (Result<Environment.Moved, CodedError>) -> Void
   ) -> Int {
     let number = number()
     let applying = Change.Stage.applying(revision: state.revision, waitingFor: [])
@@ -114,21 +115,21 @@ extension AppSync {
       stage: applying, until: now + timeout, timeout: timeout,
       moved: .init(now: state.timeline.now, revision: state.revision, woken: 0), done: done)
     if isOver {
-      changes[number]?.stage = .failed(EnvironmentError(.unanswered, "the environment has ended"))
+      changes[number]?.stage = .failed(CodedError(.unanswered, "the environment has ended"))
       return number
     }
     switch change {
     case .move(let move, afterSleepers: let count) where count > 0:
       changes[number]?.stage = .sleepers(count, then: move)
-    case .move(let move, _): make(number) { state throws(EnvironmentError) in try state.move(move) }
-    case .update(let update): make(number) { state throws(EnvironmentError) in try state.update(update) }
+    case .move(let move, _): make(number) { state throws(CodedError) in try state.move(move) }
+    case .update(let update): make(number) { state throws(CodedError) in try state.update(update) }
     }
     return number
   }
 
   /// Makes a step and waits for all apps that follow at this moment.
-  mutating func make(_ number: Int, _ change: (inout MutableState) throws(EnvironmentError) -> Void) {
-    do throws(EnvironmentError) {
+  mutating func make(_ number: Int, _ change: (inout MutableState) throws(CodedError) -> Void) {
+    do throws(CodedError) {
       let before = state.revision
       try change(&state)
       let waiting = state.revision > before ? Set(followers.keys) : []
@@ -140,21 +141,21 @@ extension AppSync {
   }
 
   /// The error for a change that was not done in time.
-  func lateness(of change: Change) -> EnvironmentError {
+  func lateness(of change: Change) -> CodedError {
     switch change.stage {
     case .sleepers(let count, _):
       let wanted = "waited \(change.timeout) for \(count) \(count == 1 ? "sleeper" : "sleepers")"
       guard !followers.isEmpty else {
-        return EnvironmentError(
+        return CodedError(
           .unanswered,
           "\(wanted), but no app follows the environment; start an app with the environment's launch contract")
       }
       let counts = followers.map { "\($0.value.sleepers ?? 0) in \($0.key)" }.sorted().joined(separator: ", ")
-      return EnvironmentError(
+      return CodedError(
         .unanswered, "\(wanted), but there are \(counts); let the app sleep on its DioramaClock, or wait for fewer")
     case .applying(let revision, let waiting):
       let apps = waiting.sorted().map { "\($0), which is at revision \(followers[$0]?.revision ?? 0)" }
-      return EnvironmentError(
+      return CodedError(
         .unanswered,
         "waited \(change.timeout) for revision \(revision) to be applied by the app \(apps.joined(separator: "; by "))"
           + "; is it stopped, or too busy?")

@@ -1,3 +1,4 @@
+import Basics
 import CassetteChecks
 import Foundation
 import LaunchContract
@@ -33,14 +34,14 @@ struct AppSync: Sendable {
       /// The step is made; waiting until these apps have applied it.
       case applying(revision: Int, waitingFor: Set<String>)
       /// The step cannot be made, or an app could not apply it.
-      case failed(EnvironmentError)
+      case failed(CodedError)
     }
 
     var stage: Stage
     var until: ContinuousClock.Instant
     var timeout: Duration
     var moved: Environment.Moved
-    var done: @Sendable (Result<Environment.Moved, EnvironmentError>) -> Void
+    var done: @Sendable (Result<Environment.Moved, CodedError>) -> Void
   }
 
   var state: MutableState
@@ -143,7 +144,7 @@ struct AppSync: Sendable {
         for name in followers.keys { followers[name]?.sleepers = nil }
       }
       guard followers.values.reduce(0, { $0 + ($1.sleepers ?? 0) }) >= count else { return }
-      make(number) { state throws(EnvironmentError) in try state.move(move) }
+      make(number) { state throws(CodedError) in try state.move(move) }
       settle(number, at: now)
     }
     watched = nil
@@ -161,18 +162,18 @@ struct AppSync: Sendable {
 
   private mutating func settle(_ number: Int, at now: ContinuousClock.Instant) {
     guard let change = changes[number] else { return }
-    let result: Result<Environment.Moved, EnvironmentError>
+    let result: Result<Environment.Moved, CodedError>
     switch change.stage {
     case .applying(_, let waiting) where waiting.isEmpty: result = .success(change.moved)
     case .failed(let error): result = .failure(error)
-    case _ where isOver: result = .failure(EnvironmentError(.unanswered, "the environment has ended"))
+    case _ where isOver: result = .failure(CodedError(.unanswered, "the environment has ended"))
     case _ where change.until <= now: result = .failure(lateness(of: change))
     default: return
     }
     finish(number, result)
   }
 
-  mutating func finish(_ number: Int, _ result: Result<Environment.Moved, EnvironmentError>) {
+  mutating func finish(_ number: Int, _ result: Result<Environment.Moved, CodedError>) {
     guard let change = changes.removeValue(forKey: number) else { return }
     then { change.done(result) }
   }

@@ -1,3 +1,4 @@
+import Basics
 import Diorama
 import Foundation
 import LaunchContract
@@ -20,8 +21,8 @@ struct MutableState: Sendable {
   /// The last step's number.
   private(set) var revision = 0
   private(set) var mode: Mode
-  private(set) var toggles: [String: ContractValue]
-  private(set) var values: [String: ContractValue]
+  private(set) var toggles: [String: JSON]
+  private(set) var values: [String: JSON]
   /// The names of all toggles that were ever set.
   private(set) var toggleNames: Set<String>
   private var kept: [Kept] = []
@@ -30,15 +31,15 @@ struct MutableState: Sendable {
   /// Whether the clock was moved since `base` was set.
   private var isMoved = false
 
-  /// - Throws: an ``EnvironmentError`` for a clock that is not valid.
+  /// - Throws: a ``CodedError`` for a clock that is not valid.
   init(
-    mode: Mode, provisionedMode: Mode? = nil, clock: LaunchContract.Clock, toggles: [String: ContractValue],
-    values: [String: ContractValue]
-  ) throws(EnvironmentError) {
+    mode: Mode, provisionedMode: Mode? = nil, clock: LaunchContract.Clock, toggles: [String: JSON],
+    values: [String: JSON]
+  ) throws(CodedError) {
     do {
       timeline = try Timeline(clock)
     } catch {
-      throw EnvironmentError(.usage, error.description)
+      throw CodedError(.usage, error.description)
     }
     base = clock
     self.mode = mode
@@ -50,14 +51,14 @@ struct MutableState: Sendable {
 
   /// Restores the state from a snapshot. A running clock has moved on in the meantime.
   ///
-  /// - Throws: an ``EnvironmentError`` for a clock that is not valid.
-  init(restoring snapshot: MutableStateSnapshot) throws(EnvironmentError) {
+  /// - Throws: a ``CodedError`` for a clock that is not valid.
+  init(restoring snapshot: MutableStateSnapshot) throws(CodedError) {
     try self.init(
       mode: snapshot.mode, provisionedMode: snapshot.provisionedMode, clock: snapshot.clock, toggles: snapshot.toggles,
       values: snapshot.values)
     revision = snapshot.revision
     toggleNames = Set(snapshot.toggleNames)
-    kept = try snapshot.steps.map { step throws(EnvironmentError) in Kept(step: step, size: try Self.size(of: step)) }
+    kept = try snapshot.steps.map { step throws(CodedError) in Kept(step: step, size: try Self.size(of: step)) }
   }
 
   /// What has to be stored for a restart.
@@ -76,8 +77,8 @@ struct MutableState: Sendable {
   var clock: LaunchContract.Clock {
     guard isMoved else { return base }
     var clock = base
-    clock.start = RFC3339.formatExactly(timeline.now)
-    clock.provisioned = RFC3339.formatExactly(Date())
+    clock.start = RFC3339.format(timeline.now, exactly: true)
+    clock.provisioned = RFC3339.format(Date(), exactly: true)
     return clock
   }
 
@@ -99,8 +100,8 @@ struct MutableState: Sendable {
 
   /// Moves the clock.
   ///
-  /// - Throws: an ``EnvironmentError`` if the clock cannot be moved that way; nothing has changed then.
-  mutating func move(_ move: Environment.ClockMove) throws(EnvironmentError) {
+  /// - Throws: a ``CodedError`` if the clock cannot be moved that way; nothing has changed then.
+  mutating func move(_ move: Environment.ClockMove) throws(CodedError) {
     var step = LiveStep(revision: revision + 1)
     do throws(DioramaError) {
       switch move {
@@ -108,14 +109,14 @@ struct MutableState: Sendable {
         try timeline.advance(by: duration)
         step.advance = .init(duration)
       case .set(let date):
-        let text = RFC3339.formatExactly(date)
+        let text = RFC3339.format(date, exactly: true)
         // Use the date as apps will parse it, so that all show exactly the same time. A date without such a text fails.
         let exact = RFC3339.parse(text).flatMap { abs($0.timeIntervalSince(date)) < 1 ? $0 : nil }
         try timeline.set(to: exact ?? date)
         step.set = text
       }
     } catch {
-      throw EnvironmentError(.usage, error.description)
+      throw CodedError(.usage, error.description)
     }
     isMoved = true
     keep(step, size: 200)
@@ -123,8 +124,8 @@ struct MutableState: Sendable {
 
   /// Applies the whole update, or nothing.
   ///
-  /// - Throws: an ``EnvironmentError`` if any part of it is not valid.
-  mutating func update(_ update: Environment.Update) throws(EnvironmentError) {
+  /// - Throws: a ``CodedError`` if any part of it is not valid.
+  mutating func update(_ update: Environment.Update) throws(CodedError) {
     if update.isEmpty { return }
     var step = LiveStep(revision: revision + 1)
     if let mode = update.mode {
@@ -133,14 +134,14 @@ struct MutableState: Sendable {
     }
     if !update.toggles.isEmpty { step.toggles = update.toggles.mapValues { $0 ?? .null } }
     if !update.values.isEmpty { step.values = update.values.mapValues { $0 ?? .null } }
-    step.clock = try update.clock.map { patch throws(EnvironmentError) in try patched(patch) }
+    step.clock = try update.clock.map { patch throws(CodedError) in try patched(patch) }
     let size = try Self.size(of: step)
     if let clock = step.clock {
       // The last step that can fail.
       do {
         try timeline.change(to: clock)
       } catch {
-        throw EnvironmentError(.usage, error.description)
+        throw CodedError(.usage, error.description)
       }
       base = clock
       isMoved = false
@@ -161,30 +162,30 @@ struct MutableState: Sendable {
     if kept.count >= 2 * Self.keptLimit { kept.removeFirst(kept.count - Self.keptLimit) }
   }
 
-  private static func size(of step: LiveStep) throws(EnvironmentError) -> Int {
+  private static func size(of step: LiveStep) throws(CodedError) -> Int {
     let size: Int
     do {
-      size = try ContractJSON.encode(step).count
+      size = try JSON.encode(step).count
     } catch {
-      throw EnvironmentError(.usage, "the change cannot be written as JSON: \(error)")
+      throw CodedError(.usage, "the change cannot be written as JSON: \(error)")
     }
     guard size <= stepLimit else {
-      throw EnvironmentError(.usage, "the change has \(size) bytes of JSON; the limit is \(stepLimit)")
+      throw CodedError(.usage, "the change has \(size) bytes of JSON; the limit is \(stepLimit)")
     }
     return size
   }
 
-  private func check(_ mode: Mode) throws(EnvironmentError) {
+  private func check(_ mode: Mode) throws(CodedError) {
     if mode == self.mode { return }
     // The only change of mode that needs nothing new: an environment that extends can also just replay, and go back.
     if provisionedMode == .extend, mode == .replay || mode == .extend { return }
-    throw EnvironmentError(
+    throw CodedError(
       .usage,
       "an environment provisioned in mode \(provisionedMode.rawValue) cannot change to mode \(mode.rawValue); "
         + "mode extend can change to replay and back; for other modes provision a new environment")
   }
 
-  private func patched(_ patch: Environment.ClockPatch) throws(EnvironmentError) -> LaunchContract.Clock {
+  private func patched(_ patch: Environment.ClockPatch) throws(CodedError) -> LaunchContract.Clock {
     var clock = base
     if let kind = patch.kind { clock.kind = kind }
     if let rate = patch.rate { clock.rate = rate }
@@ -192,18 +193,18 @@ struct MutableState: Sendable {
     if let locale = patch.locale { clock.locale = locale }
     if clock.kind == .system {
       guard patch.start == nil else {
-        throw EnvironmentError(.usage, "a system clock has no start; choose another kind of clock")
+        throw CodedError(.usage, "a system clock has no start; choose another kind of clock")
       }
       clock.start = nil
     } else {
       let start = patch.start ?? timeline.now
-      let text = RFC3339.formatExactly(start)
+      let text = RFC3339.format(start, exactly: true)
       guard let exact = RFC3339.parse(text), abs(exact.timeIntervalSince(start)) < 1 else {
-        throw EnvironmentError(.usage, "a clock cannot start at \(start); give a date in the years 0 to 9999")
+        throw CodedError(.usage, "a clock cannot start at \(start); give a date in the years 0 to 9999")
       }
       clock.start = text
     }
-    clock.provisioned = RFC3339.formatExactly(Date())
+    clock.provisioned = RFC3339.format(Date(), exactly: true)
     return clock
   }
 }

@@ -1,3 +1,4 @@
+import Basics
 import HTTPMessages
 
 /// Limits how many requests may wait for an event at the same time.

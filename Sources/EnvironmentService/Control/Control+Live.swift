@@ -1,3 +1,4 @@
+import Basics
 import Foundation
 import HTTPMessages
 import LaunchContract
@@ -50,7 +51,7 @@ extension Control {
     }
     return Response(
       status: 200, headers: ["Content-Type": "application/json", "Cache-Control": "no-store"],
-      body: .bytes(Array(try ContractJSON.encode(state))))
+      body: .bytes(Array(try JSON.encode(state))))
   }
 
   /// `POST /acknowledge`: an app has applied a step, or reports how many sleepers it has.

@@ -1,3 +1,4 @@
+import Basics
 import Transforms
 import Cassettes
 import Foundation
@@ -92,7 +93,7 @@ struct Control: Sendable {
 
   /// Stores the use of an ordinal, so that no other request gets it, even after this process is killed.
   private func keepUse(of key: String, _ ordinal: Int) throws {
-    do throws(EnvironmentError) {
+    do throws(CodedError) {
       try environment.changes.keep()
     } catch {
       // A retry gets the same ordinal.
@@ -102,7 +103,7 @@ struct Control: Sendable {
   }
 
   private func record(_ entry: StringEntry, key: String, ordinal: Int) throws {
-    do throws(EnvironmentError) {
+    do throws(CodedError) {
       try environment.recorder?.append(entry, key: key, ordinal: ordinal)
     } catch {
       environment.failRecording(error)
@@ -119,7 +120,7 @@ struct Control: Sendable {
   }
 
   private func answer(_ value: String, _ ordinal: Int) throws -> Response {
-    let data = try ContractJSON.encode(StringUseAnswer(value: value, ordinal: ordinal))
+    let data = try JSON.encode(StringUseAnswer(value: value, ordinal: ordinal))
     return Response(status: 200, headers: ["Content-Type": "application/json"], body: .bytes(Array(data)))
   }
 
@@ -129,7 +130,7 @@ struct Control: Sendable {
 
   private static func decode<Value: Decodable>(_ body: [UInt8]) throws -> Value {
     do {
-      return try ContractJSON.decode(Value.self, from: Data(body), source: "the request's body")
+      return try JSON.decode(Value.self, from: Data(body), source: "the request's body")
     } catch {
       throw Problem(status: 400, title: "The body cannot be read", detail: error.problem)
     }
@@ -156,7 +157,7 @@ extension Environment.State {
   private static let readLimit = 10_000
 
   /// The app has read toggles. The first value read of each counts.
-  mutating func noteReading(_ toggles: [String: ContractValue]) {
+  mutating func noteReading(_ toggles: [String: JSON]) {
     for (name, value) in toggles where togglesRead[name] == nil && togglesRead.count < Self.readLimit {
       togglesRead[name] = value
     }

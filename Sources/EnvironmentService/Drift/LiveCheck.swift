@@ -1,3 +1,4 @@
+import Basics
 import Transforms
 package import CassetteChecks
 package import Cassettes
@@ -52,7 +53,7 @@ package struct LiveCheck: Sendable {
   ///   - location: where its bodies lie.
   ///   - rules: what is redacted beside what always is.
   /// - Returns: what came of it.
-  /// - Throws: an ``EnvironmentError`` where a body cannot be read, an upstream is named that the cassette does not have,
+  /// - Throws: a ``CodedError`` where a body cannot be read, an upstream is named that the cassette does not have,
   ///   or a header or a client certificate would go to a URL that only the cassette names. Nothing has been sent then.
   package func run(
     _ stored: StoredCassette, _ location: CassetteLocation, redacting rules: RedactionRules = RedactionRules()
@@ -122,7 +123,7 @@ package struct LiveCheck: Sendable {
   /// Where each backend is, and where it was.
   private func origins(
     of cassette: Cassette, _ questions: LiveQuestions
-  ) throws(EnvironmentError) -> [String: (live: Origin, recorded: Origin)] {
+  ) throws(CodedError) -> [String: (live: Origin, recorded: Origin)] {
     var origins: [String: (live: Origin, recorded: Origin)] = [:]
     for upstream in cassette.header.upstreams { origins[upstream.name] = (upstream.origin, upstream.origin) }
     // A HAR of another tool names none: there its backends are their origins.
@@ -133,7 +134,7 @@ package struct LiveCheck: Sendable {
     for upstream in upstreams {
       guard let (_, recorded) = origins[upstream.name] else {
         let names = origins.keys.sorted().joined(separator: ", ")
-        throw EnvironmentError(
+        throw CodedError(
           .usage, "the cassette has no upstream '\(upstream.name)' to check; it has: \(names)")
       }
       origins[upstream.name] = (upstream.origin, recorded)
@@ -141,9 +142,9 @@ package struct LiveCheck: Sendable {
     return origins
   }
 
-  /// - Throws: an ``EnvironmentError`` of kind `usage` where something is meant for an upstream that is not asked, or a
+  /// - Throws: a ``CodedError`` of kind `usage` where something is meant for an upstream that is not asked, or a
   ///   secret for one whose URL only the cassette names.
-  private func checkAccess(to origins: [String: (live: Origin, recorded: Origin)]) throws(EnvironmentError) {
+  private func checkAccess(to origins: [String: (live: Origin, recorded: Origin)]) throws(CodedError) {
     var sent = access
     for replacement in replacements {
       sent[replacement.backend, default: .init()].headers =
@@ -155,7 +156,7 @@ package struct LiveCheck: Sendable {
     for name in sent.keys.sorted() {
       guard let origin = origins[name]?.live else {
         let names = origins.keys.sorted().joined(separator: ", ")
-        throw EnvironmentError(
+        throw CodedError(
           .usage, "the cassette has no upstream '\(name)' to check; it has: \(names)")
       }
       try specification.checkIsNamed(.init(name: name, origin: origin))

@@ -1,3 +1,4 @@
+import Basics
 import EnvironmentConfiguration
 import Foundation
 import LaunchContract
@@ -70,10 +71,10 @@ extension EnvironmentSpecification {
   ///   - now: the machine's time.
   ///   - upstreams: the cassette's own.
   /// - Returns: whether to re-record, and a note; nil for none.
-  /// - Throws: an ``EnvironmentError`` of kind `broken` for a recording that has expired, where that is to fail.
+  /// - Throws: a ``CodedError`` of kind `broken` for a recording that has expired, where that is to fail.
   func verdict(
     in mode: Mode, recordedAt: String?, now: Date, upstreams: [(name: String, url: String)]
-  ) throws(EnvironmentError) -> (rerecords: Bool, note: String?) {
+  ) throws(CodedError) -> (rerecords: Bool, note: String?) {
     let policies = policies ?? CassettePolicies()
     guard policies.expiresAfterDays != nil || policies.rerecordAfterDays != nil else { return (false, nil) }
     let har = cassette?.har ?? ""
@@ -85,7 +86,7 @@ extension EnvironmentSpecification {
         ? "does not say when it was recorded" : "says that it was recorded at \(recordedAt ?? ""), in the future"
       let problem = "\(har) \(why), so its age is unknown"
       if policies.expiresAfterDays != nil, policies.expired == .fail {
-        throw EnvironmentError(.broken, "\(problem); \(advice)")
+        throw CodedError(.broken, "\(problem); \(advice)")
       }
       return (false, "\(problem); \(advice)")
     }
@@ -100,7 +101,7 @@ extension EnvironmentSpecification {
     }
     guard age.exceeds(policies.expiresAfterDays), let limit = policies.expiresAfterDays else { return (false, nil) }
     let problem = "\(har) \(age.text) and expires after \(Self.dayText(limit)); \(advice)"
-    if policies.expired == .fail { throw EnvironmentError(.broken, problem) }
+    if policies.expired == .fail { throw CodedError(.broken, problem) }
     return (false, problem)
   }
 

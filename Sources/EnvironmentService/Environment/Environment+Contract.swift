@@ -1,3 +1,5 @@
+import Basics
+import Transforms
 import Cassettes
 import EnvironmentConfiguration
 import Foundation

@@ -1,3 +1,4 @@
+package import Basics
 package import Foundation
 import HTTPMessages
 package import LaunchContract
@@ -60,8 +61,8 @@ extension Environment {
 
   /// A change of anything except the time itself.
   struct Update: Sendable {
-    var toggles: [String: ContractValue?]
-    var values: [String: ContractValue?]
+    var toggles: [String: JSON?]
+    var values: [String: JSON?]
     var clock: ClockPatch?
     var mode: Mode?
 
@@ -84,14 +85,14 @@ extension Environment {
   ///   - timeout: the time limit for all of it.
   /// - Returns: the result, once every app that followed when the move was made has applied it or is gone. Without apps
   ///   it returns at once; an app that starts later finds the clock moved.
-  /// - Throws: an ``EnvironmentError``: `usage` if the clock cannot make the move, which has changed nothing;
+  /// - Throws: a ``CodedError``: `usage` if the clock cannot make the move, which has changed nothing;
   ///   `unanswered` after the timeout, with what was missing; `cannotWrite` if the move cannot be stored for a restart,
   ///   with whether the clock has moved. A move that timed out waiting for sleepers is not made later.
   package func moveClock(
     _ move: ClockMove, afterSleepers: Int?, timeout: Duration
-  ) async throws(EnvironmentError) -> Moved {
+  ) async throws(CodedError) -> Moved {
     guard (afterSleepers ?? 0) >= 0 else {
-      throw EnvironmentError(.usage, "afterSleepers is \(afterSleepers ?? 0); it must be 0 or greater")
+      throw CodedError(.usage, "afterSleepers is \(afterSleepers ?? 0); it must be 0 or greater")
     }
     return try await perform(.move(move, afterSleepers: afterSleepers ?? 0), timeout: timeout)
   }
@@ -105,21 +106,21 @@ extension Environment {
   ///   - mode: an environment provisioned in mode `extend` can change to `replay` and back.
   ///   - timeout: the time limit.
   /// - Returns: the step's number, once every app that followed when it was made has applied it or is gone.
-  /// - Throws: an ``EnvironmentError``: `usage` for a change that is not valid, which has changed nothing; `unanswered`
+  /// - Throws: a ``CodedError``: `usage` for a change that is not valid, which has changed nothing; `unanswered`
   ///   if an app did not apply it in time, or could not; `cannotWrite` if it cannot be stored for a restart, with
   ///   whether it was made.
   @discardableResult
   package func update(
-    toggles: [String: ContractValue?] = [:], values: [String: ContractValue?] = [:], clock: ClockPatch? = nil,
+    toggles: [String: JSON?] = [:], values: [String: JSON?] = [:], clock: ClockPatch? = nil,
     mode: Mode? = nil, timeout: Duration
-  ) async throws(EnvironmentError) -> Int {
+  ) async throws(CodedError) -> Int {
     try EnvironmentSpecification.check(toggles.compactMapValues { $0 }, "toggle")
     try EnvironmentSpecification.check(values.compactMapValues { $0 }, "value")
     let update = Update(toggles: toggles, values: values, clock: clock, mode: mode)
     return try await perform(.update(update), timeout: timeout).revision
   }
 
-  private func perform(_ change: WantedChange, timeout: Duration) async throws(EnvironmentError) -> Moved {
+  private func perform(_ change: WantedChange, timeout: Duration) async throws(CodedError) -> Moved {
     // Before anything changes, so that a retry does not make the change twice.
     try keepChanges(or: "nothing has changed, because the change could not be stored", changes.prepare)
     // About a century, which can still be added to any instant.
@@ -143,15 +144,15 @@ extension Environment {
   }
 
   private func keepChanges(
-    or what: String, _ keep: () throws(EnvironmentError) -> Void
-  ) throws(EnvironmentError) {
-    do throws(EnvironmentError) { try keep() } catch { throw EnvironmentError(error.kind, "\(what): \(error.message)") }
+    or what: String, _ keep: () throws(CodedError) -> Void
+  ) throws(CodedError) {
+    do throws(CodedError) { try keep() } catch { throw CodedError(error.kind, "\(what): \(error.message)") }
   }
 
   private func cancel(_ number: Guarded<Int>) {
     let number = number.withLock { $0 }
     live { live, _ in
-      live.finish(number, .failure(EnvironmentError(.unanswered, "the wait for the app was cancelled")))
+      live.finish(number, .failure(CodedError(.unanswered, "the wait for the app was cancelled")))
     }
   }
 

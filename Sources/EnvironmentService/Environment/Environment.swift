@@ -1,3 +1,4 @@
+package import Basics
 package import Transforms
 import Cassettes
 import Diorama
@@ -80,7 +81,7 @@ package final class Environment: Sendable {
     var ledger: StringLedger
     /// What changes while apps run, and which follow.
     var live: AppSync
-    var togglesRead: [String: ContractValue] = [:]
+    var togglesRead: [String: JSON] = [:]
     var unmatched: [Report.Unmatched] = []
     var unmatchedSize = 0
     /// How many of what nothing matched were messages of a WebSocket, whose request has been counted already.
@@ -98,7 +99,7 @@ package final class Environment: Sendable {
   /// How far the end has come.
   struct Shutdown {
     var hasBegun = false
-    var outcome: Result<CassetteSealer.Outcome?, EnvironmentError>?
+    var outcome: Result<CassetteSealer.Outcome?, CodedError>?
     var waiting: [CheckedContinuation<Void, Never>] = []
   }
 
@@ -123,7 +124,7 @@ package final class Environment: Sendable {
 
   init(
     _ plan: Plan, hooks: EnvironmentHooks, listen: (any RequestHandler) throws -> Listener, client: UpstreamClient?
-  ) throws(EnvironmentError) {
+  ) throws(CodedError) {
     // The handlers need the environment, which needs the listeners' ports, so they get it once all ports are open.
     let handlers = (0...plan.upstreams.count).map { EndpointHandler(upstream: $0 == 0 ? nil : $0 - 1, client: client) }
     var listeners: [Listener] = []
@@ -133,7 +134,7 @@ package final class Environment: Sendable {
       // Nothing is left behind.
       for listener in listeners { listener.close() }
       for handler in handlers { handler.abandon() }
-      throw error as? EnvironmentError ?? EnvironmentError(.inputOutput, "\(error)")
+      throw error as? CodedError ?? CodedError(.inputOutput, "\(error)")
     }
     mainPort = listeners[0].port
     upstreams = plan.upstreams.enumerated().map { index, upstream in
@@ -205,7 +206,7 @@ package final class Environment: Sendable {
   }
 
   /// The recording has lost something: said once, however much it is.
-  func failRecording(_ error: EnvironmentError) {
+  func failRecording(_ error: CodedError) {
     recorder?.fail(error)
     fail(recorder?.failure?.message ?? error.message)
   }
@@ -220,7 +221,7 @@ package final class Environment: Sendable {
   ///     that did well without asking anything; it never does when requests were made and none could be recorded.
   /// - Returns: the report, and what became of the recording; an error of sealing is in both.
   package func end(grace: Duration = .seconds(5), keepingEmptyRecording: Bool = true) async -> (
-    report: Report, sealed: Result<CassetteSealer.Outcome?, EnvironmentError>
+    report: Report, sealed: Result<CassetteSealer.Outcome?, CodedError>
   ) {
     let isFirst = shutdown.withLock { shutdown in
       defer { shutdown.hasBegun = true }
@@ -258,7 +259,7 @@ package final class Environment: Sendable {
   }
 
   /// What the end came to, once it is over.
-  private func outcome() async -> Result<CassetteSealer.Outcome?, EnvironmentError> {
+  private func outcome() async -> Result<CassetteSealer.Outcome?, CodedError> {
     await withCheckedContinuation { continuation in
       let isOver = shutdown.withLock { shutdown in
         if shutdown.outcome == nil { shutdown.waiting.append(continuation) }
@@ -269,14 +270,14 @@ package final class Environment: Sendable {
     return shutdown.withLock { $0.outcome } ?? .success(nil)
   }
 
-  private func seal(keepingEmpty: Bool) -> Result<CassetteSealer.Outcome?, EnvironmentError> {
+  private func seal(keepingEmpty: Bool) -> Result<CassetteSealer.Outcome?, CodedError> {
     guard let recorder else { return .success(nil) }
     let wasAsked = state.withLock { $0.journal.last > 0 }
     if recorder.interactionCount == 0, recorder.stringCount == 0, recorder.failure == nil, wasAsked || !keepingEmpty {
       recorder.discard()
       return .success(.init(interactions: 0, added: 0, strings: 0, isWritten: false))
     }
-    do throws(EnvironmentError) {
+    do throws(CodedError) {
       return .success(try recorder.seal())
     } catch {
       fail(error.message)
@@ -298,7 +299,7 @@ package final class Environment: Sendable {
 
 extension Environment {
   /// The first write of the recording that failed.
-  package var recordingFailure: EnvironmentError? { recorder?.failure }
+  package var recordingFailure: CodedError? { recorder?.failure }
 
   /// The command that would record what is missing.
   package var recordAdvice: String { specification.recordAdvice(upstreams: upstreams) }

@@ -17,7 +17,7 @@ package struct EnvironmentHooks: Sendable {
   /// returns, because clients learn of the change right after. Called by one thread at a time.
   ///
   /// Throws an error of kind `cannotWrite` if it cannot be stored; the client that requested the change receives it.
-  package var changed: (@Sendable () throws(EnvironmentError) -> Void)?
+  package var changed: EnvironmentSnapshot.Store?
   /// Receives new journal entries, in order and without gaps, soon after they were made. Called by one thread at a
   /// time.
   ///
@@ -29,7 +29,7 @@ package struct EnvironmentHooks: Sendable {
   package init(
     id: String? = nil, token: String? = nil,
     listen: (@Sendable (_ handler: any RequestHandler) throws -> Listener)? = nil,
-    changed: (@Sendable () throws(EnvironmentError) -> Void)? = nil,
+    changed: EnvironmentSnapshot.Store? = nil,
     noted: (@Sendable ([JournalPage.Entry]) -> Void)? = nil
   ) {
     self.id = id

@@ -1,3 +1,4 @@
+package import Basics
 package import Cassettes
 package import Foundation
 package import LaunchContract
@@ -6,6 +7,10 @@ package import LaunchContract
 ///
 /// It contains the credentials' secrets and the token, so store it where others cannot read it.
 package struct EnvironmentSnapshot: Sendable, Codable {
+  /// Stores the snapshot of an environment.
+  // Declared here because the compiler does not count an error that only a closure throws as a use of a package import.
+  package typealias Store = @Sendable () throws(CodedError) -> Void
+
   /// The version of the format.
   package static let format = 1
 
@@ -41,7 +46,7 @@ package struct EnvironmentSnapshot: Sendable, Codable {
     var playback: PlaybackPosition?
     var counts: [Int]
     var requests: Int
-    var togglesRead: [String: ContractValue]
+    var togglesRead: [String: JSON]
     var unmatched: [Report.Unmatched]
     var failures: [String]
     /// Nil in a snapshot of an earlier version.
@@ -64,7 +69,7 @@ package struct EnvironmentSnapshot: Sendable, Codable {
   ) {
     self.id = id
     self.token = Secret(token)
-    self.createdAt = RFC3339.formatExactly(createdAt)
+    self.createdAt = RFC3339.format(createdAt, exactly: true)
     self.specification = specification
     self.mode = mode
     self.ports = ports
@@ -79,26 +84,22 @@ package struct EnvironmentSnapshot: Sendable, Codable {
 
   /// The snapshot as JSON.
   ///
-  /// - Throws: an ``EnvironmentError`` if a value cannot be represented in JSON.
-  package func encoded() throws(EnvironmentError) -> Data {
+  /// - Throws: a ``CodedError`` if a value cannot be represented in JSON.
+  package func encoded() throws(CodedError) -> Data {
     do {
-      return try ContractJSON.encode(self)
+      return try JSON.encode(self)
     } catch {
-      throw EnvironmentError(.inputOutput, "the environment \(id) cannot be written as JSON: \(error)")
+      throw CodedError(.inputOutput, "the environment \(id) cannot be written as JSON: \(error)")
     }
   }
 
   /// Reads what ``encoded()`` returned.
   ///
-  /// - Throws: an ``EnvironmentError`` of kind `broken`.
-  package init(decoding data: Data) throws(EnvironmentError) {
-    do throws(ContractError) {
-      self = try ContractJSON.decode(Self.self, from: data, source: "a stored environment")
-    } catch {
-      throw EnvironmentError(.broken, "a stored environment cannot be read: \(error.problem)")
-    }
+  /// - Throws: a ``CodedError`` of kind `broken`.
+  package init(decoding data: Data) throws(CodedError) {
+    self = try JSON.decode(Self.self, from: data, source: "a stored environment cannot be read")
     guard format == Self.format else {
-      throw EnvironmentError(
+      throw CodedError(
         .broken,
         "the stored environment \(id) has format \(format), not \(Self.format); use the Diorama that wrote it")
     }
@@ -116,8 +117,8 @@ struct MutableStateSnapshot: Sendable, Codable {
   var mode: Mode
   var provisionedMode: Mode
   var clock: LaunchContract.Clock
-  var toggles: [String: ContractValue]
-  var values: [String: ContractValue]
+  var toggles: [String: JSON]
+  var values: [String: JSON]
   var toggleNames: [String]
   var steps: [LiveStep]
 }

@@ -1,3 +1,4 @@
+import Basics
 import Cassettes
 import EnvironmentConfiguration
 import Foundation
@@ -81,7 +82,7 @@ extension EnvironmentSpecification {
     asked.mode = mode.rawValue
     asked.cassette = cassette?.description ?? "/PATH"
     for (name, url) in upstreams { asked.upstreams[name, default: .init()].url = url }
-    let document = (try? ContractJSON.encode(asked)).flatMap { try? JSON.parse([UInt8]($0)) }
+    let document = (try? JSON.encode(asked)).flatMap { try? JSON.parse([UInt8]($0)) }
     let first = ["mode", "cassette", "upstreams"]
     let members = first.compactMap { name in document?[name].map { JSON.Member(name, $0) } }
     let rest = (document?.object ?? []).filter { !first.contains($0.key) }
@@ -91,7 +92,7 @@ extension EnvironmentSpecification {
   }
 
   /// The error of a cassette that is not there.
-  func missing(_ location: CassetteLocation) -> EnvironmentError {
+  func missing(_ location: CassetteLocation) -> CodedError {
     CassetteReader.missing(location, advice: recordAdvice(.record, upstreams: [("NAME", "URL")]))
   }
 }

@@ -1,3 +1,4 @@
+package import Basics
 import Cassettes
 package import EnvironmentConfiguration
 import Foundation
@@ -13,12 +14,12 @@ extension EnvironmentSpecification {
   /// - Parameters:
   ///   - configuration: what is asked for.
   ///   - isChecked: whether its schema has been checked.
-  /// - Throws: an ``EnvironmentError`` of kind `usage` that names the first setting at fault.
-  package init(_ configuration: EnvironmentConfiguration, isChecked: Bool = false) throws(EnvironmentError) {
-    do throws(ContractError) {
+  /// - Throws: a ``CodedError`` of kind `usage` that names the first setting at fault.
+  package init(_ configuration: EnvironmentConfiguration, isChecked: Bool = false) throws(CodedError) {
+    do throws(CodedError) {
       try isChecked ? configuration.checkRelations() : configuration.check()
     } catch {
-      throw EnvironmentError(.usage, error.problem)
+      throw CodedError(.usage, error.problem)
     }
     self.init(name: configuration.name ?? "", mode: configuration.mode.flatMap(Mode.init(rawValue:)) ?? .once)
     caller = configuration.caller.flatMap(Caller.init(rawValue:)) ?? .api
@@ -44,7 +45,7 @@ extension EnvironmentSpecification {
     defaults = configuration.defaults
     values = configuration.values
     try checkValues()
-    credentials = try configuration.credentials.enumerated().map { index, item throws(EnvironmentError) in
+    credentials = try configuration.credentials.enumerated().map { index, item throws(CodedError) in
       try Self.credential(index, item)
     }
     credentialFaults = configuration.credentialFaults
@@ -63,16 +64,16 @@ extension EnvironmentSpecification {
 
   private static func credential(
     _ index: Int, _ item: EnvironmentConfiguration.Credential
-  ) throws(EnvironmentError) -> Credential {
+  ) throws(CodedError) -> Credential {
     let secret: [UInt8]
     switch (item.secret, item.text) {
     case (let text?, _): secret = Data(base64Encoded: text.revealed).map(Array.init) ?? []
     case (nil, let text?): secret = Array(text.revealed.utf8)
     case (nil, nil):
-      throw EnvironmentError(.usage, "credentials[\(index)]: it has no secret; give \"secret\" in Base64, or \"text\"")
+      throw CodedError(.usage, "credentials[\(index)]: it has no secret; give \"secret\" in Base64, or \"text\"")
     }
     guard secret.count <= 64 << 10 else {
-      throw EnvironmentError(.usage, "credentials[\(index)]: its secret has \(secret.count) bytes, more than 65536")
+      throw CodedError(.usage, "credentials[\(index)]: its secret has \(secret.count) bytes, more than 65536")
     }
     return Credential(service: item.service, account: item.account, group: item.group, secret: secret)
   }
@@ -93,10 +94,10 @@ extension EnvironmentSpecification.Clock {
 extension EnvironmentConfiguration {
   /// Checks what no schema can: patterns, JSON paths, places of dates.
   ///
-  /// - Throws: an ``EnvironmentError`` of kind `usage` that names the first rule at fault.
-  func checkRules() throws(EnvironmentError) {
-    do throws(ContractError) { _ = try RuleBook(matching ?? MatchingRules(), upstreams: []) } catch {
-      throw EnvironmentError(.usage, error.problem)
+  /// - Throws: a ``CodedError`` of kind `usage` that names the first rule at fault.
+  func checkRules() throws(CodedError) {
+    do throws(CodedError) { _ = try RuleBook(matching ?? MatchingRules(), upstreams: []) } catch {
+      throw CodedError(.usage, error.problem)
     }
     _ = try redaction?.compiled()
     _ = try dates?.compiled()

@@ -1,3 +1,4 @@
+package import Basics
 package import Cassettes
 package import EnvironmentConfiguration
 package import Foundation
@@ -55,11 +56,11 @@ package struct EnvironmentSpecification: Sendable, Codable {
   /// How time runs.
   package var clock = Clock()
   /// Switches and values that steer the app.
-  package var toggles: [String: ContractValue] = [:]
+  package var toggles: [String: JSON] = [:]
   /// User defaults for the app.
-  package var defaults: [String: ContractValue] = [:]
+  package var defaults: [String: JSON] = [:]
   /// Values for the app's own keys.
-  package var values: [String: ContractValue] = [:]
+  package var values: [String: JSON] = [:]
   /// For the app's in-memory store.
   package var credentials: [Credential] = []
   /// The trouble that the app's in-memory store is in.
@@ -148,24 +149,24 @@ extension EnvironmentSpecification {
 
   /// What redacts all that is kept of the environment: credentials, and what the rules name.
   ///
-  /// - Throws: an ``EnvironmentError`` of kind `usage` naming the first rule that cannot be used.
-  func redactor(token: String) throws(EnvironmentError) -> Redactor {
+  /// - Throws: a ``CodedError`` of kind `usage` naming the first rule that cannot be used.
+  func redactor(token: String) throws(CodedError) -> Redactor {
     let compiled = try redaction.compiled()
     return Redactor(
       (credentials + accessSecrets(compiled)).map(\.named), token: token, rules: compiled,
       decodedLimit: decodedLimit ?? Redactor.usualDecodedLimit)
   }
 
-  /// - Throws: an ``EnvironmentError`` of kind `usage` naming the first toggle, default or value that no app could take.
-  func checkValues() throws(EnvironmentError) {
+  /// - Throws: a ``CodedError`` of kind `usage` naming the first toggle, default or value that no app could take.
+  func checkValues() throws(CodedError) {
     try Self.check(toggles, "toggle")
     try Self.check(defaults, "default")
     try Self.check(values, "value")
     for (name, value) in defaults.sorted(by: { $0.key < $1.key }) {
-      do throws(ContractError) {
+      do throws(CodedError) {
         _ = try PropertyList(value, at: "the default '\(name)'")
       } catch {
-        throw EnvironmentError(.usage, error.problem)
+        throw CodedError(.usage, error.problem)
       }
     }
   }
@@ -173,20 +174,20 @@ extension EnvironmentSpecification {
   /// - Parameters:
   ///   - values: by name.
   ///   - what: what one of them is called.
-  /// - Throws: an ``EnvironmentError`` of kind `usage`.
-  static func check(_ values: [String: ContractValue], _ what: String) throws(EnvironmentError) {
+  /// - Throws: a ``CodedError`` of kind `usage`.
+  static func check(_ values: [String: JSON], _ what: String) throws(CodedError) {
     for (name, value) in values.sorted(by: { $0.key < $1.key }) where !value.isShallow {
-      throw EnvironmentError(
+      throw CodedError(
         .usage,
-        "the \(what) '\(name)' has arrays and objects more than \(ContractValue.maximumDepth) deep in each other; "
+        "the \(what) '\(name)' has arrays and objects more than \(JSON.maximumDecodedDepth) deep in each other; "
           + "flatten it, or give it as a string")
     }
   }
 
-  /// - Throws: an ``EnvironmentError`` of kind `usage` for a rate that no clock can run at.
-  func checkRate() throws(EnvironmentError) {
+  /// - Throws: a ``CodedError`` of kind `usage` for a rate that no clock can run at.
+  func checkRate() throws(CodedError) {
     guard !(0.000_001...1_000_000 ~= clock.rate) else { return }
-    throw EnvironmentError(
+    throw CodedError(
       .usage, "the clock's rate \(clock.rate) is not between 0.000001 and 1000000; give one as in \(rateAdvice)")
   }
 }

@@ -1,3 +1,4 @@
+import Basics
 import Cassettes
 import EnvironmentConfiguration
 import Foundation
@@ -7,11 +8,11 @@ import LaunchContract
 extension Provisioning {
   /// Plans the environment of a snapshot, which continues from where it was.
   ///
-  /// - Throws: an ``EnvironmentError`` if its cassette is missing or corrupt, or another process has ended its
+  /// - Throws: a ``CodedError`` if its cassette is missing or corrupt, or another process has ended its
   ///   recording.
   static func plan(
     restoring snapshot: EnvironmentSnapshot, cache: CassetteCache
-  ) throws(EnvironmentError) -> Environment.Plan {
+  ) throws(CodedError) -> Environment.Plan {
     let specification = snapshot.specification
     let progress = snapshot.progress
     if snapshot.mode.mayReachNetwork { for upstream in snapshot.upstreams { try specification.checkIsNamed(upstream) } }
@@ -30,7 +31,7 @@ extension Provisioning {
       requests = max(requests, resumed.partial.places.last?.number ?? 0)
       recorder = resumed.recorder
     }
-    do throws(EnvironmentError) {
+    do throws(CodedError) {
       var state = Environment.State(
         ledger: StringLedger(
           stored: strings, mode: progress.live.mode, seed: snapshot.seed, progress: progress.strings),

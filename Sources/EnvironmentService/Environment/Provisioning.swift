@@ -1,3 +1,4 @@
+package import Basics
 import Transforms
 package import Cassettes
 import EnvironmentConfiguration
@@ -10,7 +11,7 @@ package enum Provisioning {
   static func plan(
     _ specification: EnvironmentSpecification, hooks: EnvironmentHooks = EnvironmentHooks(),
     cache: CassetteCache = CassetteCache()
-  ) throws(EnvironmentError) -> Environment.Plan {
+  ) throws(CodedError) -> Environment.Plan {
     let token = hooks.token ?? randomToken()
     var mode = try resolve(specification)
     try specification.checkValues()
@@ -84,10 +85,10 @@ package enum Provisioning {
   }
 
   /// `once` becomes what it means here and now; a mode without what it needs is refused.
-  private static func resolve(_ specification: EnvironmentSpecification) throws(EnvironmentError) -> Mode {
+  private static func resolve(_ specification: EnvironmentSpecification) throws(CodedError) -> Mode {
     guard specification.mode.needsCassette else { return specification.mode }
     guard let location = specification.cassette else {
-      throw EnvironmentError(
+      throw CodedError(
         .usage, "mode \(specification.mode.rawValue) needs a cassette; name it with \(specification.cassetteAdvice)")
     }
     guard specification.mode == .once else { return specification.mode }
@@ -98,29 +99,29 @@ package enum Provisioning {
 
   private static func upstreams(
     _ specification: EnvironmentSpecification, mode: Mode, stored: Cassette?, former: [CassetteHeader.Upstream]
-  ) throws(EnvironmentError) -> [CassetteHeader.Upstream] {
+  ) throws(CodedError) -> [CassetteHeader.Upstream] {
     var upstreams = specification.upstreams
     if upstreams.isEmpty, mode.replays, let stored { upstreams = stored.knownUpstreams }
     if upstreams.isEmpty { upstreams = former }
     if upstreams.isEmpty, mode.mayReachNetwork {
-      throw EnvironmentError(
+      throw CodedError(
         .noUpstream, "mode \(mode.rawValue) needs a backend to reach; name it with \(specification.upstreamAdvice())")
     }
     try check(upstreams)
     return upstreams
   }
 
-  /// - Throws: an ``EnvironmentError`` of kind `usage` where two upstreams cannot be told apart.
-  package static func check(_ upstreams: [CassetteHeader.Upstream]) throws(EnvironmentError) {
+  /// - Throws: a ``CodedError`` of kind `usage` where two upstreams cannot be told apart.
+  package static func check(_ upstreams: [CassetteHeader.Upstream]) throws(CodedError) {
     for (index, upstream) in upstreams.enumerated() {
       if let other = upstreams[..<index].first(where: { $0.name == upstream.name }) {
-        throw EnvironmentError(
+        throw CodedError(
           .usage, "upstream '\(upstream.name)' is given twice, as \(other.origin) and \(upstream.origin)")
       }
       if let other = upstreams[..<index].first(where: {
         Environment.variableName($0.name) == Environment.variableName(upstream.name)
       }) {
-        throw EnvironmentError(
+        throw CodedError(
           .usage,
           "upstreams '\(other.name)' and '\(upstream.name)' would share DIORAMA_ENDPOINT_\(Environment.variableName(upstream.name)); rename one"
         )
@@ -130,7 +131,7 @@ package enum Provisioning {
 
   private static func clock(
     _ specification: EnvironmentSpecification, mode: Mode, recorded: CassetteHeader?
-  ) throws(EnvironmentError) -> LaunchContract.Clock {
+  ) throws(CodedError) -> LaunchContract.Clock {
     let wish = specification.clock
     // Milliseconds, as times are written, so that the app gets exactly the same time now and in replay.
     let now = Date(timeIntervalSince1970: (Date().timeIntervalSince1970 * 1000).rounded(.down) / 1000)
@@ -138,20 +139,21 @@ package enum Provisioning {
     let runs = mode == .proxy || (mode == .replay && specification.shift != nil && wish.start == nil)
     let name = wish.kind ?? (runs ? "system" : "frozen")
     guard let kind = LaunchContract.Clock.Kind(rawValue: name) else {
-      throw EnvironmentError(
+      throw CodedError(
         .usage, "'\(name)' is no kind of clock; choose system, frozen, ticking, scaled:RATE or manual")
     }
     var clock = LaunchContract.Clock(kind: kind)
     if kind != .system {
-      clock.start = wish.start.map(RFC3339.format) ?? (mode.replays ? recorded?.recordedAt : nil) ?? RFC3339.format(now)
+      clock.start =
+        wish.start.map { RFC3339.format($0) } ?? (mode.replays ? recorded?.recordedAt : nil) ?? RFC3339.format(now)
       guard let start = clock.start, RFC3339.parse(start) != nil else {
-        throw EnvironmentError(
+        throw CodedError(
           .broken,
           "the recording date '\(clock.start ?? "")' is no RFC 3339 instant; give one with \(specification.startAdvice)"
         )
       }
     } else if wish.start != nil {
-      throw EnvironmentError(
+      throw CodedError(
         .usage, "a system clock shows the machine's time; \(specification.startAdvice) needs another kind of clock")
     }
     try specification.checkRate()
@@ -159,7 +161,7 @@ package enum Provisioning {
     clock.timeZone = wish.timeZone ?? (mode.replays ? recorded?.timeZone : nil) ?? machineTimeZone
     clock.locale = wish.locale ?? (mode.replays ? recorded?.locale : nil) ?? machineLocale
     if let zone = clock.timeZone, TimeZone(identifier: zone) == nil {
-      throw EnvironmentError(.usage, "'\(zone)' is no time zone; give an IANA name such as Europe/London")
+      throw CodedError(.usage, "'\(zone)' is no time zone; give an IANA name such as Europe/London")
     }
     clock.provisioned = RFC3339.format(now)
     return clock

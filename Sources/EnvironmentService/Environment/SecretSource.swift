@@ -1,3 +1,4 @@
+package import Basics
 package import EnvironmentConfiguration
 import Foundation
 import LaunchContract
@@ -20,8 +21,8 @@ package struct SecretSource {
 
   package static func isSource(_ text: String) -> Bool { text.hasPrefix("env:") || text.hasPrefix("file:") }
 
-  package static func invalid(_ source: String, at place: String) -> EnvironmentError {
-    EnvironmentError(.usage, "\(place): '\(source.prefix(20))' is neither env:VAR nor file:PATH")
+  package static func invalid(_ source: String, at place: String) -> CodedError {
+    CodedError(.usage, "\(place): '\(source.prefix(20))' is neither env:VAR nor file:PATH")
   }
 
   /// Whether it is a variable that is not set.
@@ -31,35 +32,35 @@ package struct SecretSource {
   ///
   /// - Parameter place: what an error calls it.
   /// - Returns: its bytes.
-  /// - Throws: an ``EnvironmentError``: `usage` for a variable that is not set, `inputOutput` for a file that cannot be read.
-  package func bytes(_ place: String) throws(EnvironmentError) -> [UInt8] {
+  /// - Throws: a ``CodedError``: `usage` for a variable that is not set, `inputOutput` for a file that cannot be read.
+  package func bytes(_ place: String) throws(CodedError) -> [UInt8] {
     if source.hasPrefix("env:") {
       let name = String(source.dropFirst(4))
       guard let text = variables[name] else {
-        throw EnvironmentError(.usage, "\(place): the variable \(name) is not set; set it to the secret")
+        throw CodedError(.usage, "\(place): the variable \(name) is not set; set it to the secret")
       }
       return Array(text.utf8)
     }
     guard source.hasPrefix("file:") else { throw Self.invalid(source, at: place) }
     let name = String(source.dropFirst(5))
     let path = name.hasPrefix("/") || folder.isEmpty ? name : "\(folder)/\(name)"
-    do throws(InputFileError) {
+    do throws(CodedError) {
       return [UInt8](try InputFile(path, acceptsPipes: true).read(atMost: WholeFiles.smallLimit))
     } catch {
-      throw EnvironmentError(.inputOutput, "\(place): cannot read \(path): \(error); name a file with the secret")
+      throw CodedError(.inputOutput, "\(place): cannot read \(path): \(error); name a file with the secret")
     }
   }
 
   /// The secret as text.
   ///
   /// - Throws: as ``bytes(_:)``, and for an empty variable or a file that is not UTF-8.
-  package func text(_ place: String) throws(EnvironmentError) -> String {
+  package func text(_ place: String) throws(CodedError) -> String {
     let bytes = try bytes(place)
     guard let text = String(validating: bytes, as: UTF8.self) else {
-      throw EnvironmentError(.inputOutput, "\(place): the secret in \(source.dropFirst(5)) is not text")
+      throw CodedError(.inputOutput, "\(place): the secret in \(source.dropFirst(5)) is not text")
     }
     guard !text.isEmpty else {
-      throw EnvironmentError(.usage, "\(place): \(source) is empty; set it to the secret")
+      throw CodedError(.usage, "\(place): \(source) is empty; set it to the secret")
     }
     return text
   }
@@ -74,11 +75,11 @@ extension EnvironmentConfiguration {
   ///   - variables: the process's.
   ///   - isContinuousIntegration: whether mode `once` never records.
   /// - Returns: the same without references.
-  /// - Throws: an ``EnvironmentError`` that names the setting. A header's variable may be unset, and a key missing, where
+  /// - Throws: a ``CodedError`` that names the setting. A header's variable may be unset, and a key missing, where
   ///   the mode does not use it.
   package func readingSecrets(
     in folder: String = "", _ variables: [String: String], isContinuousIntegration: Bool
-  ) throws(EnvironmentError) -> Self {
+  ) throws(CodedError) -> Self {
     var read = self
     for (index, item) in credentials.enumerated() {
       guard let source = item.from else { continue }

@@ -1,4 +1,4 @@
-import HTTPMessages
+import Basics
 
 /// Makes sure that a change is stored before any client sees it.
 ///
@@ -13,12 +13,12 @@ final class SnapshotPersister: Sendable {
     var tried = 0
   }
 
-  private let store: (@Sendable () throws(EnvironmentError) -> Void)?
+  private let store: (@Sendable () throws(CodedError) -> Void)?
   private let made = Guarded(0)
   private let progress = Guarded(Progress())
 
   /// - Parameter store: stores the current state; nil if nothing outlives the process.
-  init(_ store: (@Sendable () throws(EnvironmentError) -> Void)?) {
+  init(_ store: (@Sendable () throws(CodedError) -> Void)?) {
     self.store = store
   }
 
@@ -29,8 +29,8 @@ final class SnapshotPersister: Sendable {
 
   /// Returns once all changes so far are stored. Call it before you acknowledge a change.
   ///
-  /// - Throws: an ``EnvironmentError`` of kind `cannotWrite` if they cannot be stored.
-  func keep() throws(EnvironmentError) { try keep(again: true) }
+  /// - Throws: a ``CodedError`` of kind `cannotWrite` if they cannot be stored.
+  func keep() throws(CodedError) { try keep(again: true) }
 
   /// Stores changes before the state is read, ignoring errors: the state applies whether or not it is stored. It does
   /// not retry a failed attempt, to keep readers from overloading a failing store.
@@ -39,19 +39,19 @@ final class SnapshotPersister: Sendable {
   /// Stores the current state, to find out whether it can be stored before anything changes.
   ///
   /// - Throws: like ``keep()``.
-  func prepare() throws(EnvironmentError) {
+  func prepare() throws(CodedError) {
     guard let store else { return }
-    try progress.withLock { progress throws(EnvironmentError) in
+    try progress.withLock { progress throws(CodedError) in
       // If an earlier change could not be stored, do not insist: the next change may be the one that reverts it.
       if progress.stored == made.withLock({ $0 }) { try store() }
     }
   }
 
-  private func keep(again: Bool) throws(EnvironmentError) {
+  private func keep(again: Bool) throws(CodedError) {
     guard let store else { return }
     let wanted = made.withLock { $0 }
     // Held while storing: others wait for the same result.
-    try progress.withLock { progress throws(EnvironmentError) in
+    try progress.withLock { progress throws(CodedError) in
       guard progress.stored < wanted, again || progress.tried < wanted else { return }
       let all = made.withLock { $0 }
       progress.tried = all

@@ -1,3 +1,4 @@
+import Basics
 import CassetteChecks
 import Cassettes
 import Diorama
@@ -33,9 +34,9 @@ struct StringLedger: Sendable {
   /// The store has a slot for each ordinal up to the highest, so a very high one would only fill memory and disk.
   static let ordinalLimit = 1_000_000
 
-  private static func check(ordinal: Int) throws(EnvironmentError) {
+  private static func check(ordinal: Int) throws(CodedError) {
     guard 0..<ordinalLimit ~= ordinal else {
-      throw EnvironmentError(
+      throw CodedError(
         .usage, "ordinal \(ordinal) is out of range; a key has at most \(ordinalLimit) values, counted from 0")
     }
   }
@@ -106,7 +107,7 @@ struct StringLedger: Sendable {
   ///
   /// - Throws: an error if the key, shape or ordinal is not valid.
   mutating func reportMissing(key: String, ordinal: Int, shape: Shape) throws -> String {
-    guard ordinal >= 0 else { throw EnvironmentError(.usage, "ordinal \(ordinal) is invalid; ordinals count from 0") }
+    guard ordinal >= 0 else { throw CodedError(.usage, "ordinal \(ordinal) is invalid; ordinals count from 0") }
     try StringDerivation.check(key: key)
     try StringDerivation.check(shape)
     let recorded = entry(key, ordinal).map { "it is recorded as \($0.parameters)" }

@@ -1,3 +1,4 @@
+package import Basics
 import Foundation
 
 #if canImport(Darwin)
@@ -9,11 +10,11 @@ import Foundation
 /// A new folder, accessible to its owner only, for a launch contract that does not fit into an environment variable.
 package enum TemporaryFolder {
   /// - Returns: its absolute path. The caller removes the folder.
-  /// - Throws: an ``EnvironmentError`` if it cannot be created.
-  package static func make() throws(EnvironmentError) -> String {
+  /// - Throws: a ``CodedError`` if it cannot be created.
+  package static func make() throws(CodedError) -> String {
     var template = Array((FileManager.default.temporaryDirectory.path + "/diorama-XXXXXX").utf8CString)
     guard mkdtemp(&template) != nil else {
-      throw EnvironmentError(
+      throw CodedError(
         .cannotWrite,
         "cannot make a folder in \(FileManager.default.temporaryDirectory.path): \(String(cString: strerror(errno))); set TMPDIR"
       )

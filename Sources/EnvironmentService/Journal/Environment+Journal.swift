@@ -1,3 +1,4 @@
+import Basics
 import Transforms
 package import ControlAPI
 import HTTPMessages

@@ -1,3 +1,4 @@
+import Basics
 import ControlAPI
 import Foundation
 
@@ -13,9 +14,9 @@ final class JournalFile: @unchecked Sendable {
   private var buffer: [UInt8] = []
   private let descriptor: Int32
   private let path: String
-  private(set) var failure: EnvironmentError?
+  private(set) var failure: CodedError?
 
-  init(_ path: String) throws(EnvironmentError) {
+  init(_ path: String) throws(CodedError) {
     self.path = path
     descriptor = try FileWriting.open(path, O_WRONLY | O_CREAT | O_TRUNC, mode: 0o600)
   }
@@ -41,7 +42,7 @@ final class JournalFile: @unchecked Sendable {
 
   func flush() {
     guard !buffer.isEmpty, failure == nil else { return }
-    do throws(EnvironmentError) {
+    do throws(CodedError) {
       try FileWriting.write(buffer, to: descriptor, path: path)
     } catch {
       failure = error

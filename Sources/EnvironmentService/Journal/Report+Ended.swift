@@ -1,6 +1,6 @@
+import Basics
 import CassetteChecks
 import Foundation
-import LaunchContract
 
 extension Report {
   /// The report of an environment that ended with its process, so that little is known about it.

@@ -1,6 +1,7 @@
+package import Basics
 import Transforms
 import CassetteChecks
-package import LaunchContract
+import LaunchContract
 
 /// The summary of an environment's journal. Its JSON is described in INTERFACE.md, "Report".
 package struct Report: Codable, Sendable {
@@ -70,7 +71,7 @@ package struct Report: Codable, Sendable {
   }
 
   package struct Toggles: Codable, Sendable {
-    package var read: [String: ContractValue] = [:]
+    package var read: [String: JSON] = [:]
     package var unread: [String] = []
   }
 

@@ -1,3 +1,4 @@
+import Basics
 import HTTPMessages
 import LaunchContract
 
@@ -43,7 +44,7 @@ struct EvaluationError: Sendable {
   }
 
   func response(key: String?) throws -> Response {
-    var members: [String: ContractValue] = ["errorCode": .string(code.rawValue), "errorDetails": .string(details)]
+    var members: [String: JSON] = ["errorCode": .string(code.rawValue), "errorDetails": .string(details)]
     if let key { members["key"] = .string(key) }
     return try OFREP.json(code == .flagNotFound ? 404 : 400, .object(members))
   }

@@ -1,3 +1,4 @@
+import Basics
 import Foundation
 import HTTPMessages
 import LaunchContract
@@ -60,7 +61,7 @@ struct OFREP: Sendable {
 
   /// Evaluates one flag. If there is no flag with the decoded key, the key is tried as it is in the path.
   private func one(_ key: String, asSent name: String) throws -> Response {
-    let evaluation = read { state -> (String, ContractValue)? in
+    let evaluation = read { state -> (String, JSON)? in
       for key in [key, name] {
         guard let value = state.live.state.toggles[key], value != .null else { continue }
         state.noteReading([key: value])
@@ -100,7 +101,7 @@ struct OFREP: Sendable {
     return toggles
   }
 
-  private static func evaluation(_ key: String, _ value: ContractValue) -> ContractValue {
+  private static func evaluation(_ key: String, _ value: JSON) -> JSON {
     // Providers expect one of the protocol's reasons, and a variant.
     let variant = value.bool.map { $0 ? "on" : "off" } ?? "value"
     return .object([
@@ -108,9 +109,9 @@ struct OFREP: Sendable {
     ])
   }
 
-  static func json(_ status: Int, _ value: ContractValue) throws -> Response {
+  static func json(_ status: Int, _ value: JSON) throws -> Response {
     Response(
       status: status, headers: ["Content-Type": "application/json", "Cache-Control": "no-store"],
-      body: .bytes(Array(try ContractJSON.encode(value))))
+      body: .bytes(Array(try JSON.encode(value))))
   }
 }

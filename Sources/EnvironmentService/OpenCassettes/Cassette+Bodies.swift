@@ -1,3 +1,4 @@
+import Basics
 import Cassettes
 import LaunchContract
 
@@ -6,9 +7,9 @@ extension Cassette {
   ///
   /// - Parameter location: the cassette's location.
   /// - Returns: the paths of these files.
-  /// - Throws: an ``EnvironmentError`` for a file that is missing or not as long as recorded, so that it fails now and
+  /// - Throws: a ``CodedError`` for a file that is missing or not as long as recorded, so that it fails now and
   ///   not in the middle of a test.
-  mutating func measureBodies(in location: CassetteLocation) throws(EnvironmentError) -> Set<String> {
+  mutating func measureBodies(in location: CassetteLocation) throws(CodedError) -> Set<String> {
     var paths = Set<String>()
     for index in interactions.indices {
       if let (path, length) = try Self.file(of: interactions[index].request.body, in: location) {
@@ -26,12 +27,12 @@ extension Cassette {
   /// The file of a body and its length; nil for a body that is not in a file.
   private static func file(
     of body: RecordedBody, in location: CassetteLocation
-  ) throws(EnvironmentError) -> (path: String, length: Int)? {
+  ) throws(CodedError) -> (path: String, length: Int)? {
     guard case .file(let name, let length) = body else { return nil }
     let path = "\(location.folder)/\(name)"
     let file = try location.openBody(name)
     guard length == 0 || file.size == length else {
-      throw EnvironmentError(
+      throw CodedError(
         .broken, "\(path) has \(file.size) bytes, but \(length) were recorded; restore it or re-record the cassette")
     }
     return (path, file.size)

@@ -1,4 +1,4 @@
-import HTTPMessages
+import Basics
 
 /// The cassettes that are being replayed. Environments share an open cassette as long as its files have not changed.
 final class CassetteCache: Sendable {
@@ -17,8 +17,8 @@ final class CassetteCache: Sendable {
   ///
   /// Two callers that open the same cassette at the same moment may each get their own.
   ///
-  /// - Throws: an ``EnvironmentError`` if it cannot be read.
-  func open(_ location: CassetteLocation) throws(EnvironmentError) -> OpenCassette {
+  /// - Throws: a ``CodedError`` if it cannot be read.
+  func open(_ location: CassetteLocation) throws(CodedError) -> OpenCassette {
     if let open = places.withLock({ $0[location.base]?.cassette }), open.isUnchanged { return open }
     let cassette = try OpenCassette(location, at: now())
     places.withLock { places in

@@ -1,3 +1,4 @@
+import Basics
 import EnvironmentConfiguration
 import Transforms
 import Cassettes
@@ -30,9 +31,9 @@ final class OpenCassette: Sendable {
   /// - Parameters:
   ///   - location: the cassette's location.
   ///   - now: the current time, in nanoseconds since 1970.
-  /// - Throws: an ``EnvironmentError``, as ``CassetteReader/read(_:)`` does, and for missing bodies, so that it fails
+  /// - Throws: a ``CodedError``, as ``CassetteReader/read(_:)`` does, and for missing bodies, so that it fails
   ///   now and not in the middle of a test.
-  init(_ location: CassetteLocation, at now: Int) throws(EnvironmentError) {
+  init(_ location: CassetteLocation, at now: Int) throws(CodedError) {
     let stamps = Self.stamps(of: [location.har, location.strings, location.stringsBefore])
     let stored = try CassetteReader.read(location)
     var cassette = stored.cassette
@@ -65,11 +66,11 @@ final class OpenCassette: Sendable {
   ///   - order: the order in which interactions play; nil for the rules' order.
   ///   - redactor: redacts recorded and incoming requests before they are matched.
   /// - Returns: a replay, shared unless the redactor changes a recorded request.
-  /// - Throws: an ``EnvironmentError`` for a body that cannot be read, or invalid rules.
+  /// - Throws: a ``CodedError`` for a body that cannot be read, or invalid rules.
   func replay(
     _ upstreams: [CassetteHeader.Upstream], rules: MatchingRules = MatchingRules(), order: PlaybackOrder? = nil,
     redactor: Redactor
-  ) throws(EnvironmentError) -> Replay {
+  ) throws(CodedError) -> Replay {
     let order = order ?? rules.order ?? .request
     func known(_ isMeant: (Known) -> Bool) -> Replay? {
       replays.withLock { $0.filter(isMeant).compactMap(\.replay) }

@@ -1,3 +1,4 @@
+import Basics
 import Transforms
 import Cassettes
 import HTTPMessages
@@ -17,8 +18,8 @@ struct SoughtInteractions {
   ///   - cassette: the cassette.
   ///   - redactor: the environment's redactor.
   ///   - byRules: whether there are matching rules, by which header fields may matter.
-  /// - Throws: an ``EnvironmentError`` for a body that cannot be read.
-  init(_ cassette: OpenCassette, _ redactor: Redactor, byRules: Bool) throws(EnvironmentError) {
+  /// - Throws: a ``CodedError`` for a body that cannot be read.
+  init(_ cassette: OpenCassette, _ redactor: Redactor, byRules: Bool) throws(CodedError) {
     interactions = cassette.cassette.interactions
     location = cassette.location
     self.redactor = redactor
@@ -56,7 +57,7 @@ struct SoughtInteractions {
   /// - Parameters:
   ///   - index: the interaction's index.
   ///   - body: called with each piece.
-  /// - Throws: an ``EnvironmentError`` if the file cannot be read; what `body` throws.
+  /// - Throws: a ``CodedError`` if the file cannot be read; what `body` throws.
   func readRequestBody(_ index: Int, _ body: ([UInt8]) throws -> Void) throws {
     guard case .file(let name, let length) = interactions[index].request.body else { return }
     let file = try CassetteReader.file(name, length: length, in: location)
@@ -72,18 +73,16 @@ struct SoughtInteractions {
     redactor.body(interactions[index].request.headers, isDecoded: false)
   }
 
-  private func read(_ index: Int, _ body: ([UInt8]) -> Void) throws(EnvironmentError) {
+  private func read(_ index: Int, _ body: ([UInt8]) -> Void) throws(CodedError) {
     do {
       try readRequestBody(index, body)
-    } catch let error as EnvironmentError {
-      throw error
     } catch {
-      throw EnvironmentError(.inputOutput, "\(location.har): \(error)")
+      throw error as? CodedError ?? CodedError(.inputOutput, "\(location.har): \(error)")
     }
   }
 
   /// Whether redaction or decoding changes a body that is in a file.
-  private func isRedacted(_ index: Int) throws(EnvironmentError) -> Bool {
+  private func isRedacted(_ index: Int) throws(CodedError) -> Bool {
     var redactor = streamRedactor(index)
     // Decoding may change anything, so the contents before and after are compared.
     let mayBeCoded = interactions[index].request.headers["Content-Encoding"] != nil

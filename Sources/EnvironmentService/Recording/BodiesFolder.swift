@@ -1,3 +1,4 @@
+package import Basics
 import Foundation
 import HTTPMessages
 package import LaunchContract
@@ -17,8 +18,8 @@ struct BodiesFolder: ~Copyable {
   /// Opens the folder.
   ///
   /// - Returns: nil if there is none.
-  /// - Throws: an ``EnvironmentError`` if it is a link or not a folder.
-  init?(of location: CassetteLocation) throws(EnvironmentError) {
+  /// - Throws: a ``CodedError`` if it is a link or not a folder.
+  init?(of location: CassetteLocation) throws(CodedError) {
     let descriptor = open(location.bodies, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
     guard descriptor >= 0 else {
       let code = errno
@@ -33,8 +34,8 @@ struct BodiesFolder: ~Copyable {
 
   /// Opens the folder, creating it if needed.
   ///
-  /// - Throws: an ``EnvironmentError`` if it is a link or not a folder, or cannot be created.
-  init(creating location: CassetteLocation) throws(EnvironmentError) {
+  /// - Throws: a ``CodedError`` if it is a link or not a folder, or cannot be created.
+  init(creating location: CassetteLocation) throws(CodedError) {
     try FileWriting.createFolder(location.folder, for: location.har)
     guard mkdir(location.bodies, 0o755) == 0 || errno == EEXIST else {
       throw FileWriting.failure("write", location.bodies)
@@ -45,11 +46,11 @@ struct BodiesFolder: ~Copyable {
 
   deinit { close(descriptor) }
 
-  private static func failure(_ path: String, _ code: Int32) -> EnvironmentError {
+  private static func failure(_ path: String, _ code: Int32) -> CodedError {
     errno = code
     return switch code {
     case ELOOP, ENOTDIR:
-      EnvironmentError(
+      CodedError(
         .cannotWrite, "\(path) is not a folder, or is a link; remove it")
     default: FileWriting.failure("read", path)
     }
@@ -70,7 +71,7 @@ struct BodiesFolder: ~Copyable {
   }
 
   /// Creates a file, replacing an existing one.
-  func create(_ name: String) throws(EnvironmentError) -> Int32 {
+  func create(_ name: String) throws(CodedError) -> Int32 {
     remove(name)
     let new = openat(descriptor, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o644)
     guard new >= 0 else { throw FileWriting.failure("write", "\(path)/\(name)") }
@@ -78,7 +79,7 @@ struct BodiesFolder: ~Copyable {
   }
 
   /// Renames a file atomically, replacing an existing one.
-  func rename(_ old: String, to new: String) throws(EnvironmentError) {
+  func rename(_ old: String, to new: String) throws(CodedError) {
     guard renameat(descriptor, old, descriptor, new) == 0 else { throw FileWriting.failure("write", "\(path)/\(new)") }
   }
 
@@ -86,7 +87,7 @@ struct BodiesFolder: ~Copyable {
 
   /// Adds a file of another cassette's folder as a hard link, or as a copy if the file system has no links. An existing
   /// file is kept.
-  func link(_ name: String, from location: CassetteLocation) throws(EnvironmentError) {
+  func link(_ name: String, from location: CassetteLocation) throws(CodedError) {
     guard let folder = try BodiesFolder(of: location) else { throw FileWriting.failure("read", location.bodies) }
     if linkat(folder.descriptor, name, descriptor, name, 0) == 0 || errno == EEXIST { return }
     let file = try location.openBody("\(location.bodiesName)/\(name)")
@@ -98,12 +99,12 @@ struct BodiesFolder: ~Copyable {
         try FileWriting.write($0, to: copy, path: "\(path)/\(name)")
       }
     } catch {
-      throw EnvironmentError(.cannotWrite, "cannot copy \(location.bodies)/\(name) to \(path): \(error)")
+      throw CodedError(.cannotWrite, "cannot copy \(location.bodies)/\(name) to \(path): \(error)")
     }
   }
 
   /// Makes the names in the folder survive a power failure.
-  func synchronize() throws(EnvironmentError) {
+  func synchronize() throws(CodedError) {
     // Some file systems cannot synchronize a folder (EINVAL); a rename is then as safe as they make it.
     guard fsync(descriptor) == 0 || errno == EINVAL else { throw FileWriting.failure("write", path) }
   }
@@ -117,8 +118,8 @@ extension CassetteLocation {
   ///
   /// - Parameter name: the name in `RecordedBody.file`.
   /// - Returns: the open file.
-  /// - Throws: an ``EnvironmentError`` of kind `broken`, which reveals nothing about the contents of a refused file.
-  package func openBody(_ name: String) throws(EnvironmentError) -> InputFile {
+  /// - Throws: a ``CodedError`` of kind `broken`, which reveals nothing about the contents of a refused file.
+  package func openBody(_ name: String) throws(CodedError) -> InputFile {
     let path = "\(folder)/\(name)"
     // By bytes, as the system does. In Swift, a slash and a combining mark after it are one character.
     let parts = name.utf8.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false).map {
@@ -126,7 +127,7 @@ extension CassetteLocation {
     }
     let isOurs = parts.count == 2 && parts[0] == bodiesName && !["", ".", ".."].contains(parts[1])
     guard isOurs || Self.isPlaywrights(name) else {
-      throw EnvironmentError(
+      throw CodedError(
         .broken,
         "\(har) refers to '\(name)' as a body; only files in \(bodiesName)/, or with a SHA-1 name beside the HAR, are "
           + "read; fix the name, or re-record the cassette")
@@ -136,20 +137,20 @@ extension CassetteLocation {
       if errno == ENOENT { throw missingBody(path) }
       let isFolder = errno != ELOOP && errno != ENOTDIR
       let reason = isFolder ? String(cString: strerror(errno)) : "\(bodies) is a link or not a folder"
-      throw EnvironmentError(.broken, "\(path), a body of \(har), cannot be read: \(reason); restore the folder")
+      throw CodedError(.broken, "\(path), a body of \(har), cannot be read: \(reason); restore the folder")
     }
     defer { close(place) }
-    do throws(InputFileError) {
+    do throws(CodedError) {
       return try InputFile(parts[parts.count - 1], in: place, followsLinks: false)
     } catch {
       if error.isMissing { throw missingBody(path) }
-      throw EnvironmentError(
+      throw CodedError(
         .broken, "\(path), a body of \(har), cannot be read: \(error); restore it or re-record the cassette")
     }
   }
 
-  private func missingBody(_ path: String) -> EnvironmentError {
-    EnvironmentError(
+  private func missingBody(_ path: String) -> CodedError {
+    CodedError(
       .broken, "\(path) is missing, but \(har) needs it; restore it from version control or re-record the cassette")
   }
 

@@ -1,3 +1,4 @@
+import Basics
 import Transforms
 import Cassettes
 import Foundation
@@ -68,13 +69,13 @@ final class BodySpool: Sendable {
   ///   - chunk: the next bytes, decoded unless the redactor decodes them.
   ///   - sent: the same bytes as they were sent, if `chunk` is already decoded.
   ///   - isTooLarge: whether the body decodes to too much, so that `chunk` is incomplete.
-  /// - Throws: an ``EnvironmentError`` if they cannot be written.
+  /// - Throws: a ``CodedError`` if they cannot be written.
   func append(_ chunk: [UInt8], sent: [UInt8]? = nil, isTooLarge: Bool = false) throws {
     try state.withLock { state in
       do throws(Problem) {
         try state.sent?.append(sent ?? chunk)
       } catch {
-        throw EnvironmentError(.cannotWrite, error.detail)
+        throw CodedError(.cannotWrite, error.detail)
       }
       guard !state.isTooLarge else { return }
       // Measure before redacting, since the redactor may hold bytes back until it has seen more.
@@ -157,7 +158,7 @@ final class BodySpool: Sendable {
     for name in folder.names where name.hasPrefix(incoming) { folder.remove(name) }
   }
 
-  private func spill(_ chunk: [UInt8], to file: inout Spilled?) throws(EnvironmentError) {
+  private func spill(_ chunk: [UInt8], to file: inout Spilled?) throws(CodedError) {
     guard let descriptor = file?.descriptor, let name = file?.name else { return }
     try FileWriting.write(chunk, to: descriptor, path: "\(location.bodies)/\(name)")
     chunk.withUnsafeBytes { file?.digest.update($0) }

@@ -1,3 +1,4 @@
+package import Basics
 package import Cassettes
 import Foundation
 import HTTPMessages
@@ -23,11 +24,11 @@ package enum CassettePruner {
   ///   - location: the cassette's location.
   ///   - usages: reports of replays, one per test.
   /// - Returns: indices of interactions, ascending.
-  /// - Throws: an ``EnvironmentError`` of kind `broken` for a report of another cassette or recording, of a mode other
+  /// - Throws: a ``CodedError`` of kind `broken` for a report of another cassette or recording, of a mode other
   ///   than `replay`, or of a failed test, which might have used more.
   package static func unused(
     of cassette: Cassette, in location: CassetteLocation, accordingTo usages: [Usage]
-  ) throws(EnvironmentError) -> [Int] {
+  ) throws(CodedError) -> [Int] {
     var unused: Set<Int>?
     for usage in usages {
       let report = usage.report
@@ -52,8 +53,8 @@ package enum CassettePruner {
     return (unused ?? []).sorted()
   }
 
-  private static func refusal(_ usage: Usage, _ problem: String) -> EnvironmentError {
-    EnvironmentError(.broken, "\(usage.file) \(problem)")
+  private static func refusal(_ usage: Usage, _ problem: String) -> CodedError {
+    CodedError(.broken, "\(usage.file) \(problem)")
   }
 
   /// Removes interactions, and bodies that only they had. Everything else is unchanged, including the strings.
@@ -62,11 +63,11 @@ package enum CassettePruner {
   ///   - indices: indices of interactions, as `diorama cassette show` counts them.
   ///   - location: the cassette's location.
   /// - Returns: how many interactions are left.
-  /// - Throws: an ``EnvironmentError`` if the cassette is being recorded, was written by another tool, or cannot be
+  /// - Throws: a ``CodedError`` if the cassette is being recorded, was written by another tool, or cannot be
   ///   read or written. It is unchanged then.
-  package static func remove(_ indices: [Int], from location: CassetteLocation) throws(EnvironmentError) -> Int {
+  package static func remove(_ indices: [Int], from location: CassetteLocation) throws(CodedError) -> Int {
     guard try PartialLock.existing(location) == nil else {
-      throw EnvironmentError(
+      throw CodedError(
         .cannotWrite,
         "there is an unfinished recording of \(location.har); recover it first: "
           + "diorama cassette check --recover \(location)")
@@ -75,7 +76,7 @@ package enum CassettePruner {
     defer { unlink(lock.location.partial) }
     let stored = try CassetteReader.read(location)
     guard stored.cassette.header.recording != nil else {
-      throw EnvironmentError(
+      throw CodedError(
         .broken, "\(location.har) was written by another tool; import it first: diorama cassette import")
     }
     let removed = Set(indices)

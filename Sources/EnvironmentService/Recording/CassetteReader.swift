@@ -1,3 +1,4 @@
+package import Basics
 package import Cassettes
 import Foundation
 package import HTTPMessages
@@ -18,16 +19,16 @@ package struct StoredCassette: Sendable {
 package enum CassetteReader {
   /// Reads the HAR and its string store.
   ///
-  /// - Throws: an ``EnvironmentError``: `noCassette` if there is no HAR, `broken` if a file is corrupt or the two do
+  /// - Throws: a ``CodedError``: `noCassette` if there is no HAR, `broken` if a file is corrupt or the two do
   ///   not belong together, `inputOutput` if reading fails.
-  package static func read(_ location: CassetteLocation) throws(EnvironmentError) -> StoredCassette {
+  package static func read(_ location: CassetteLocation) throws(CodedError) -> StoredCassette {
     guard location.exists else { throw missing(location) }
     try checkIsFile(location)
     let cassette: Cassette
     do {
       cassette = try readHAR(location.har)
-    } catch let error as CassetteError {
-      throw EnvironmentError(.broken, "\(error)")
+    } catch let error as CodedError where error.kind == .broken {
+      throw error
     } catch {
       throw unreadable(location.har, error)
     }
@@ -43,7 +44,7 @@ package enum CassetteReader {
       isTorn = true
     }
     if let ours = cassette.header.recording, let theirs = strings.recording, ours != theirs {
-      throw EnvironmentError(
+      throw CodedError(
         .broken,
         "\(location.har) and \(location.strings) are of different recordings (\(ours), \(theirs)); "
           + "take both from the same commit, run diorama cassette check --recover \(location), or re-record")
@@ -53,15 +54,15 @@ package enum CassetteReader {
 
   /// The bytes of a recorded body.
   ///
-  /// - Throws: an ``EnvironmentError`` if its file is missing or not as long as recorded.
-  package static func bytes(of body: RecordedBody, in location: CassetteLocation) throws(EnvironmentError) -> [UInt8] {
+  /// - Throws: a ``CodedError`` if its file is missing or not as long as recorded.
+  package static func bytes(of body: RecordedBody, in location: CassetteLocation) throws(CodedError) -> [UInt8] {
     switch body {
     case .bytes(let bytes): return bytes
     case .file(let name, let length):
       let file = try Self.file(name, length: length, in: location)
       let length = file.length
       guard length <= WholeFiles.limit else {
-        throw EnvironmentError(
+        throw CodedError(
           .broken,
           "\(location.folder)/\(name) has \(length) bytes; the limit for this is \(WholeFiles.limit); it can only be "
             + "replayed")
@@ -85,14 +86,14 @@ package enum CassetteReader {
   ///   - length: the recorded length.
   ///   - location: the cassette.
   /// - Returns: the file, from its beginning.
-  /// - Throws: an ``EnvironmentError`` if it is missing or not as long as recorded.
+  /// - Throws: a ``CodedError`` if it is missing or not as long as recorded.
   package static func file(
     _ name: String, length: Int, in location: CassetteLocation
-  ) throws(EnvironmentError) -> FileBody {
+  ) throws(CodedError) -> FileBody {
     let file = try location.openBody(name)
     // Some tools leave the length out.
     guard length == 0 || file.size == length else {
-      throw EnvironmentError(
+      throw CodedError(
         .broken,
         "\(location.folder)/\(name) has \(file.size) bytes, but \(length) were recorded; restore it or re-record the "
           + "cassette")
@@ -101,7 +102,7 @@ package enum CassetteReader {
     return FileBody(owning: file.release(), length: size)
   }
 
-  static func missing(_ location: CassetteLocation, advice record: String? = nil) -> EnvironmentError {
+  static func missing(_ location: CassetteLocation, advice record: String? = nil) -> CodedError {
     let partial = try? PartialFile(of: location)
     let isUnfinished = partial.map { !$0.places.isEmpty || !$0.strings.isEmpty } ?? false
     let advice =
@@ -109,27 +110,27 @@ package enum CassetteReader {
       ? "there is an unfinished recording; recover it with: diorama cassette check --recover \(location)"
       : "record it with "
         + (record ?? "diorama run --mode record --cassette \(location) --upstream NAME=URL -- COMMAND")
-    return EnvironmentError(.noCassette, "there is no cassette \(location.har); \(advice)")
+    return CodedError(.noCassette, "there is no cassette \(location.har); \(advice)")
   }
 
   private static func readStrings(
     _ path: String, of location: CassetteLocation, seed: String?
-  ) throws(EnvironmentError) -> StringStoreFile {
+  ) throws(CodedError) -> StringStoreFile {
     do {
       guard let data = try stringsData(path, of: location) else {
         return StringStoreFile(seed: seed ?? "", recording: nil, entries: [:])
       }
       return try data.withUnsafeBytes { try StringStoreFile.read($0, name: path) }
-    } catch let error as CassetteError {
-      throw EnvironmentError(.broken, "\(error)")
+    } catch let error as CodedError where error.kind == .broken {
+      throw error
     } catch {
       throw unreadable(path, error)
     }
   }
 
   /// Reads a string store; nil if there is none. It may be a link only if the HAR is one.
-  static func stringsData(_ path: String, of location: CassetteLocation) throws(InputFileError) -> Data? {
-    do throws(InputFileError) {
+  static func stringsData(_ path: String, of location: CassetteLocation) throws(CodedError) -> Data? {
+    do throws(CodedError) {
       return try InputFile(path, followsLinks: isLink(location.har)).read(atMost: WholeFiles.limit)
     } catch {
       if error.isMissing { return nil }
@@ -142,15 +143,15 @@ package enum CassetteReader {
     return lstat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFLNK
   }
 
-  private static func unreadable(_ path: String, _ error: any Error) -> EnvironmentError {
-    EnvironmentError(
+  private static func unreadable(_ path: String, _ error: any Error) -> CodedError {
+    CodedError(
       .inputOutput, "cannot read \(path): \(error.systemReason); fix it, or name another cassette")
   }
 
-  /// - Throws: an ``EnvironmentError`` if the HAR's path is a folder, pipe, device or socket.
-  static func checkIsFile(_ location: CassetteLocation) throws(EnvironmentError) {
+  /// - Throws: a ``CodedError`` if the HAR's path is a folder, pipe, device or socket.
+  static func checkIsFile(_ location: CassetteLocation) throws(CodedError) {
     guard let kind = InputFile.refusedKind(location.har) else { return }
-    throw EnvironmentError(.broken, "\(location.har) is \(kind), not a HAR; move it away or name another cassette")
+    throw CodedError(.broken, "\(location.har) is \(kind), not a HAR; move it away or name another cassette")
   }
 
   /// The maximum size of a HAR in bytes, because it is read into memory. Large bodies have their own files.

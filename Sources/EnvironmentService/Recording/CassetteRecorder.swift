@@ -1,3 +1,4 @@
+import Basics
 import Transforms
 import Cassettes
 import Foundation
@@ -21,7 +22,7 @@ final class CassetteRecorder: Sendable {
     var length: off_t
     var interactions = 0
     var strings = 0
-    var failure: EnvironmentError?
+    var failure: CodedError?
     var spools = 0
   }
 
@@ -31,19 +32,19 @@ final class CassetteRecorder: Sendable {
 
   /// Creates the partial file with its header.
   ///
-  /// - Throws: an ``EnvironmentError`` of kind `cannotWrite` if the folder is not writable, or another process is
+  /// - Throws: a ``CodedError`` of kind `cannotWrite` if the folder is not writable, or another process is
   ///   recording the same cassette.
-  init(location: CassetteLocation, header: CassetteHeader, purpose: PartialLine.Purpose) throws(EnvironmentError) {
+  init(location: CassetteLocation, header: CassetteHeader, purpose: PartialLine.Purpose) throws(CodedError) {
     self.location = location
     self.purpose = purpose
     try FileWriting.createFolder(location.folder, for: location.har)
     let lock = try PartialLock.making(location)
     // Earlier leftovers were recovered already. These are from a process that came in between and was killed.
     guard lseek(lock.descriptor, 0, SEEK_END) == 0 else {
-      throw EnvironmentError(
+      throw CodedError(
         .cannotWrite, "\(location.partial) was just left by another recording; run again to recover it")
     }
-    do throws(EnvironmentError) {
+    do throws(CodedError) {
       let line = PartialLine.header(header, purpose: purpose)
       try FileWriting.write(line, to: lock.descriptor, path: location.partial)
       state = Guarded(State(lock: lock, length: off_t(line.count)))
@@ -60,23 +61,23 @@ final class CassetteRecorder: Sendable {
   ///   - seed: the recording's seed, which identifies it.
   ///   - recordedAt: the recording's date.
   /// - Returns: the recorder, and what the recording has so far.
-  /// - Throws: an ``EnvironmentError`` if the recording no longer exists, or another one has taken its place; if saving
+  /// - Throws: a ``CodedError`` if the recording no longer exists, or another one has taken its place; if saving
   ///   had begun, which is completed then; or if it cannot be read or written.
   static func resume(
     _ location: CassetteLocation, seed: String, recordedAt: String?
-  ) throws(EnvironmentError) -> (recorder: CassetteRecorder, partial: PartialFile) {
+  ) throws(CodedError) -> (recorder: CassetteRecorder, partial: PartialFile) {
     let gone = "the recording of \(location.har) has been ended"
     guard let lock = try PartialLock.existing(location), let partial = try PartialFile(of: location) else {
-      throw EnvironmentError(
+      throw CodedError(
         .noCassette, "\(gone): \(location.partial) does not exist; provision another environment")
     }
     guard partial.header.seed == seed, partial.header.recordedAt == recordedAt else {
-      throw EnvironmentError(
+      throw CodedError(
         .noCassette, "\(gone): \(location.partial) is of another recording; end that one and provision another")
     }
     if partial.sealing != nil {
       _ = try CassetteSealer.seal(lock)
-      throw EnvironmentError(.noCassette, "\(gone): it is in \(location.har) now; provision another environment")
+      throw CodedError(.noCassette, "\(gone): it is in \(location.har) now; provision another environment")
     }
     // An incomplete line was never acknowledged, and would corrupt the next one.
     guard ftruncate(lock.descriptor, off_t(partial.wholeLength)) == 0 else {
@@ -102,10 +103,10 @@ final class CassetteRecorder: Sendable {
   var stringCount: Int { state.withLock { $0.strings } }
 
   /// The first write that failed.
-  var failure: EnvironmentError? { state.withLock { $0.failure } }
+  var failure: CodedError? { state.withLock { $0.failure } }
 
   /// Marks the recording as incomplete, so that it does not replace a complete one.
-  func fail(_ error: EnvironmentError) {
+  func fail(_ error: CodedError) {
     state.withLock { if $0.failure == nil { $0.failure = error } }
   }
 
@@ -114,14 +115,14 @@ final class CassetteRecorder: Sendable {
   /// - Parameters:
   ///   - interaction: the interaction.
   ///   - number: the number of its request, which determines its position in the cassette.
-  /// - Throws: an ``EnvironmentError`` of kind `cannotWrite`; the file then still ends with the previous line.
-  func append(_ interaction: Interaction, number: Int) throws(EnvironmentError) {
+  /// - Throws: a ``CodedError`` of kind `cannotWrite`; the file then still ends with the previous line.
+  func append(_ interaction: Interaction, number: Int) throws(CodedError) {
     let line = PartialLine.interaction(interaction, number: number)
     try append(line) { $0.interactions += 1 }
   }
 
   /// Appends a string.
-  func append(_ entry: StringStoreFile.Entry, key: String, ordinal: Int) throws(EnvironmentError) {
+  func append(_ entry: StringStoreFile.Entry, key: String, ordinal: Int) throws(CodedError) {
     try append(PartialLine.string(entry, key: key, ordinal: ordinal)) { $0.strings += 1 }
   }
 
@@ -143,9 +144,9 @@ final class CassetteRecorder: Sendable {
   /// Ends the recording and saves what was acknowledged as the cassette. No other recording can begin before that is
   /// done.
   ///
-  /// - Throws: an ``EnvironmentError``: the first failed write, since an incomplete recording must not replace a
+  /// - Throws: a ``CodedError``: the first failed write, since an incomplete recording must not replace a
   ///   complete one, or a failure to save. The partial file is kept then.
-  func seal() throws(EnvironmentError) -> CassetteSealer.Outcome? {
+  func seal() throws(CodedError) -> CassetteSealer.Outcome? {
     let (ended, failure) = state.withLock { ($0.lock.take(), $0.failure) }
     guard let lock = ended else { return nil }
     if let failure { throw failure }
@@ -172,12 +173,12 @@ final class CassetteRecorder: Sendable {
     state.withLock { $0.lock = nil }
   }
 
-  private func append(_ line: [UInt8], then count: (inout State) -> Void) throws(EnvironmentError) {
-    try state.withLock { state throws(EnvironmentError) in
+  private func append(_ line: [UInt8], then count: (inout State) -> Void) throws(CodedError) {
+    try state.withLock { state throws(CodedError) in
       guard let descriptor = state.lock?.descriptor else {
-        throw EnvironmentError(.cannotWrite, "the recording of \(location.har) has ended; nothing can be added")
+        throw CodedError(.cannotWrite, "the recording of \(location.har) has ended; nothing can be added")
       }
-      do throws(EnvironmentError) {
+      do throws(CodedError) {
         try FileWriting.write(line, to: descriptor, path: location.partial)
         state.length += off_t(line.count)
         count(&state)

@@ -1,3 +1,4 @@
+package import Basics
 import Cassettes
 import Foundation
 import HTTPMessages
@@ -17,8 +18,8 @@ package enum CassetteRecovery {
   /// worth more than half a recording.
   ///
   /// - Returns: the outcome; nil if there is no unfinished recording.
-  /// - Throws: an ``EnvironmentError`` if the recording is still running, or files cannot be read or written.
-  package static func recover(_ location: CassetteLocation) throws(EnvironmentError) -> CassetteSealer.Outcome? {
+  /// - Throws: a ``CodedError`` if the recording is still running, or files cannot be read or written.
+  package static func recover(_ location: CassetteLocation) throws(CodedError) -> CassetteSealer.Outcome? {
     guard let lock = try PartialLock.existing(location) else {
       try removeStrayBodies(location)
       return nil
@@ -38,7 +39,7 @@ package enum CassetteRecovery {
   }
 
   /// Removes bodies that no interaction has, such as those that a killed `prune` leaves.
-  private static func removeStrayBodies(_ location: CassetteLocation) throws(EnvironmentError) {
+  private static func removeStrayBodies(_ location: CassetteLocation) throws(CodedError) {
     guard location.exists, access(location.bodies, F_OK) == 0 else { return }
     // Keep recordings from starting, because their bodies do not belong to a cassette yet.
     let lock = try PartialLock.making(location)
@@ -61,8 +62,8 @@ package enum CassetteVerifier {
 
   /// Reads the HAR, the string store and all bodies, and compares each body with the digest in its name.
   ///
-  /// - Throws: an ``EnvironmentError`` for the first problem.
-  package static func verify(_ location: CassetteLocation) throws(EnvironmentError) -> Contents {
+  /// - Throws: a ``CodedError`` for the first problem.
+  package static func verify(_ location: CassetteLocation) throws(CodedError) -> Contents {
     let stored = try CassetteReader.read(location)
     for interaction in stored.cassette.interactions {
       for body in [interaction.request.body, interaction.response.body] {
@@ -70,16 +71,15 @@ package enum CassetteVerifier {
         let digest = try ContentDigest()
         do {
           try CassetteReader.file(name, length: length, in: location).forEachPiece { digest.update($0) }
-        } catch let error as EnvironmentError {
-          throw error
         } catch {
-          throw EnvironmentError(.inputOutput, "cannot read \(location.folder)/\(name): \(error); restore it")
+          throw error as? CodedError
+            ?? CodedError(.inputOutput, "cannot read \(location.folder)/\(name): \(error); restore it")
         }
         let expected = ((name as NSString).lastPathComponent as NSString).deletingPathExtension
         // Only our file names contain a digest.
         guard expected.count == 64 else { continue }
         guard digest.finish() == expected else {
-          throw EnvironmentError(
+          throw CodedError(
             .broken, "\(location.folder)/\(name) is not what was recorded; restore it, or re-record the cassette")
         }
       }

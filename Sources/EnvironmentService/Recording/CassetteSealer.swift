@@ -1,3 +1,4 @@
+package import Basics
 import Cassettes
 import Foundation
 import LaunchContract
@@ -32,8 +33,8 @@ package enum CassetteSealer {
   ///   - lock: the lock on the cassette's partial file.
   ///   - target: where to save the cassette; nil for its own location.
   /// - Returns: the outcome; nil if nothing was ever acknowledged, not even the recording's header.
-  /// - Throws: an ``EnvironmentError``. The old cassette is complete then, and the partial file still exists.
-  static func seal(_ lock: PartialLock, as target: CassetteLocation? = nil) throws(EnvironmentError) -> Outcome? {
+  /// - Throws: a ``CodedError``. The old cassette is complete then, and the partial file still exists.
+  static func seal(_ lock: PartialLock, as target: CassetteLocation? = nil) throws(CodedError) -> Outcome? {
     let location = lock.location
     guard let partial = try PartialFile(of: location) else {
       unlink(location.partial)
@@ -65,7 +66,7 @@ package enum CassetteSealer {
     let har = target.har + ".new"
     let stringsFile = target.strings + ".new"
     var count = 0
-    do throws(EnvironmentError) {
+    do throws(CodedError) {
       count = try writeHAR(
         to: har, header: header, base: base?.cassette.interactions ?? [], partial: partial, location: location,
         target: target, bodies: &bodies)
@@ -90,7 +91,7 @@ package enum CassetteSealer {
   /// Writes the future cassette's recording id to the partial file.
   private static func announce(
     _ recording: String, in partial: PartialFile, _ lock: PartialLock
-  ) throws(EnvironmentError) {
+  ) throws(CodedError) {
     let path = lock.location.partial
     // An incomplete last line would corrupt this one.
     guard ftruncate(lock.descriptor, off_t(partial.wholeLength)) == 0 else { throw FileWriting.failure("write", path) }
@@ -102,11 +103,11 @@ package enum CassetteSealer {
   /// recording id tells the reader which store belongs to the HAR.
   private static func replace(
     _ target: CassetteLocation, har: String, strings: String
-  ) throws(EnvironmentError) {
+  ) throws(CodedError) {
     let before = target.stringsBefore
     if target.exists { try keepStrings(of: target) }
     try FileWriting.rename(strings, to: target.strings)
-    do throws(EnvironmentError) {
+    do throws(CodedError) {
       try FileWriting.rename(har, to: target.har)
     } catch {
       if access(before, F_OK) == 0 { try FileWriting.rename(before, to: target.strings) }
@@ -117,7 +118,7 @@ package enum CassetteSealer {
   }
 
   /// Makes sure that ``CassetteLocation/stringsBefore`` is the string store of the current HAR.
-  private static func keepStrings(of target: CassetteLocation) throws(EnvironmentError) {
+  private static func keepStrings(of target: CassetteLocation) throws(CodedError) {
     let before = target.stringsBefore
     if access(before, F_OK) == 0 {
       // Left by an interrupted seal. It is still needed if only the string store had been replaced.
@@ -126,10 +127,10 @@ package enum CassetteSealer {
     }
     if access(target.strings, F_OK) == 0 {
       let content: Data
-      do throws(InputFileError) {
+      do throws(CodedError) {
         content = try CassetteReader.stringsData(target.strings, of: target) ?? Data()
       } catch {
-        throw EnvironmentError(.inputOutput, "cannot read \(target.strings): \(error); \(target.har) is as it was")
+        throw CodedError(.inputOutput, "cannot read \(target.strings): \(error); \(target.har) is as it was")
       }
       var file = try BufferedFile(before)
       try file.write([UInt8](content))
@@ -155,7 +156,7 @@ package enum CassetteSealer {
   }
 
   /// Removes body files that no interaction has, if the cassette is one of ours. The caller must hold the lock.
-  static func removeStrayBodies(of location: CassetteLocation) throws(EnvironmentError) {
+  static func removeStrayBodies(of location: CassetteLocation) throws(CodedError) {
     let stored = try CassetteReader.read(location)
     guard stored.cassette.header.recording != nil else { return }
     removeUnusedBodies(of: location, keeping: bodies(of: stored.cassette, in: location))
@@ -169,7 +170,7 @@ package enum CassetteSealer {
   }
 
   /// Copies a cassette to a location beside it, completely or not at all.
-  static func copy(_ location: CassetteLocation, to target: CassetteLocation) throws(EnvironmentError) {
+  static func copy(_ location: CassetteLocation, to target: CassetteLocation) throws(CodedError) {
     let stored = try CassetteReader.read(location)
     var bodies = Set<String>()
     var output = try BufferedFile(target.har + ".new")
@@ -191,10 +192,10 @@ package enum CassetteSealer {
   /// Rewrites a cassette with some of its interactions, and removes bodies that are no longer needed.
   static func rewrite(
     _ location: CassetteLocation, header: CassetteHeader, interactions: [Interaction]
-  ) throws(EnvironmentError) {
+  ) throws(CodedError) {
     let new = location.har + ".new"
     var bodies = Set<String>()
-    do throws(EnvironmentError) {
+    do throws(CodedError) {
       var output = try BufferedFile(new)
       try output.write(HAR.prologue(header))
       for (index, interaction) in interactions.enumerated() {
@@ -229,18 +230,18 @@ package enum CassetteSealer {
   }
 
   /// How many interactions an unfinished recording has; nil if there is none.
-  package static func unfinished(_ location: CassetteLocation) throws(EnvironmentError) -> Int? {
+  package static func unfinished(_ location: CassetteLocation) throws(CodedError) -> Int? {
     try PartialFile(of: location)?.places.count
   }
 
   private static func writeHAR(
     to path: String, header: CassetteHeader, base: [Interaction], partial: PartialFile, location: CassetteLocation,
     target: CassetteLocation, bodies: inout Set<String>
-  ) throws(EnvironmentError) -> Int {
+  ) throws(CodedError) -> Int {
     var output = try BufferedFile(path)
     try output.write(HAR.prologue(header))
     var count = 0
-    func emit(_ interaction: Interaction, into output: inout BufferedFile) throws(EnvironmentError) {
+    func emit(_ interaction: Interaction, into output: inout BufferedFile) throws(CodedError) {
       try output.write(HAR.entry(placing(interaction, from: location, in: target, &bodies), isFirst: count == 0))
       count += 1
     }
@@ -253,7 +254,7 @@ package enum CassetteSealer {
 
   private static func writeStrings(
     to path: String, base: StringStoreFile?, partial: PartialFile, header: CassetteHeader
-  ) throws(EnvironmentError) {
+  ) throws(CodedError) {
     var store = base ?? StringStoreFile(seed: header.seed ?? "", recording: nil, entries: [:])
     store.seed = header.seed ?? store.seed
     store.recording = header.recording
@@ -289,13 +290,13 @@ package enum CassetteSealer {
 
   private static func link(
     _ bodies: Set<String>, from location: CassetteLocation, to target: CassetteLocation
-  ) throws(EnvironmentError) {
+  ) throws(CodedError) {
     guard !bodies.isEmpty else { return }
     let folder = try BodiesFolder(creating: target)
     for name in bodies { try folder.link(name, from: location) }
   }
 
-  private static func synchronizeBodies(_ bodies: Set<String>, of location: CassetteLocation) throws(EnvironmentError) {
+  private static func synchronizeBodies(_ bodies: Set<String>, of location: CassetteLocation) throws(CodedError) {
     guard !bodies.isEmpty else { return }
     for name in bodies {
       let file = try location.openBody("\(location.bodiesName)/\(name)")
@@ -319,24 +320,24 @@ struct BufferedFile: ~Copyable {
   private let path: String
   private var buffer: [UInt8] = []
 
-  init(_ path: String) throws(EnvironmentError) {
+  init(_ path: String) throws(CodedError) {
     self.path = path
     descriptor = try FileWriting.create(path)
   }
 
   deinit { close(descriptor) }
 
-  mutating func write(_ bytes: [UInt8]) throws(EnvironmentError) {
+  mutating func write(_ bytes: [UInt8]) throws(CodedError) {
     buffer += bytes
     if buffer.count >= 1 << 18 { try flush() }
   }
 
-  mutating func finish() throws(EnvironmentError) {
+  mutating func finish() throws(CodedError) {
     try flush()
     try FileWriting.synchronize(descriptor, path: path)
   }
 
-  private mutating func flush() throws(EnvironmentError) {
+  private mutating func flush() throws(CodedError) {
     try FileWriting.write(buffer, to: descriptor, path: path)
     buffer.removeAll(keepingCapacity: true)
   }

@@ -1,3 +1,4 @@
+package import Basics
 package import Cassettes
 import Foundation
 import HTTPMessages
@@ -18,21 +19,21 @@ package enum CassetteWriter {
   ///   - location: where to write it.
   ///   - isReplacing: whether an existing cassette may be replaced.
   /// - Returns: a message about a recovered unfinished recording; nil if there was none.
-  /// - Throws: an ``EnvironmentError``. An old cassette is unchanged then, and nothing new is left beside it.
+  /// - Throws: a ``CodedError``. An old cassette is unchanged then, and nothing new is left beside it.
   package static func write(
     _ cassette: Cassette, to location: CassetteLocation, isReplacing: Bool
-  ) throws(EnvironmentError) -> String? {
+  ) throws(CodedError) -> String? {
     guard isReplacing || !location.exists else {
-      throw EnvironmentError(
+      throw CodedError(
         .cannotWrite, "\(location.har) already exists; name another file with --to, or replace it with --force")
     }
     try CassetteReader.checkIsFile(location)
     let note = try UnfinishedRecording.takeUp(location, before: .record)
     let hadFolder = FileManager.default.fileExists(atPath: location.folder)
     let bodies = Set(try BodiesFolder(of: location)?.names ?? [])
-    do throws(EnvironmentError) {
+    do throws(CodedError) {
       let recorder = try CassetteRecorder(location: location, header: cassette.header, purpose: .record)
-      do throws(EnvironmentError) {
+      do throws(CodedError) {
         for (number, interaction) in cassette.interactions.enumerated() {
           try recorder.append(placing(interaction, with: recorder), number: number)
         }
@@ -58,7 +59,7 @@ package enum CassetteWriter {
   /// The interaction, with its large bodies in files.
   private static func placing(
     _ interaction: Interaction, with recorder: CassetteRecorder
-  ) throws(EnvironmentError) -> Interaction {
+  ) throws(CodedError) -> Interaction {
     var interaction = interaction
     try place(&interaction.request.body, interaction.request.headers["Content-Type"], with: recorder)
     try place(&interaction.response.body, interaction.response.headers["Content-Type"], with: recorder)
@@ -67,16 +68,14 @@ package enum CassetteWriter {
 
   private static func place(
     _ body: inout RecordedBody, _ type: String?, with recorder: CassetteRecorder
-  ) throws(EnvironmentError) {
+  ) throws(CodedError) {
     guard case .bytes(let bytes) = body, bytes.count > BodySpool.inlineLimit else { return }
     do {
       let spool = recorder.spool()
       try spool.append(bytes)
       body = try spool.finish(mediaType: type)
-    } catch let error as EnvironmentError {
-      throw error
     } catch {
-      throw EnvironmentError(.cannotWrite, "cannot write \(recorder.location.bodies): \(error)")
+      throw error as? CodedError ?? CodedError(.cannotWrite, "cannot write \(recorder.location.bodies): \(error)")
     }
   }
 }

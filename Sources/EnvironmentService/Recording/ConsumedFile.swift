@@ -1,3 +1,4 @@
+import Basics
 import Dispatch
 import Foundation
 import HTTPMessages
@@ -16,7 +17,7 @@ final class ConsumedFile: @unchecked Sendable {
   /// - Parameters:
   ///   - path: the file's path.
   ///   - limit: the maximum size in bytes.
-  /// - Throws: `InputFileError` if it is not a regular file, is too large or cannot be opened; else the system's error.
+  /// - Throws: `CodedError` if it is not a regular file, is too large or cannot be opened; else the system's error.
   init(_ path: String, atMost limit: Int = .max) throws {
     let file = try InputFile(path)
     try file.checkSize(atMost: limit)

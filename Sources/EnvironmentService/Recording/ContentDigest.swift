@@ -1,13 +1,14 @@
+import Basics
 import CGnuTLS
 
 /// SHA-256 of bytes that arrive in parts, by GnuTLS.
 final class ContentDigest: @unchecked Sendable {
   private var handle: gnutls_hash_hd_t?
 
-  init() throws(EnvironmentError) {
+  init() throws(CodedError) {
     let code = gnutls_hash_init(&handle, GNUTLS_DIG_SHA256)
     guard code == 0 else {
-      throw EnvironmentError(.inputOutput, "GnuTLS has no SHA-256 (code \(code)); install a complete libgnutls")
+      throw CodedError(.inputOutput, "GnuTLS has no SHA-256 (code \(code)); install a complete libgnutls")
     }
   }
 

@@ -1,3 +1,4 @@
+import Basics
 import Foundation
 
 #if canImport(Darwin)
@@ -11,7 +12,7 @@ package enum FileWriting {
   /// Opens a file, close-on-exec. With `O_CREAT`, its permissions are restricted to `mode`, even if it already exists.
   static func open(
     _ path: String, _ flags: Int32, mode: mode_t = 0o644, isRecording: Bool = true
-  ) throws(EnvironmentError) -> Int32 {
+  ) throws(CodedError) -> Int32 {
     #if canImport(Darwin)
       let descriptor = Darwin.open(path, flags | O_CLOEXEC, mode)
     #else
@@ -37,7 +38,7 @@ package enum FileWriting {
   }
 
   /// Creates a file, replacing an existing one. A link is replaced, not followed.
-  static func create(_ path: String) throws(EnvironmentError) -> Int32 {
+  static func create(_ path: String) throws(CodedError) -> Int32 {
     unlink(path)
     return try open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW)
   }
@@ -45,7 +46,7 @@ package enum FileWriting {
   /// Writes all bytes.
   static func write(
     _ bytes: UnsafeRawBufferPointer, to descriptor: Int32, path: String, isRecording: Bool = true
-  ) throws(EnvironmentError) {
+  ) throws(CodedError) {
     var rest = bytes
     while let base = rest.baseAddress, !rest.isEmpty {
       #if canImport(Darwin)
@@ -64,10 +65,10 @@ package enum FileWriting {
   /// Writes all bytes.
   static func write(
     _ bytes: [UInt8], to descriptor: Int32, path: String, isRecording: Bool = true
-  ) throws(EnvironmentError) {
+  ) throws(CodedError) {
     // A throwing closure in `withUnsafeBytes` would lose the typed error.
-    let result: Result<Void, EnvironmentError> = bytes.withUnsafeBytes { buffer in
-      do throws(EnvironmentError) {
+    let result: Result<Void, CodedError> = bytes.withUnsafeBytes { buffer in
+      do throws(CodedError) {
         try write(buffer, to: descriptor, path: path, isRecording: isRecording)
         return .success(())
       } catch {
@@ -78,12 +79,12 @@ package enum FileWriting {
   }
 
   /// Makes what was written survive a power failure (fsync(2)).
-  static func synchronize(_ descriptor: Int32, path: String) throws(EnvironmentError) {
+  static func synchronize(_ descriptor: Int32, path: String) throws(CodedError) {
     guard fsync(descriptor) == 0 else { throw failure("write", path) }
   }
 
   /// Renames a file atomically, replacing an existing one (rename(2)).
-  static func rename(_ old: String, to new: String) throws(EnvironmentError) {
+  static func rename(_ old: String, to new: String) throws(CodedError) {
     #if canImport(Darwin)
       let result = Darwin.rename(old, new)
     #else
@@ -93,7 +94,7 @@ package enum FileWriting {
   }
 
   /// Makes renames in a folder survive a power failure.
-  static func synchronizeFolder(_ path: String) throws(EnvironmentError) {
+  static func synchronizeFolder(_ path: String) throws(CodedError) {
     #if canImport(Darwin)
       let descriptor = Darwin.open(path, O_RDONLY | O_CLOEXEC)
     #else
@@ -106,7 +107,7 @@ package enum FileWriting {
   }
 
   /// Creates a folder and its parents if they are missing. Only the owner may write to them, whatever the umask is.
-  static func createFolder(_ path: String, for file: String) throws(EnvironmentError) {
+  static func createFolder(_ path: String, for file: String) throws(CodedError) {
     func isFolder() -> Bool {
       var status = stat()
       return stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFDIR
@@ -116,7 +117,7 @@ package enum FileWriting {
     if !parent.isEmpty, parent != path { try createFolder(parent, for: file) }
     // Another process may just have created it.
     guard mkdir(path, 0o755) == 0 || isFolder() else {
-      throw EnvironmentError(
+      throw CodedError(
         .cannotWrite, "cannot write \(file): cannot create its folder; check the path and its permissions")
     }
   }
@@ -128,7 +129,7 @@ package enum FileWriting {
   ///   - path: the file or folder.
   ///   - isRecording: whether the file is permanent, so that data could be lost.
   /// - Returns: the error.
-  static func failure(_ verb: String, _ path: String, isRecording: Bool = true) -> EnvironmentError {
+  static func failure(_ verb: String, _ path: String, isRecording: Bool = true) -> CodedError {
     let code = errno
     let advice =
       switch code {
@@ -138,6 +139,6 @@ package enum FileWriting {
       case ENOTDIR, ENOENT: "check the path"
       default: "fix it and run again"
       }
-    return EnvironmentError(.cannotWrite, "cannot \(verb) \(path): \(String(cString: strerror(code))); \(advice)")
+    return CodedError(.cannotWrite, "cannot \(verb) \(path): \(String(cString: strerror(code))); \(advice)")
   }
 }

@@ -1,3 +1,4 @@
+import Basics
 import Cassettes
 import Foundation
 import LaunchContract
@@ -31,7 +32,7 @@ enum PartialLine {
 
   static func string(_ entry: StringStoreFile.Entry, key: String, ordinal: Int) -> [UInt8] {
     // Encoding texts and numbers cannot fail.
-    let data = (try? ContractJSON.encode(StringLine(string: key, ordinal: ordinal, entry: entry))) ?? Data()
+    let data = (try? JSON.encode(StringLine(string: key, ordinal: ordinal, entry: entry))) ?? Data()
     return Array(data) + [0x0A]
   }
 
@@ -74,13 +75,13 @@ struct PartialFile {
   /// Reads the partial file of a cassette.
   ///
   /// - Returns: nil if there is none, or if nothing in it was acknowledged, not even its header.
-  /// - Throws: an ``EnvironmentError`` if it cannot be read.
-  init?(of location: CassetteLocation) throws(EnvironmentError) {
-    do throws(InputFileError) {
+  /// - Throws: a ``CodedError`` if it cannot be read.
+  init?(of location: CassetteLocation) throws(CodedError) {
+    do throws(CodedError) {
       bytes = try InputFile(location.partial, followsLinks: false).map(atMost: 16 << 30)
     } catch {
       if error.isMissing { return nil }
-      throw EnvironmentError(.inputOutput, "cannot read \(location.partial): \(error); fix it, or remove the file")
+      throw CodedError(.inputOutput, "cannot read \(location.partial): \(error); fix it, or remove the file")
     }
     var purpose: PartialLine.Purpose?
     var header: CassetteHeader?
@@ -109,11 +110,11 @@ struct PartialFile {
         wholeLength = start
       }
     } catch {
-      throw EnvironmentError(.broken, "\(error); move the file away and re-record")
+      throw CodedError(.broken, "\(error); move the file away and re-record")
     }
     guard let purpose, let header else {
       guard places.isEmpty, strings.isEmpty else {
-        throw EnvironmentError(
+        throw CodedError(
           .broken, "\(location.partial): the first line is not a recording's header; move the file away and re-record")
       }
       return nil
@@ -147,13 +148,13 @@ struct PartialFile {
   }
 
   /// Reads one interaction.
-  func interaction(at place: Place, of location: CassetteLocation) throws(EnvironmentError) -> Interaction {
+  func interaction(at place: Place, of location: CassetteLocation) throws(CodedError) -> Interaction {
     do {
       return try bytes.withUnsafeBytes { all in
         try HAR.interaction(line: UnsafeRawBufferPointer(rebasing: all[place.range]))
       }
     } catch {
-      throw EnvironmentError(.broken, "\(location.partial): \(error); move the file away and re-record")
+      throw CodedError(.broken, "\(location.partial): \(error); move the file away and re-record")
     }
   }
 
@@ -183,29 +184,24 @@ struct PartialFile {
     do {
       json = try JSON.parse(line)
     } catch {
-      throw EnvironmentError(.broken, "\(name): \(error)")
+      throw CodedError(.broken, "\(name): \(error)")
     }
     if let text = json["purpose"]?.string, let value = json["header"] {
       guard let known = PartialLine.Purpose(rawValue: text) else {
-        throw EnvironmentError(.broken, "\(name): the purpose '\(text)' is of a later version")
+        throw CodedError(.broken, "\(name): the purpose '\(text)' is of a later version")
       }
       purpose = known
       header = try value.encoded().withUnsafeBytes { try HAR.header(line: $0, name: name) }
     } else if let recording = json["sealing"]?.string {
       sealing = recording
     } else if json["string"] != nil {
-      let string: PartialLine.StringLine
-      do throws(ContractError) {
-        string = try ContractJSON.decode(PartialLine.StringLine.self, from: Data(line), source: "")
-      } catch {
-        throw EnvironmentError(.broken, "\(name): \(error.problem)")
-      }
+      let string = try JSON.decode(PartialLine.StringLine.self, from: Data(line), source: name)
       guard 0..<StringLedger.ordinalLimit ~= string.ordinal else {
-        throw EnvironmentError(.broken, "\(name): \(string.ordinal) is not a valid ordinal")
+        throw CodedError(.broken, "\(name): \(string.ordinal) is not a valid ordinal")
       }
       strings[string.string, default: [:]][string.ordinal] = string.entry
     } else {
-      throw EnvironmentError(.broken, "\(name): not a line of a recording")
+      throw CodedError(.broken, "\(name): not a line of a recording")
     }
   }
 }

@@ -1,3 +1,5 @@
+import Basics
+
 #if canImport(Darwin)
   import Darwin
 #else
@@ -27,8 +29,8 @@ final class PartialLock: Sendable {
   /// Locks an existing partial file.
   ///
   /// - Returns: nil if there is none.
-  /// - Throws: an ``EnvironmentError`` of kind `cannotWrite` if another recording holds the lock.
-  static func existing(_ location: CassetteLocation) throws(EnvironmentError) -> PartialLock? {
+  /// - Throws: a ``CodedError`` of kind `cannotWrite` if another recording holds the lock.
+  static func existing(_ location: CassetteLocation) throws(CodedError) -> PartialLock? {
     while true {
       guard access(location.partial, F_OK) == 0 else { return nil }
       if let lock = try take(location, creating: false) { return lock }
@@ -37,19 +39,19 @@ final class PartialLock: Sendable {
 
   /// Locks the partial file, creating it if needed.
   ///
-  /// - Throws: an ``EnvironmentError`` of kind `cannotWrite` if another recording holds the lock, or the folder is not
+  /// - Throws: a ``CodedError`` of kind `cannotWrite` if another recording holds the lock, or the folder is not
   ///   writable.
-  static func making(_ location: CassetteLocation) throws(EnvironmentError) -> PartialLock {
+  static func making(_ location: CassetteLocation) throws(CodedError) -> PartialLock {
     while true {
       if let lock = try take(location, creating: true) { return lock }
     }
   }
 
   /// Returns nil if another process saved the cassette and removed the file meanwhile.
-  private static func take(_ location: CassetteLocation, creating: Bool) throws(EnvironmentError) -> PartialLock? {
+  private static func take(_ location: CassetteLocation, creating: Bool) throws(CodedError) -> PartialLock? {
     let path = location.partial
     let descriptor: Int32
-    do throws(EnvironmentError) {
+    do throws(CodedError) {
       descriptor = try FileWriting.open(
         path, O_RDWR | O_APPEND | O_NOFOLLOW | O_NONBLOCK | (creating ? O_CREAT : 0), mode: 0o600)
     } catch {
@@ -59,10 +61,10 @@ final class PartialLock: Sendable {
     let lock = PartialLock(location: location, descriptor: descriptor)
     var opened = stat()
     guard fstat(descriptor, &opened) == 0, opened.st_mode & S_IFMT == S_IFREG else {
-      throw EnvironmentError(.broken, "\(path) is not a regular file; remove it")
+      throw CodedError(.broken, "\(path) is not a regular file; remove it")
     }
     guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
-      throw EnvironmentError(
+      throw CodedError(
         .cannotWrite, "\(location.har) is being recorded by another process; wait for it or record another cassette")
     }
     // Make sure that the path still refers to the locked file.

@@ -1,3 +1,4 @@
+import Basics
 import Foundation
 import LaunchContract
 
@@ -5,7 +6,7 @@ extension Error {
   /// The system's error message, such as `Permission denied`. Foundation's own messages about files name no cause (`The
   /// data couldn't be read…`) and differ between platforms.
   package var systemReason: String {
-    if let error = self as? InputFileError { return error.description }
+    if let error = self as? CodedError { return error.description }
     // Only on Apple platforms does `as? NSError` succeed for every error.
     let cause = ((self as NSError).userInfo[NSUnderlyingErrorKey] as? any Error) ?? self
     guard (cause as NSError).domain == NSPOSIXErrorDomain else { return "the system does not say why" }

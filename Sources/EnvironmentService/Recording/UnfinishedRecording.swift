@@ -1,3 +1,5 @@
+import Basics
+
 #if canImport(Darwin)
   import Darwin
 #else
@@ -14,10 +16,10 @@ enum UnfinishedRecording {
   /// new one.
   ///
   /// - Returns: a message for the user; nil if there was nothing to recover.
-  /// - Throws: an ``EnvironmentError`` if another process is recording this cassette, or the file cannot be read.
+  /// - Throws: a ``CodedError`` if another process is recording this cassette, or the file cannot be read.
   static func takeUp(
     _ location: CassetteLocation, before purpose: PartialLine.Purpose
-  ) throws(EnvironmentError) -> String? {
+  ) throws(CodedError) -> String? {
     guard let lock = try PartialLock.existing(location) else { return nil }
     guard let partial = try PartialFile(of: location), !(partial.places.isEmpty && partial.strings.isEmpty) else {
       unlink(location.partial)

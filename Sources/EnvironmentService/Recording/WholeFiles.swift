@@ -1,3 +1,4 @@
+package import Basics
 import Foundation
 import LaunchContract
 
@@ -20,13 +21,13 @@ package enum WholeFiles {
   ///   - path: the file's path.
   ///   - acceptsPipes: whether it may be a pipe.
   /// - Returns: its bytes.
-  /// - Throws: an ``EnvironmentError``: `noCassette` if it does not exist, `inputOutput` if reading fails.
-  package static func read(_ path: String, acceptsPipes: Bool = false) throws(EnvironmentError) -> [UInt8] {
-    do throws(InputFileError) {
+  /// - Throws: a ``CodedError``: `noCassette` if it does not exist, `inputOutput` if reading fails.
+  package static func read(_ path: String, acceptsPipes: Bool = false) throws(CodedError) -> [UInt8] {
+    do throws(CodedError) {
       return [UInt8](try InputFile(path, acceptsPipes: acceptsPipes).read(atMost: limit))
     } catch {
-      if error.isMissing { throw EnvironmentError(.noCassette, "there is no file \(path); check the name") }
-      throw EnvironmentError(.inputOutput, "cannot read \(path): \(error); fix it, or name another file")
+      if error.isMissing { throw CodedError(.noCassette, "there is no file \(path); check the name") }
+      throw CodedError(.inputOutput, "cannot read \(path): \(error); fix it, or name another file")
     }
   }
 
@@ -35,28 +36,28 @@ package enum WholeFiles {
   /// - Parameters:
   ///   - files: paths and contents.
   ///   - isReplacing: whether existing files may be replaced.
-  /// - Throws: an ``EnvironmentError`` of kind `cannotWrite`. Nothing has changed then, unless a rename failed.
+  /// - Throws: a ``CodedError`` of kind `cannotWrite`. Nothing has changed then, unless a rename failed.
   package static func write(
     _ files: [(path: String, bytes: [UInt8])], isReplacing: Bool
-  ) throws(EnvironmentError) {
+  ) throws(CodedError) {
     for (path, _) in files {
       var isFolder: ObjCBool = false
       guard FileManager.default.fileExists(atPath: path, isDirectory: &isFolder) else { continue }
       guard !isFolder.boolValue else {
-        throw EnvironmentError(.cannotWrite, "\(path) is a folder; name a file with --to")
+        throw CodedError(.cannotWrite, "\(path) is a folder; name a file with --to")
       }
       // A rename would replace a pipe or a device with a file.
       let kind = try? FileManager.default.attributesOfItem(atPath: path)[.type] as? FileAttributeType
       guard kind == .typeRegular || kind == .typeSymbolicLink else {
-        throw EnvironmentError(.cannotWrite, "\(path) is not a regular file; name another one with --to")
+        throw CodedError(.cannotWrite, "\(path) is not a regular file; name another one with --to")
       }
       guard isReplacing else {
-        throw EnvironmentError(
+        throw CodedError(
           .cannotWrite, "\(path) already exists; name another file with --to, or replace it with --force")
       }
     }
     var written: [String] = []
-    do throws(EnvironmentError) {
+    do throws(CodedError) {
       for (path, bytes) in files {
         try FileWriting.createFolder(folder(of: path), for: path)
         let new = "\(path).new-\(getpid())"

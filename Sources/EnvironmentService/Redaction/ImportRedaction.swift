@@ -1,3 +1,4 @@
+package import Basics
 import Transforms
 package import Cassettes
 package import EnvironmentConfiguration
@@ -11,8 +12,8 @@ package struct ImportRedaction {
   package private(set) var count = 0
 
   /// - Parameter rules: what is redacted beside what always is.
-  /// - Throws: an ``EnvironmentError`` naming the rule that cannot be used.
-  package init(_ rules: RedactionRules) throws(EnvironmentError) {
+  /// - Throws: a ``CodedError`` naming the rule that cannot be used.
+  package init(_ rules: RedactionRules) throws(CodedError) {
     redactor = Redactor([], token: "", rules: try rules.compiled())
   }
 

@@ -1,3 +1,4 @@
+package import Basics
 package import Transforms
 import Cassettes
 package import EnvironmentConfiguration
@@ -5,10 +6,10 @@ import LaunchContract
 
 extension RedactionRules {
   /// - Returns: the rules, ready to be used.
-  /// - Throws: an ``EnvironmentError`` of kind `usage` naming the first rule that cannot be used.
-  package func compiled() throws(EnvironmentError) -> CompiledRules {
-    func failure(_ place: String, _ problem: String) -> EnvironmentError {
-      EnvironmentError(.usage, "redaction.\(place): \(problem)")
+  /// - Throws: a ``CodedError`` of kind `usage` naming the first rule that cannot be used.
+  package func compiled() throws(CodedError) -> CompiledRules {
+    func failure(_ place: String, _ problem: String) -> CodedError {
+      CodedError(.usage, "redaction.\(place): \(problem)")
     }
     for (list, names) in [("headers", headers), ("keep.headers", keep.headers)] {
       for (number, name) in names.enumerated() where !name.utf8.allSatisfy(Self.isInFieldName) {
@@ -38,10 +39,11 @@ extension RedactionRules {
       throw failure(error.place, error.problem)
     }
     for (number, text) in json.enumerated() {
-      do throws(ContractError) {
+      do throws(CodedError) {
         let path = try JSONPath(text)
         guard !path.countsFromEnd else {
-          throw ContractError("'\(text)' counts from an end that a body has not come to when it is recorded; write [*]")
+          throw CodedError(
+            .broken, "'\(text)' counts from an end that a body has not come to when it is recorded; write [*]")
         }
         rules.json.append(path)
       } catch {

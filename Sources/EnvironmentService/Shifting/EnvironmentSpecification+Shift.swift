@@ -1,3 +1,4 @@
+import Basics
 import Transforms
 import Cassettes
 import EnvironmentConfiguration
@@ -15,13 +16,13 @@ extension EnvironmentSpecification {
   ///   - recordedAt: when the recording was made.
   ///   - clock: the environment's at its beginning.
   /// - Returns: the shifter, and a line for the user; nil where nothing is to be moved.
-  /// - Throws: an ``EnvironmentError`` of kind `usage` for rules that cannot be used, and where dates are to be moved in a
+  /// - Throws: a ``CodedError`` of kind `usage` for rules that cannot be used, and where dates are to be moved in a
   ///   mode that records what follows from them.
   func dateShifter(
     _ mode: Mode, recordedAt: String?, clock: LaunchContract.Clock
-  ) throws(EnvironmentError) -> (shifter: DateShifter?, note: String?) {
+  ) throws(CodedError) -> (shifter: DateShifter?, note: String?) {
     if shift != nil, mode == .extend {
-      throw EnvironmentError(
+      throw CodedError(
         .usage,
         "\(shiftAdvice) moves dates in replay alone, and extend would record what follows from moved ones; take mode replay"
       )

@@ -1,3 +1,4 @@
+import Basics
 import Transforms
 import Cassettes
 import EnvironmentConfiguration
@@ -5,8 +6,8 @@ import LaunchContract
 
 extension ShiftRules {
   /// - Returns: what is declared, and what signs tokens; nil where no key is given.
-  /// - Throws: an ``EnvironmentError`` of kind `usage` naming the first rule that cannot be used.
-  func compiled() throws(EnvironmentError) -> (places: DatePlaces, signer: TokenSigner?) {
+  /// - Throws: a ``CodedError`` of kind `usage` naming the first rule that cannot be used.
+  func compiled() throws(CodedError) -> (places: DatePlaces, signer: TokenSigner?) {
     var places = DatePlaces()
     let lists: [(String, [String], DatePlaces.Kind)] = [
       ("keep", keep, .kept), ("epochSeconds", epochSeconds, .epochSeconds),
@@ -14,8 +15,8 @@ extension ShiftRules {
     ]
     for (name, list, kind) in lists {
       for (number, text) in list.enumerated() {
-        do throws(ContractError) { try places.add(text, kind) } catch {
-          throw EnvironmentError(.usage, "dates.\(name)[\(number)]: \(error.problem)")
+        do throws(CodedError) { try places.add(text, kind) } catch {
+          throw CodedError(.usage, "dates.\(name)[\(number)]: \(error.problem)")
         }
       }
     }
@@ -23,8 +24,8 @@ extension ShiftRules {
     // Keys that are elsewhere have been read where they are needed.
     for (number, key) in jwt.enumerated() {
       guard let text = key.text?.revealed else { continue }
-      do throws(ContractError) { keys.append(try TokenKey(text, keyID: key.kid)) } catch {
-        throw EnvironmentError(.usage, "dates.jwt[\(number)].text: \(error.problem)")
+      do throws(CodedError) { keys.append(try TokenKey(text, keyID: key.kid)) } catch {
+        throw CodedError(.usage, "dates.jwt[\(number)].text: \(error.problem)")
       }
     }
     guard !keys.isEmpty else { return (places, nil) }

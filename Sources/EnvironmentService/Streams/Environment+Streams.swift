@@ -1,3 +1,4 @@
+import Basics
 import Transforms
 import Cassettes
 import HTTPMessages
@@ -18,7 +19,7 @@ extension Environment {
   ///   - form: how the request named the upstream.
   ///   - isCoded: whether the body keeps its recorded content coding.
   /// - Returns: nil if the response is not a stream.
-  /// - Throws: an ``EnvironmentError`` if its body cannot be read.
+  /// - Throws: a ``CodedError`` if its body cannot be read.
   func streamed(_ index: Int, form: AddressMap.Form, isCoded: Bool) throws -> Response? {
     guard let replay, replay.interactions[index].response.isStreamed else { return nil }
     let recorded = replay.interactions[index].response

@@ -13,7 +13,7 @@ struct RecordedBytes: Sendable {
   private let source: Source
   private var position = 0
 
-  /// - Throws: an ``EnvironmentError`` of kind `broken` if the file is missing, or not as long as recorded.
+  /// - Throws: a ``CodedError`` of kind `broken` if the file is missing, or not as long as recorded.
   init(_ body: RecordedBody, in location: CassetteLocation) throws {
     length = body.length
     switch body {

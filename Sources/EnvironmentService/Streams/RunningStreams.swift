@@ -1,3 +1,4 @@
+import Basics
 import HTTPMessages
 
 /// Streams that must end with their environment: those being recorded, and the waits of those being replayed.

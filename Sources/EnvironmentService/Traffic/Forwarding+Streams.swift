@@ -1,3 +1,4 @@
+import Basics
 import Cassettes
 import HTTPClient
 import HTTPMessages
@@ -72,7 +73,7 @@ extension Forwarding {
         error.isAppLeaving
         ? (.left, "the app left before the end of the answer") : (.failed, "broken off: \(error)")
       note(kind, status: answered.response.status, answered.request, text: text)
-      if let error = error as? EnvironmentError {
+      if let error = error as? CodedError {
         environment.failRecording(error)
       }
     }

@@ -1,3 +1,4 @@
+import Basics
 import Transforms
 import Cassettes
 import Foundation
@@ -33,7 +34,7 @@ struct Forwarding: Sendable {
   ///   - request: in the upstream's terms.
   ///   - given: what the upstream has answered already.
   /// - Returns: the answer for the app.
-  /// - Throws: a ``Problem`` to answer with; an ``EnvironmentError`` where it cannot be recorded; what the request's
+  /// - Throws: a ``Problem`` to answer with; a ``CodedError`` where it cannot be recorded; what the request's
   ///   body has failed with.
   func forward(_ request: Request, given: Given? = nil) async throws -> Response {
     do {
@@ -44,7 +45,7 @@ struct Forwarding: Sendable {
     } catch let problem as Problem {
       note(.failed, status: problem.status, request, text: problem.detail)
       throw problem
-    } catch let error as EnvironmentError {
+    } catch let error as CodedError {
       environment.failRecording(error)
       note(.failed, status: 500, request, text: error.message)
       throw error

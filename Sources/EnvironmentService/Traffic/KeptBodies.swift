@@ -1,3 +1,4 @@
+import Basics
 import Transforms
 import Cassettes
 import HTTPMessages
@@ -92,7 +93,7 @@ extension Environment {
   /// was recorded with one: changed once, and kept.
   ///
   /// - Returns: nil for any other, for one that is too large to be kept, and where there is no room for it.
-  /// - Throws: an ``EnvironmentError`` where the file cannot be read.
+  /// - Throws: a ``CodedError`` where the file cannot be read.
   func kept(_ index: Int, form: AddressMap.Form, isCoded: Bool) async throws -> Response? {
     guard let replay, !replay.interactions[index].response.isStreamed, replay.interactions[index].webSocket == nil,
       case .file(let name, let length) = replay.interactions[index].response.body, length <= KeptBodies.limit

@@ -1,3 +1,4 @@
+import Basics
 import Transforms
 import Cassettes
 import Foundation
@@ -142,7 +143,7 @@ final class Pipeline: Sendable {
   }
 
   /// By what a request that is held is looked up; nil where nothing is replayed.
-  private func keys(of request: Request, upstream index: Int) throws(EnvironmentError) -> RequestKeys? {
+  private func keys(of request: Request, upstream index: Int) throws(CodedError) -> RequestKeys? {
     guard case .bytes(let bytes) = request.body else { return nil }
     return try environment.replay?.keys(of: request, upstream: index, body: bytes)
   }
@@ -155,7 +156,7 @@ final class Pipeline: Sendable {
     do {
       return try await UploadIntake(environment: environment, upstream: index, form: form)
         .take(request, isSought: isSought)
-    } catch let error as EnvironmentError {
+    } catch let error as CodedError {
       throw error
     } catch {
       let problem = error as? Problem
@@ -224,7 +225,7 @@ extension Environment {
     case let problem as Problem: return problem.response
     case let error as BodyTooLarge:
       return Problem(status: 413, title: "The request body is too large", detail: "\(error): send it in parts").response
-    case let error as EnvironmentError:
+    case let error as CodedError:
       if error.kind == .cannotWrite { failRecording(error) } else { fail(error.message) }
       let title = error.kind == .cannotWrite ? "The recording cannot be written" : "The cassette cannot be replayed"
       return Problem(status: 500, title: title, detail: error.message).response

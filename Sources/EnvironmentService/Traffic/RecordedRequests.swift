@@ -1,3 +1,4 @@
+import Basics
 import EnvironmentConfiguration
 import Transforms
 import Cassettes
@@ -26,17 +27,17 @@ struct RecordedRequests: Sendable {
 
   /// Makes the keys of a cassette's interactions.
   ///
-  /// - Throws: an ``EnvironmentError`` for a body that cannot be read, or invalid rules.
+  /// - Throws: a ``CodedError`` for a body that cannot be read, or invalid rules.
   init(
     _ sought: SoughtInteractions, of location: CassetteLocation, upstreams: [CassetteHeader.Upstream],
     rules: MatchingRules, order: PlaybackOrder
-  ) throws(EnvironmentError) {
+  ) throws(CodedError) {
     self.upstreams = upstreams
     self.rules = rules
-    do throws(ContractError) {
+    do throws(CodedError) {
       maker = MatchKeyMaker(try RuleBook(rules, upstreams: upstreams))
     } catch {
-      throw EnvironmentError(.usage, error.problem)
+      throw CodedError(.usage, error.problem)
     }
     self.sought = sought
     let interactions = sought.interactions
@@ -54,10 +55,8 @@ struct RecordedRequests: Sendable {
       index = try CassetteIndex(requests, upstreams: upstreams, maker: maker, order: order) {
         try Self.readBody($0, of: sought, by: rebasing, into: &$1)
       }
-    } catch let error as EnvironmentError {
-      throw error
     } catch {
-      throw EnvironmentError(.broken, "\(location.har): \(error)")
+      throw error as? CodedError ?? CodedError(.broken, "\(location.har): \(error)")
     }
   }
 
@@ -110,7 +109,7 @@ struct RecordedRequests: Sendable {
   /// - Parameters:
   ///   - index: of the interaction.
   ///   - key: takes the pieces.
-  /// - Throws: an ``EnvironmentError`` where it cannot be read.
+  /// - Throws: a ``CodedError`` where it cannot be read.
   func readBody(_ index: Int, into key: inout KeyStream) throws {
     try Self.readBody(index, of: sought, by: rebasing, into: &key)
   }

@@ -1,3 +1,4 @@
+import Basics
 import Cassettes
 import HTTPMessages
 
@@ -10,8 +11,8 @@ extension Replay {
   ///   - upstream: its index.
   ///   - body: of the request.
   /// - Returns: the keys.
-  /// - Throws: an ``EnvironmentError`` where a rule cannot be applied to it.
-  func keys(of request: Request, upstream: Int, body: [UInt8]) throws(EnvironmentError) -> RequestKeys {
+  /// - Throws: a ``CodedError`` where a rule cannot be applied to it.
+  func keys(of request: Request, upstream: Int, body: [UInt8]) throws(CodedError) -> RequestKeys {
     do {
       let keys = try maker.keys(
         method: request.method, upstream: upstream, target: request.target, headers: request.headers, body: body)

@@ -1,3 +1,4 @@
+import Basics
 import EnvironmentConfiguration
 import Transforms
 import Cassettes
@@ -29,7 +30,7 @@ final class Replay: Sendable {
   init(
     _ cassette: OpenCassette, _ sought: SoughtInteractions, upstreams: [CassetteHeader.Upstream],
     rules: MatchingRules, order: PlaybackOrder
-  ) throws(EnvironmentError) {
+  ) throws(CodedError) {
     self.cassette = cassette
     requests = try RecordedRequests(sought, of: cassette.location, upstreams: upstreams, rules: rules, order: order)
     let interactions = sought.interactions

@@ -25,7 +25,7 @@ struct UploadIntake {
   ///   - request: in the upstream's terms, all but its body.
   ///   - isSought: whether it is looked up among what is recorded.
   /// - Returns: what is to be sent, and what it was looked up by.
-  /// - Throws: what the body failed with; ``Problem`` where it cannot be kept; an ``EnvironmentError`` where a rule cannot be
+  /// - Throws: what the body failed with; ``Problem`` where it cannot be kept; a ``CodedError`` where a rule cannot be
   ///   applied to it.
   func take(_ request: Request, isSought: Bool) async throws -> Taken {
     let contentType = request.headers["Content-Type"]

@@ -1,3 +1,4 @@
+import Basics
 import Transforms
 import Cassettes
 import HTTPMessages
@@ -26,7 +27,7 @@ struct UploadMatcher {
     var key: KeyStream
     var start: [UInt8] = []
 
-    init(_ request: Request, upstream: Int, in environment: Environment) throws(EnvironmentError) {
+    init(_ request: Request, upstream: Int, in environment: Environment) throws(CodedError) {
       self.request = environment.redactor.redact(request)
       key = try (environment.replay?.maker ?? MatchKeyMaker()).stream(for: self.request, upstream: upstream)
     }
@@ -36,7 +37,7 @@ struct UploadMatcher {
       clean.withUnsafeBytes { key.push($0) }
     }
 
-    mutating func finish(_ replay: Replay?, upstream: Int) throws(EnvironmentError) -> Found {
+    mutating func finish(_ replay: Replay?, upstream: Int) throws(CodedError) -> Found {
       var found = Found(request: request, length: key.heldBody == nil ? key.count : nil)
       found.request.body = .bytes(key.heldBody ?? start)
       if let replay { found.keys = replay.variant(try key.finish(for: request), of: request, upstream: upstream) }
@@ -60,8 +61,8 @@ struct UploadMatcher {
   ///   - request: in the upstream's terms, without its body.
   ///   - upstream: its index.
   ///   - environment: whose recordings are looked at.
-  /// - Throws: an ``EnvironmentError`` where a rule cannot be applied to it.
-  init(_ request: Request, upstream: Int, in environment: Environment) throws(EnvironmentError) {
+  /// - Throws: a ``CodedError`` where a rule cannot be applied to it.
+  init(_ request: Request, upstream: Int, in environment: Environment) throws(CodedError) {
     var head = request
     head.body = .empty
     self.request = head
@@ -104,8 +105,8 @@ struct UploadMatcher {
   /// Finishes the body.
   ///
   /// - Returns: the keys: with dates in the recording's time, and of the unchanged request.
-  /// - Throws: an ``EnvironmentError`` if a rule cannot be applied.
-  mutating func finish() throws(EnvironmentError) -> Found {
+  /// - Throws: a ``CodedError`` if a rule cannot be applied.
+  mutating func finish() throws(CodedError) -> Found {
     take(redactor.finish())
     // Then it is recorded as it was sent.
     if redactor.isTooLarge, var coded { return try coded.finish(environment.replay, upstream: upstream) }
@@ -138,8 +139,8 @@ struct UploadMatcher {
 extension MatchKeyMaker {
   /// What makes the keys of a request in the upstream's terms.
   ///
-  /// - Throws: an ``EnvironmentError`` where a rule cannot be applied to it.
-  func stream(for request: Request, upstream: Int) throws(EnvironmentError) -> KeyStream {
+  /// - Throws: a ``CodedError`` where a rule cannot be applied to it.
+  func stream(for request: Request, upstream: Int) throws(CodedError) -> KeyStream {
     do {
       return try KeyStream(
         self, method: request.method, upstream: upstream, target: request.target, headers: request.headers)
@@ -152,14 +153,14 @@ extension MatchKeyMaker {
 extension KeyStream {
   /// The keys.
   ///
-  /// - Throws: an ``EnvironmentError`` where a rule cannot be applied to the request.
-  fileprivate mutating func finish(for request: Request) throws(EnvironmentError) -> RequestKeys {
+  /// - Throws: a ``CodedError`` where a rule cannot be applied to the request.
+  fileprivate mutating func finish(for request: Request) throws(CodedError) -> RequestKeys {
     do { return try finish() } catch { throw .unanswerable(request, error) }
   }
 }
 
-extension EnvironmentError {
-  static func unanswerable(_ request: Request, _ error: any Error) -> EnvironmentError {
-    EnvironmentError(.broken, "\(request.method) \(request.target) cannot be looked up: \(error)")
+extension CodedError {
+  static func unanswerable(_ request: Request, _ error: any Error) -> CodedError {
+    CodedError(.broken, "\(request.method) \(request.target) cannot be looked up: \(error)")
   }
 }

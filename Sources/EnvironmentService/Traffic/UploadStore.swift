@@ -1,3 +1,4 @@
+import Basics
 import Foundation
 import HTTPMessages
 
@@ -38,7 +39,7 @@ final class UploadStore {
   func append(_ chunk: [UInt8]) throws(Problem) {
     guard !chunk.isEmpty else { return }
     guard descriptor >= 0 || bytes.count + chunk.count > Self.memoryLimit else { return bytes += chunk }
-    do throws(EnvironmentError) {
+    do throws(CodedError) {
       if descriptor < 0 {
         try open()
         try write(bytes)
@@ -53,14 +54,14 @@ final class UploadStore {
     }
   }
 
-  private func open() throws(EnvironmentError) {
+  private func open() throws(CodedError) {
     let path = "\(folder)/diorama-\(getpid())-\(UUID().uuidString)"
     descriptor = try FileWriting.open(
       path, O_RDWR | O_CREAT | O_EXCL, mode: 0o600, isRecording: false)
     unlink(path)
   }
 
-  private func write(_ chunk: [UInt8]) throws(EnvironmentError) {
+  private func write(_ chunk: [UInt8]) throws(CodedError) {
     try FileWriting.write(chunk, to: descriptor, path: folder, isRecording: false)
     length += chunk.count
   }

@@ -1,3 +1,4 @@
+import Basics
 import Transforms
 import Cassettes
 import Foundation
@@ -125,7 +126,7 @@ extension Forwarding {
       note(.failed, status: 101, request, text: "the WebSocket is not recorded: \(failure)")
       if environment.recorder != nil {
         environment.failRecording(
-          EnvironmentError(
+          CodedError(
             .cannotWrite, "the WebSocket \(url(request)) cannot be recorded: \(failure)"))
       }
       return
@@ -134,7 +135,7 @@ extension Forwarding {
     var interaction = interaction(of: answered)
     interaction.response.end = log.end
     interaction.webSocket = log.frames.map(environment.redactor.redact)
-    do throws(EnvironmentError) {
+    do throws(CodedError) {
       try recorder.append(interaction, number: number)
       note(.recorded, status: 101, request)
     } catch {

@@ -1,3 +1,4 @@
+import Basics
 import Cassettes
 package import Foundation
 import LaunchContract

@@ -1,5 +1,6 @@
+package import Basics
 import Cassettes
-package import LaunchContract
+import LaunchContract
 
 /// Places of values that are dates but cannot be recognized by their format, and places where dates must stay. They are
 /// declared by JSON path, header, query item or form field.
@@ -32,19 +33,20 @@ package struct DatePlaces: Sendable {
   /// - Parameters:
   ///   - text: `$.expires_at`, `header:X-Expires`, `query:since` or `form:since`.
   ///   - kind: the kind of value at this place.
-  /// - Throws: `ContractError` if the place is not valid.
-  package mutating func add(_ text: String, _ kind: Kind) throws(ContractError) {
+  /// - Throws: `CodedError` if the place is not valid.
+  package mutating func add(_ text: String, _ kind: Kind) throws(CodedError) {
     if text.hasPrefix("$") {
       let path = try JSONPath(text)
       guard !path.countsFromEnd else {
-        throw ContractError("'\(text)' counts from an end that a stream has not come to; write [*]")
+        throw CodedError(.broken, "'\(text)' counts from an end that a stream has not come to; write [*]")
       }
       json.append(Place(path: path, kind: kind))
       return
     }
     let parts = text.split(separator: ":", maxSplits: 1)
     guard parts.count == 2 else {
-      throw ContractError(
+      throw CodedError(
+        .broken,
         "'\(text.prefix(80))' is not a place; use a JSON path ($.expires_at), header:NAME, query:NAME or form:NAME"
       )
     }
@@ -55,7 +57,8 @@ package struct DatePlaces: Sendable {
     case "query": set(&query)
     case "form": set(&form)
     default:
-      throw ContractError(
+      throw CodedError(
+        .broken,
         "'\(text.prefix(80))': there is no place '\(parts[0].prefix(20))'; there are $…, header:, query: and form:")
     }
   }

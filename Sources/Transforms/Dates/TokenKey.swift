@@ -1,6 +1,7 @@
+package import Basics
 import Cassettes
 import CGnuTLS
-package import LaunchContract
+import LaunchContract
 
 /// A key that signs tokens with GnuTLS: a secret for HS256, HS384 and HS512, or a private key for RS, PS and ES with
 /// the same sizes (RFC 7518, section 3).
@@ -16,18 +17,18 @@ package final class TokenKey: @unchecked Sendable {
   /// - Parameters:
   ///   - text: a private key in PEM format, or a secret.
   ///   - keyID: restricts the key to tokens with this key ID; nil for all tokens.
-  /// - Throws: `ContractError` if the PEM text contains no private key, or the key is empty.
-  package init(_ text: String, keyID: String?) throws(ContractError) {
+  /// - Throws: `CodedError` if the PEM text contains no private key, or the key is empty.
+  package init(_ text: String, keyID: String?) throws(CodedError) {
     self.keyID = keyID
     guard text.contains("-----BEGIN ") else {
       // A final line break belongs to the file, not to the secret.
       let secret = text.hasSuffix("\n") ? String(text.dropLast()) : text
-      guard !secret.isEmpty else { throw ContractError("the key is empty") }
+      guard !secret.isEmpty else { throw CodedError(.broken, "the key is empty") }
       kind = .secret(Array(secret.utf8))
       return
     }
     var key: gnutls_privkey_t?
-    guard gnutls_privkey_init(&key) == 0, let key else { throw ContractError("GnuTLS has no room for a key") }
+    guard gnutls_privkey_init(&key) == 0, let key else { throw CodedError(.broken, "GnuTLS has no room for a key") }
     var bytes = Array(text.utf8)
     let code = bytes.withUnsafeMutableBufferPointer { bytes in
       var datum = gnutls_datum_t(data: bytes.baseAddress, size: UInt32(bytes.count))
@@ -35,7 +36,7 @@ package final class TokenKey: @unchecked Sendable {
     }
     guard code == 0 else {
       gnutls_privkey_deinit(key)
-      throw ContractError("it is no private key as PEM: \(String(cString: gnutls_strerror(code)))")
+      throw CodedError(.broken, "it is no private key as PEM: \(String(cString: gnutls_strerror(code)))")
     }
     let algorithm = gnutls_privkey_get_pk_algorithm(key, nil)
     kind = .privateKey(key, algorithm: gnutls_pk_algorithm_t(rawValue: UInt32(max(0, algorithm))))

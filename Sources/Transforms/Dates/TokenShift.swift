@@ -1,3 +1,4 @@
+import Basics
 import Cassettes
 import HTTPMessages
 import LaunchContract
@@ -92,32 +93,20 @@ final class TokenShift: Sendable {
   }
 
   private func moved(header: String, payload: String, offset: DateOffset) -> String? {
-    guard let document = HAR.Base64.decode(header).flatMap({ try? JSON.parse($0) }),
-      let algorithm = document["alg"]?.string, let claims = HAR.Base64.decode(payload),
+    guard let document = Base64.decode(header).flatMap({ try? JSON.parse($0) }),
+      let algorithm = document["alg"]?.string, let claims = Base64.decode(payload),
       claims.first == UInt8(ascii: "{")
     else { return nil }
     var stream = PlacedDates(Self.claims, scanner: nil, offset: offset)
     let moved = stream.push(claims, isLast: true)
     guard moved != claims else { return nil }
-    let message = "\(header).\(Self.encode(moved))"
+    let message = "\(header).\(Base64.encode(moved, .url))"
     guard let signature = signer.sign(algorithm, document["kid"]?.string, Array(message.utf8)) else { return nil }
-    return "\(message).\(Self.encode(signature))"
+    return "\(message).\(Base64.encode(signature, .url))"
   }
 
   private static let claims: [DatePlaces.Place] = ["$.exp", "$.iat", "$.nbf", "$.auth_time"].compactMap {
     (try? JSONPath($0)).map { .init(path: $0, kind: .epochSeconds) }
-  }
-
-  /// Base64url without padding (RFC 7515, section 2).
-  private static func encode(_ bytes: [UInt8]) -> String {
-    String(
-      HAR.Base64.encode(bytes).prefix { $0 != "=" }.map { character in
-        switch character {
-        case "+": "-"
-        case "/": "_"
-        default: character
-        }
-      })
   }
 
   private static func isInToken(_ byte: UInt8) -> Bool {

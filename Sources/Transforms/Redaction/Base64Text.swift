@@ -1,4 +1,6 @@
+import Basics
 import Cassettes
+import Foundation
 
 /// Base64-encoded text within another text. Encoded binary data is ignored, because patterns would match random bytes.
 struct Base64Text {
@@ -38,7 +40,7 @@ struct Base64Text {
   private static func decoded(_ digits: ArraySlice<UInt8>) -> [UInt8]? {
     // A single leftover character holds only six bits, which is not a byte.
     let used = digits.count % 4 == 1 ? digits.dropLast() : digits
-    guard let bytes = HAR.Base64.decode(String(decoding: used, as: UTF8.self)),
+    guard let bytes = Base64.decode(String(decoding: used, as: UTF8.self)),
       let text = String(validating: bytes, as: UTF8.self)
     else { return nil }
     let isText = text.unicodeScalars.allSatisfy {

@@ -1,3 +1,4 @@
+import Basics
 import Cassettes
 import HTTPMessages
 import LaunchContract
@@ -20,17 +21,17 @@ package struct PatternScanner: Sendable {
   package init(patterns: [String], query: [String] = []) throws(Invalid) {
     var compiled: [Pattern] = []
     for (number, text) in patterns.enumerated() {
-      do throws(ContractError) {
+      do throws(CodedError) {
         let pattern = try Pattern(text)
         guard !pattern.matchesEmptyText else {
-          throw ContractError("it also finds nothing at all, everywhere; write + for *")
+          throw CodedError(.broken, "it also finds nothing at all, everywhere; write + for *")
         }
         compiled.append(pattern)
       } catch {
         throw Invalid(place: "patterns[\(number)]", problem: error.problem)
       }
     }
-    do throws(ContractError) {
+    do throws(CodedError) {
       if !query.isEmpty { compiled += try Self.items(query[...]) }
     } catch {
       throw Invalid(place: "query", problem: error.problem)
@@ -39,9 +40,9 @@ package struct PatternScanner: Sendable {
   }
 
   /// Patterns for the values of query items: in literal URLs, and in URLs in HTML, in a JSON string and inside another URL.
-  private static func items(_ names: ArraySlice<String>) throws(ContractError) -> [Pattern] {
+  private static func items(_ names: ArraySlice<String>) throws(CodedError) -> [Pattern] {
     let quoted = names.flatMap { Set([$0, FormItem.encode($0)]) }.map(Pattern.quoted)
-    do throws(ContractError) {
+    do throws(CodedError) {
       // `\K` keeps what was matched before it.
       return [
         try Pattern(

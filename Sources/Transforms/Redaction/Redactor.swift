@@ -1,6 +1,7 @@
+package import Basics
 package import Cassettes
 package import HTTPMessages
-package import LaunchContract
+import LaunchContract
 
 /// Redacts secrets in everything that Diorama keeps: cassettes, journals, reports, messages.
 ///
@@ -161,12 +162,12 @@ extension ContentCodings {
   }
 }
 
-extension ContractValue {
-  package func redacted(_ redactor: Redactor) -> ContractValue {
+extension JSON {
+  package func redacted(_ redactor: Redactor) -> JSON {
     switch self {
     case .string(let text): .string(redactor.redact(text))
     case .array(let values): .array(values.map { $0.redacted(redactor) })
-    case .object(let members): .object(members.mapValues { $0.redacted(redactor) })
+    case .object(let members): .object(members.map { .init($0.key, $0.value.redacted(redactor)) })
     default: self
     }
   }

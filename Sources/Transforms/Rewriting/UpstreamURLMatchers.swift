@@ -1,4 +1,4 @@
-import HTTPMessages
+import Basics
 
 /// A cache of the URL matchers of an address map.
 ///

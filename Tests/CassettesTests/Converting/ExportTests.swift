@@ -1,3 +1,4 @@
+import Basics
 @testable import CassetteConversion
 import HTTPMessages
 import LaunchContract

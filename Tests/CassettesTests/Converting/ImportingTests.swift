@@ -1,6 +1,8 @@
+import Basics
 @testable import CassetteConversion
 import HTTPMessages
 import LaunchContract
+import TestSupport
 import Testing
 
 @testable import Cassettes
@@ -46,7 +48,7 @@ struct ImportingTests {
     #expect(cassette.interactions.count == 7)
     #expect(cassette.interactions.allSatisfy { $0.upstream == "api" })
     #expect(cassette.interactions[1].startedAt == "2011-11-01T04:58:44Z")
-    #expect(cassette.interactions[4].startedAt == "2015-06-19T04:38:41.440Z")
+    #expect(cassette.interactions[4].startedAt == "2015-06-19T04:38:41.440751Z")
     #expect(HARRules.breaches(of: try JSON.parse(HAR.write(cassette))) == [])
 
     let chosen = Cassette(
@@ -130,7 +132,7 @@ struct ImportingTests {
         #expect(!HARExport.write(cassette.interactions).file.isEmpty)
         let numbered = cassette.interactions.enumerated().map { ($0.offset, $0.element) }
         #expect(throws: Never.self) { try JSON.parse(WireMockExport.write(numbered, origin: nil).file) }
-      } catch let error as CassetteError {
+      } catch let error as CodedError {
         expectOneLine(error)
       }
     }
@@ -138,6 +140,6 @@ struct ImportingTests {
 
   private func expectOneLine(_ error: any Error) {
     let line = "\(error)"
-    #expect(error is CassetteError && line.hasPrefix("a: ") && line.contains("; "), "\(line)")
+    #expect(error is CodedError && line.hasPrefix("a: ") && line.contains("; "), "\(line)")
   }
 }

@@ -1,3 +1,4 @@
+import Basics
 @testable import CassetteConversion
 import HTTPMessages
 import Testing
@@ -98,7 +99,7 @@ struct VCRImportTests {
       let encoder = try #require(ContentCodings(header: "gzip")).encoder()
       var bytes: [UInt8] = []
       for _ in 0..<count { bytes += try encoder.push([UInt8](repeating: 0, count: 1 << 20), flush: false) }
-      return HAR.Base64.encode(try bytes + encoder.finish())
+      return Base64.encode(try bytes + encoder.finish())
     }
     func entry(_ path: String, _ body: String) -> String {
       """
@@ -229,9 +230,9 @@ struct VCRImportTests {
     for level in 1...9 {
       text += "a\(level): &a\(level) [\(Array(repeating: "*a\(level - 1)", count: 10).joined(separator: ","))]\n"
     }
-    #expect(throws: CassetteError.self) { try read(text) }
-    #expect(throws: CassetteError.self) { try read(String(repeating: "[", count: 10_000)) }
-    #expect(throws: CassetteError.self) { try read("a: \(String(repeating: "[", count: 600))") }
-    #expect(throws: CassetteError.self) { try read(String(repeating: "- ", count: 5_000)) }
+    #expect(throws: CodedError.self) { try read(text) }
+    #expect(throws: CodedError.self) { try read(String(repeating: "[", count: 10_000)) }
+    #expect(throws: CodedError.self) { try read("a: \(String(repeating: "[", count: 600))") }
+    #expect(throws: CodedError.self) { try read(String(repeating: "- ", count: 5_000)) }
   }
 }

@@ -1,3 +1,4 @@
+import Basics
 @testable import CassetteConversion
 import HTTPMessages
 import Testing
@@ -46,7 +47,7 @@ struct VinylImportTests {
     let foreign = try Fixture.dvr.read()
     #expect(
       foreign.interactions.map(\.startedAt) == [
-        "2015-06-19T04:38:41.440Z", "2015-06-19T04:38:42Z", "2015-06-19T04:38:43Z",
+        "2015-06-19T04:38:41.440751Z", "2015-06-19T04:38:42Z", "2015-06-19T04:38:43Z",
       ])
     #expect(foreign.interactions[0].request.body.text == "day=1")
     #expect(foreign.interactions[0].response.body.text == "{\"slots\":[1,2.50]}")
@@ -95,9 +96,9 @@ struct VinylImportTests {
 
   @Test("refuses a file in another format than declared")
   func wrongFormat() throws {
-    #expect(throws: CassetteError.self) { try read("{}", as: .vinyl) }
-    #expect(throws: CassetteError.self) { try read("[]", as: .dvr) }
-    #expect(throws: CassetteError.self) { try read("[]", as: .har) }
-    #expect(throws: CassetteError.self) { try read("[]", as: .vcr) }
+    #expect(throws: CodedError.self) { try read("{}", as: .vinyl) }
+    #expect(throws: CodedError.self) { try read("[]", as: .dvr) }
+    #expect(throws: CodedError.self) { try read("[]", as: .har) }
+    #expect(throws: CodedError.self) { try read("[]", as: .vcr) }
   }
 }

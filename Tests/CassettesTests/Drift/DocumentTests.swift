@@ -1,3 +1,4 @@
+import Basics
 @testable import CassetteConversion
 @testable import CassetteChecks
 import HTTPMessages
@@ -149,7 +150,7 @@ struct DocumentTests {
       ("swagger: '2.0'", "api: it is a Swagger 2.0 document"), ("openapi: 4.0.0", "api: its version is 4.0.0"),
     ])
   func broken(_ text: String, _ start: String) {
-    let error = #expect(throws: CassetteError.self) { try OpenAPIDocument(Array(text.utf8), name: "api") }
+    let error = #expect(throws: CodedError.self) { try OpenAPIDocument(Array(text.utf8), name: "api") }
     #expect(error?.description.hasPrefix(start) == true, "\(String(describing: error))")
     #expect(error?.description.contains("\n") == false)
   }

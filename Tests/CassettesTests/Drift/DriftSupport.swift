@@ -1,6 +1,5 @@
 @testable import CassetteChecks
 import HTTPMessages
-import LaunchContract
 
 @testable import Cassettes
 

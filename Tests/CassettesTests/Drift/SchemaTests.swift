@@ -1,5 +1,5 @@
+import Basics
 @testable import CassetteChecks
-import LaunchContract
 import Testing
 
 @testable import Cassettes

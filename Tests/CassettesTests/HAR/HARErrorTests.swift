@@ -1,4 +1,6 @@
+import Basics
 import LaunchContract
+import TestSupport
 import Testing
 
 @testable import Cassettes
@@ -82,7 +84,7 @@ struct HARErrorTests {
       Cassette(header: .sample, interactions: [.sample(requestBody: .bytes([0]), body: .bytes([0x61, 0x0A]))]))
     // The last line feed may be missing.
     for count in 0..<(file.count - 1) {
-      #expect(throws: CassetteError.self) { try HAR.read(Array(file[..<count]), name: "a.har") }
+      #expect(throws: CodedError.self) { try HAR.read(Array(file[..<count]), name: "a.har") }
     }
   }
 
@@ -129,7 +131,7 @@ struct HARErrorTests {
     #expect(
       message(#"{"log": {"_diorama": {"format": "x"}, "entries": []}}"#)
         == "a.har: _diorama.format is not a positive integer\(restore)")
-    #expect(throws: CassetteError.self) {
+    #expect(throws: CodedError.self) {
       try Array(#"{"_diorama": {"format": 2}}"#.utf8).withUnsafeBytes { try HAR.header(line: $0) }
     }
   }
@@ -175,10 +177,10 @@ struct HARErrorTests {
     "rejects lines that are not an interaction",
     arguments: ["", "{}", "[]", #"{"request": {"method": "GET", "url": "wss://h/"}, "response": {"status": 101}}"#])
   func lines(_ line: String) {
-    #expect(throws: CassetteError.self) {
+    #expect(throws: CodedError.self) {
       try Array(line.utf8).withUnsafeBytes { try HAR.interaction(line: $0, name: "a.partial", number: 3) }
     }
-    #expect(throws: CassetteError.self) {
+    #expect(throws: CodedError.self) {
       try Array(line.utf8).withUnsafeBytes { try HAR.header(line: $0) }
     }
   }

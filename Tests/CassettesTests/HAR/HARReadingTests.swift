@@ -1,3 +1,4 @@
+import Basics
 import HTTPMessages
 import Testing
 
@@ -5,7 +6,7 @@ import Testing
 
 @Suite("HAR reading")
 struct HARReadingTests {
-  private func read(_ text: String) throws(CassetteError) -> Cassette {
+  private func read(_ text: String) throws(CodedError) -> Cassette {
     try HAR.read(Array(text.utf8), name: "a.har")
   }
 
@@ -13,7 +14,7 @@ struct HARReadingTests {
   private func entry(
     url: String = "https://api.example.com/", method: String = "GET", request: String = "", status: String = "200",
     response: String = "", entry: String = "", creator: String = "x"
-  ) throws(CassetteError) -> Cassette {
+  ) throws(CodedError) -> Cassette {
     try read(
       """
       {"log": {"creator": {"name": "\(creator)"}, "entries": [{"request": {"method": "\(method)", "url": "\(url)"\(request)},
@@ -175,8 +176,8 @@ struct HARReadingTests {
     "rejects a body file outside the HAR's folder",
     arguments: ["/etc/passwd", "../x", "a/../../x", "..", "a/..", "./x", "", "a//b", "..\\\\x", "C:\\\\x", "a\\u0000b"])
   func escapingSideFiles(_ file: String) {
-    #expect(throws: CassetteError.self) { try entry(response: ", \"content\": {\"size\": 1, \"_file\": \"\(file)\"}") }
-    #expect(throws: CassetteError.self) { try entry(request: ", \"postData\": {\"_file\": \"\(file)\"}") }
+    #expect(throws: CodedError.self) { try entry(response: ", \"content\": {\"size\": 1, \"_file\": \"\(file)\"}") }
+    #expect(throws: CodedError.self) { try entry(request: ", \"postData\": {\"_file\": \"\(file)\"}") }
   }
 
   @Test("sorts another tool's entries by instant and uses the earliest as the recording date")

@@ -1,4 +1,6 @@
+import Basics
 import HTTPMessages
+import TestSupport
 import Testing
 
 @testable import Cassettes
@@ -41,7 +43,7 @@ struct HARRoundTripTests {
   func cutLines() throws {
     let line = HAR.line(.sample(requestBody: .bytes([0, 1]), body: .bytes(Array("\u{E9}\"\\".utf8)))).dropLast()
     for count in 0..<line.count {
-      #expect(throws: CassetteError.self) {
+      #expect(throws: CodedError.self) {
         try line.prefix(count).withUnsafeBytes { try HAR.interaction(line: $0) }
       }
     }

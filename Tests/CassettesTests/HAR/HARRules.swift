@@ -1,3 +1,4 @@
+import Basics
 import LaunchContract
 @testable import Cassettes
 
@@ -20,7 +21,7 @@ struct HARRules {
     func holds(_ value: JSON) -> Bool {
       switch (self, value) {
       case (.text, .string), (.number, .number), (.flag, .bool), (.array, .array), (.object, .object): true
-      case (.timestamp, .string(let text)): HAR.Timestamp(text)?.rfc3339 == text
+      case (.timestamp, .string(let text)): Instant(text)?.rfc3339 == text
       default: false
       }
     }

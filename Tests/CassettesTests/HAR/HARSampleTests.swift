@@ -1,5 +1,5 @@
+import Basics
 import HTTPMessages
-import LaunchContract
 import Testing
 
 @testable import Cassettes
@@ -7,7 +7,7 @@ import Testing
 /// Abridged HARs of other tools, with the members that they add, omit or use differently.
 @Suite("HARs of other tools")
 struct HARSampleTests {
-  private func read(_ text: String) throws(CassetteError) -> Cassette {
+  private func read(_ text: String) throws(CodedError) -> Cassette {
     try HAR.read(Array(text.utf8), name: "sample.har")
   }
 

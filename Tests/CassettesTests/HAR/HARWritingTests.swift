@@ -1,5 +1,7 @@
 import HTTPMessages
+import Basics
 import LaunchContract
+import TestSupport
 import Testing
 
 @testable import Cassettes

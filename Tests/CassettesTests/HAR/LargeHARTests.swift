@@ -1,3 +1,4 @@
+import Basics
 import Testing
 
 @testable import Cassettes
@@ -86,23 +87,23 @@ struct LargeHARTests {
   func broken(index: Int) throws {
     var entries = (0..<Self.count).map { Self.entry($0) }
     entries[index] = entries[index].replacing(#""url""#, with: #""uri""#)
-    let expected = #expect(throws: CassetteError.self) { try HAR.read(Self.har(entries), name: "c.har") }
-    #expect(expected?.entry == index + 1)
-    #expect(expected?.problem == "request.url is missing")
+    let expected = #expect(throws: CodedError.self) { try HAR.read(Self.har(entries), name: "c.har") }
+    #expect(expected?.place == "c.har: entry \(index + 1)")
+    #expect(expected?.problem.hasPrefix("request.url is missing; ") == true)
     entries[index] = entries[index].replacing(#""status": 200"#, with: #""status": 2x0"#)
     // Reports the first error even if another run found a later one.
     if index < 1_999 { entries[1_999] = "}" }
-    let broken = #expect(throws: CassetteError.self) { try HAR.read(Self.har(entries), name: "c.har") }
-    #expect(broken?.line == 4 + 5 * index + 3)
+    let broken = #expect(throws: CodedError.self) { try HAR.read(Self.har(entries), name: "c.har") }
+    #expect(broken?.place.hasPrefix("c.har: line \(4 + 5 * index + 3), ") == true)
   }
 
   @Test("stops at the end of the array")
   func end() throws {
     var bytes = Self.har((0..<Self.count).map { Self.entry($0) })
     bytes += Array("x".utf8)
-    let error = #expect(throws: CassetteError.self) { try HAR.read(bytes, name: "c.har") }
-    #expect(error?.problem == "expected the end after the value, found 'x'")
+    let error = #expect(throws: CodedError.self) { try HAR.read(bytes, name: "c.har") }
+    #expect(error?.problem.hasPrefix("expected the end after the value, found 'x'; ") == true)
     bytes.removeLast(20)
-    #expect(throws: CassetteError.self) { try HAR.read(bytes, name: "c.har") }
+    #expect(throws: CodedError.self) { try HAR.read(bytes, name: "c.har") }
   }
 }

@@ -1,4 +1,5 @@
 import HTTPMessages
+import TestSupport
 
 @testable import Cassettes
 

@@ -1,4 +1,6 @@
+import Basics
 import LaunchContract
+import TestSupport
 import Testing
 
 @testable import Cassettes

@@ -1,5 +1,7 @@
+import Basics
 import HTTPMessages
 import LaunchContract
+import TestSupport
 import Testing
 
 @testable import Cassettes

@@ -1,3 +1,4 @@
+import Basics
 import EnvironmentConfiguration
 import Foundation
 import LaunchContract
@@ -16,7 +17,7 @@ struct MatchingRulesTests {
     let read = try rules(Self.all)
     #expect(read.rules.first?.compare.host == false)
     #expect(read.rules.first?.ignore.form == ["csrf"])
-    #expect(String(decoding: try ContractJSON.encode(read), as: UTF8.self) == Self.all)
+    #expect(String(decoding: try JSON.encode(read), as: UTF8.self) == Self.all)
     #expect(try JSONDecoder().decode(MatchingRules.self, from: Data(Self.all.utf8)) == read)
     #expect(try rules("{}") == MatchingRules())
   }

@@ -1,7 +1,4 @@
-import HTTPMessages
 import Testing
-
-@testable import Cassettes
 
 @Suite("Multipart bodies")
 struct MultipartTests {

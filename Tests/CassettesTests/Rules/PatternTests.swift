@@ -1,3 +1,4 @@
+import Basics
 import LaunchContract
 import Testing
 
@@ -42,7 +43,7 @@ struct PatternTests {
       "[a-z&&[^x]]", "[a[bc]]", "[a-z--[x]]", "[[:alpha:]&&[a-c]]", #"\C"#, #"\uD83D"#, "(?<=a+)b", "a{70000}", "[",
     ])
   func rejects(pattern: String) {
-    #expect(throws: ContractError.self) { try Pattern(pattern) }
+    #expect(throws: CodedError.self) { try Pattern(pattern) }
   }
 
   @Test(

@@ -1,3 +1,4 @@
+import Basics
 @testable import Transforms
 import Foundation
 import HTTPMessages
@@ -153,7 +154,7 @@ struct DeclaredDateTests {
       ("$.a[", "is not a valid JSON path"),
     ])
   func refused(place: String, problem: String) {
-    let error = #expect(throws: ContractError.self) {
+    let error = #expect(throws: CodedError.self) {
       var places = DatePlaces()
       try places.add(place, .day)
     }

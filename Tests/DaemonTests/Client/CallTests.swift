@@ -1,3 +1,4 @@
+import Basics
 import ControlAPI
 import DaemonClient
 import EnvironmentConfiguration
@@ -120,7 +121,7 @@ final class ScriptedHome: Sendable {
   deinit { try? FileManager.default.removeItem(atPath: home.folder) }
 
   func write(_ control: ControlFile, mode: Int = 0o600) throws {
-    try write(String(decoding: try ContractJSON.encode(control), as: UTF8.self), mode: mode)
+    try write(String(decoding: try JSON.encode(control), as: UTF8.self), mode: mode)
   }
 
   func write(_ text: String, mode: Int = 0o600) throws {

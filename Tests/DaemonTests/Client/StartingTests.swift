@@ -1,3 +1,4 @@
+import Basics
 import ChildProcesses
 import ControlAPI
 import Foundation
@@ -29,7 +30,7 @@ struct StartingTests {
   @Test("starts one daemon for concurrent callers")
   func once() async throws {
     let daemon = try ScriptedDaemon { _ in (200, #"{"ports":[]}"#) }
-    let control = String(decoding: try ContractJSON.encode(daemon.control), as: UTF8.self)
+    let control = String(decoding: try JSON.encode(daemon.control), as: UTF8.self)
     let ready = #"{"control":"c","socket":"","tokenFile":"t","pid":1}"#
     // Slow enough that all callers ask before it is ready.
     let program = try await program(

@@ -1,3 +1,4 @@
+import Basics
 import ControlAPI
 import EnvironmentService
 import Foundation
@@ -18,8 +19,8 @@ struct AnsweredStatusTests {
     [.inUse(pid: nil), .newer(version: 9), .corrupt, .full, .notPermitted, .closed, .other].map {
       DaemonError(StoreError("a test", kind: $0))
     }
-  private static let changes = [EnvironmentError.Kind.usage, .cannotWrite, .unanswered].map {
-    DaemonError(ofChange: EnvironmentError($0, "a test"))
+  private static let changes = [CodedError.Kind.usage, .cannotWrite, .unanswered].map {
+    DaemonError(ofChange: CodedError($0, "a test"))
   }
   private static func ports(_ kinds: [PortError.Kind]) -> [DaemonError] {
     kinds.map { DaemonError(PortError($0, "a test")) }
@@ -27,8 +28,10 @@ struct AnsweredStatusTests {
 
   /// The errors that each operation can throw.
   private static let causes: [String: [DaemonError]] = [
-    "provisionEnvironment": EnvironmentError.Kind.allCases.map { DaemonError(EnvironmentError($0, "a test")) }
-      + ports(PortError.Kind.allCases.filter { $0 != .notLeased }) + stores + [DaemonError(ContractError("a test"))],
+    "provisionEnvironment": CodedError.Kind.allCases.map { DaemonError(CodedError($0, "a test")) }
+      + ports(PortError.Kind.allCases.filter { $0 != .notLeased }) + stores + [
+        DaemonError(422, "Invalid launch contract", "a test")
+      ],
     "patchEnvironment": changes, "moveClock": changes,
     "leasePorts": ports(PortError.Kind.allCases.filter { $0 != .notLeased }),
     "releasePort": ports([.notLeased, .notRecorded]),
@@ -84,7 +87,7 @@ struct AnsweredStatusTests {
       }
       handler = server.handler(.loopback(port: 1))
       check = DocumentCheck(
-        document: try JSON.parse(Array(ContractJSON.encode(OpenAPI.document(version: "1", bodyLimit: 1 << 20)))))
+        document: try JSON.parse(Array(JSON.encode(OpenAPI.document(version: "1", bodyLimit: 1 << 20)))))
     }
 
     /// - Returns: the status and the JSON body.

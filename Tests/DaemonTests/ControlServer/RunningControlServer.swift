@@ -1,3 +1,4 @@
+import Basics
 import ControlAPI
 import EnvironmentConfiguration
 import EnvironmentService

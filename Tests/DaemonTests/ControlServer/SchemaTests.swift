@@ -1,3 +1,4 @@
+import Basics
 import EnvironmentConfiguration
 import HTTPMessages
 import LaunchContract

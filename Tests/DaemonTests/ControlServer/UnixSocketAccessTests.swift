@@ -1,4 +1,4 @@
-import HTTPMessages
+import Basics
 import HTTPServer
 import LaunchContract
 import TestSupport

@@ -1,3 +1,4 @@
+import Basics
 import Daemon
 import Foundation
 import HTTPMessages

@@ -1,3 +1,4 @@
+import Basics
 import Foundation
 import LaunchContract
 import Testing
@@ -95,7 +96,7 @@ final class ControlServer: Sendable {
   static let recording: @Sendable (Received) -> Answer? = { request in
     guard request.path.hasSuffix("/strings") else { return .noContent }
     guard let use = try? JSONDecoder().decode(StringUse.self, from: request.body),
-      let answer = try? ContractJSON.encode(StringUseAnswer(value: use.value, ordinal: use.ordinal))
+      let answer = try? JSON.encode(StringUseAnswer(value: use.value, ordinal: use.ordinal))
     else { return .json(400, #"{"detail":"not a use of a string"}"#, type: "application/problem+json") }
     return .json(200, String(decoding: answer, as: UTF8.self))
   }

@@ -1,3 +1,4 @@
+import Basics
 import Diorama
 @testable import Diorama
 import Foundation

@@ -1,3 +1,4 @@
+import Basics
 import Diorama
 import LaunchContract
 import Synchronization
@@ -72,7 +73,7 @@ struct ToggleUpdateTests {
   @Test("are correct for any number of declarations")
   func many() {
     let toggles = TogglesFixture(
-      Dictionary(uniqueKeysWithValues: (0..<3_000).map { ("t\($0)", ContractValue.int($0)) })
+      Dictionary(uniqueKeysWithValues: (0..<3_000).map { ("t\($0)", JSON.int($0)) })
     ).toggles
     let declarations = (0..<3_000).map { Toggle("t\($0)", default: -1) }
     for _ in 0..<2 {

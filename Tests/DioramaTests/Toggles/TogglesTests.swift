@@ -1,3 +1,4 @@
+import Basics
 import Diorama
 import Foundation
 import LaunchContract
@@ -7,11 +8,11 @@ import Testing
 struct TogglesTests {
   private let warnings = Collected<String>()
 
-  private func toggles(_ values: [String: ContractValue]) throws -> Toggles {
+  private func toggles(_ values: [String: JSON]) throws -> Toggles {
     try controls(values, control: nil).toggles
   }
 
-  private func controls(_ values: [String: ContractValue], control: LaunchContract.Control?) throws -> AppControls {
+  private func controls(_ values: [String: JSON], control: LaunchContract.Control?) throws -> AppControls {
     var contract = LaunchContract(
       environment: .init(id: "", name: ""), mode: "mock", clock: .init(kind: .system), seed: "", toggles: values)
     contract.control = control
@@ -74,15 +75,15 @@ struct TogglesFixture {
 
   struct Reading: Sendable, Equatable {
     var name: String
-    var value: ContractValue
+    var value: JSON
 
-    init(_ name: String, _ value: ContractValue) {
+    init(_ name: String, _ value: JSON) {
       self.name = name
       self.value = value
     }
   }
 
-  init(_ values: [String: ContractValue] = [:], known: [String]? = nil) {
+  init(_ values: [String: JSON] = [:], known: [String]? = nil) {
     toggles = Toggles(
       values, known: known, report: { [reports] in reports.add(Reading($0, $1)) },
       warn: { [warnings] in warnings.add($0) })
@@ -149,7 +150,7 @@ struct ToggleReadingsTests {
   func json() {
     let fixture = TogglesFixture()
     _ = fixture.toggles[.place]
-    let place = ContractValue.object(["latitude": .double(51.5), "name": .string("London, by the river")])
+    let place = JSON.object(["latitude": .double(51.5), "name": .string("London, by the river")])
     #expect(fixture.reports.values == [.init("place", place)])
   }
 }
@@ -158,7 +159,7 @@ struct ToggleReadingsTests {
 struct ToggleDetailsTests {
   @Test("have the reason STATIC for a test's value, with its text as variant")
   func given() {
-    let place = ContractValue.object(["latitude": .int(1), "name": .string("")])
+    let place = JSON.object(["latitude": .int(1), "name": .string("")])
     let toggles = TogglesFixture(["theme": .string("dark"), "place": place]).toggles
     let theme = toggles.details(.theme)
     #expect(theme.flagKey == "theme")

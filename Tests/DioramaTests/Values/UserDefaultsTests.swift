@@ -1,3 +1,4 @@
+import Basics
 import Foundation
 import LaunchContract
 import TestSupport
@@ -23,12 +24,12 @@ struct UserDefaultsTests {
     var integers: [Int]?
   }
 
-  private func find(_ defaults: [String: ContractValue], _ way: Way) async throws -> [String: Found] {
+  private func find(_ defaults: [String: JSON], _ way: Way) async throws -> [String: Found] {
     let contract = LaunchContract(
       environment: .init(id: "", name: ""), mode: "mock", clock: .init(kind: .system), seed: "", defaults: defaults)
     var arguments = ["-other", "pair"]
     if way != .contract { arguments += try contract.launchArguments() }
-    var environment = ["KEYS": String(decoding: try ContractJSON.encode(defaults.keys.sorted()), as: UTF8.self)]
+    var environment = ["KEYS": String(decoding: try JSON.encode(defaults.keys.sorted()), as: UTF8.self)]
     environment["LD_LIBRARY_PATH"] = ProcessInfo.processInfo.environment["LD_LIBRARY_PATH"]
     if way != .arguments {
       environment["DIORAMA_CONTRACT"] = String(decoding: try contract.encodedDocument(), as: UTF8.self)
@@ -73,7 +74,7 @@ struct UserDefaultsTests {
       "line\nline", "naïve 🙂", "YES", "5", "<&>\"'", "=", "\u{A0}hard space", "]]>", "e\u{301}",
     ]
     let defaults = Dictionary(
-      uniqueKeysWithValues: texts.enumerated().map { ("text\($0.offset)", ContractValue.string($0.element)) })
+      uniqueKeysWithValues: texts.enumerated().map { ("text\($0.offset)", JSON.string($0.element)) })
     let found = try await find(defaults, way)
     for (index, text) in texts.enumerated() {
       #expect(found["text\(index)"]?.string == text)
@@ -83,7 +84,7 @@ struct UserDefaultsTests {
 
   @Test("can be set by the contract if an argument cannot")
   func carried() async throws {
-    let defaults: [String: ContractValue] = [
+    let defaults: [String: JSON] = [
       "-dash": .int(1), "": .int(2), "bell": .string("-\u{7}"), "return": .string("{\r}"),
       "precise": .object(["$date": .string("2018-10-08T09:00:00.25Z")]),
       "long": .string(String(repeating: "x", count: 40_000)), "nul": .string("a\u{0}b"),

@@ -1,3 +1,4 @@
+import Basics
 import Diorama
 import LaunchContract
 import Testing
@@ -23,7 +24,7 @@ extension ValueKey<Place> {
 struct ValueKeyTests {
   private let warnings = Collected<String>()
 
-  private func values(_ values: [String: ContractValue]) -> Values {
+  private func values(_ values: [String: JSON]) -> Values {
     Values(values) { [warnings] in warnings.add($0) }
   }
 

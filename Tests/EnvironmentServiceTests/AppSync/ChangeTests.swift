@@ -1,3 +1,4 @@
+import Basics
 import Cassettes
 import Diorama
 import Foundation
@@ -33,22 +34,22 @@ struct ChangeTests {
         Environment.ClockPatch(timeZone: "Europe/Nowhere"), .init(kind: .system, start: beginning),
         .init(kind: .scaled, rate: 0), .init(start: .distantFuture + 1e15),
       ] {
-        let error = await #expect(throws: EnvironmentError.self) {
+        let error = await #expect(throws: CodedError.self) {
           try await environment.update(toggles: ["a": .int(2)], clock: clock, timeout: .seconds(5))
         }
         #expect(error?.kind == .usage)
       }
       for move in [Environment.ClockMove.advance(.seconds(-1)), .set(.distantFuture + 1e15)] {
-        let error = await #expect(throws: EnvironmentError.self) {
+        let error = await #expect(throws: CodedError.self) {
           try await environment.moveClock(move, afterSleepers: nil, timeout: .seconds(5))
         }
         #expect(error?.kind == .usage)
       }
-      let negative = await #expect(throws: EnvironmentError.self) {
+      let negative = await #expect(throws: CodedError.self) {
         try await environment.moveClock(.advance(.seconds(1)), afterSleepers: -1, timeout: .seconds(5))
       }
       #expect(negative?.kind == .usage)
-      let large = await #expect(throws: EnvironmentError.self) {
+      let large = await #expect(throws: CodedError.self) {
         try await environment.update(
           values: ["a": .string(String(repeating: "x", count: 1 << 20))], timeout: .seconds(5))
       }
@@ -61,7 +62,7 @@ struct ChangeTests {
   func system() async throws {
     try await withService { fixture in
       let environment = try fixture.provision(.mock) { $0.clock.kind = "system" }
-      let error = await #expect(throws: EnvironmentError.self) {
+      let error = await #expect(throws: CodedError.self) {
         try await environment.moveClock(.advance(.seconds(1)), afterSleepers: nil, timeout: .seconds(5))
       }
       #expect(error?.kind == .usage)
@@ -93,7 +94,7 @@ struct ChangeTests {
       }
       try await environment.until { $0.watch != nil }
       task.cancel()
-      let error = await #expect(throws: EnvironmentError.self) { try await task.value }
+      let error = await #expect(throws: CodedError.self) { try await task.value }
       #expect(error?.kind == .unanswered)
       #expect(environment.now == beginning)
       #expect(environment.live { live, _ in live.changes.isEmpty && live.watch == nil })
@@ -136,7 +137,7 @@ struct ChangeTests {
     try await withService { fixture in
       let origin = Origin(scheme: "https", host: "a.test", port: 443)
       let environment = try fixture.provision(.extend, ["api": origin])
-      let error = await #expect(throws: EnvironmentError.self) {
+      let error = await #expect(throws: CodedError.self) {
         try await environment.update(toggles: ["a": .int(1)], mode: mode, timeout: .seconds(5))
       }
       #expect(error?.kind == .usage)

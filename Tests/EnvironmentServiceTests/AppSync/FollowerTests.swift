@@ -1,3 +1,4 @@
+import Basics
 import Foundation
 import HTTPMessages
 import LaunchContract
@@ -11,7 +12,7 @@ struct FollowerTests {
   private struct Link {
     var live: AppSync
     var now = ContinuousClock.now
-    let results = Guarded<[Int: Result<Environment.Moved, EnvironmentError>]>([:])
+    let results = Guarded<[Int: Result<Environment.Moved, CodedError>]>([:])
     let answered = Guarded<Set<Int>>([])
 
     init() throws {
@@ -62,7 +63,7 @@ struct FollowerTests {
       settle()
     }
 
-    func result(_ number: Int) -> Result<Environment.Moved, EnvironmentError>? { results.withLock { $0[number] } }
+    func result(_ number: Int) -> Result<Environment.Moved, CodedError>? { results.withLock { $0[number] } }
 
     func message(_ number: Int) -> String {
       guard case .failure(let error) = result(number) else { return "" }

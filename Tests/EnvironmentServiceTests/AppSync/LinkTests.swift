@@ -1,3 +1,4 @@
+import Basics
 import Diorama
 import Foundation
 import HTTPMessages
@@ -197,11 +198,11 @@ struct LinkTests {
       }
       #expect(app.controls.clock.now == beginning + 2)
       for far in [Duration.seconds(Int64.max), .seconds(Int64.min), .seconds(1 << 62)] {
-        await #expect(throws: EnvironmentError.self) {
+        await #expect(throws: CodedError.self) {
           try await environment.moveClock(.advance(far), afterSleepers: nil, timeout: .seconds(60))
         }
       }
-      await #expect(throws: EnvironmentError.self) {
+      await #expect(throws: CodedError.self) {
         try await environment.moveClock(.set(.distantFuture + 1e300), afterSleepers: nil, timeout: .seconds(60))
       }
       #expect(app.controls.clock.now == beginning + 2)
@@ -213,18 +214,18 @@ struct LinkTests {
     try await withService { fixture in
       let environment = try fixture.manual()
       let app = try await FollowingFixture(environment.contract)
-      var value = ContractValue.string("ground")
-      for depth in 0..<ContractValue.maximumDepth { value = depth % 2 == 0 ? .array([value]) : .object(["a": value]) }
+      var value = JSON.string("ground")
+      for depth in 0..<JSON.maximumDecodedDepth { value = depth % 2 == 0 ? .array([value]) : .object(["a": value]) }
       try await environment.update(toggles: ["deep": value], values: ["deep": value], timeout: .seconds(60))
       #expect(try await FollowingFixture(environment.contract).controls.values["deep"]?.contains("ground") == true)
-      let deeper = ContractValue.array([value])
-      await #expect(throws: EnvironmentError.self) {
+      let deeper = JSON.array([value])
+      await #expect(throws: CodedError.self) {
         try await environment.update(toggles: ["deep": deeper], timeout: .seconds(60))
       }
-      #expect(throws: EnvironmentError.self) { try fixture.manual { $0.toggles = ["deep": deeper] } }
-      #expect(throws: EnvironmentError.self) { try fixture.manual { $0.values = ["deep": deeper] } }
-      #expect(throws: EnvironmentError.self) { try fixture.manual { $0.defaults = ["deep": deeper] } }
-      let null = #expect(throws: EnvironmentError.self) { try fixture.manual { $0.defaults = ["x": .array([.null])] } }
+      #expect(throws: CodedError.self) { try fixture.manual { $0.toggles = ["deep": deeper] } }
+      #expect(throws: CodedError.self) { try fixture.manual { $0.values = ["deep": deeper] } }
+      #expect(throws: CodedError.self) { try fixture.manual { $0.defaults = ["deep": deeper] } }
+      let null = #expect(throws: CodedError.self) { try fixture.manual { $0.defaults = ["x": .array([.null])] } }
       #expect(null?.message.hasPrefix("the default 'x'.0: user defaults cannot hold null") == true)
       #expect(app.controls.values["deep"]?.contains("ground") == true)
       #expect(app.warnings == [])
@@ -286,7 +287,7 @@ struct LinkTests {
       #expect(error?.kind == .control)
       #expect(error?.description.contains("the environment has ended") == true)
       #expect(app.warnings == [])
-      let late = await #expect(throws: EnvironmentError.self) {
+      let late = await #expect(throws: CodedError.self) {
         try await environment.moveClock(.advance(.seconds(1)), afterSleepers: nil, timeout: .seconds(60))
       }
       #expect(late?.kind == .unanswered)

@@ -1,3 +1,4 @@
+import Basics
 import Diorama
 import Foundation
 import HTTPMessages

@@ -1,3 +1,4 @@
+import Basics
 import Foundation
 import HTTPMessages
 import LaunchContract
@@ -64,7 +65,7 @@ struct ProcessTests {
       _ = try await environment.moveClock(.advance(.zero), afterSleepers: 1, timeout: .seconds(60))
       try await environment.untilAsked()
       try await onThread { try app.suspend() }
-      let error = await #expect(throws: EnvironmentError.self) {
+      let error = await #expect(throws: CodedError.self) {
         try await environment.moveClock(.advance(.seconds(60)), afterSleepers: nil, timeout: .milliseconds(200))
       }
       #expect(error?.kind == .unanswered)

@@ -1,3 +1,4 @@
+import Basics
 import Cassettes
 import ControlAPI
 import EnvironmentConfiguration
@@ -86,7 +87,7 @@ struct UpstreamAccessTests {
       try fixture.write("-----BEGIN ENCRYPTED PRIVATE KEY-----\n", to: "locked.key")
       let path: (String) -> String = { "\(fixture.folder)/\($0)" }
       let origin = try Origin(parsing: "https://api.test")
-      let cases: [(String, UpstreamAccess, EnvironmentError.Kind, String)] = [
+      let cases: [(String, UpstreamAccess, CodedError.Kind, String)] = [
         (
           "api", .init(ca: path("none.pem")), .inputOutput,
           "the CA of upstream 'api', \(path("none.pem")), is not there"
@@ -104,7 +105,7 @@ struct UpstreamAccessTests {
         ("ap", .init(insecure: true), .usage, "there is no upstream 'ap'"),
       ]
       for (name, access, kind, words) in cases {
-        let error = #expect(throws: EnvironmentError.self) {
+        let error = #expect(throws: CodedError.self) {
           _ = try fixture.provision(.proxy, ["api": origin]) { $0.access = [name: access] }
         }
         #expect(error?.kind == kind && error?.message.contains(words) == true, "\(words): \(String(describing: error))")
@@ -120,7 +121,7 @@ struct UpstreamAccessTests {
         #expect(try await environment.get("/a").text == "none")
       }
       let access = ["api": UpstreamAccess(headers: ["X-Api-Key": Secret("key-of-api")])]
-      let error = #expect(throws: EnvironmentError.self) { try fixture.provision(.extend) { $0.access = access } }
+      let error = #expect(throws: CodedError.self) { try fixture.provision(.extend) { $0.access = access } }
       #expect(error?.kind == .usage)
       #expect(
         error?.message == "the header X-Api-Key would go to \(upstream.origin), which only the cassette names; "
@@ -170,7 +171,7 @@ struct UpstreamAccessTests {
       specification["upstreams"] = [Any]()
       object["specification"] = specification
       let changed = try EnvironmentSnapshot(decoding: JSONSerialization.data(withJSONObject: object))
-      let error = #expect(throws: EnvironmentError.self) {
+      let error = #expect(throws: CodedError.self) {
         try fixture.service.provision(changed.specification, restoring: changed)
       }
       #expect(error?.message.contains("which only the cassette names") == true)
@@ -191,7 +192,7 @@ struct UpstreamAccessTests {
     #expect(specification.access == access)
     #expect(!"\(specification)".contains("\"k\""))
     configuration.upstreams["api"]?.access.ca = "relative.pem"
-    let error = #expect(throws: ContractError.self) {
+    let error = #expect(throws: CodedError.self) {
       try EnvironmentConfiguration(decoding: JSONEncoder().encode(configuration), from: .api)
     }
     #expect(error?.problem.hasPrefix("upstreams.api.ca: not an absolute path") == true)

@@ -1,3 +1,4 @@
+import Basics
 import Cassettes
 import HTTPMessages
 import TestSupport
@@ -48,7 +49,7 @@ struct ReportTextTests {
         "\(all)")
       #expect(lines.contains(#"<bad not recorded: GET \#(upstream.origin)/a?\u{9b}\u{202e}=%1B>"#), "\(all)")
       #expect(!all.unicodeScalars.contains { $0 == "\u{1B}" || $0 == "\r" || $0 == "\u{9B}" || $0 == "\u{202E}" })
-      let error = EnvironmentError(.broken, "no\r\n\(text)")
+      let error = CodedError(.broken, "no\r\n\(text)")
       #expect(error.message == #"no\r\n\u{1b}[31m\u{9b}\u{202e}"#)
     }
   }

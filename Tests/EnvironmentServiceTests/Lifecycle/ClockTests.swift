@@ -1,3 +1,4 @@
+import Basics
 import Cassettes
 import Foundation
 import HTTPMessages
@@ -159,14 +160,14 @@ struct ClockTests {
           }
         ),
       ] as [(String, (inout EnvironmentSpecification) -> Void)] {
-        let error = #expect(throws: EnvironmentError.self) {
+        let error = #expect(throws: CodedError.self) {
           try fixture.provision(.record, ["api": Self.origin], configure)
         }
         #expect(error?.kind == .usage)
         #expect(error?.message.contains(what) == true)
         #expect(fixture.files == [])
       }
-      let error = #expect(throws: EnvironmentError.self) {
+      let error = #expect(throws: CodedError.self) {
         try fixture.provision(.proxy, ["api": Self.origin]) { $0.clock.start = Date() }
       }
       #expect(error?.kind == .usage)

@@ -1,3 +1,4 @@
+import Basics
 @testable import Transforms
 import Cassettes
 import Foundation
@@ -87,7 +88,7 @@ struct JournalTests {
   @Test("refuses a file that cannot be created, and starts no recording")
   func unwritable() async throws {
     try await withService { fixture in
-      let error = #expect(throws: EnvironmentError.self) {
+      let error = #expect(throws: CodedError.self) {
         try fixture.provision(.record, ["api": try Origin(parsing: "https://a.test")]) {
           $0.journalFile = "\(fixture.folder)/none/journal"
         }

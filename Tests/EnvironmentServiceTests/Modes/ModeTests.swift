@@ -1,3 +1,4 @@
+import Basics
 @testable import Transforms
 import Cassettes
 import Foundation
@@ -132,7 +133,7 @@ struct ModeTests {
   func continuousIntegration() async throws {
     let upstream = try numbered()
     try await withService(upstream) { fixture in
-      let error = #expect(throws: EnvironmentError.self) {
+      let error = #expect(throws: CodedError.self) {
         try fixture.provision(.once, ["api": upstream.origin]) { $0.isContinuousIntegration = true }
       }
       #expect(error?.kind == .noCassette)
@@ -164,16 +165,16 @@ struct ModeTests {
   func needs() async throws {
     try await withService { fixture in
       for mode in [Mode.proxy, .record, .extend, .once] {
-        let error = #expect(throws: EnvironmentError.self) { try fixture.provision(mode) }
+        let error = #expect(throws: CodedError.self) { try fixture.provision(mode) }
         #expect(error?.kind == .noUpstream)
         #expect(error?.message.contains("--upstream") == true)
       }
       for mode in [Mode.record, .extend, .replay, .once] {
-        let error = #expect(throws: EnvironmentError.self) { try fixture.provision(mode) { $0.cassette = nil } }
+        let error = #expect(throws: CodedError.self) { try fixture.provision(mode) { $0.cassette = nil } }
         #expect(error?.kind == .usage)
         #expect(error?.message.contains("--cassette") == true)
       }
-      let error = #expect(throws: EnvironmentError.self) { try fixture.provision(.replay) }
+      let error = #expect(throws: CodedError.self) { try fixture.provision(.replay) }
       #expect(error?.kind == .noCassette)
       #expect(fixture.files == [])
     }
@@ -184,7 +185,7 @@ struct ModeTests {
     let origin = try Origin(parsing: "https://a.test")
     try await withService { fixture in
       for other in ["api", "API", "a-b", "a_b"] {
-        let error = #expect(throws: EnvironmentError.self) {
+        let error = #expect(throws: CodedError.self) {
           try fixture.provision(.proxy, [other.contains("a") && other != "api" ? "a b" : "api": origin, other: origin])
         }
         #expect(error?.kind == .usage)

@@ -1,3 +1,4 @@
+import Basics
 @testable import Transforms
 import Cassettes
 import EnvironmentConfiguration
@@ -71,7 +72,7 @@ struct RuleTests {
         #expect {
           _ = try fixture.provision(mode, ["api": Origin(scheme: "http", host: "a.test", port: 80)])
         } throws: { error in
-          let error = error as? EnvironmentError
+          let error = error as? CodedError
           return error?.kind == .broken
             && error?.message.hasPrefix("\(fixture.folder)/diorama.json: \(problem)") == true
         }
@@ -88,7 +89,7 @@ struct RuleTests {
   func sideFile(name: String, advice: String) async throws {
     try await withBooking { fixture in
       try fixture.write("{}", to: name)
-      let error = #expect(throws: EnvironmentError.self) { try fixture.provision(.replay) }
+      let error = #expect(throws: CodedError.self) { try fixture.provision(.replay) }
       #expect(error?.kind == .broken)
       #expect(
         error?.message

@@ -1,3 +1,4 @@
+import Basics
 import Cassettes
 import HTTPMessages
 import LaunchContract
@@ -8,7 +9,7 @@ import Testing
 
 @Suite("Toggles as OFREP flags")
 struct FlagTests {
-  private static let toggles: [String: ContractValue] = [
+  private static let toggles: [String: JSON] = [
     "on": .bool(true), "off": .bool(false), "count": .int(10), "rate": .double(10), "half": .double(0.5),
     "text": .string("a\"b"), "list": .array([.int(1)]), "deep": .object(["a": .double(2)]), "none": .null,
     "a key/with %20": .bool(true), "naïve": .int(1), "100%": .bool(true),

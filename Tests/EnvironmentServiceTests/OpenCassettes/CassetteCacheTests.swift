@@ -1,3 +1,4 @@
+import Basics
 @testable import Transforms
 import Cassettes
 import Foundation
@@ -90,7 +91,7 @@ struct CassetteCacheTests {
       let cache = CassetteCache { FileStamp.now() + Self.hour }
       let first = try cache.open(fixture.location())
       try FileManager.default.removeItem(atPath: "\(fixture.folder)/c.bodies/a.txt")
-      let error = #expect(throws: EnvironmentError.self) { try cache.open(fixture.location()) }
+      let error = #expect(throws: CodedError.self) { try cache.open(fixture.location()) }
       #expect(error?.message.contains("c.bodies/a.txt is missing") == true)
       withExtendedLifetime(first) {}
     }

@@ -1,3 +1,4 @@
+import Basics
 import Cassettes
 import Foundation
 import LaunchContract
@@ -40,10 +41,10 @@ struct LargeCassetteTests {
     try await withService { fixture in
       let text = Self.lines(last: last)
       try fixture.write(text, to: "c.har")
-      let expected = #expect(throws: CassetteError.self) {
+      let expected = #expect(throws: CodedError.self) {
         try HAR.read(Array(text.utf8), name: fixture.location().har)
       }
-      let found = #expect(throws: EnvironmentError.self) { try CassetteReader.read(fixture.location()) }
+      let found = #expect(throws: CodedError.self) { try CassetteReader.read(fixture.location()) }
       #expect(found.map { "\($0)" }?.contains(try #require(expected).description) == true)
     }
   }
@@ -63,7 +64,7 @@ struct LargeCassetteTests {
 
   @Test("that cannot be read is refused with the system's reason")
   func unreadable() {
-    let error = #expect(throws: InputFileError.self) { _ = try ConsumedFile("/nowhere/c.har") }
+    let error = #expect(throws: CodedError.self) { _ = try ConsumedFile("/nowhere/c.har") }
     #expect(error?.isMissing == true && error?.systemReason == "No such file or directory")
   }
 }

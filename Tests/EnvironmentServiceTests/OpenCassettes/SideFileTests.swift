@@ -1,3 +1,4 @@
+import Basics
 import Cassettes
 import Foundation
 import HTTPMessages
@@ -85,16 +86,16 @@ struct SideFileTests {
   @Test("is refused if it is a link, elsewhere, or not a regular file", arguments: Attack.allCases)
   func refused(attack: Attack) async throws {
     try await Self.withCassette(attack.file, attack.prepare) { fixture in
-      let error = #expect(throws: EnvironmentError.self) { try fixture.provision(.replay) }
+      let error = #expect(throws: CodedError.self) { try fixture.provision(.replay) }
       #expect(error?.kind == .broken)
       let message = error?.message ?? ""
       #expect(message.contains(attack.file) && message.contains("c.har"), "\(message)")
       // Neither its contents nor its size.
       #expect(!message.contains("canary 5f0c") && !message.contains("\(Self.secret.utf8.count) bytes"), "\(message)")
-      #expect(throws: EnvironmentError.self) { try CassetteVerifier.verify(fixture.location()) }
+      #expect(throws: CodedError.self) { try CassetteVerifier.verify(fixture.location()) }
       let stored = try CassetteReader.read(fixture.location())
       let body = stored.cassette.interactions[0].response.body
-      #expect(throws: EnvironmentError.self) { try CassetteReader.bytes(of: body, in: fixture.location()) }
+      #expect(throws: CodedError.self) { try CassetteReader.bytes(of: body, in: fixture.location()) }
     }
   }
 
@@ -153,7 +154,7 @@ struct SideFileTests {
       try fixture.writeCassette(url: "http://a.test/a", text: "a")
       try fixture.write(#"{"format":1,"algorithm":"uuid5-v1","seed":"s","strings":{}}"#, to: "other.json")
       try #require(symlink("other.json", "\(fixture.folder)/c.strings.json") == 0)
-      let error = #expect(throws: EnvironmentError.self) { try fixture.provision(.replay) }
+      let error = #expect(throws: CodedError.self) { try fixture.provision(.replay) }
       #expect(error?.message.contains("it is a symbolic link") == true)
       try #require(rename("\(fixture.folder)/c.har", "\(fixture.folder)/other.har") == 0)
       try #require(symlink("other.har", "\(fixture.folder)/c.har") == 0)

@@ -1,3 +1,4 @@
+import Basics
 import Cassettes
 import EnvironmentConfiguration
 import Foundation
@@ -38,7 +39,7 @@ struct AgeTests {
   func expired(mode: Mode) async throws {
     try await Self.withOldRecording { fixture, upstream in
       let before = try fixture.read("c.har")
-      let error = #expect(throws: EnvironmentError.self) {
+      let error = #expect(throws: CodedError.self) {
         try fixture.provision(mode) { $0.policies = Self.policies { $0.expiresAfterDays = 30 } }
       }
       #expect(error?.kind == .broken)
@@ -106,7 +107,7 @@ struct AgeTests {
     let upstream = try numbered()
     try await withService(upstream) { fixture in
       try fixture.write(#"{"log":{"version":"1.2","creator":{"name":"t","version":"1"},"entries":[]}}"#, to: "c.har")
-      let error = #expect(throws: EnvironmentError.self) {
+      let error = #expect(throws: CodedError.self) {
         try fixture.provision(.replay, ["api": upstream.origin]) {
           $0.policies = Self.policies { $0.expiresAfterDays = 30 }
         }
@@ -118,7 +119,7 @@ struct AgeTests {
   @Test("may be one with a date in the future, which counts as unknown age")
   func toCome() async throws {
     try await Self.withOldRecording(days: -400) { fixture, _ async throws in
-      let error = #expect(throws: EnvironmentError.self) {
+      let error = #expect(throws: CodedError.self) {
         try fixture.provision(.replay) { $0.policies = Self.policies { $0.expiresAfterDays = 30 } }
       }
       #expect(error?.message.contains("in the future, so its age is unknown") == true)
@@ -130,7 +131,7 @@ struct AgeTests {
   func refused(days: Double) throws {
     var configuration = EnvironmentConfiguration()
     configuration.policies = .init(expiresAfterDays: days)
-    let error = #expect(throws: EnvironmentError.self) { try EnvironmentSpecification(configuration) }
+    let error = #expect(throws: CodedError.self) { try EnvironmentSpecification(configuration) }
     #expect(error?.kind == .usage)
     #expect(error?.message.hasPrefix("policies.expiresAfterDays: ") == true)
   }

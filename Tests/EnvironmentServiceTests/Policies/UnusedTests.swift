@@ -1,3 +1,4 @@
+import Basics
 import Cassettes
 import Foundation
 import HTTPMessages
@@ -102,7 +103,7 @@ struct UnusedTests {
       #expect(!report.ok)
       let usage = CassettePruner.Usage(file: "report.json", report: report)
       #expect(try CassettePruner.remove(Self.unused(fixture, [usage]), from: fixture.location()) == 1)
-      #expect(throws: EnvironmentError.self) { try Self.unused(fixture, [usage]) }
+      #expect(throws: CodedError.self) { try Self.unused(fixture, [usage]) }
     }
   }
 
@@ -111,7 +112,7 @@ struct UnusedTests {
     try await Self.withRecording { fixture in
       let environment = try fixture.provision(.replay)
       let usage = CassettePruner.Usage(file: "report.json", report: environment.report())
-      #expect(throws: EnvironmentError.self) { try Self.unused(fixture, [usage]) }
+      #expect(throws: CodedError.self) { try Self.unused(fixture, [usage]) }
       _ = await environment.end()
     }
   }
@@ -121,7 +122,7 @@ struct UnusedTests {
     try await Self.withRecording { fixture in
       let before = try fixture.read("c.har")
       try fixture.write("", to: "c.har.partial")
-      let error = #expect(throws: EnvironmentError.self) { try CassettePruner.remove([0], from: fixture.location()) }
+      let error = #expect(throws: CodedError.self) { try CassettePruner.remove([0], from: fixture.location()) }
       #expect(error?.kind == .cannotWrite)
       #expect(error?.message.contains("diorama cassette check --recover") == true)
       #expect(try fixture.read("c.har") == before)

@@ -1,3 +1,4 @@
+import Basics
 import Cassettes
 import HTTPMessages
 import TestSupport
@@ -53,7 +54,7 @@ struct NothingRecordedTests {
       #expect(try await environment.get("/a").status == 200)
       _ = try? await environment.get("/large")
       let (report, sealed) = await environment.end()
-      #expect(throws: EnvironmentError.self) { _ = try sealed.get() }
+      #expect(throws: CodedError.self) { _ = try sealed.get() }
       #expect(!report.ok)
       #expect(environment.recordingFailure?.kind == .cannotWrite)
       #expect(try fixture.cassette().interactions.count == 2)

@@ -1,3 +1,4 @@
+import Basics
 import Foundation
 import Testing
 
@@ -9,7 +10,7 @@ struct PartialLockTests {
   func inherited() async throws {
     try await withService { fixture in
       var lock: PartialLock? = try PartialLock.making(fixture.location())
-      #expect(throws: EnvironmentError.self) { try PartialLock.making(fixture.location()) }
+      #expect(throws: CodedError.self) { try PartialLock.making(fixture.location()) }
       // As between fork and exec.
       let inherited = dup(try #require(lock).descriptor)
       defer { close(inherited) }

@@ -1,3 +1,4 @@
+import Basics
 import Cassettes
 import Foundation
 import HTTPMessages
@@ -127,7 +128,7 @@ struct SealTests {
       let strings = try fixture.read("c.strings.json")
       try await fixture.record(["api": upstream.origin]) { _ = try await $0.get("/a") }
       try fixture.write(strings, to: "c.strings.json")
-      let error = #expect(throws: EnvironmentError.self) { try fixture.provision(.replay) }
+      let error = #expect(throws: CodedError.self) { try fixture.provision(.replay) }
       #expect(error?.kind == .broken)
       #expect(error?.message.contains("different recordings") == true)
       #expect(error?.message.contains("\n") == false)
@@ -156,7 +157,7 @@ struct SealTests {
       for damaged in ["", "{", String(content.dropLast(content.count / 2)), "[]", "\u{0}"] {
         try fixture.write(damaged, to: name)
         for mode in [Mode.replay, .extend, .once] {
-          let error = #expect(throws: EnvironmentError.self) { try fixture.provision(mode, ["api": upstream.origin]) }
+          let error = #expect(throws: CodedError.self) { try fixture.provision(mode, ["api": upstream.origin]) }
           #expect(error?.kind == .broken)
           #expect(error?.message.contains(name) == true)
           #expect(error?.message.contains("\n") == false)
@@ -177,7 +178,7 @@ struct SealTests {
       } else {
         try FileManager.default.removeItem(atPath: "\(fixture.folder)/\(file)")
       }
-      let error = #expect(throws: EnvironmentError.self) { try fixture.provision(.replay) }
+      let error = #expect(throws: CodedError.self) { try fixture.provision(.replay) }
       #expect(error?.kind == .broken)
       #expect(error?.message.contains(file) == true)
     }
@@ -217,7 +218,7 @@ struct SealTests {
   func noFolder() async throws {
     try await withService { fixture in
       try fixture.write("", to: "file")
-      let error = #expect(throws: EnvironmentError.self) {
+      let error = #expect(throws: CodedError.self) {
         try fixture.provision(.record, ["api": try Origin(parsing: "http://a.test")]) {
           $0.cassette = CassetteLocation("\(fixture.folder)/file/c")
         }

@@ -1,3 +1,4 @@
+import Basics
 import Cassettes
 import Foundation
 import HTTPMessages
@@ -153,7 +154,7 @@ struct TornSealTests {
       try FileManager.default.createDirectory(atPath: "\(fixture.folder)/c.har", withIntermediateDirectories: false)
       try fixture.write("the old ones", to: "c.strings.json")
       let (report, sealed) = await environment.end()
-      #expect(throws: EnvironmentError.self) { try sealed.get() }
+      #expect(throws: CodedError.self) { try sealed.get() }
       #expect(!report.ok)
       #expect(try fixture.read("c.strings.json") == "the old ones")
       #expect(fixture.files == ["c.har", "c.har.partial", "c.strings.json"])

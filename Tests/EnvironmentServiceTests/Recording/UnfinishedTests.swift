@@ -1,3 +1,4 @@
+import Basics
 import Cassettes
 import Foundation
 import HTTPMessages
@@ -40,7 +41,7 @@ struct UnfinishedTests {
     try await withService(upstream) { fixture in
       try await Self.kill(fixture, upstream, ["/new"])
       func advice() -> String {
-        let error = #expect(throws: EnvironmentError.self) { try fixture.provision(.replay) }
+        let error = #expect(throws: CodedError.self) { try fixture.provision(.replay) }
         return error?.message ?? ""
       }
       #expect(advice().contains("diorama cassette check --recover"))
@@ -149,7 +150,7 @@ struct UnfinishedTests {
     try await withService(upstream) { fixture in
       try fixture.write(line, to: "c.har.partial")
       for mode in [Mode.record, .extend] {
-        let error = #expect(throws: EnvironmentError.self) { try fixture.provision(mode, ["api": upstream.origin]) }
+        let error = #expect(throws: CodedError.self) { try fixture.provision(mode, ["api": upstream.origin]) }
         #expect(error?.kind == .broken)
         #expect(error?.message.contains("c.har.partial") == true)
         #expect(error?.message.contains("\n") == false)
@@ -171,7 +172,7 @@ struct UnfinishedTests {
       let environment = try fixture.provision(.record, ["api": upstream.origin])
       _ = try await environment.get("/new")
       // It cannot be recovered while it is running.
-      let error = #expect(throws: EnvironmentError.self) { try CassetteRecovery.recover(fixture.location()) }
+      let error = #expect(throws: CodedError.self) { try CassetteRecovery.recover(fixture.location()) }
       #expect(error?.kind == .cannotWrite)
       let left = try fixture.read("c.har.partial")
       environment.recorder?.discard()
@@ -200,7 +201,7 @@ struct UnfinishedTests {
       let first = try fixture.provision(.record, ["api": upstream.origin])
       _ = try await first.get("/a")
       for mode in [Mode.record, .extend] {
-        let error = #expect(throws: EnvironmentError.self) { try fixture.provision(mode, ["api": upstream.origin]) }
+        let error = #expect(throws: CodedError.self) { try fixture.provision(mode, ["api": upstream.origin]) }
         #expect(error?.kind == .cannotWrite)
         #expect(error?.message.contains("\(fixture.folder)/c.har") == true)
       }
@@ -226,7 +227,7 @@ struct UnfinishedTests {
                 _ = try await environment.get("/\(number)")
                 _ = try await environment.end().sealed.get()
                 return
-              } catch let error as EnvironmentError where error.kind == .cannotWrite {
+              } catch let error as CodedError where error.kind == .cannotWrite {
                 await Task.yield()
               }
             }

@@ -1,6 +1,6 @@
+import Basics
 @testable import Transforms
 import Cassettes
-import LaunchContract
 import Testing
 
 @testable import EnvironmentService

@@ -1,3 +1,4 @@
+import Basics
 import EnvironmentConfiguration
 import Foundation
 import LaunchContract
@@ -15,8 +16,8 @@ struct RedactionRulesTests {
     let rules = try RedactionRules(decoding: Data(text.utf8))
     #expect(rules.json == ["$..ssn"])
     #expect(rules.keep.credentials == ["a/b"])
-    #expect(String(decoding: try ContractJSON.encode(rules), as: UTF8.self) == text)
-    #expect(String(decoding: try ContractJSON.encode(RedactionRules()), as: UTF8.self) == "{}")
+    #expect(String(decoding: try JSON.encode(rules), as: UTF8.self) == text)
+    #expect(String(decoding: try JSON.encode(RedactionRules()), as: UTF8.self) == "{}")
   }
 
   @Test(
@@ -34,7 +35,7 @@ struct RedactionRulesTests {
       (#"{"headers": [""]}"#, "headers[0]: must not be empty"),
     ])
   func unknown(text: String, problem: String) {
-    let error = #expect(throws: ContractError.self) { try RedactionRules(decoding: Data(text.utf8)) }
+    let error = #expect(throws: CodedError.self) { try RedactionRules(decoding: Data(text.utf8)) }
     #expect(error?.problem.contains(problem) == true, "\(error?.problem ?? "")")
   }
 
@@ -53,7 +54,7 @@ struct RedactionRulesTests {
     ])
   func unusable(text: String, problem: String) throws {
     let rules = try RedactionRules(decoding: Data(text.utf8))
-    let error = #expect(throws: EnvironmentError.self) { try rules.compiled() }
+    let error = #expect(throws: CodedError.self) { try rules.compiled() }
     #expect(error?.kind == .usage)
     #expect(error?.message.contains("redaction.\(problem)") == true, "\(error?.message ?? "")")
   }
@@ -64,7 +65,7 @@ struct RedactionRulesTests {
     configuration.redaction = try RedactionRules(decoding: Data(#"{"query": ["token"]}"#.utf8))
     #expect(try EnvironmentSpecification(configuration).redaction.query == ["token"])
     configuration.redaction?.json = ["x"]
-    let error = #expect(throws: EnvironmentError.self) { try EnvironmentSpecification(configuration) }
+    let error = #expect(throws: CodedError.self) { try EnvironmentSpecification(configuration) }
     #expect(error?.message.hasPrefix("redaction.json[0]: ") == true)
   }
 }

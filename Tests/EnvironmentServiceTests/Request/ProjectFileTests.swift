@@ -1,3 +1,4 @@
+import Basics
 import EnvironmentConfiguration
 import Foundation
 import LaunchContract
@@ -7,7 +8,7 @@ import Testing
 
 @Suite("The project file")
 struct ProjectFileTests {
-  private func project(_ text: String) throws(ContractError) -> ProjectFile {
+  private func project(_ text: String) throws(CodedError) -> ProjectFile {
     try ProjectFile(decoding: Data(text.utf8), path: "/shop/diorama.json")
   }
 
@@ -55,7 +56,7 @@ struct ProjectFileTests {
       (#"{"overrides": [{"cassettes": "*", "clock": {"timeZone": "x"}}]}"#, "overrides[0].clock.timeZone: 'x' is not"),
     ])
   func strict(text: String, problem: String) {
-    let error = #expect(throws: ContractError.self) { try project(text) }
+    let error = #expect(throws: CodedError.self) { try project(text) }
     #expect(error?.problem.contains(problem) == true, "\(error?.problem ?? "")")
   }
 
@@ -77,6 +78,6 @@ struct ProjectFileTests {
     try FileManager.default.createDirectory(atPath: "\(folder)/other", withIntermediateDirectories: true)
     #expect(ProjectFile.nearest(to: "\(folder)/other") == nil)
     #expect(ProjectFile.nearest(to: folder) != nil)
-    #expect(throws: EnvironmentError.self) { try ProjectFile.read("\(folder)/none.json") }
+    #expect(throws: CodedError.self) { try ProjectFile.read("\(folder)/none.json") }
   }
 }

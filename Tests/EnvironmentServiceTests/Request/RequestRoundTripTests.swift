@@ -1,3 +1,4 @@
+import Basics
 import Cassettes
 import EnvironmentConfiguration
 import EnvironmentService
@@ -38,8 +39,8 @@ struct RequestRoundTripTests {
     configuration.dates?.keep = ["$.born"]
     // A suite's or a project file's settings all reach a test that says nothing.
     #expect(EnvironmentConfiguration().inside(configuration) == configuration)
-    let sent = try ContractJSON.encode(configuration)
-    let document = try ContractJSON.decode([String: ContractValue].self, from: sent, source: "")
+    let sent = try JSON.encode(configuration)
+    let document = try JSON.decode([String: JSON].self, from: sent, source: "")
     #expect(Set(document.keys) == Set(EnvironmentConfiguration.members.map(\.name)), "a setting is not tested here")
     #expect(try EnvironmentConfiguration(decoding: sent, from: .api) == configuration)
     let there = try EnvironmentSpecification(configuration)
@@ -82,7 +83,7 @@ struct RequestRoundTripTests {
     #expect(read.credentials.map(\.secret) == [Secret("aHVzaA==")] && read.credentials.map(\.from) == [nil])
     #expect(read.upstreams["api"]?.access.headers == ["X-K": Secret("key")])
     #expect(read.redaction?.headers == ["X-K"])
-    let error = #expect(throws: EnvironmentError.self) {
+    let error = #expect(throws: CodedError.self) {
       try configuration.readingSecrets(["TOKEN": "hush"], isContinuousIntegration: false)
     }
     #expect(error?.message.contains("header api/X-K: the variable KEY is not set") == true)

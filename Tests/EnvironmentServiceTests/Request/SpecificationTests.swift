@@ -1,3 +1,4 @@
+import Basics
 import Cassettes
 import EnvironmentConfiguration
 import Foundation
@@ -11,10 +12,10 @@ import Testing
 struct SpecificationTests {
   private func specification(_ body: String) throws -> EnvironmentSpecification {
     let configuration: EnvironmentConfiguration
-    do throws(ContractError) {
+    do throws(CodedError) {
       configuration = try EnvironmentConfiguration(decoding: Data(body.utf8), from: .api)
     } catch {
-      throw EnvironmentError(.usage, error.problem)
+      throw CodedError(.usage, error.problem)
     }
     return try EnvironmentSpecification(configuration)
   }
@@ -52,7 +53,7 @@ struct SpecificationTests {
     let specification = try specification("{}")
     #expect(specification.name == "environment")
     #expect(specification.mode == .once)
-    let error = #expect(throws: EnvironmentError.self) { try Provisioning.plan(specification) }
+    let error = #expect(throws: CodedError.self) { try Provisioning.plan(specification) }
     #expect(error?.message == #"mode once needs a cassette; name it with "cassette": "/PATH""#)
     #expect(try self.specification(#"{"cassette": "/a/login"}"#).name == "login")
   }
@@ -99,7 +100,7 @@ struct SpecificationTests {
       (#"{"defaults": {"d": {"a": null}}}"#, ""),
     ])
   func bad(body: String, start: String) {
-    let error = #expect(throws: EnvironmentError.self) { try specification(body) }
+    let error = #expect(throws: CodedError.self) { try specification(body) }
     #expect(error?.kind == .usage)
     #expect(error?.message.hasPrefix(start) == true, "\(error?.message ?? "")")
     #expect(error?.message.contains("\n") == false)
@@ -110,7 +111,7 @@ struct SpecificationTests {
     func refuses(_ configure: (inout EnvironmentConfiguration) -> Void) {
       var configuration = EnvironmentConfiguration()
       configure(&configuration)
-      #expect(throws: EnvironmentError.self) { try EnvironmentSpecification(configuration) }
+      #expect(throws: CodedError.self) { try EnvironmentSpecification(configuration) }
     }
     let long = String(repeating: "x", count: 5_000)
     refuses { $0.name = long }

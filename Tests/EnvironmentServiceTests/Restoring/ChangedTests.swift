@@ -1,3 +1,4 @@
+import Basics
 import Cassettes
 import Foundation
 import HTTPMessages
@@ -17,12 +18,12 @@ struct ChangedTests {
     /// The number of saves before the store is full.
     let room = Guarded(Int.max)
 
-    func save() throws(EnvironmentError) {
+    func save() throws(CodedError) {
       let isFull = room.withLock { room in
         room -= 1
         return room < 0
       }
-      if isFull { throw EnvironmentError(.cannotWrite, "the disk is full; make room on it") }
+      if isFull { throw CodedError(.cannotWrite, "the disk is full; make room on it") }
       guard let environment = environment.withLock({ $0 }) else { return }
       let snapshot = environment.snapshot()
       snapshots.withLock { $0.append(snapshot) }
@@ -43,7 +44,7 @@ struct ChangedTests {
       let environment = try fixture.service.provision(
         specification,
         hooks: EnvironmentHooks(
-          id: "its-id", token: "its-token", changed: { () throws(EnvironmentError) in try store.save() })
+          id: "its-id", token: "its-token", changed: { () throws(CodedError) in try store.save() })
       )
       store.environment.withLock { $0 = environment }
       try await body(environment, store)
@@ -77,7 +78,7 @@ struct ChangedTests {
       store.room.withLock { $0 = 0 }
       let before = environment.now
       for _ in 0..<2 {
-        let error = await #expect(throws: EnvironmentError.self) {
+        let error = await #expect(throws: CodedError.self) {
           try await environment.moveClock(.advance(.seconds(90)), afterSleepers: nil, timeout: .zero)
         }
         #expect(error?.kind == .cannotWrite)
@@ -95,7 +96,7 @@ struct ChangedTests {
     try await withStore { environment, store async throws in
       // Enough space for the check, but not for the change.
       store.room.withLock { $0 = 1 }
-      let error = await #expect(throws: EnvironmentError.self) {
+      let error = await #expect(throws: CodedError.self) {
         try await environment.update(toggles: ["a": .bool(false)], timeout: .zero)
       }
       #expect(error?.kind == .cannotWrite && error?.message.hasPrefix("the change was made but not stored") == true)
@@ -163,7 +164,7 @@ struct ChangedTests {
       let live = try #require(store.last?.progress.live)
       #expect(live.revision == 300)
       #expect(live.steps.map(\.revision) == Array(45...300))
-      let large = ContractValue.string(String(repeating: "x", count: 300_000))
+      let large = JSON.string(String(repeating: "x", count: 300_000))
       for _ in 0..<5 { try await environment.update(values: ["v": large], timeout: .zero) }
       #expect(store.last?.progress.live.steps.count == 3)
     }

@@ -1,3 +1,4 @@
+import Basics
 import Cassettes
 import HTTPMessages
 import HTTPServer
@@ -39,11 +40,11 @@ struct EarlyTests {
   func fails() async throws {
     let life = try Life()
     let ports = Guarded<[UInt16]>([])
-    let error = #expect(throws: EnvironmentError.self) {
+    let error = #expect(throws: CodedError.self) {
       try life.service.provision(
         Self.specification,
         hooks: EnvironmentHooks(listen: { handler in
-          guard ports.withLock({ $0.isEmpty }) else { throw EnvironmentError(.inputOutput, "no port is left") }
+          guard ports.withLock({ $0.isEmpty }) else { throw CodedError(.inputOutput, "no port is left") }
           let listener = try life.server.listen(handler: handler)
           ports.withLock { $0.append(listener.port) }
           return listener

@@ -1,5 +1,5 @@
+import Basics
 import Foundation
-import HTTPMessages
 import LaunchContract
 import TestSupport
 import Testing

@@ -1,3 +1,4 @@
+import Basics
 import Cassettes
 import Foundation
 import HTTPMessages
@@ -85,7 +86,7 @@ struct RestoredRecordingTests {
       _ = await environment.end()
       let cassette = try fixture.read("c.har")
       func refusal() -> String {
-        let error = #expect(throws: EnvironmentError.self) {
+        let error = #expect(throws: CodedError.self) {
           try fixture.service.provision(snapshot.specification, restoring: snapshot)
         }
         #expect(error?.kind == .noCassette)

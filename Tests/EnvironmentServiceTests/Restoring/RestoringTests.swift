@@ -1,3 +1,4 @@
+import Basics
 @testable import Transforms
 import ControlAPI
 import Cassettes
@@ -50,7 +51,7 @@ struct RestoringTests {
         #expect(usage.status == 204)
       } after: { environment async throws in
         let answer = try await environment.control("/state?after=1", "", method: "GET")
-        let state = try ContractJSON.decode(LiveState.self, from: Data(answer.body), source: "")
+        let state = try JSON.decode(LiveState.self, from: Data(answer.body), source: "")
         #expect(state.revision == 2)
         #expect(state.steps.map(\.advance?.seconds) == [90])
         #expect(state.toggles == ["a": .bool(true), "new": .double(1)])
@@ -69,7 +70,7 @@ struct RestoringTests {
       try await fixture.twoLives(.mock) { environment async throws in
         let app = PlainFollower(environment)
         try await app.appear()
-        await #expect(throws: EnvironmentError.self) {
+        await #expect(throws: CodedError.self) {
           _ = try await environment.moveClock(.advance(.seconds(1)), afterSleepers: 1, timeout: .milliseconds(50))
         }
       } after: { environment async throws in
@@ -152,15 +153,15 @@ struct RestoringTests {
       let snapshot = environment.snapshot()
       _ = await environment.end()
       try FileManager.default.removeItem(atPath: "\(fixture.folder)/c.har")
-      let error = #expect(throws: EnvironmentError.self) {
+      let error = #expect(throws: CodedError.self) {
         try fixture.service.provision(snapshot.specification, restoring: snapshot)
       }
       #expect(error?.kind == .noCassette)
       let text = String(decoding: try snapshot.encoded(), as: UTF8.self)
       let later = text.replacingOccurrences(of: #""format":1"#, with: #""format":2"#)
       #expect(later != text)
-      #expect(throws: EnvironmentError.self) { try EnvironmentSnapshot(decoding: Data(later.utf8)) }
-      #expect(throws: EnvironmentError.self) { try EnvironmentSnapshot(decoding: Data("{".utf8)) }
+      #expect(throws: CodedError.self) { try EnvironmentSnapshot(decoding: Data(later.utf8)) }
+      #expect(throws: CodedError.self) { try EnvironmentSnapshot(decoding: Data("{".utf8)) }
     }
   }
 }

@@ -1,5 +1,6 @@
 @testable import Transforms
 import HTTPMessages
+import TestSupport
 import Testing
 
 @testable import EnvironmentService
@@ -20,7 +21,7 @@ struct EndpointRewriterTests {
     "has the same result wherever chunks end", arguments: [AddressMap.Form.ownPort, .pathSegment, .absolute])
   func cut(_ form: AddressMap.Form) throws {
     let map = try Sample.map()
-    var generator = SeededGenerator(seed: 1)
+    var generator = SeededGenerator(1)
     for text in Self.texts {
       let bytes = Array(text.utf8)
       let whole = map.requestBody(bytes, contentType: nil, form: form) ?? bytes

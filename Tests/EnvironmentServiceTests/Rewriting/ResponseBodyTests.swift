@@ -1,5 +1,6 @@
 @testable import Transforms
 import HTTPMessages
+import TestSupport
 import Testing
 
 @testable import EnvironmentService
@@ -174,7 +175,7 @@ struct ResponseBodyTests {
   func heldBack() throws {
     let map = try Sample.map()
     var rewriter = try #require(map.responseBodyRewriter(contentType: "text/plain", upstream: 0, form: .ownPort))
-    var generator = SeededGenerator(seed: 5)
+    var generator = SeededGenerator(5)
     let pieces = ["https:", "/", "\\", "dev.api1.com", ":", "8", "http", " ", "?", "h"].map { Array($0.utf8) }
     var pushed = 0
     var passed = 0

@@ -1,4 +1,5 @@
 @testable import Transforms
+import TestSupport
 import Testing
 
 @testable import EnvironmentService
@@ -20,7 +21,7 @@ struct RoundTripTests {
   @Test("equals the upstream's text, byte for byte", arguments: 0..<3)
   func roundTrip(_ number: Int) throws {
     let form = [AddressMap.Form.ownPort, .pathSegment, .absolute][number]
-    var generator = SeededGenerator(seed: UInt64(number) + 77)
+    var generator = SeededGenerator(UInt64(number) + 77)
     let map = try Sample.map()
     for round in 0..<2_500 {
       let count = Int.random(in: 0...14, using: &generator)

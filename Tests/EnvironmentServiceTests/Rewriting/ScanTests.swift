@@ -1,5 +1,6 @@
 @testable import Transforms
 import HTTPMessages
+import TestSupport
 import Testing
 
 @testable import EnvironmentService
@@ -78,7 +79,7 @@ struct ScanTests {
 
   @Test("finds what a check of every byte finds, wherever chunks end", arguments: 0..<8 as Range<UInt64>)
   func everyByte(seed: UInt64) throws {
-    var generator = SeededGenerator(seed: seed)
+    var generator = SeededGenerator(seed)
     let map = try Sample.map()
     for round in 0..<150 {
       let form = [AddressMap.Form.ownPort, .pathSegment, .absolute][round % 3]

@@ -1,3 +1,4 @@
+import Basics
 import EnvironmentConfiguration
 import Foundation
 import LaunchContract
@@ -14,7 +15,7 @@ struct ShiftRulesTests {
     let rules = try ShiftRules(decoding: Data(text.utf8))
     #expect(rules.jwt == [.init(text: Secret("s"), kid: "a")])
     #expect(!"\(rules)".contains("\"s\""))
-    #expect(String(decoding: try ContractJSON.encode(rules), as: UTF8.self) == text)
+    #expect(String(decoding: try JSON.encode(rules), as: UTF8.self) == text)
     #expect(try ShiftRules(decoding: Data("{}".utf8)).isEmpty)
   }
 
@@ -34,7 +35,7 @@ struct ShiftRulesTests {
   func refused(text: String, problem: String) async throws {
     try await withService { fixture in
       try fixture.project(dates: text)
-      let error = #expect(throws: EnvironmentError.self) { try dates(fixture, [:]) }
+      let error = #expect(throws: CodedError.self) { try dates(fixture, [:]) }
       #expect(error?.message.contains(problem) == true, "\(error!)")
     }
   }

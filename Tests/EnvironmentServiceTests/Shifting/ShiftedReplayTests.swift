@@ -1,3 +1,4 @@
+import Basics
 @testable import Transforms
 import Cassettes
 import ControlAPI
@@ -324,7 +325,7 @@ struct ShiftedReplayTests {
         environment async throws in
         #expect(try await environment.get("/plain").text == Self.answer)
       }
-      let error = #expect(throws: EnvironmentError.self) {
+      let error = #expect(throws: CodedError.self) {
         try fixture.provision(.extend, ["api": upstream.origin]) { $0.shift = ShiftRules() }
       }
       #expect(error?.message.contains("take mode replay") == true)

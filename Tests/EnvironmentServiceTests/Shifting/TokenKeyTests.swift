@@ -1,6 +1,6 @@
+import Basics
 @testable import Transforms
 import Foundation
-import LaunchContract
 import Testing
 
 @testable import EnvironmentService
@@ -94,7 +94,7 @@ struct TokenKeyTests {
 
   @Test("that are invalid are refused")
   func refused() {
-    #expect(throws: ContractError.self) { try TokenKey("", keyID: nil) }
-    #expect(throws: ContractError.self) { try TokenKey("-----BEGIN PUBLIC KEY-----\nAAAA\n", keyID: nil) }
+    #expect(throws: CodedError.self) { try TokenKey("", keyID: nil) }
+    #expect(throws: CodedError.self) { try TokenKey("-----BEGIN PUBLIC KEY-----\nAAAA\n", keyID: nil) }
   }
 }

@@ -1,3 +1,4 @@
+import Basics
 @testable import Transforms
 import Cassettes
 import Diorama

@@ -1,3 +1,4 @@
+import Basics
 import Diorama
 import Foundation
 import HTTPMessages
@@ -53,7 +54,7 @@ struct PlainFollower: Sendable {
     let who = query.isEmpty ? "" : "&follower=\(name)"
     let answer = try await environment.control("/state?\(query)\(who)", "", method: "GET")
     guard answer.status == 200 else { throw RawClient.Failure(description: "\(answer.status): \(answer.text)") }
-    return try ContractJSON.decode(LiveState.self, from: Data(answer.body), source: "")
+    return try JSON.decode(LiveState.self, from: Data(answer.body), source: "")
   }
 
   /// - Returns: the status.
@@ -91,8 +92,7 @@ let beginning = Date(timeIntervalSince1970: 1_538_989_200)
 
 extension ServiceFixture {
   /// An environment with a manual clock.
-  func manual(_ configure: (inout EnvironmentSpecification) -> Void = { _ in }) throws(EnvironmentError) -> Environment
-  {
+  func manual(_ configure: (inout EnvironmentSpecification) -> Void = { _ in }) throws(CodedError) -> Environment {
     try provision(.mock) {
       $0.clock.kind = "manual"
       $0.clock.start = beginning

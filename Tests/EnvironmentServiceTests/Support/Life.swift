@@ -1,3 +1,4 @@
+import Basics
 import Cassettes
 import ControlAPI
 import Foundation
@@ -24,7 +25,7 @@ struct Life: Sendable {
 
   /// Provisions an environment on ports that no other test gets while nothing listens on them between two lives: they are
   /// above those that the system chooses itself.
-  func provision(_ specification: EnvironmentSpecification) throws(EnvironmentError) -> Environment {
+  func provision(_ specification: EnvironmentSpecification) throws(CodedError) -> Environment {
     let hooks = EnvironmentHooks(listen: { [server] handler in
       for _ in 0..<100 {
         let port = 61_000 + Self.nextPort.wrappingAdd(1, ordering: .relaxed).oldValue % 4_500
@@ -37,7 +38,7 @@ struct Life: Sendable {
 
   /// Restores an environment on its own ports, from its snapshot as it would be stored.
   func restore(
-    _ snapshot: EnvironmentSnapshot, changed: (@Sendable () throws(EnvironmentError) -> Void)? = nil,
+    _ snapshot: EnvironmentSnapshot, changed: (@Sendable () throws(CodedError) -> Void)? = nil,
     noted: (@Sendable ([JournalPage.Entry]) -> Void)? = nil
   ) throws -> Environment {
     let snapshot = try EnvironmentSnapshot(decoding: try snapshot.encoded())

@@ -1,3 +1,4 @@
+import Basics
 @testable import Transforms
 import Cassettes
 import EnvironmentConfiguration
@@ -20,7 +21,7 @@ struct ServiceFixture: Sendable {
   func provision(
     _ mode: Mode, _ upstreams: KeyValuePairs<String, Origin> = [:],
     _ configure: (inout EnvironmentSpecification) -> Void = { _ in }
-  ) throws(EnvironmentError) -> Environment {
+  ) throws(CodedError) -> Environment {
     var specification = EnvironmentSpecification(name: "a test", mode: mode)
     if mode.needsCassette { specification.cassette = location() }
     specification.upstreams = upstreams.map { CassetteHeader.Upstream(name: $0.key, origin: $0.value) }

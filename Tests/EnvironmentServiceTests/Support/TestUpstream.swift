@@ -1,3 +1,4 @@
+import Basics
 @testable import CassetteChecks
 import HTTPMessages
 import HTTPServer

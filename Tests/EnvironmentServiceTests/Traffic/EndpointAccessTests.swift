@@ -1,3 +1,4 @@
+import Basics
 import ControlAPI
 import EnvironmentConfiguration
 import HTTPMessages
@@ -95,6 +96,6 @@ struct EndpointAccessTests {
   func invalid(host: String) {
     var configuration = EnvironmentConfiguration()
     configuration.allowedHosts = [host]
-    #expect(throws: EnvironmentError.self) { try EnvironmentSpecification(configuration) }
+    #expect(throws: CodedError.self) { try EnvironmentSpecification(configuration) }
   }
 }

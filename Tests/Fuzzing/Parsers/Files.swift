@@ -1,3 +1,4 @@
+import Basics
 import CassetteConversion
 import Cassettes
 import EnvironmentConfiguration

@@ -1,7 +1,6 @@
-import LaunchContract
+import Basics
+import TestSupport
 import Testing
-
-@testable import Cassettes
 
 @Suite("JSON encoding")
 struct JSONEncodingTests {

@@ -1,5 +1,3 @@
-package import LaunchContract
-
 extension JSON {
   /// The layout of encoded JSON.
   package enum Style: Sendable {

@@ -1,5 +1,3 @@
-package import LaunchContract
-
 /// A JSON path: a subset of RFC 9535.
 ///
 /// `$` followed by any of `.name`, `['name']` (or in double quotes), `[n]` (from 0; negative numbers count from the
@@ -43,8 +41,8 @@ package struct JSONPath: Sendable, Equatable, CustomStringConvertible {
   private let steps: [Step]
 
   /// - Parameter text: a path such as `$.orders[*].sentAt`.
-  /// - Throws: `ContractError` that explains the problem.
-  package init(_ text: String) throws(ContractError) {
+  /// - Throws: ``CodedError`` that explains the problem.
+  package init(_ text: String) throws(CodedError) {
     var reader = JSONPathReader(text)
     steps = try reader.steps()
     description = text
@@ -164,7 +162,7 @@ struct JSONPathReader {
     rest = text.unicodeScalars[...]
   }
 
-  mutating func steps() throws(ContractError) -> [JSONPath.Step] {
+  mutating func steps() throws(CodedError) -> [JSONPath.Step] {
     guard rest.popFirst() == "$" else { throw failure("it must begin with $") }
     var steps: [JSONPath.Step] = []
     while let first = rest.popFirst() {
@@ -184,7 +182,7 @@ struct JSONPathReader {
   }
 
   /// Parses the name after a dot.
-  private mutating func name() throws(ContractError) -> JSONPath.Selector {
+  private mutating func name() throws(CodedError) -> JSONPath.Selector {
     let name = rest.prefix { $0 != "." && $0 != "[" }
     rest = rest[name.endIndex...]
     guard !name.isEmpty else { throw failure("a name is missing after a dot") }
@@ -198,7 +196,7 @@ struct JSONPathReader {
   }
 
   /// Parses a bracket up to the closing one.
-  private mutating func bracket() throws(ContractError) -> JSONPath.Selector {
+  private mutating func bracket() throws(CodedError) -> JSONPath.Selector {
     let selector: JSONPath.Selector
     if let quote = rest.first, quote == "'" || quote == "\"" {
       rest.removeFirst()
@@ -221,7 +219,7 @@ struct JSONPathReader {
     return selector
   }
 
-  private mutating func quoted(_ quote: Unicode.Scalar) throws(ContractError) -> String {
+  private mutating func quoted(_ quote: Unicode.Scalar) throws(CodedError) -> String {
     var name = ""
     while let scalar = rest.popFirst() {
       if scalar == quote { return name }
@@ -237,7 +235,8 @@ struct JSONPathReader {
     throw failure("a name's closing quote is missing")
   }
 
-  private func failure(_ problem: String) -> ContractError {
-    ContractError("'\(text.prefix(80))' is not a valid JSON path: \(problem); example: $.orders[*].sentAt")
+  private func failure(_ problem: String) -> CodedError {
+    CodedError(
+      .usage, "'\(text.prefix(80))' is not a valid JSON path: \(problem); example: $.orders[*].sentAt")
   }
 }

@@ -1,12 +1,12 @@
 /// Why a text is not JSON, and where.
 package struct JSONError: Error, Sendable, Equatable, CustomStringConvertible {
-  /// Bytes before the place, from 0.
+  /// The position in bytes, from 0.
   package var offset: Int
-  /// From 1.
+  /// The line, from 1.
   package var line: Int
-  /// Unicode scalars into the line, from 1.
+  /// The column in Unicode scalars, from 1.
   package var column: Int
-  /// What is wrong there, such as `expected ':' after a member's name, found '}'`.
+  /// The problem, such as `expected ':' after a member's name, found '}'`.
   package var problem: String
 
   package init(offset: Int, line: Int, column: Int, problem: String) {
@@ -16,7 +16,7 @@ package struct JSONError: Error, Sendable, Equatable, CustomStringConvertible {
     self.problem = problem
   }
 
-  /// The error for a place in a text: counts its line and column.
+  /// An error at a position in a text, whose line and column are counted.
   package init(_ problem: String, at offset: Int, of bytes: UnsafeRawBufferPointer) {
     var line = 1
     var column = 1

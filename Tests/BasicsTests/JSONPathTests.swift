@@ -1,7 +1,5 @@
-import LaunchContract
+import Basics
 import Testing
-
-@testable import Cassettes
 
 @Suite("JSON paths")
 struct JSONPathTests {
@@ -110,7 +108,7 @@ struct JSONPathTests {
       ("$" + String(repeating: ".a", count: 64), "more than 63 steps"),
     ])
   func broken(path: String, problem: String) {
-    let error = #expect(throws: ContractError.self) { try JSONPath(path) }
+    let error = #expect(throws: CodedError.self) { try JSONPath(path) }
     #expect(error?.problem.contains(problem) == true, "\(error?.problem ?? "")")
     #expect(error?.problem.hasSuffix("example: $.orders[*].sentAt") == true)
   }

@@ -1,10 +1,7 @@
+import Basics
 import Dispatch
 import Foundation
-import HTTPMessages
-import LaunchContract
 import Testing
-
-@testable import Cassettes
 
 @Suite("JSON parsing")
 struct JSONParsingTests {

@@ -1,28 +1,29 @@
-/// The structure of a JSON value, and where its parts are in its text. All of it is validated, but values are decoded
-/// only on demand.
+/// The positions of a JSON value's parts in its text. The whole value is checked; strings and numbers are decoded on
+/// access.
 ///
-/// If only some of a value is needed, or it is decoded into other types, this costs far less than the tree of
-/// ``JSONReader/value()``:
+/// Much cheaper than the tree of ``JSONReader/value()`` where only a part of the value is needed:
+///
 /// ```swift
-/// var outline = JSONIndex()
+/// var index = JSONIndex()
 /// while try reader.nextElement(&elements) {
-///   try outline.read(&reader)
-///   outline.withValue { use($0["request"]?["url"]?.string) }
+///   try index.read(&reader)
+///   index.withValue { use($0["request"]?["url"]?.string) }
 /// }
 /// ```
-/// One outline serves for one value after the other, and keeps its memory.
+///
+/// An index can be used for one value after the other, and keeps its memory.
 package struct JSONIndex {
-  /// A value, or the name of a member, which stands before its value.
+  /// A value, or the name of a member, which precedes its value.
   struct Part {
     enum Kind: UInt8 { case null, yes, no, number, text, array, object }
 
     var kind: Kind
-    /// Its range in the text; for a string, without the quotes.
+    /// The range in the text; for a string, without the quotes.
     var range: Range<Int>
-    /// How many bytes a string has without its escapes; how many elements an array, or members an object.
+    /// The size of a string in bytes without its escapes, or the number of elements or members.
     var length = 0
-    /// The number of the part behind it and all that is in it. While an array or object is open, the one in which it
-    /// lies, or -1.
+    /// The number of the part after this one and its content. While an array or object is open, the one that contains it,
+    /// or -1.
     var next: Int
   }
 
@@ -31,10 +32,10 @@ package struct JSONIndex {
 
   package init() {}
 
-  /// Reads the value that comes next.
+  /// Reads the next value.
   ///
-  /// - Parameter reader: before the value, then behind it.
-  /// - Throws: ``JSONError``, as ``JSONReader/value()`` does; the outline has no value then.
+  /// - Parameter reader: the reader, which moves past the value.
+  /// - Throws: ``JSONError``, like ``JSONReader/value()``; the index is empty then.
   package mutating func read(_ reader: inout JSONReader) throws(JSONError) {
     parts.removeAll(keepingCapacity: true)
     bytes = reader.bytes
@@ -47,7 +48,7 @@ package struct JSONIndex {
   }
 
   private mutating func fill(_ reader: inout JSONReader) throws(JSONError) {
-    // The innermost array or object that is open; no recursion, as in `JSONReader.value`.
+    // The innermost open array or object; not recursive, like `JSONReader.value`.
     var open = -1
     var progress = JSONReader.Progress()
     repeat {
@@ -102,11 +103,7 @@ package struct JSONIndex {
     parts.append(Part(kind: .text, range: text.range, length: text.length, next: parts.count + 1))
   }
 
-  /// Looks at the value that was read.
-  ///
-  /// - Parameter body: gets it; neither it nor what is in it may leave the closure, and the bytes have to be there still.
-  /// - Returns: what `body` returns.
-  /// - Throws: what `body` throws.
+  /// Calls `body` with the value that was read. The value is valid only in the closure, and only while the text exists.
   package func withValue<Result, Failure: Error>(
     _ body: (Value) throws(Failure) -> Result
   ) throws(Failure) -> Result {
@@ -116,9 +113,7 @@ package struct JSONIndex {
     }
   }
 
-  /// A value of an outline: it asks for what ``JSON`` has.
-  ///
-  /// Indices are those that the outline has given to its parts, all of them within them: each part's `next` is.
+  /// A value, with the accessors of ``JSON``.
   package struct Value {
     let parts: UnsafeBufferPointer<Part>
     let bytes: UnsafeRawBufferPointer
@@ -153,7 +148,7 @@ package struct JSONIndex {
     /// Whether it is an object.
     package var isObject: Bool { part.kind == .object }
 
-    /// How many bytes the text of a string has; nil for any other kind.
+    /// The size of a string in bytes; nil for any other kind.
     package var length: Int? { part.kind == .text ? part.length : nil }
 
     /// The text of a string; nil for any other kind.
@@ -166,16 +161,16 @@ package struct JSONIndex {
       part.kind == .text ? JSONText(range: part.range, length: part.length) : nil
     }
 
-    /// The number where it is a whole one, as ``JSON/int`` has it.
+    /// The integer, like ``JSON/int``.
     package var int: Int? {
       guard part.kind == .number else { return nil }
       let text = bytes[part.range]
-      // With so few digits nothing can overflow.
+      // So few digits cannot overflow.
       guard text.count <= 18, text.allSatisfy({ 0x30...0x39 ~= $0 }) else { return number?.int }
       return text.reduce(0) { $0 * 10 + Int($1 - 0x30) }
     }
 
-    /// The number, rounded to what a Double can hold; nil for any other kind.
+    /// The number, rounded to a Double; nil for any other kind.
     package var double: Double? { number?.double }
 
     private var number: JSON? {
@@ -196,12 +191,12 @@ package struct JSONIndex {
       part.kind == .array ? Elements(value: self, index: index + 1) : nil
     }
 
-    /// The elements of an array, one after the other.
+    /// The elements of an array in order.
     package struct Elements: Sequence, IteratorProtocol {
       fileprivate let value: Value
       fileprivate var index: Int
 
-      /// How many there are in all.
+      /// The number of all elements.
       package var count: Int { value.part.length }
 
       package mutating func next() -> Value? {

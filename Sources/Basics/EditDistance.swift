@@ -15,7 +15,7 @@ package enum EditDistance {
     return row[right.count]
   }
 
-  /// The three nearest words, nearest first; ties keep their order.
+  /// The three nearest words, nearest first, ties by name.
   package static func nearest(to word: String, among words: some Collection<String>) -> [String] {
     let ranked = words.map { (distance: between(word, $0), word: $0) }.sorted { $0 < $1 }
     return ranked.prefix(3).map(\.word)

@@ -8,12 +8,12 @@
 ///
 /// Has the shape of `Synchronization.Mutex`, which should replace it when possible: on threads created by C libraries
 /// (libmicrohttpd, libcurl) ThreadSanitizer reports false races with `Mutex`, but not with a pthread mutex.
-package final class Guarded<Value>: @unchecked Sendable {
+package final class Guarded<Value: ~Copyable>: @unchecked Sendable {
   private let mutex: UnsafeMutablePointer<pthread_mutex_t>
   /// The lock excludes other accesses; a nested one would wait forever.
   @exclusivity(unchecked) private var value: Value
 
-  package init(_ value: sending Value) {
+  package init(_ value: consuming sending Value) {
     mutex = .allocate(capacity: 1)
     mutex.initialize(to: pthread_mutex_t())
     pthread_mutex_init(mutex, nil)

@@ -10,60 +10,51 @@ package enum RFC3339 {
   ///
   /// - Returns: nil for anything else, such as a missing offset, 30 February or surrounding spaces.
   package static func parse(_ text: String) -> Date? {
-    var scanner = Scanner(rest: text.utf8[...])
-    guard let year = scanner.number(digits: 4), scanner.take("-"),
-      let month = scanner.number(digits: 2), scanner.take("-"),
-      let day = scanner.number(digits: 2), scanner.take("T", "t", " "),
-      let hour = scanner.number(digits: 2), scanner.take(":"),
-      let minute = scanner.number(digits: 2), scanner.take(":"),
-      let second = scanner.number(digits: 2),
-      let nanoseconds = scanner.fraction(), let offset = scanner.offset(), scanner.rest.isEmpty
-    else { return nil }
-    guard 1...12 ~= month, 1...daysIn(month: month, year: year) ~= day, hour < 24, minute < 60, second <= 60 else {
-      return nil
-    }
-    let seconds = daysSince1970(year: year, month: month, day: day) * 86_400 + hour * 3_600 + minute * 60 + second
+    guard let instant = Instant(text), instant.isStrict else { return nil }
     // Relative to the reference date, as in `Date` itself, which keeps a bit or two more of the fraction.
-    let whole = Double(seconds - offset) - Date.timeIntervalBetween1970AndReferenceDate
-    return Date(timeIntervalSinceReferenceDate: whole + Double(nanoseconds) / 1_000_000_000)
+    let whole = Double(instant.seconds) - Date.timeIntervalBetween1970AndReferenceDate
+    return Date(timeIntervalSinceReferenceDate: whole + Double(instant.nanoseconds) / 1_000_000_000)
   }
 
-  /// Formats an instant in UTC, with milliseconds (rounded) if not zero.
+  /// Formats an instant in UTC, rounded to microseconds, with as few digits as needed: none, three or six.
   ///
   /// Instants outside of the years 0000 to 9999 are clamped to them.
-  package static func format(_ date: Date) -> String {
-    let limits = -62_167_219_200_000.0...253_402_300_799_999.0
-    let rounded = ((date.timeIntervalSince1970) * 1_000).rounded()
-    let all = Int(rounded.isNaN ? 0 : min(max(rounded, limits.lowerBound), limits.upperBound))
-    let (seconds, milliseconds) = all.flooredDivision(by: 1_000)
-    return text(seconds, milliseconds == 0 ? "" : ".\(padded(milliseconds, 3))")
-  }
-
-  /// Formats an instant in UTC with the digits needed to parse back the same value: none, three, six or nine.
   ///
-  /// A `Date` of this century is restored exactly, except near 2001, where it is restored to the nanosecond. Instants outside
-  /// of the years 0000 to 9999 are formatted by ``format(_:)``.
-  package static func formatExactly(_ date: Date) -> String {
-    let rough = format(date)
-    if parse(rough) == date { return rough }
-    let interval = date.timeIntervalSinceReferenceDate
+  /// - Parameters:
+  ///   - date: the instant.
+  ///   - exactly: whether to use nine digits where ``parse(_:)`` does not give the same `Date` otherwise. A `Date` of this
+  ///     century is then restored exactly, except near 2001, where it is restored to the nanosecond.
+  /// - Returns: the text.
+  package static func format(_ date: Date, exactly: Bool = false) -> String {
+    let since1970 = Date.timeIntervalBetween1970AndReferenceDate
+    let given = date.timeIntervalSinceReferenceDate
+    let interval = given.isNaN ? -since1970 : min(max(given, -63_145_526_400), 252_423_993_599.999)
     let whole = interval.rounded(.down)
-    // The years 0000 to 9999, except the last second.
-    guard -63_145_526_400.0..<252_423_993_599.0 ~= whole else { return rough }
-    for digits in [6, 9] {
-      let unit = digits == 6 ? 1_000_000 : 1_000_000_000
+    var text = ""
+    for unit in [1_000, 1_000_000, 1_000_000_000].prefix(exactly ? 3 : 2) {
       let all = Int(((interval - whole) * Double(unit)).rounded())
-      let seconds = Int(whole + Date.timeIntervalBetween1970AndReferenceDate) + all / unit
-      let exact = text(seconds, ".\(padded(all % unit, digits))")
-      if digits == 9 || parse(exact) == date { return exact }
+      text = format(seconds: Int(whole + since1970) + all / unit, nanoseconds: all % unit * (1_000_000_000 / unit))
+      // In distant years, a Double has fewer digits.
+      if parse(text)?.timeIntervalSinceReferenceDate == interval { break }
     }
-    return rough
+    return text
   }
 
-  private static func text(_ secondsSince1970: Int, _ fraction: String) -> String {
-    let (days, second) = secondsSince1970.flooredDivision(by: 86_400)
+  /// Formats an instant in UTC, with none, three, six or nine digits.
+  ///
+  /// - Parameters:
+  ///   - seconds: since 1970, ignoring leap seconds.
+  ///   - nanoseconds: 0 to 999,999,999.
+  /// - Returns: the text.
+  package static func format(seconds: Int, nanoseconds: Int = 0) -> String {
+    let (days, second) = seconds.flooredDivision(by: 86_400)
     let (year, month, day) = civil(daysSince1970: days)
     let time = [second / 3_600, second / 60 % 60, second % 60].map { padded($0, 2) }.joined(separator: ":")
+    var fraction = ""
+    if nanoseconds != 0 {
+      let digits = nanoseconds % 1_000_000 == 0 ? 3 : nanoseconds % 1_000 == 0 ? 6 : 9
+      fraction = "." + padded(nanoseconds, 9).prefix(digits)
+    }
     return "\(padded(year, 4))-\(padded(month, 2))-\(padded(day, 2))T\(time)\(fraction)Z"
   }
 
@@ -105,9 +96,53 @@ package enum RFC3339 {
   }
 }
 
+/// An instant in ISO 8601, in more variants than RFC 3339 allows.
+package struct Instant: Comparable, Sendable {
+  /// Since 1970-01-01T00:00:00Z, ignoring leap seconds.
+  package let seconds: Int
+  /// 0 to 999,999,999.
+  package let nanoseconds: Int
+  /// The text as read if it is RFC 3339 with a `T`, otherwise the same instant in UTC.
+  package let rfc3339: String
+  /// Whether the text is RFC 3339.
+  fileprivate let isStrict: Bool
+
+  /// Reads `2018-10-08T09:00:00.123+01:00`.
+  ///
+  /// Seconds are optional, and a comma may begin their fraction. The time zone may be missing (UTC is assumed) or lack its
+  /// colon or minutes.
+  package init?(_ text: String) {
+    var scanner = Scanner(rest: text.utf8[...])
+    guard let year = scanner.number(digits: 4), scanner.take("-"),
+      let month = scanner.number(digits: 2), scanner.take("-"),
+      let day = scanner.number(digits: 2), scanner.take("T", "t", " "),
+      let hour = scanner.number(digits: 2), scanner.take(":"),
+      let minute = scanner.number(digits: 2)
+    else { return nil }
+    let hasSeconds = scanner.take(":")
+    guard let second = hasSeconds ? scanner.number(digits: 2) : 0,
+      let fraction = hasSeconds ? scanner.fraction() : 0, let offset = scanner.offset(), scanner.rest.isEmpty,
+      1...12 ~= month, 1...RFC3339.daysIn(month: month, year: year) ~= day, hour < 24, minute < 60, second <= 60
+    else { return nil }
+    let days = RFC3339.daysSince1970(year: year, month: month, day: day)
+    seconds = days * 86_400 + hour * 3_600 + minute * 60 + second - offset
+    nanoseconds = fraction
+    isStrict = hasSeconds && scanner.isStrict
+    rfc3339 =
+      isStrict && !text.utf8.contains(UInt8(ascii: " "))
+      ? text : RFC3339.format(seconds: seconds, nanoseconds: nanoseconds)
+  }
+
+  package static func < (left: Self, right: Self) -> Bool {
+    (left.seconds, left.nanoseconds) < (right.seconds, right.nanoseconds)
+  }
+}
+
 /// Scans an instant's text from the left; methods return nil for unexpected text.
 private struct Scanner {
   var rest: Substring.UTF8View
+  /// Whether all is as in RFC 3339 so far.
+  var isStrict = true
 
   mutating func take(_ allowed: Unicode.Scalar...) -> Bool {
     guard let first = rest.first, allowed.contains(Unicode.Scalar(first)) else { return false }
@@ -124,7 +159,8 @@ private struct Scanner {
 
   /// Nanoseconds; 0 without a fraction.
   mutating func fraction() -> Int? {
-    guard take(".") else { return 0 }
+    if rest.first == UInt8(ascii: ",") { isStrict = false }
+    guard take(".", ",") else { return 0 }
     let digits = rest.prefix(while: isDigit)
     guard !digits.isEmpty else { return nil }
     rest = rest.dropFirst(digits.count)
@@ -136,10 +172,16 @@ private struct Scanner {
   mutating func offset() -> Int? {
     if take("Z", "z") { return 0 }
     let isWest = rest.first == UInt8(ascii: "-")
-    guard take("+", "-"), let hours = number(digits: 2), take(":"), let minutes = number(digits: 2),
-      hours < 24, minutes < 60
-    else { return nil }
-    return (isWest ? -1 : 1) * (hours * 3_600 + minutes * 60)
+    guard take("+", "-") else {
+      isStrict = false
+      return 0
+    }
+    guard let hours = number(digits: 2), hours < 24 else { return nil }
+    let hasColon = take(":")
+    let minutes = number(digits: 2)
+    if !hasColon || minutes == nil { isStrict = false }
+    guard minutes ?? 0 < 60 else { return nil }
+    return (isWest ? -1 : 1) * (hours * 3_600 + (minutes ?? 0) * 60)
   }
 
   private func isDigit(_ byte: UInt8) -> Bool { byte &- 0x30 < 10 }

@@ -1,5 +1,5 @@
+import Basics
 import Foundation
-import LaunchContract
 import Testing
 
 @Suite("Text for terminals")

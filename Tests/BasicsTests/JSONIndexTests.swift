@@ -1,6 +1,7 @@
+import TestSupport
 import Testing
 
-@testable import LaunchContract
+@testable import Basics
 
 @Suite("JSON indexes")
 struct JSONIndexTests {

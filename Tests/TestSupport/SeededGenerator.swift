@@ -1,15 +1,14 @@
-import LaunchContract
-@testable import Cassettes
+package import Basics
 
 /// SplitMix64: random test values that are the same in every run.
-struct SeededGenerator: RandomNumberGenerator {
+package struct SeededGenerator: RandomNumberGenerator {
   private var state: UInt64
 
-  init(_ seed: UInt64) {
+  package init(_ seed: UInt64) {
     state = seed
   }
 
-  mutating func next() -> UInt64 {
+  package mutating func next() -> UInt64 {
     state &+= 0x9E37_79B9_7F4A_7C15
     var word = state
     word = (word ^ (word >> 30)) &* 0xBF58_476D_1CE4_E5B9
@@ -17,16 +16,16 @@ struct SeededGenerator: RandomNumberGenerator {
     return word ^ (word >> 31)
   }
 
-  mutating func upTo(_ bound: Int) -> Int {
+  package mutating func upTo(_ bound: Int) -> Int {
     Int.random(in: 0...bound, using: &self)
   }
 
-  mutating func pick<Choice>(_ choices: [Choice]) -> Choice {
+  package mutating func pick<Choice>(_ choices: [Choice]) -> Choice {
     choices[upTo(choices.count - 1)]
   }
 
   /// Text from all of Unicode, including control characters.
-  mutating func text(upTo length: Int) -> String {
+  package mutating func text(upTo length: Int) -> String {
     var scalars = String.UnicodeScalarView()
     for _ in 0..<upTo(length) {
       let highest = pick([0x7F, 0x7F, 0x7FF, 0xFFFF, 0x10FFFF])
@@ -35,7 +34,7 @@ struct SeededGenerator: RandomNumberGenerator {
     return String(scalars)
   }
 
-  mutating func json(depth: Int) -> JSON {
+  package mutating func json(depth: Int) -> JSON {
     switch upTo(depth > 0 ? 6 : 4) {
     case 0: .null
     case 1: .bool(upTo(1) == 0)

@@ -1,5 +1,3 @@
-import LaunchContract
-
 /// Follows paths through a stream of JSON: classifies each byte, and reports which path selects it. Chunks may be
 /// split anywhere.
 ///

@@ -1,28 +1,28 @@
-/// A JSON value that keeps what matters for fidelity: numbers as their text, members in order, duplicates too.
+/// A JSON value that keeps numbers as text, and members in order, including duplicates.
 ///
 /// ```swift
 /// let value = try JSON.parse(Array(#"{"total": 0.00}"#.utf8))
 /// value["total"]  // .number("0.00")
 /// ```
-package enum JSON: Sendable, Equatable {
+package enum JSON: Sendable, Hashable {
   /// `null`.
   case null
   /// `true` or `false`.
   case bool(Bool)
-  /// The number's text as it was written. Must be a number by RFC 8259, 6.
+  /// The text of the number as written: a number by RFC 8259, 6.
   case number(String)
   /// The text without its escapes.
   case string(String)
   /// The elements in order.
   case array([JSON])
-  /// The members in order; a name may occur more than once.
+  /// The members in order; a name may repeat.
   case object([Member])
 
   /// A name and its value in an object.
-  package struct Member: Sendable, Equatable {
+  package struct Member: Sendable, Hashable {
     /// The name without its escapes.
     package var key: String
-    /// What stands under it.
+    /// The value.
     package var value: JSON
 
     package init(_ key: String, _ value: JSON) {
@@ -31,13 +31,12 @@ package enum JSON: Sendable, Equatable {
     }
   }
 
-  /// Arrays and objects may lie this deep in each other; deeper ones are refused, so that no input exhausts the
-  /// stack.
+  /// The maximum nesting of arrays and objects, so that no input exhausts the stack.
   package static let maximumDepth = 512
 
-  /// Reads one JSON text (RFC 8259): UTF-8, with or without a byte order mark, and nothing after it but white space.
+  /// Parses a JSON text (RFC 8259) in UTF-8, with or without a byte order mark.
   ///
-  /// An escape that is half of a surrogate pair becomes U+FFFD; anything else that the RFC does not allow is refused.
+  /// Half of an escaped surrogate pair becomes U+FFFD; anything else that the RFC does not allow is an error.
   package static func parse(_ bytes: UnsafeRawBufferPointer) throws(JSONError) -> JSON {
     var reader = JSONReader(bytes)
     let value = try reader.value()
@@ -45,17 +44,27 @@ package enum JSON: Sendable, Equatable {
     return value
   }
 
-  /// Reads one JSON text; as the other `parse`.
+  /// Parses a JSON text, like the other `parse`.
   package static func parse(_ bytes: [UInt8]) throws(JSONError) -> JSON {
     try bytes.withUnsafeBufferPointer { (buffer) throws(JSONError) in
       try parse(UnsafeRawBufferPointer(buffer))
     }
   }
 
-  /// The value of the first member with a name; nil if there is none, or if this is not an object.
+  /// The value of the first member with a name; nil if there is none, or for any other kind.
   package subscript(_ key: String) -> JSON? {
-    guard case .object(let members) = self else { return nil }
-    return members.first { $0.key.hasSameBytes(as: key) }?.value
+    object?[key]
+  }
+
+  /// An integer.
+  package static func int(_ value: Int) -> JSON { .number(String(value)) }
+
+  /// A number with a fraction, such as 10.0.
+  package static func double(_ value: Double) -> JSON { .number("\(value)") }
+
+  /// An object, sorted by name.
+  package static func object(_ members: [String: JSON]) -> JSON {
+    .object(members.sorted { $0.key < $1.key }.map { Member($0.key, $0.value) })
   }
 
   /// The text of a string; nil for any other kind.
@@ -64,14 +73,14 @@ package enum JSON: Sendable, Equatable {
     return text
   }
 
-  /// The number where it is a whole one, however it is written: 12, 12.0 and 1.2e1 are 12; nil for any other kind.
+  /// The integer, however written: 12, 12.0 and 1.2e1 are 12; nil for any other kind.
   package var int: Int? {
     guard case .number(let text) = self else { return nil }
     // A Double would round what has too many digits.
     return Int(text) ?? (text.contains { ".eE".contains($0) } ? Double(text).flatMap { Int(exactly: $0) } : nil)
   }
 
-  /// The number, rounded to what a Double can hold; nil for any other kind.
+  /// The number, rounded to a Double; nil for any other kind.
   package var double: Double? {
     guard case .number(let text) = self else { return nil }
     return Double(text)
@@ -94,13 +103,20 @@ package enum JSON: Sendable, Equatable {
     guard case .object(let members) = self else { return nil }
     return members
   }
+
+  /// The members of an object by name, of duplicates the first; nil for any other kind.
+  package var dictionary: [String: JSON]? {
+    object.map { Dictionary($0.lazy.map { ($0.key, $0.value) }) { first, _ in first } }
+  }
+
+  /// A string unchanged; other values as JSON.
+  package var text: String { string ?? String(decoding: encoded(), as: UTF8.self) }
 }
 
-// Swift's `==` of strings calls `é` and `e` with a combining accent equal; in a recording they are two texts
-// (RFC 8259, 8.3), so strings compare by their bytes here.
+// Swift's `==` treats `é` and `e` with a combining accent as equal. In a recording they differ (RFC 8259, 8.3), so strings
+// are compared by their bytes here.
 extension JSON {
-  /// Whether both are written the same but for white space and escapes: 1.0 is not 1, and members in another order
-  /// make another value.
+  /// Whether both have the same text except for white space and escapes: 1.0 is not 1, and the order of members counts.
   package static func == (left: JSON, right: JSON) -> Bool {
     switch (left, right) {
     case (.null, .null): true
@@ -118,6 +134,40 @@ extension JSON.Member {
   /// Whether name and value are the same.
   package static func == (left: Self, right: Self) -> Bool {
     left.key.hasSameBytes(as: right.key) && left.value == right.value
+  }
+}
+
+extension [JSON.Member] {
+  /// The value of the first member with a name. Setting nil removes the member; a new member is appended.
+  package subscript(_ name: String) -> JSON? {
+    get { first { $0.key.hasSameBytes(as: name) }?.value }
+    set {
+      let index = firstIndex { $0.key.hasSameBytes(as: name) }
+      switch (index, newValue) {
+      case (let index?, let value?): self[index].value = value
+      case (let index?, nil): remove(at: index)
+      case (nil, let value?): append(.init(name, value))
+      case (nil, nil): break
+      }
+    }
+  }
+}
+
+extension [String: JSON] {
+  /// Applies a merge patch (RFC 7396): null removes a member, an object is merged into an existing one, and any other value
+  /// replaces the old one.
+  package mutating func merge(patch: [String: JSON]) {
+    for (name, change) in patch {
+      if change == .null {
+        self[name] = nil
+      } else if let members = change.dictionary {
+        var target = self[name]?.dictionary ?? [:]
+        target.merge(patch: members)
+        self[name] = .object(target)
+      } else {
+        self[name] = change
+      }
+    }
   }
 }
 

@@ -1,0 +1,55 @@
+/// An error with an exit status for programs and one line for people.
+///
+/// ```swift
+/// throw CodedError(.noCassette, "no cassette at \(path); record it with --mode record")
+/// ```
+package struct CodedError: Error, Sendable, Equatable, CustomStringConvertible {
+  /// The category of an error; its raw value is an exit status of sysexits.h.
+  package enum Kind: Int32, Sendable, CaseIterable {
+    /// The caller asked for something invalid (EX_USAGE).
+    case usage = 64
+    /// A cassette, contract or other document is invalid (EX_DATAERR).
+    case broken = 65
+    /// There is no such cassette or file (EX_NOINPUT).
+    case noCassette = 66
+    /// An upstream cannot be reached or is not declared (EX_UNAVAILABLE).
+    case noUpstream = 69
+    /// A file cannot be created or written (EX_CANTCREAT).
+    case cannotWrite = 73
+    /// Reading or a system call failed (EX_IOERR).
+    case inputOutput = 74
+    /// The app did not respond, or not in time (EX_TEMPFAIL).
+    case unanswered = 75
+
+    /// The name in a problem document: `noCassette`.
+    package var name: String { "\(self)" }
+
+    /// - Parameter name: the name in a problem document.
+    package init?(name: String) {
+      guard let kind = Self.allCases.first(where: { $0.name == name }) else { return nil }
+      self = kind
+    }
+  }
+
+  /// The category. Its raw value is the exit status of a command that ends with the error.
+  package let kind: Kind
+  /// The place of the problem, such as a file or a request; empty if unknown.
+  package let place: String
+  /// The problem, and what to do next, in one line. Never contains a secret.
+  package let problem: String
+
+  /// - Parameters:
+  ///   - kind: the category.
+  ///   - problem: the problem, and what to do next; terminal control characters are escaped.
+  ///   - place: the place of the problem, which precedes it in the message.
+  package init(_ kind: Kind, _ problem: String, at place: String = "") {
+    self.kind = kind
+    self.place = place.escapedForTerminal
+    self.problem = problem.escapedForTerminal
+  }
+
+  /// The place and the problem.
+  package var message: String { place.isEmpty ? problem : "\(place): \(problem)" }
+
+  package var description: String { message }
+}
