@@ -1,5 +1,5 @@
 #pragma once
-// PCRE2: the regular expressions of rules. Its 8-bit functions read UTF-8.
+// PCRE2, for regular expressions in rules. Its 8-bit functions read UTF-8.
 #if !__has_include(<pcre2.h>)
 #error "PCRE2 is missing. Debian, Ubuntu: apt-get install libpcre2-dev. Homebrew: brew install pcre2"
 #endif

@@ -32,7 +32,7 @@ extension EnvironmentConfiguration {
     do {
       data = try JSON.encode(self)
     } catch {
-      throw CodedError(.broken, Self.numberProblem(self) ?? "a value has no JSON: \(error)")
+      throw CodedError(.broken, Self.numberProblem(self) ?? "a value cannot be encoded as JSON: \(error)")
     }
     try Self.check(data, Schema.record(Self.members))
     try checkRelations()

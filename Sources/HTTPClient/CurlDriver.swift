@@ -11,8 +11,8 @@ import HTTPMessages
 
 /// Runs transfers on one event loop with curl's multi interface, driven by socket events (`libcurl-multi(3)`).
 ///
-/// Other threads post commands to a mailbox; everything else is used by the loop's thread only. Curl allows no calls from
-/// inside its callbacks, so these only note what to do.
+/// Other threads post commands to a mailbox; everything else is used by the loop's thread only. Curl allows no calls
+/// from inside its callbacks, so these only note what to do.
 final class CurlDriver: @unchecked Sendable {
   enum Command {
     case start(Transfer)
@@ -181,7 +181,8 @@ final class CurlDriver: @unchecked Sendable {
   }
 
   private func check(_ code: CURLcode, _ transfer: Transfer) {
-    // CURLE_BAD_FUNCTION_ARGUMENT: it has no connection just now, because curl is opening a new one; it is not paused then.
+    // CURLE_BAD_FUNCTION_ARGUMENT: it has no connection just now, because curl is opening a new one; it is not paused
+    // then.
     guard code != CURLE_OK, code != CURLE_BAD_FUNCTION_ARGUMENT, let easy = transfer.easy else { return }
     end(transfer, easy.failure(code, to: transfer.origin).error(for: transfer.origin))
   }

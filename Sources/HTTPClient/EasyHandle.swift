@@ -15,8 +15,8 @@ final class EasyHandle {
 
   /// Whether the first line after a status line must not be folded.
   ///
-  /// Before 8.1.0, a handle kept the address of the previous transfer's last field. A response that began with a folded line
-  /// was joined to it, in freed memory (curl's pull request 11103), so any upstream could crash this process.
+  /// Before 8.1.0, a handle kept the address of the previous transfer's last field. A response that began with a folded
+  /// line was joined to it, in freed memory (curl's pull request 11103), so any upstream could crash this process.
   private static let rejectsFoldedStart = curl_version_info(CURLVERSION_FIRST).pointee.version_num < 0x08_01_00
 
   /// The current transfer.
@@ -41,11 +41,12 @@ final class EasyHandle {
   ///   - settings: the client's settings.
   ///   - trust: trusted CAs and client certificate.
   ///   - origin: the upstream, for errors.
-  ///   - driver: runs its transfers and watches its sockets; must outlive them; nil for a connection without a transfer.
+  ///   - driver: runs its transfers and watches its sockets; must outlive them; nil for a connection without a
+  ///     transfer.
   /// - Throws: ``UpstreamError`` if memory is short or an option is not available.
   init(_ settings: Settings, trust: Trust = .usual, origin: Origin, driver: CurlDriver? = nil) throws {
     guard let raw = curl_easy_init() else {
-      throw UpstreamError(kind: .other, message: "\(origin): no memory for a request: free some")
+      throw UpstreamError(kind: .other, message: "\(origin): out of memory for a request; free some")
     }
     self.raw = raw
     self.settings = settings
@@ -183,8 +184,8 @@ final class EasyHandle {
 
   /// Makes curl report the line after a status line before it stores it.
   ///
-  /// The manual, CURLOPT_DEBUGFUNCTION(3): "CURLINFO_HEADER_IN: The data is header (or header-like) data received from the
-  /// peer." It is called only while CURLOPT_VERBOSE is set. A paused transfer stores no fields.
+  /// The manual, CURLOPT_DEBUGFUNCTION(3): "CURLINFO_HEADER_IN: The data is header (or header-like) data received from
+  /// the peer." It is called only while CURLOPT_VERBOSE is set. A paused transfer stores no fields.
   private static func watchNextLine(after line: UnsafeRawBufferPointer, _ context: UnsafeMutableRawPointer?) {
     guard rejectsFoldedStart, line.starts(with: "HTTP/".utf8), let context else { return }
     Unmanaged<EasyHandle>.fromOpaque(context)._withUnsafeGuaranteedRef { _ = curl_set_long($0.raw, CURLOPT_VERBOSE, 1) }

@@ -11,9 +11,10 @@ package import HTTPMessages
 
 /// Sends requests to upstreams unchanged: it adds and decodes nothing, and follows no redirects.
 ///
-/// Transfers run on libcurl's multi interface: those started on the thread of an ``EventLoop`` stay on it, all others run
-/// on the client's own thread. No thread ever blocks on an upstream. Connections are kept and reused. If a kept connection
-/// turns out to be closed before the first byte of the response, libcurl repeats the request once (RFC 9112, 9.3.1).
+/// Transfers run on libcurl's multi interface: those started on the thread of an ``EventLoop`` stay on it, all others
+/// run on the client's own thread. No thread ever blocks on an upstream. Connections are kept and reused. If a kept
+/// connection turns out to be closed before the first byte of the response, libcurl repeats the request once (RFC 9112,
+/// 9.3.1).
 ///
 /// ```swift
 /// let client = try HTTPClient()
@@ -82,17 +83,18 @@ package final class HTTPClient: Sendable {
 
   /// Sends a request and returns once the response head has arrived.
   ///
-  /// The header fields are sent in order, with their case and repetitions, after `Host` (the request's, else the origin's
-  /// authority). Hop-by-hop fields and `Expect` are dropped; `Content-Length` or chunked coding follows from the body. The
-  /// body of a `HEAD` request is not sent. Cancelling the task ends the transfer; so does abandoning the response's stream.
+  /// The header fields are sent in order, with their case and repetitions, after `Host` (the request's, else the
+  /// origin's authority). Hop-by-hop fields and `Expect` are dropped; `Content-Length` or chunked coding follows from
+  /// the body. The body of a `HEAD` request is not sent. Cancelling the task ends the transfer; so does abandoning the
+  /// response's stream.
   ///
   /// - Parameters:
   ///   - request: the request; its target in origin form (`/path?query`) or `*` is sent as is.
   ///   - origin: the upstream.
   ///   - trust: trusted CAs and client certificate.
-  /// - Returns: the response, with its fields as received and its body without transfer coding, not decoded otherwise. The
-  ///   body is `.bytes` if it has arrived completely, else a stream, which fails with ``UpstreamError`` if the upstream
-  ///   disconnects. Abandon the stream if you do not read it.
+  /// - Returns: the response, with its fields as received and its body without transfer coding, not decoded otherwise.
+  ///   The body is `.bytes` if it has arrived completely, else a stream, which fails with ``UpstreamError`` if the
+  ///   upstream disconnects. Abandon the stream if you do not read it.
   /// - Throws: ``UpstreamError``, of kind `.other` also if descriptors or threads run out; the error of the request's
   ///   stream; `CancellationError`.
   package func send(_ request: Request, to origin: Origin, trust: Trust = .usual) async throws -> Response {
@@ -117,8 +119,8 @@ package final class HTTPClient: Sendable {
   ///   - origin: the upstream.
   ///   - trust: trusted CAs and client certificate.
   ///   - receiver: receives the response.
-  /// - Returns: a handle to cancel it, after which the receiver may or may not get the failure; nil on any other thread,
-  ///   or if the request cannot be sent this way.
+  /// - Returns: a handle to cancel it, after which the receiver may or may not get the failure; nil on any other
+  ///   thread, or if the request cannot be sent this way.
   package func send(
     _ request: RawRequest, to origin: Origin, trust: Trust = .usual, _ receiver: any RawReceiver
   ) -> RawTransfer? {
@@ -202,8 +204,8 @@ package final class HTTPClient: Sendable {
   }
 }
 
-/// A configuration with environment variables resolved. They are read once, since `getenv` is not thread-safe, and passed
-/// to curl so that it reads none itself.
+/// A configuration with environment variables resolved. They are read once, since `getenv` is not thread-safe, and
+/// passed to curl so that it reads none itself.
 struct Settings: Sendable {
   let connectMilliseconds: Int
   let stallNanoseconds: UInt64

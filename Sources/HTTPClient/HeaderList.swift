@@ -3,8 +3,8 @@ import HTTPMessages
 
 /// A request's header fields in curl's form: a linked list of C strings.
 ///
-/// It uses two blocks of memory instead of two per field. Curl reads the list without changing it; the list must live as
-/// long as the transfer.
+/// It uses two blocks of memory instead of two per field. Curl reads the list without changing it; the list must live
+/// as long as the transfer.
 final class HeaderList {
   /// Fields that curl would otherwise add itself.
   struct Given: OptionSet {
@@ -25,8 +25,8 @@ final class HeaderList {
     starts.reserveCapacity(16)
   }
 
-  /// - Throws: ``UpstreamError`` for a name that is not a token, or a value with a line break or a null byte, which would
-  ///   inject lines into the request.
+  /// - Throws: ``UpstreamError`` for a name that is not a token, or a value with a line break or a null byte, which
+  ///   would inject lines into the request.
   init(_ request: Request, to origin: Origin) throws {
     var headers = request.headers
     headers.removeHopByHop()
@@ -141,7 +141,7 @@ final class HeaderList {
 }
 
 extension String {
-  /// As for bytes.
+  /// Whether the string is a token (RFC 9110, 5.6.2).
   var isToken: Bool {
     var text = self
     return text.withUTF8 { UnsafeRawBufferPointer($0).isToken }

@@ -96,7 +96,7 @@ struct ResponseHead {
     return bytes
   }
 
-  /// Decodes UTF-8, else ISO 8859-1, which old servers mean and which loses nothing.
+  /// Decodes as UTF-8 if valid, else as ISO 8859-1, which old servers use and which is lossless.
   private static func text(_ bytes: Slice<UnsafeRawBufferPointer>) -> String {
     String(wire: UnsafeRawBufferPointer(rebasing: bytes))
   }

@@ -7,7 +7,8 @@ enum Callbacks {
   static func startDaemon(for core: ServerCore) -> OpaquePointer? {
     diorama_daemon_start(
       handle, completed, notify, target, Unmanaged.passUnretained(core).toOpaque(),
-      // The accept loop enforces the limit; libmicrohttpd would close connections without a response, so its own is higher.
+      // The accept loop enforces the limit; libmicrohttpd would close connections without a response, so its own is
+      // higher.
       UInt32(clamping: core.configuration.maximumConnections + 64), core.configuration.poolSize,
       UInt32(clamping: core.configuration.idleSeconds))
   }

@@ -305,8 +305,8 @@ extension Connection {
 
   /// Sends an error while the body arrives, which libmicrohttpd cannot do.
   ///
-  /// Closing at once would make the client's system drop the unread response, so the rest of the body is read and dropped
-  /// for a while first.
+  /// Closing at once would make the client's system drop the unread response, so the rest of the body is read and
+  /// dropped for a while first.
   private func linger(with refusal: Refusal) -> MHD_Result {
     refusal.send(to: descriptor)
     request.pointee.stage = .lingering

@@ -6,8 +6,8 @@ import Synchronization
 
 /// A client's connection: the server's state beside libmicrohttpd's.
 ///
-/// The state of a request belongs to the server thread that serves the connection and needs no lock. Other threads wake,
-/// abandon or end a connection through `shared`. Lock order: this lock, then libmicrohttpd's own.
+/// The state of a request belongs to the server thread that serves the connection and needs no lock. Other threads
+/// wake, abandon or end a connection through `shared`. Lock order: this lock, then libmicrohttpd's own.
 final class Connection: @unchecked Sendable {
   private enum Phase {
     case running
@@ -142,8 +142,8 @@ final class Connection: @unchecked Sendable {
     return stalledTraffic == traffic
   }
 
-  /// Ends a stuck connection: libmicrohttpd has no room left for a chunk's size line and would look for its end at every
-  /// turn.
+  /// Ends a stuck connection: libmicrohttpd has no room left for a chunk's size line and would look for its end at
+  /// every turn.
   func endStuckRequest() {
     if request.pointee.stage != .lingering { Refusal.chunkSizeTooLong.send(to: descriptor) }
     // Unread bytes would reset the connection, and the client's system would drop the response.

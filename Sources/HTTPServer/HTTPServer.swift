@@ -35,7 +35,7 @@ package final class HTTPServer: Sendable {
   /// Stops the server: refuses new connections, closes idle ones and lets running requests finish.
   ///
   /// Requests that still run after `grace` are cancelled and their connections cut. When this returns, all connections,
-  /// threads and descriptors are gone. Stopping again waits for the same end.
+  /// threads and descriptors are gone. Further calls wait for the same stop.
   ///
   /// - Parameter grace: the time for running requests to finish.
   package func stop(grace: Duration = .seconds(5)) async {
@@ -65,8 +65,8 @@ extension HTTPServer {
   ///   - path: at most 107 bytes (103 on Apple platforms).
   ///   - handler: answers the requests.
   /// - Returns: the listener, which you need not keep.
-  /// - Throws: ``ServerError`` if the path is too long or not usable, if another process listens on it, or if the server
-  ///   has stopped.
+  /// - Throws: ``ServerError`` if the path is too long or not usable, if another process listens on it, or if the
+  ///   server has stopped.
   @discardableResult
   package func listen(onUnixSocket path: String, handler: any RequestHandler) throws -> Listener {
     try core.serve(ListeningSocket.onPath(path), handler: handler)
@@ -102,7 +102,8 @@ extension HTTPServer {
     package var threads: Int
     /// The maximum number of connections. Further ones wait in the listener's backlog.
     package var maximumConnections: Int
-    /// The maximum size of a request head in bytes. A larger head gets a 431, or a 414 if the request line alone is larger.
+    /// The maximum size of a request head in bytes. A larger head gets a 431, or a 414 if the request line alone is
+    /// larger.
     ///
     /// Each connection that has had a request holds about this much memory.
     package var headerLimit: Int
@@ -132,8 +133,8 @@ extension HTTPServer {
 
     /// The memory of a connection in libmicrohttpd, in bytes.
     ///
-    /// It holds the request head, an index of its fields, and then the response head too. It exceeds the limit so that a
-    /// response still fits after a request head of the maximum size.
+    /// It holds the request head, an index of its fields, and then the response head too. It exceeds the limit so that
+    /// a response still fits after a request head of the maximum size.
     var poolSize: Int { headerLimit + max(4096, headerLimit / 4) }
   }
 }

@@ -67,8 +67,8 @@ final class HandlerCall: Sendable {
   }
 
   private func handlerReturned(_ outcome: Result<Response, any Error>) {
-    // If the response is a stream, the request's body may still be read, to be forwarded. Otherwise no reader is left, so
-    // the rest must not wait for one.
+    // If the response is a stream, the request's body may still be read, to be forwarded. Otherwise no reader is left,
+    // so the rest must not wait for one.
     if case .success(let response) = outcome, case .stream = response.body {} else { upload?.abandon() }
     let isLate = state.withLock { state in
       guard !state.isOver else { return true }

@@ -75,7 +75,8 @@ enum Head {
 
   /// Decodes a request target.
   ///
-  /// Bytes that are not UTF-8 are valid neither in a target (RFC 3986, 2.1) nor in a `String`; they are percent-encoded.
+  /// Bytes that are not UTF-8 are valid neither in a target (RFC 3986, 2.1) nor in a `String`; they are
+  /// percent-encoded.
   static func target(_ bytes: UnsafeRawBufferPointer) -> String {
     if bytes.allSatisfy({ $0 < 0x80 }) { return String(decoding: bytes, as: UTF8.self) }
     if let text = String(validating: bytes, as: UTF8.self) { return text }

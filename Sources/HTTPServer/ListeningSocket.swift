@@ -58,8 +58,8 @@ struct ListeningSocket: Sendable {
 
   /// Listens on a Unix socket that only this user can reach.
   ///
-  /// Replaces a file that no process listens on any more. If two processes do this at the same moment, the later one wins;
-  /// callers that must exclude this hold a lock of the folder.
+  /// Replaces a file that no process listens on any more. If two processes do this at the same moment, the later one
+  /// wins; callers that must exclude this hold a lock of the folder.
   ///
   /// - Parameter path: at most ``SocketAddress/longestPath`` bytes.
   /// - Returns: the socket.
@@ -68,7 +68,7 @@ struct ListeningSocket: Sendable {
     try SocketFile.check(path)
     try SocketFile.makeRoom(at: path)
     let descriptor = try Socket.make(AF_UNIX, for: .init(path: path))
-    // unix(7): the file gets the socket's own mode. So others can connect at no moment, and the process's umask, which
+    // unix(7): the file gets the socket's own mode. So others can never connect, and the process's umask, which
     // other threads use too, is not changed.
     fchmod(descriptor, 0o600)
     var address = SocketAddress(path: path)
@@ -85,7 +85,8 @@ struct ListeningSocket: Sendable {
 
   /// Takes over a socket that another process has bound.
   ///
-  /// - Parameter descriptor: a listening socket on a loopback address or a Unix path; remains the caller's if this throws.
+  /// - Parameter descriptor: a listening socket on a loopback address or a Unix path; remains the caller's if this
+  ///   throws.
   /// - Returns: the socket.
   /// - Throws: ``ServerError`` if the socket is unsuitable.
   static func inherited(_ descriptor: Int32) throws(ServerError) -> ListeningSocket {

@@ -2,8 +2,9 @@ import CMicroHTTPD
 
 /// Finds connections on which a request head has begun after a response, but is not complete.
 ///
-/// libmicrohttpd reports nothing until the head is complete. Over TCP, the kernel knows when the last bytes arrived. Over
-/// a Unix socket it does not, so the accept loop asks for one notification of the next bytes once a connection is idle.
+/// libmicrohttpd reports nothing until the head is complete. Over TCP, the kernel knows when the last bytes arrived.
+/// Over a Unix socket it does not, so the accept loop asks for one notification of the next bytes once a connection is
+/// idle.
 ///
 /// Used by the accept loop's thread only, for registered connections.
 struct PartialHeads {

@@ -3,8 +3,8 @@ import HTTPMessages
 
 /// A short error response of the server itself, as `application/problem+json` (RFC 9457), like those of its handlers.
 ///
-/// libmicrohttpd sends its own HTML for requests it cannot parse at all: a broken request line (400) or a head far beyond
-/// the limit (414, 431).
+/// libmicrohttpd sends its own HTML for requests it cannot parse at all: a broken request line (400) or a head far
+/// beyond the limit (414, 431).
 struct Refusal: Sendable {
   let status: UInt32
   /// The reason phrase of the status line.
@@ -98,7 +98,8 @@ struct Refusal: Sendable {
     return quoted + "\""
   }
 
-  /// Writes the response to the socket and ends that direction. The response is lost if it does not fit the send buffer.
+  /// Writes the response to the socket and ends that direction. The response is lost if it does not fit the send
+  /// buffer.
   func send(to descriptor: Int32) {
     let body = body
     let head =

@@ -6,16 +6,16 @@ package protocol RequestHandler: Sendable {
   /// The fast path, for a response that is ready.
   ///
   /// Called on a server thread, which serves many connections, once the head has arrived and, if the body has a known
-  /// length up to 64 KiB, the whole body too. Longer bodies and those of unknown length go to ``respond(to:)`` directly.
-  /// It must not wait, and must not keep any part of `request`.
+  /// length up to 64 KiB, the whole body too. Longer bodies and those of unknown length go to ``respond(to:)``
+  /// directly. It must not wait, and must not keep any part of `request`.
   ///
   /// - Returns: the response; nil to pass the request on to ``respond(to:)``.
   func answer(_ request: borrowing RequestView) -> PreparedResponse?
 
   /// The fast path for a response that comes from elsewhere, such as an upstream.
   ///
-  /// Called if ``answer(_:)`` returned nil, on the same thread. The operation it starts must complete on that thread too,
-  /// after this has returned; it may then still choose ``respond(to:)``'s way.
+  /// Called if ``answer(_:)`` returned nil, on the same thread. The operation it starts must complete on that thread
+  /// too, after this has returned; it may then still choose ``respond(to:)``'s way.
   ///
   /// - Parameters:
   ///   - request: no part of it may be kept.

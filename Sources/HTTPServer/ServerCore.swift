@@ -112,7 +112,7 @@ final class ServerCore: @unchecked Sendable {
 
   /// Hands an accepted connection to its worker, which takes ownership of the descriptor.
   func adopt(_ connection: Connection, _ address: SocketAddress) {
-    // Over TCP, a client's leaving matters only while the connection is suspended.
+    // Over TCP, a disconnect matters only while the connection is suspended.
     if connection.peer != nil { watch(connection) }
     guard !workers[connection.worker].serve(connection, address) else { return }
     Socket.close(connection.descriptor)

@@ -103,9 +103,9 @@ final class Worker: @unchecked Sendable {
 
   /// The time to wait when libmicrohttpd asks for the next turn at once: 0 while there is traffic.
   ///
-  /// libmicrohttpd 0.9.75 asks for it endlessly if a connection's buffer is full of bytes it cannot use, such as part of a
-  /// chunk's size line. If turns pass without traffic on any connection, whatever the cause, the next ones are delayed, and
-  /// connections with bytes that are never read are closed.
+  /// libmicrohttpd 0.9.75 asks for it endlessly if a connection's buffer is full of bytes it cannot use, such as part
+  /// of a chunk's size line. If turns pass without traffic on any connection, whatever the cause, the next ones are
+  /// delayed, and connections with bytes that are never read are closed.
   ///
   /// - Returns: milliseconds.
   private func pauseWithoutProgress() -> UInt64 {

@@ -372,9 +372,9 @@ def access(checks, folder):
             support.diorama("env", "delete", "--state", home, environment["id"])
         support.diorama("serve", "--stop", "--state", home)
     for options, status, words in [
-        (["--ca", "API=/nowhere.pem"], 74, "the CA of upstream 'API', /nowhere.pem, is not there"),
-        (["--ca", f"API={folder}/ca.key"], 64, "holds no certificate in PEM"),
-        (["--client-certificate", f"API={folder}/client.pem"], 64, "holds no key in PEM"),
+        (["--ca", "API=/nowhere.pem"], 74, "the CA of upstream 'API', /nowhere.pem, does not exist"),
+        (["--ca", f"API={folder}/ca.key"], 64, "contains no PEM certificate"),
+        (["--client-certificate", f"API={folder}/client.pem"], 64, "contains no PEM key"),
         (["--insecure", "OTHER"], 64, "there is no upstream 'OTHER'"),
         (["--header", "API/X-A=env:NOT_SET"], 64, "NOT_SET is not set"),
         (["--header", "API/X-Api-Key=hunter2"], 64, "other users can read a secret in a command line"),

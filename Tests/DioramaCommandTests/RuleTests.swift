@@ -78,7 +78,7 @@ struct RuleTests {
     #expect(try await run("extend", "/a", options: ["--config", folder.file("some.json")]).status == 0)
     expectOneLine(
       try await run("extend", "/a", options: ["--shift-dates"]), status: 64,
-      naming: "--shift-dates moves dates in replay alone")
+      naming: "--shift-dates moves dates in replay only")
   }
 }
 

@@ -68,7 +68,7 @@ struct EnvironmentChangesTests {
     }
     #expect(backwards?.kind == .usage)
     let text = await #expect(throws: DioramaTestingError.self) { try await manual.clock.set(to: "noon") }
-    #expect(text?.description.contains("'noon' is no RFC 3339 instant") == true)
+    #expect(text?.description.contains("'noon' is not an RFC 3339 instant") == true)
     await manual.end()
   }
 }

@@ -38,7 +38,7 @@ struct ValueTests {
   func unencodable() {
     let values = ["speed": TestEnvironment.Value(Double.infinity)]
     let error = #expect(throws: DioramaTestingError.self) { try values.contractValues("toggle") }
-    #expect(error?.description.hasPrefix("toggle 'speed': a value of type Double has no JSON") == true)
+    #expect(error?.description.hasPrefix("toggle 'speed': a value of type Double cannot be encoded as JSON") == true)
   }
 
   @Test("never show a credential's secret")

@@ -2,7 +2,7 @@ package import Basics
 import CPCRE2
 import LaunchContract
 
-/// A regular expression of PCRE2, with Unicode's letters, digits, spaces and line ends.
+/// A PCRE2 regular expression. Letters, digits, white space and line breaks are those of Unicode.
 ///
 /// An expression such as `(a+)+$` can take exponential time; ``PatternBudget`` limits its steps.
 package final class Pattern: Sendable {
@@ -19,10 +19,10 @@ package final class Pattern: Sendable {
   // "The data in the compiled pattern is fixed, and does not change when the pattern is matched. Therefore, it is
   // thread-safe" (pcre2api(3), which the other quotations here come from, too).
   private nonisolated(unsafe) let code: OpaquePointer
-  /// The steps for each item that is tried, in addition to the one for itself: a fixed number of repetitions, as in
-  /// `[a-z]{500}`, can fail unseen after that many characters.
+  /// Additional steps to count for each item tried: a fixed repetition, as in `[a-z]{500}`, can fail after that many
+  /// characters without a callout.
   fileprivate let itemSteps: Int
-  /// The groups that back references compare with.
+  /// The groups that back references refer to.
   fileprivate let references: [Int]
 
   /// - Throws: `CodedError` if the text is not a valid expression.
@@ -72,9 +72,9 @@ package final class Pattern: Sendable {
   /// Finds all matches except empty ones.
   ///
   /// - Parameters:
-  ///   - text: in UTF-8.
-  ///   - budget: the steps that are left.
-  /// - Returns: ranges of bytes, in order.
+  ///   - text: the text in UTF-8.
+  ///   - budget: the remaining steps.
+  /// - Returns: the byte ranges of the matches, in order.
   /// - Throws: ``TooSlow`` if the budget is exceeded.
   package func matches(in text: [UInt8], _ budget: PatternBudget) throws(TooSlow) -> [Range<Int>] {
     guard budget.admit(self, text.count) else { throw TooSlow(pattern: self.text) }
@@ -82,8 +82,8 @@ package final class Pattern: Sendable {
     var start = 0
     while start <= text.count {
       budget.position = start
-      // "You might want to do this for the second and subsequent calls to pcre2_match() if you are making repeated calls
-      // to find multiple matches in the same subject string."
+      // "You might want to do this for the second and subsequent calls to pcre2_match() if you are making repeated
+      // calls to find multiple matches in the same subject string."
       let options = start == 0 ? 0 : PCRE2_NO_UTF_CHECK
       let result = pcre2_match_8(code, text, text.count, start, options, budget.data, budget.context)
       if result == PCRE2_ERROR_NOMATCH { break }
@@ -99,18 +99,18 @@ package final class Pattern: Sendable {
     return found
   }
 
-  /// Whether the empty text matches.
+  /// Whether the expression matches the empty string.
   package var matchesEmptyText: Bool {
     let budget = PatternBudget()
     return pcre2_match_8(code, [], 0, 0, 0, budget.data, budget.context) != PCRE2_ERROR_NOMATCH
   }
 
-  /// An expression for a text itself.
+  /// An expression that matches a text literally.
   package static func quoted(_ text: String) -> String {
     "\\Q" + text.replacing("\\E", with: "\\E\\\\E\\Q") + "\\E"
   }
 
-  /// Removes what the expression matches in UTF-8.
+  /// Removes all matches from UTF-8 bytes.
   fileprivate func removed(from text: [UInt8], _ budget: PatternBudget) throws(TooSlow) -> [UInt8] {
     var kept: [UInt8] = []
     var index = 0
@@ -121,9 +121,9 @@ package final class Pattern: Sendable {
     return index == 0 ? text : kept + text[index...]
   }
 
-  /// Writes `\u00E9` and `\U000000E9` as PCRE2 does: `\x{00E9}`.
+  /// Converts ICU's escapes `\u00E9` and `\U000000E9` to PCRE2's `\x{00E9}`.
   ///
-  /// - Throws: an error for operations on sets, as ICU has them. PCRE2 would read them as characters.
+  /// - Throws: `CodedError` for ICU's set operations, which PCRE2 would read as plain characters.
   private static func translated(_ text: String) throws(CodedError) -> String {
     var output = "".unicodeScalars
     var rest = text.unicodeScalars[...]
@@ -152,7 +152,7 @@ package final class Pattern: Sendable {
       case "[" where isInSet, "&" where isInSet && rest.first == "&", "-" where isInSet && rest.first == "-":
         throw CodedError(
           .broken,
-          "'\(text.prefix(80))' has an operation on sets; write [a-z&&[^x]] as (?!x)[a-z], and the character as \\\(next)"
+          "'\(text.prefix(80))' uses a set operation; write [a-z&&[^x]] as (?!x)[a-z], and the character as \\\(next)"
         )
       default:
         if next == "[" || next == "]" { isInSet = next == "[" }
@@ -163,10 +163,10 @@ package final class Pattern: Sendable {
   }
 }
 
-/// A limit on the searches for patterns, such as in all texts of a request: ten million steps, and eight more for each byte
-/// of text.
+/// A limit for a group of pattern searches, such as those in all texts of a request: ten million steps, plus eight for
+/// each byte of text.
 ///
-/// A step is an item of a pattern that is tried, or eight bytes that it passes. Unlike time, steps do not depend on the
+/// A step is an attempt to match an item of a pattern, or eight bytes matched. Unlike time, steps do not depend on the
 /// machine. Not thread-safe.
 package final class PatternBudget {
   private static let steps = 10_000_000
@@ -175,19 +175,19 @@ package final class PatternBudget {
   private var left = PatternBudget.steps
   private var itemSteps = 0
   private var references: [Int] = []
-  /// Where the last item was tried.
+  /// The byte index at which the last item was tried.
   fileprivate var position = 0
   fileprivate let data: OpaquePointer?
   fileprivate let context: OpaquePointer?
 
   package init() {
-    // "If captured substrings are not of interest, pcre2_match() may be called with a match data block whose ovector is of
-    // minimum length (that is, one pair)."
+    // "If captured substrings are not of interest, pcre2_match() may be called with a match data block whose ovector is
+    // of minimum length (that is, one pair)."
     data = pcre2_match_data_create_8(1, nil)
     context = pcre2_match_context_create_8(nil)
     // "For patterns that are not anchored, the count restarts from zero for each position in the subject string." So it
-    // does not limit a search in a long text; counting at the callouts does. Patterns are not compiled to machine code: it
-    // ignores the limits of depth and heap, counts in another way, and does not exist for every machine (pcre2jit(3)).
+    // does not limit a search in a long text; counting in callouts does. JIT is not used: it ignores the depth and heap
+    // limits, counts differently, and is not available on all platforms (pcre2jit(3)).
     pcre2_set_match_limit_8(context, UInt32(Self.steps))
     pcre2_set_depth_limit_8(context, 500_000)
     // In KiB.
@@ -205,7 +205,7 @@ package final class PatternBudget {
     pcre2_match_context_free_8(context)
   }
 
-  /// Prepares a search; false if nothing is left.
+  /// Prepares a search; returns false if no steps are left.
   fileprivate func admit(_ pattern: Pattern, _ length: Int) -> Bool {
     itemSteps = pattern.itemSteps
     references = pattern.references
@@ -218,7 +218,7 @@ package final class PatternBudget {
     let reached = block.pointee.current_position
     var passed = max(0, reached - position)
     position = reached
-    // A back reference compares up to a group's whole length. Groups that are not set are empty here, too.
+    // A back reference compares up to the whole length of its group. Unset groups count as empty.
     for group in references where group < block.pointee.capture_top {
       passed += block.pointee.offset_vector[2 * group + 1] - block.pointee.offset_vector[2 * group]
     }
@@ -228,7 +228,7 @@ package final class PatternBudget {
 }
 
 extension [Pattern] {
-  /// Removes what each pattern matches, one after the other.
+  /// Removes the matches of each pattern in turn.
   func removed(from text: String, _ budget: PatternBudget) throws(Pattern.TooSlow) -> String {
     guard !isEmpty, !text.isEmpty else { return text }
     return try removed(from: text.utf8, budget).map { String(decoding: $0, as: UTF8.self) } ?? text

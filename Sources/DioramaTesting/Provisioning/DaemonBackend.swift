@@ -9,7 +9,7 @@ import Foundation
 import HTTPMessages
 import LaunchContract
 
-/// An environment in a daemon. This process owns it, so it ends with the process at the latest.
+/// An environment in a daemon. It is owned by this process and ends when the process exits, if not before.
 struct DaemonBackend: EnvironmentBackend {
   /// The environment's last known state.
   private struct Seen: Sendable {
@@ -68,7 +68,8 @@ struct DaemonBackend: EnvironmentBackend {
   func launchParameters(in folder: () throws(CodedError) -> String) throws -> LaunchParameters {
     let (contract, document) = seen.withLock { ($0.contract, $0.document) }
     var parameters = LaunchParameters(variables: contract.environment, arguments: contract.arguments)
-    // In a file of the program's own, which is removed with it. The daemon's file stays as long as the environment.
+    // In the program's own file, which is removed with the program. The daemon keeps its file until the environment
+    // ends.
     parameters.variables["DIORAMA_CONTRACT"] = try ContractWriter.deliver(document, folder: try folder()).value
     return parameters
   }
@@ -143,7 +144,7 @@ struct DaemonBackend: EnvironmentBackend {
 }
 
 extension CodedError {
-  /// The same error as of an environment in this process.
+  /// The error that an environment in this process would throw.
   init(_ error: DaemonClientError) {
     guard case .refused(let status, let problem) = error.kind else {
       self.init(.noUpstream, error.message)
@@ -185,7 +186,7 @@ enum SharedDaemons {
     }
   }
 
-  /// The `diorama` command, beside the tests or in PATH; nil if it is missing, and then no daemon can be started.
+  /// The `diorama` command, beside the tests or in PATH; nil if it is missing. Without it no daemon can be started.
   private static var program: String? {
     try? Executable.find("diorama", path: ProcessInfo.processInfo.environment["PATH"])
   }

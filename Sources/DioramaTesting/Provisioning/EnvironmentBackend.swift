@@ -6,7 +6,7 @@ import Foundation
 import LaunchContract
 import PortLeases
 
-/// An environment in this process or in a daemon. A test uses both in the same way.
+/// An environment in this process or in a daemon.
 protocol EnvironmentBackend: Sendable {
   /// The current mode; never `once`.
   var mode: Mode { get }
@@ -16,7 +16,7 @@ protocol EnvironmentBackend: Sendable {
   /// The local URLs by upstream name.
   var endpoints: [String: String] { get }
   var ports: [String: Int] { get }
-  /// Lines for the user from the provisioning.
+  /// Messages for the user from provisioning.
   var notes: [String] { get }
 
   /// The variables and arguments for launching a program.
@@ -52,7 +52,7 @@ struct LaunchParameters: Sendable {
   var arguments: [String]
 }
 
-/// A change in one step. Moves of the clock are separate.
+/// Changes to apply in one step. Clock moves are separate.
 struct EnvironmentChange: Sendable {
   /// A merge patch (RFC 7396); nil removes a toggle.
   var toggles: [String: JSON?] = [:]

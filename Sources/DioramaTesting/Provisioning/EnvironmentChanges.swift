@@ -34,8 +34,8 @@ extension TestEnvironment {
       }
     }
 
-    /// Advances wall time and monotonic time, and wakes the sleepers that are due. Returns when every app has applied the
-    /// move.
+    /// Advances wall time and monotonic time, and wakes the sleepers that are due. Returns when every app has applied
+    /// the move.
     ///
     /// - Parameters:
     ///   - duration: the duration of the move.
@@ -43,8 +43,8 @@ extension TestEnvironment {
     ///     move at once.
     ///   - timeout: the time limit, in real time.
     /// - Returns: the new time and the number of sleepers woken.
-    /// - Throws: ``DioramaTestingError`` if the clock cannot be moved (a system clock, or backward), or at the time limit,
-    ///   with the reason and the last lines of the applications' output.
+    /// - Throws: ``DioramaTestingError`` if the clock cannot be moved (a system clock, or backward), or at the time
+    ///   limit, with the reason and the last lines of the applications' output.
     @discardableResult
     public func advance(
       by duration: Duration, afterSleepers sleepers: Int? = nil, timeout: Duration = .seconds(30)
@@ -52,8 +52,8 @@ extension TestEnvironment {
       try await move(.advance(duration), sleepers, timeout)
     }
 
-    /// Sets wall time. Forward it also advances monotonic time; backward it changes only wall time. Returns when every app
-    /// has applied the move.
+    /// Sets wall time. Moving forward also advances monotonic time; moving backward changes only wall time. Returns
+    /// when every app has applied the move.
     ///
     /// - Parameters:
     ///   - date: the new time.
@@ -106,12 +106,12 @@ extension TestEnvironment {
   /// ```
   ///
   /// - Parameters:
-  ///   - toggles: toggles to change; nil removes a toggle, an object is merged (RFC 7396).
+  ///   - toggles: toggles to change; nil removes a toggle, and objects are merged (RFC 7396).
   ///   - values: values to change, in the same way.
   ///   - clock: a new clock; settings left out keep their values.
   ///   - mode: the mode; an environment of mode `extend` can change to `replay` and back.
   ///   - timeout: the time limit.
-  /// - Throws: ``DioramaTestingError`` if the change is invalid, and then nothing has changed, or if an app did not apply
+  /// - Throws: ``DioramaTestingError`` if the change is invalid (nothing is changed then), or if an app did not apply
   ///   it in time, with the last lines of the applications' output.
   public func update(
     toggles: [String: Value?] = [:], values: [String: Value?] = [:], clock: ClockSettings? = nil,

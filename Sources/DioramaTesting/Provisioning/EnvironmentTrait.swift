@@ -6,14 +6,14 @@ public import Testing
 public struct EnvironmentTrait: TestTrait, SuiteTrait, TestScoping {
   let configuration: TestEnvironment.Configuration
 
-  /// A suite's trait holds for all tests in it.
+  /// A suite's trait applies to all tests in the suite.
   public var isRecursive: Bool { true }
 
   /// Provisions the environment, runs the test inside it, and ends it; called by Swift Testing.
   public func provideScope(
     for test: Test, testCase: Test.Case?, performing function: @concurrent @Sendable () async throws -> Void
   ) async throws {
-    // The traits of a test and of the suites around it make one environment: the first to be asked makes it.
+    // The traits of a test and its suites share one environment. The first trait called provisions it.
     guard TestEnvironment.scopedTest != test.id else { return try await function() }
     let reporter = Reporter.swiftTesting(test.sourceLocation)
     let traits = test.traits.compactMap { $0 as? EnvironmentTrait }
@@ -49,15 +49,15 @@ public struct EnvironmentTrait: TestTrait, SuiteTrait, TestScoping {
 }
 
 extension TestEnvironment {
-  /// The test whose traits have made the environment that it runs in.
+  /// The running test, if its traits have provisioned its environment.
   @TaskLocal static var scopedTest: Test.ID?
 }
 
 extension Trait where Self == EnvironmentTrait {
-  /// Runs each test in an environment of its own, which is ``TestEnvironment/current`` in it.
+  /// Runs each test in its own environment, available as ``TestEnvironment/current``.
   ///
-  /// On a suite it holds for all tests in it; what a test's own trait says outranks the suite's, and toggles, values,
-  /// upstreams and the like are put together.
+  /// A suite's trait applies to all tests in the suite. A test's settings override its suite's. Settings with names,
+  /// such as toggles, values and upstreams, are combined by name; rules and lists are added.
   ///
   /// ```swift
   /// @Suite(.environment(upstreams: ["api": "https://dev.api1.com"]))
@@ -88,9 +88,9 @@ extension Trait where Self == EnvironmentTrait {
         rules: rules, order: order, playsUniquely: playsUniquely, redaction: redaction, dates: dates, host: host))
   }
 
-  /// Runs each test in an environment of its own, made by a configuration that others may share.
+  /// Runs each test in its own environment, with a configuration that tests can share.
   ///
-  /// - Parameter configuration: what the test, or each test of a suite, asks for.
+  /// - Parameter configuration: the settings of the test, or of each test of a suite.
   /// - Returns: the trait.
   public static func environment(_ configuration: TestEnvironment.Configuration) -> Self {
     EnvironmentTrait(configuration: configuration)

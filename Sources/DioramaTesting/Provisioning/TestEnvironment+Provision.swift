@@ -5,10 +5,10 @@ public import Testing
 public import XCTest
 
 extension TestEnvironment {
-  /// Provisions an environment for a test case of XCTest; call it in `setUp`.
+  /// Provisions an environment for an XCTest test case. Call it in `setUp`.
   ///
-  /// It is ``current`` until the test ends, and ends in a teardown block: its report then fails the test at the line of
-  /// this call.
+  /// The environment is ``current`` until the test ends. A teardown block ends it, and fails the test at the line of
+  /// this call if the report contains errors.
   ///
   /// ```swift
   /// override func setUp() async throws {
@@ -17,7 +17,7 @@ extension TestEnvironment {
   /// }
   /// ```
   ///
-  /// The parameters are those of ``TestEnvironment/Configuration``; failures are shown at the line of the call.
+  /// The parameters are those of ``TestEnvironment/Configuration``. Failures are reported at the line of the call.
   public static func provision(
     for testCase: XCTestCase, mode: Mode = .once, upstreams: [String: String] = [:],
     access: [String: UpstreamAccess] = [:], toggles: [String: Value] = [:], values: [String: Value] = [:],
@@ -36,15 +36,15 @@ extension TestEnvironment {
     return try await provision(configuration, for: testCase, file: file, line: line)
   }
 
-  /// Provisions an environment for a test case of XCTest; call it in `setUp`.
+  /// Provisions an environment for an XCTest test case. Call it in `setUp`.
   ///
   /// - Parameters:
-  ///   - configuration: what the test asks for.
+  ///   - configuration: the settings of the environment.
   ///   - testCase: the test case.
-  ///   - file: the test's file; left out, the caller's.
-  ///   - line: where failures are shown; left out, the caller's line.
+  ///   - file: the test's file; by default the caller's.
+  ///   - line: the line at which failures are reported; by default the caller's.
   /// - Returns: the environment.
-  /// - Throws: ``DioramaTestingError``, saying what is wrong and what to do next.
+  /// - Throws: ``DioramaTestingError``, whose message says what is wrong and what to do next.
   public static func provision(
     _ configuration: Configuration, for testCase: XCTestCase, file: StaticString = #filePath, line: UInt = #line
   ) async throws -> TestEnvironment {
@@ -52,7 +52,7 @@ extension TestEnvironment {
     let environment = try await make(
       configuration, for: TestIdentity(testCase, file: "\(file)"), reporter: reporter)
     ofTestCase.withLock { $0 = environment }
-    // The block runs while the test case does, and nothing else of it does then.
+    // XCTest runs the block within the test case, and no other code of the test case at the same time.
     nonisolated(unsafe) let testCase = testCase
     testCase.addTeardownBlock {
       let hasFailed = (testCase.testRun?.totalFailureCount ?? 0) > 0
@@ -64,10 +64,10 @@ extension TestEnvironment {
     return environment
   }
 
-  /// Provisions an environment inside a test; the test ends it with `await environment.end()`.
+  /// Provisions an environment inside a test. The test ends it with `await environment.end()`.
   ///
-  /// For tests that need a part of the environment first (a backend of their own to record from), more than one environment, or a
-  /// name of their own for a case.
+  /// Use it if the test must set something up first (such as a backend to record from), needs more than one
+  /// environment, or names its cases itself.
   ///
   /// ```swift
   /// @Test(arguments: Clinic.all) func books(at clinic: Clinic) async throws {
@@ -77,7 +77,7 @@ extension TestEnvironment {
   /// }
   /// ```
   ///
-  /// The parameters are those of ``TestEnvironment/Configuration``; failures are shown at the line of the call.
+  /// The parameters are those of ``TestEnvironment/Configuration``. Failures are reported at the line of the call.
   public static func provision(
     case name: String? = nil, mode: Mode = .once, upstreams: [String: String] = [:],
     access: [String: UpstreamAccess] = [:], toggles: [String: Value] = [:], values: [String: Value] = [:],
@@ -96,14 +96,14 @@ extension TestEnvironment {
     return try await provision(configuration, case: name, sourceLocation: sourceLocation)
   }
 
-  /// Provisions an environment inside a test; the test ends it with `await environment.end()`.
+  /// Provisions an environment inside a test. The test ends it with `await environment.end()`.
   ///
   /// - Parameters:
-  ///   - configuration: what the test asks for.
-  ///   - name: which case of a parameterised test this is; nil to make a name from its arguments.
-  ///   - sourceLocation: where failures are shown; left out, the caller's.
+  ///   - configuration: the settings of the environment.
+  ///   - name: the name of the case of a parameterized test; nil to make a name from the case's arguments.
+  ///   - sourceLocation: the location at which failures are reported; by default the caller's.
   /// - Returns: the environment.
-  /// - Throws: ``DioramaTestingError``, saying what is wrong and what to do next.
+  /// - Throws: ``DioramaTestingError``, whose message says what is wrong and what to do next.
   public static func provision(
     _ configuration: Configuration, case name: String? = nil, sourceLocation: SourceLocation = #_sourceLocation
   ) async throws -> TestEnvironment {

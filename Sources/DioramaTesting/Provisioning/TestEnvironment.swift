@@ -8,7 +8,8 @@ import LaunchContract
 /// An isolated environment for one test: a cassette of recorded HTTP, a clock, a seed, toggles, credentials, endpoints.
 ///
 /// In Swift Testing a trait provisions it; in XCTest `setUp` does. It ends with the test. Its report fails the test if
-/// something went wrong: a request that was not recorded, a missing random value, a recording that could not be written.
+/// something went wrong: a request that was not recorded, a missing random value, a recording that could not be
+/// written.
 ///
 /// ```swift
 /// @Test(.environment(.replay, upstreams: ["api": "https://dev.api1.com"], toggles: ["skip-onboarding": true]))
@@ -25,10 +26,10 @@ import LaunchContract
 /// }
 /// ```
 ///
-/// The cassette is `Cassettes/<suite>/<test>.har` beside the test's file, and `Cassettes/<suite>/<test>/<case>.har` for a
-/// case of a parameterized test. A test without a suite uses the name of its file. (Exclude the folder from the test
-/// target: `exclude: ["Cassettes"]`.) `DIORAMA_MODE=record swift test` re-records the cassettes; the variable overrides the
-/// mode in the code.
+/// The cassette is `Cassettes/<suite>/<test>.har` beside the test's file, and `Cassettes/<suite>/<test>/<case>.har` for
+/// a case of a parameterized test. A test without a suite uses the name of its file. (Exclude the folder from the test
+/// target: `exclude: ["Cassettes"]`.) `DIORAMA_MODE=record swift test` re-records the cassettes; the variable overrides
+/// the mode in the code.
 public final class TestEnvironment: Sendable {
   private struct State {
     var applications: [TestApplication] = []
@@ -43,7 +44,8 @@ public final class TestEnvironment: Sendable {
 
   /// The environment of the running code, in Swift Testing.
   @TaskLocal static var scoped: TestEnvironment?
-  /// The environment of the running test case in XCTest, which runs one at a time and shares no task with `setUp`.
+  /// The environment of the running XCTest test case. Test cases run one at a time, and do not run in the task of
+  /// `setUp`.
   static let ofTestCase = Guarded<TestEnvironment?>(nil)
 
   private init(_ backend: any EnvironmentBackend, for identity: TestIdentity, reporter: Reporter) {
@@ -61,7 +63,7 @@ public final class TestEnvironment: Sendable {
     let home = try RequestedHost.resolve(configuration.host, variables: variables)
     let backend: any EnvironmentBackend
     do throws(CodedError) {
-      // Also for a daemon: what it would refuse is refused here.
+      // Also for a daemon, so that invalid settings are rejected here.
       let specification = try EnvironmentSpecification(settings, variables: variables)
       backend =
         if let home {
@@ -137,7 +139,7 @@ public final class TestEnvironment: Sendable {
     return url
   }
 
-  /// A port on 127.0.0.1 that is reserved while the environment lives.
+  /// A port on 127.0.0.1 that is reserved until the environment ends.
   ///
   /// - Parameter name: a name given to `ports:`.
   /// - Returns: the port.
@@ -154,13 +156,13 @@ public final class TestEnvironment: Sendable {
     let nearest = EditDistance.nearest(to: name, among: names).map { "'\($0)'" }.joined(separator: ", ")
     return DioramaTestingError(
       .usage,
-      "unknown \(what) '\(name)'" + (nearest.isEmpty ? "" : "; did you mean \(nearest)?")
+      "unknown \(what) '\(name)'" + (nearest.isEmpty ? "." : "; did you mean \(nearest)?")
         + " Declare it with \(argument)")
   }
 
   /// Environment variables for a program that is started without ``TestApplication``: the launch contract
-  /// (`DIORAMA_CONTRACT`) and, for programs without the library, endpoints and ports. They are valid until the environment
-  /// ends.
+  /// (`DIORAMA_CONTRACT`) and, for programs without the library, endpoints and ports. They are valid until the
+  /// environment ends.
   ///
   /// ```swift
   /// container.environment.merge(try environment.launchEnvironment()) { $1 }
@@ -189,7 +191,7 @@ public final class TestEnvironment: Sendable {
     }
   }
 
-  /// The same, including changes by other processes.
+  /// The variables and arguments for launching a program, including changes by other processes.
   func refreshedLaunchParameters(in folder: String) async throws(DioramaTestingError) -> LaunchParameters {
     try checkIsAlive()
     do throws(CodedError) {
@@ -224,11 +226,11 @@ public final class TestEnvironment: Sendable {
     }
   }
 
-  /// Ends the environment: terminates its applications, closes its ports, saves the recording, and fails the test if the
-  /// report contains errors.
+  /// Ends the environment: terminates its applications, closes its ports, saves the recording, and fails the test if
+  /// the report contains errors.
   ///
-  /// The trait and `provision(for:)` call it. After `provision(case:)`, call it at the end of the test. A second call does
-  /// nothing.
+  /// The trait and `provision(for:)` call it. After `provision(case:)`, call it at the end of the test. A second call
+  /// does nothing.
   public func end() async {
     guard let outcome = await finish(hasFailed: false) else { return }
     reporter.report(outcome)

@@ -4,7 +4,7 @@ import HTTPMessages
 import Testing
 import XCTest
 
-/// The test that an environment belongs to, with its names, its cassette and its filter.
+/// The test that an environment belongs to: its name, its cassette and its filter.
 struct TestIdentity: Sendable, Equatable {
   /// The test's module.
   var module: String
@@ -126,9 +126,9 @@ extension TestIdentity {
 
 /// The name of a case of a parameterized test, made from its arguments.
 ///
-/// Swift Testing does not publish a case's arguments. Reflection (`Mirror`) shows each with the encoding that `swift test`
-/// uses to identify cases. If the expected structure is missing, this is an error, so that two cases never share a
-/// cassette.
+/// Swift Testing does not publish a case's arguments. Reflection (`Mirror`) shows each with the encoding that
+/// `swift test` uses to identify cases. If the expected structure is missing, this is an error, so that two cases never
+/// share a cassette.
 enum CaseName {
   /// The case's name; nil for a test without cases.
   ///
@@ -177,8 +177,8 @@ enum FileName {
 
   /// The text with `-` for each character except letters, digits, `.`, `_` and `-`.
   ///
-  /// If this loses information (other than spaces, or in a long text), a digest is appended, so that two names never share
-  /// a file.
+  /// A digest is appended if characters other than spaces are replaced or removed, or the text is shortened, so that
+  /// such names never share a file.
   static func make(_ text: String) -> String {
     var name = ""
     var isExact = true

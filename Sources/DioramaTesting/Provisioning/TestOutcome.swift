@@ -5,7 +5,7 @@ import LaunchContract
 import Testing
 import XCTest
 
-/// The result of an environment for its test.
+/// The outcome of a test's environment: whether it fails the test, and what to print and attach.
 struct TestOutcome {
   /// A file to attach to a failed test.
   struct Attachment {

@@ -4,32 +4,36 @@ public import Foundation
 import LaunchContract
 
 extension TestEnvironment {
-  /// The app's time when it starts, and how it advances.
+  /// The time that the app sees: when it starts, and how it advances.
   ///
-  /// Left out, time stands: in `replay` and `extend` at the date of the recording, else at the moment of provisioning.
+  /// By default the clock is frozen: in `replay` and `extend` at the recording date, otherwise at the time of
+  /// provisioning.
   ///
   /// ```swift
   /// .environment(clock: .manual(at: "2018-10-08T09:00:00Z", timeZone: "Europe/London", locale: "en_GB"))
   /// ```
   ///
-  /// The time zone is an IANA name and the locale one such as `en_GB`; left out, they are as recorded, else the
-  /// machine's.
+  /// A time zone is an IANA name such as `Europe/London`, a locale an identifier such as `en_GB`. Each defaults to the
+  /// recorded one, or the machine's if none is recorded.
   public struct ClockSettings: Sendable, Equatable {
-    /// An instant: an RFC 3339 text as a literal, or a `Date`.
+    /// An instant: a string literal in RFC 3339 format, or a `Date`.
     public struct Instant: Sendable, Equatable, ExpressibleByStringLiteral {
       let text: String
 
-      /// - Parameter value: such as `2018-10-08T09:00:00Z`; another text is an error when the environment is
-      ///   provisioned.
+      /// Creates an instant from a string literal. Provisioning fails if its format is invalid.
+      ///
+      /// - Parameter value: an RFC 3339 date and time, such as `2018-10-08T09:00:00Z`.
       public init(stringLiteral value: String) { text = value }
 
-      /// - Parameter date: the instant; milliseconds count, no less.
+      /// Creates an instant from a date.
+      ///
+      /// - Parameter date: the date, with millisecond precision.
       public init(_ date: Date) { text = RFC3339.format(date) }
 
       func date() throws(DioramaTestingError) -> Date {
         guard let date = RFC3339.parse(text) else {
           throw DioramaTestingError(
-            .usage, "'\(text)' is no RFC 3339 instant for a clock; write one such as 2018-10-08T09:00:00Z")
+            .usage, "'\(text)' is not an RFC 3339 instant; use one such as 2018-10-08T09:00:00Z")
         }
         return date
       }
@@ -43,35 +47,35 @@ extension TestEnvironment {
 
     /// The machine's own time.
     public static var system: Self { Self(kind: .system) }
-    /// Wall time stands, monotonic time is real.
+    /// Wall time stands still; monotonic time is real.
     public static var frozen: Self { Self(kind: .frozen) }
-    /// Wall time runs on from its start.
+    /// Wall time runs from its start; monotonic time is real.
     public static var ticking: Self { Self(kind: .ticking) }
-    /// Wall and monotonic time stand until the test moves them: sleeps last until then, too.
+    /// Wall time and monotonic time stand still until the test moves them. Sleeping tasks wake only then.
     public static var manual: Self { Self(kind: .manual) }
 
-    /// The machine's own time in another time zone or locale.
+    /// The machine's own time, in another time zone or locale.
     public static func system(timeZone: String? = nil, locale: String? = nil) -> Self {
       Self(kind: .system, timeZone: timeZone, locale: locale)
     }
 
-    /// Wall time stands at an instant, monotonic time is real.
+    /// Wall time stands still at an instant; monotonic time is real.
     public static func frozen(at start: Instant? = nil, timeZone: String? = nil, locale: String? = nil) -> Self {
       Self(kind: .frozen, start: start, timeZone: timeZone, locale: locale)
     }
 
-    /// Wall time runs on from an instant.
+    /// Wall time runs from an instant; monotonic time is real.
     public static func ticking(from start: Instant? = nil, timeZone: String? = nil, locale: String? = nil) -> Self {
       Self(kind: .ticking, start: start, timeZone: timeZone, locale: locale)
     }
 
-    /// Wall time runs from an instant, wall and monotonic time both at a rate.
+    /// Wall time runs from an instant; wall time and monotonic time both run at a rate.
     ///
     /// - Parameters:
-    ///   - rate: seconds of the app in a real second, 0.000001 to 1,000,000.
-    ///   - start: the first instant.
-    ///   - timeZone: an IANA name.
-    ///   - locale: such as `en_GB`.
+    ///   - rate: seconds of the app per real second, 0.000001 to 1,000,000.
+    ///   - start: the instant at which wall time starts.
+    ///   - timeZone: an IANA name, such as `Europe/London`.
+    ///   - locale: an identifier, such as `en_GB`.
     /// - Returns: the settings.
     public static func scaled(
       by rate: Double, from start: Instant? = nil, timeZone: String? = nil, locale: String? = nil
@@ -79,7 +83,7 @@ extension TestEnvironment {
       Self(kind: .scaled, rate: rate, start: start, timeZone: timeZone, locale: locale)
     }
 
-    /// Wall and monotonic time stand, wall time at an instant, until the test moves them.
+    /// Wall time, set to an instant, and monotonic time stand still until the test moves them.
     public static func manual(at start: Instant? = nil, timeZone: String? = nil, locale: String? = nil) -> Self {
       Self(kind: .manual, start: start, timeZone: timeZone, locale: locale)
     }

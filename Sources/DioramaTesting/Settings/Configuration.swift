@@ -5,9 +5,9 @@ import EnvironmentService
 import LaunchContract
 
 extension TestEnvironment {
-  /// What a test asks for; everything may be left out.
+  /// The settings of a test's environment. All of them are optional.
   ///
-  /// Make one where several tests or suites share it:
+  /// Declare a configuration that several tests or suites share:
   ///
   /// ```swift
   /// extension TestEnvironment.Configuration {
@@ -16,40 +16,45 @@ extension TestEnvironment {
   /// @Suite(.environment(.shop)) struct BookingTests { … }
   /// ```
   ///
-  /// Where a suite and a test both say something, the test's own counts; toggles, values, upstreams and the like are put
-  /// together by name. The settings are those of the project file and the command; the configuration reference has them
-  /// all, with their limits.
+  /// A test's settings override its suite's. Settings with names, such as toggles, values and upstreams, are combined
+  /// by name; rules and lists are added. The project file and the command have the same settings: see the configuration
+  /// reference for all of them, with their limits.
   public struct Configuration: Sendable {
     var settings = EnvironmentConfiguration()
-    /// What is wrong already, such as a value without JSON; thrown when the environment is provisioned.
+    /// An error in the settings, such as a value that cannot be encoded as JSON. It is thrown when the environment is
+    /// provisioned.
     var failure: DioramaTestingError?
     var host: Host?
 
+    /// Creates a configuration.
+    ///
     /// - Parameters:
-    ///   - mode: what to do with requests, ``Mode/once`` by default. The variable `DIORAMA_MODE` outranks it.
-    ///   - upstreams: the backends, an origin such as `https://dev.api1.com` by each name. Replay needs none.
-    ///   - access: how upstreams are reached, by name, where the URL does not say it all.
+    ///   - mode: what to do with requests, ``Mode/once`` by default. The variable `DIORAMA_MODE` overrides it.
+    ///   - upstreams: the backends: origins such as `https://dev.api1.com` by name. Replay needs none.
+    ///   - access: how to reach upstreams if their URL is not enough, by upstream name.
     ///   - toggles: feature toggles of the app.
     ///   - values: values for the app's own keys.
     ///   - defaults: user defaults of the app.
-    ///   - credentials: secrets in the app's credential store, which is one in memory.
-    ///   - credentialFaults: faults of that store, such as `.locked`.
-    ///   - clock: how time runs; by default it stands, in `replay` and `extend` at the recording date, else at now.
-    ///   - seed: the seed of random values; by default as recorded, else random.
-    ///   - cassette: its path, with or without `.har`; a relative one starts at the folder of the test's file. By default
-    ///     `Cassettes/<suite>/<test>`, with a further `/<case>` where there are cases.
+    ///   - credentials: secrets in the app's credential store, which is in memory.
+    ///   - credentialFaults: simulated faults of that store, such as `.locked`.
+    ///   - clock: how time runs. By default it is frozen: in `replay` and `extend` at the recording date, otherwise at
+    ///     the time of provisioning.
+    ///   - seed: the seed of random values; by default the recorded one, otherwise a random one.
+    ///   - cassette: the cassette's path, with or without `.har`. A relative path starts at the folder of the test's
+    ///     file. By default `Cassettes/<suite>/<test>`, or `Cassettes/<suite>/<test>/<case>` for a parameterized test.
     ///   - policies: what happens to old recordings and unused interactions.
     ///   - streams: when the parts of recorded streams are sent; by default one after the other, without waiting.
-    ///   - allowedHosts: additional host names that clients may use for endpoints. Web pages from these hosts may also use
-    ///     endpoints while the environment records or adds secrets to requests; `*` allows any.
+    ///   - allowedHosts: additional host names that clients may use for endpoints. Web pages from these hosts may also
+    ///     use endpoints while the environment records or adds secrets to requests; `*` allows any.
     ///   - decodedLimit: the maximum size in bytes of a decoded body, 1 GiB by default; a larger one is kept as sent.
     ///   - ports: names of free ports that the app binds itself.
-    ///   - rules: what counts as the same request where that is not the default.
-    ///   - order: in which order interactions play; by default what `rules` say, else ``PlaybackOrder/request``.
-    ///   - playsUniquely: whether each interaction plays once; else the last of equal ones repeats.
-    ///   - redaction: what is redacted in recordings beside credentials and the headers that carry them.
+    ///   - rules: changes to what counts as the same request.
+    ///   - order: the order in which interactions play; by default that of `rules`, otherwise
+    ///     ``PlaybackOrder/request``.
+    ///   - playsUniquely: whether each interaction plays only once. Otherwise the last of equal interactions repeats.
+    ///   - redaction: what to redact in recordings, in addition to credentials and the headers that carry them.
     ///   - dates: moves dates in replayed responses to the clock's time.
-    ///   - host: this process or a daemon; by default what the variable `DIORAMA_DAEMON` says, else this process.
+    ///   - host: this process or a daemon; by default as the variable `DIORAMA_DAEMON` sets it, otherwise this process.
     public init(
       _ mode: Mode? = nil, upstreams: [String: String] = [:], access: [String: UpstreamAccess] = [:],
       toggles: [String: Value] = [:], values: [String: Value] = [:], defaults: [String: Value] = [:],
@@ -92,7 +97,7 @@ extension TestEnvironment {
       }
     }
 
-    /// This one, with that of a suite around it where this says nothing.
+    /// Combines this configuration with that of an enclosing suite. This configuration takes precedence.
     func inside(_ outer: Configuration) -> Configuration {
       var all = self
       all.settings = settings.inside(outer.settings)
@@ -101,13 +106,13 @@ extension TestEnvironment {
       return all
     }
 
-    /// What this comes to for a test.
+    /// The complete settings for a test, including those of the project file.
     ///
     /// - Parameters:
-    ///   - identity: which test asks.
-    ///   - variables: the process's; `DIORAMA_MODE` is read.
+    ///   - identity: the test.
+    ///   - variables: the process's environment variables; `DIORAMA_MODE`, `CI` and those of secrets are read.
     /// - Returns: the settings, checked, with absolute paths.
-    /// - Throws: when something of it cannot be used.
+    /// - Throws: ``DioramaTestingError`` for an invalid setting.
     func resolved(
       for identity: TestIdentity, variables: [String: String]
     ) throws(DioramaTestingError) -> EnvironmentConfiguration {
@@ -148,10 +153,12 @@ extension TestEnvironment {
 }
 
 extension EnvironmentSpecification {
+  /// Resolves the settings of a test.
+  ///
   /// - Parameters:
-  ///   - settings: of a test, checked.
-  ///   - variables: the process's; `CI` is read.
-  /// - Throws: a `CodedError` for a setting that cannot be used.
+  ///   - settings: the checked settings.
+  ///   - variables: the process's environment variables; `CI` is read.
+  /// - Throws: a `CodedError` for an invalid setting.
   init(_ settings: EnvironmentConfiguration, variables: [String: String]) throws(CodedError) {
     try self.init(settings, isChecked: true)
     isContinuousIntegration = !(variables["CI"] ?? "").isEmpty
@@ -159,7 +166,7 @@ extension EnvironmentSpecification {
 }
 
 extension EnvironmentConfiguration.Upstream {
-  /// With absolute paths, for a process in another folder.
+  /// The upstream with absolute paths, for a process in another folder.
   fileprivate func absolute(in folder: String) -> Self {
     let absolute: (String) -> String = { $0.hasPrefix("/") ? $0 : "\(folder)/\($0)" }
     var upstream = self

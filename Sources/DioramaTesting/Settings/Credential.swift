@@ -3,10 +3,10 @@ public import Foundation
 import LaunchContract
 
 extension TestEnvironment {
-  /// A secret that the app finds in its credential store, which for the test is one in memory.
+  /// A secret in the app's credential store, which is in memory during the test.
   ///
-  /// It never stands on a command line, in a journal or in a failure's text: printing a credential shows its service and
-  /// account only.
+  /// The secret never appears on a command line, in a journal or in a failure message. Printing a credential shows only
+  /// its service, account and group.
   ///
   /// ```swift
   /// .environment(credentials: [.init(service: "clinic", account: "auth-token", secret: "t-1")])
@@ -17,19 +17,23 @@ extension TestEnvironment {
     let group: String?
     let secret: [UInt8]
 
+    /// Creates a credential.
+    ///
     /// - Parameters:
-    ///   - service: what the secret opens.
-    ///   - account: whose it is.
-    ///   - group: the access group that shares it; nil for the app's own.
-    ///   - secret: the secret as text.
+    ///   - service: the service that the secret gives access to.
+    ///   - account: the account that the secret belongs to.
+    ///   - group: the access group that shares the secret; nil for the app's own.
+    ///   - secret: the secret as text, stored as UTF-8.
     public init(service: String, account: String, group: String? = nil, secret: String) {
       self.init(service: service, account: account, group: group, secret: Data(secret.utf8))
     }
 
+    /// Creates a credential.
+    ///
     /// - Parameters:
-    ///   - service: what the secret opens.
-    ///   - account: whose it is.
-    ///   - group: the access group that shares it; nil for the app's own.
+    ///   - service: the service that the secret gives access to.
+    ///   - account: the account that the secret belongs to.
+    ///   - group: the access group that shares the secret; nil for the app's own.
     ///   - secret: the secret's bytes.
     public init(service: String, account: String, group: String? = nil, secret: Data) {
       self.service = service
@@ -42,10 +46,10 @@ extension TestEnvironment {
       .init(service: service, account: account, group: group, secret: Secret(Data(secret).base64EncodedString()))
     }
 
-    /// `clinic/auth-token`, with a group in brackets: never the secret.
+    /// Service and account, such as `clinic/auth-token`, followed by the group in parentheses; never the secret.
     public var description: String { "\(service)/\(account)" + (group.map { " (\($0))" } ?? "") }
 
-    /// Shows nothing of the secret to a debugger's or a test's dump.
+    /// Service and account. The secret is hidden from debuggers and from `dump`.
     public var customMirror: Mirror { Mirror(self, children: ["service": service, "account": account]) }
   }
 }

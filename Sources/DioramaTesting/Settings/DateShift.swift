@@ -5,21 +5,23 @@ extension TestEnvironment {
   /// Moves dates in replayed responses by the clock's time minus the recording date, for an app that cannot freeze its
   /// clock. Dates in the app's requests are moved back before they are matched.
   ///
-  /// Dates in ISO 8601 with a time, HTTP dates, and the `Expires` of cookies are found by their form. Declare all others
-  /// here, or in the project file as `dates`; both add up. The clock is `system` by default. Only replay moves dates:
-  /// recordings and live responses stay as they are.
+  /// ISO 8601 dates with a time, HTTP dates, and the `Expires` attribute of cookies are recognized by their format.
+  /// Declare other dates here or as `dates` in the project file; both apply. The clock defaults to `system`. Only
+  /// replay moves dates: recordings and live responses are unchanged.
   ///
   /// ```swift
   /// .environment(.replay, dates: .init(epochSeconds: ["$.expires_at"], jwt: [.init("the signing secret")]))
   /// ```
   public struct DateShift: Equatable, Sendable {
-    /// A key that signs tokens again after their dates have been moved.
+    /// A key that signs JSON Web Tokens again after their dates have been moved.
     public struct Key: Equatable, Sendable {
       fileprivate let key: ShiftRules.Key
 
+      /// Creates a key.
+      ///
       /// - Parameters:
-      ///   - text: the secret of HS256, HS384 and HS512; or a private key as PEM.
-      ///   - kid: only for tokens that name this key in their header; left out, for any.
+      ///   - text: the secret for HS256, HS384 and HS512, or a private key in PEM format.
+      ///   - kid: the `kid` header of the tokens to sign; nil for all tokens.
       public init(_ text: String, kid: String? = nil) {
         key = ShiftRules.Key(text: Secret(text), kid: kid)
       }
@@ -27,14 +29,15 @@ extension TestEnvironment {
 
     let rules: ShiftRules
 
-    /// Places are JSON paths (`$.expires_at`), `header:NAME`, `query:NAME` and `form:NAME`.
+    /// Creates rules. A place is a JSON path (`$.expires_at`), `header:NAME`, `query:NAME` or `form:NAME`.
     ///
     /// - Parameters:
-    ///   - epochSeconds: where numbers of seconds since 1970 stand.
-    ///   - epochMilliseconds: where numbers of milliseconds since 1970 stand.
-    ///   - dates: where dates without a time stand, as `2018-10-08`.
-    ///   - keep: where dates stay.
-    ///   - jwt: keys that sign moved JSON Web Tokens; the first that fits is used. Tokens without a key stay unchanged.
+    ///   - epochSeconds: places of seconds since 1970.
+    ///   - epochMilliseconds: places of milliseconds since 1970.
+    ///   - dates: places of dates without a time, such as `2018-10-08`.
+    ///   - keep: places whose dates are not moved.
+    ///   - jwt: keys that sign moved JSON Web Tokens; the first matching key is used. Tokens without a matching key are
+    ///     not changed.
     public init(
       epochSeconds: [String] = [], epochMilliseconds: [String] = [], dates: [String] = [], keep: [String] = [],
       jwt: [Key] = []

@@ -1,8 +1,8 @@
 extension TestEnvironment {
-  /// The process in which a test's environment lives.
+  /// The process that runs a test's environment.
   ///
-  /// If left out, the variable `DIORAMA_DAEMON` decides; if that is not set either, it is the test process. A daemon is
-  /// only used on request, never because one happens to run.
+  /// The default is set by the variable `DIORAMA_DAEMON`; without it, the environment runs in the test process. A
+  /// daemon is used only if requested, even if one is already running.
   ///
   /// ```swift
   /// @Suite(.environment(upstreams: ["api": "https://dev.api1.com"], host: .daemon))
@@ -11,20 +11,20 @@ extension TestEnvironment {
   public struct Host: Sendable, Equatable {
     enum Place: Sendable, Equatable {
       case embedded
-      /// The state folder; nil for the user's own.
+      /// The state folder; nil for the user's default.
       case daemon(String?)
     }
 
     let place: Place
 
-    /// The test process itself.
+    /// The test process.
     public static let embedded = Host(place: .embedded)
-    /// The user's daemon; one is started where none runs and the command `diorama` is to be found.
+    /// The user's daemon. If none is running, it is started with the command `diorama`, beside the tests or in `PATH`.
     public static let daemon = Host(place: .daemon(nil))
 
-    /// The daemon of a state folder.
+    /// The daemon with another state folder.
     ///
-    /// - Parameter stateFolder: its path.
+    /// - Parameter stateFolder: the folder's path.
     /// - Returns: the host.
     public static func daemon(stateFolder: String) -> Host { Host(place: .daemon(stateFolder)) }
   }

@@ -1,11 +1,12 @@
 import EnvironmentConfiguration
 
 extension TestEnvironment {
-  /// What counts as the same request, where that is not the default: method, upstream, path, query and body by value.
+  /// Rules for what counts as the same request. By default, requests are compared by method, upstream, path, query, and
+  /// body by value.
   ///
-  /// All rules that fit a request apply to it: what they ignore adds up, and where two say something different the later one
-  /// counts. What is ignored is compared as if it were not there. Nothing of it is stored in a cassette, so that a changed
-  /// rule needs no new recording.
+  /// All rules that match a request apply to it: what they ignore adds up; where two set the same part, the later one
+  /// wins. Ignored parts are treated as absent. Rules are not stored in the cassette, so changing them does not
+  /// invalidate recordings.
   ///
   /// ```swift
   /// @Suite(.environment(rules: [
@@ -15,57 +16,64 @@ extension TestEnvironment {
   /// struct BookingTests { … }
   /// ```
   ///
-  /// The same rules can be in the project file, `diorama.json`, as `matching`; those of the code are added to them. As
-  /// `Codable` it is the content of `matching`: `{"rules": [{"path": "/search/**", "ignore": {"json": ["$.sentAt"]}}]}`; an
-  /// unknown member is an error that names its place and what is allowed.
+  /// The same rules can be written as `matching` in the project file, `diorama.json`; rules in code are added to them.
+  /// The encoded form is the content of `matching`:
+  ///
+  /// ```json
+  /// {"rules": [{"path": "/search/**", "ignore": {"json": ["$.sentAt"]}}]}
+  /// ```
+  ///
+  /// Decoding rejects unknown members, with an error that names the place and the allowed members.
   public struct MatchingRules: Sendable, Equatable, Codable, ExpressibleByArrayLiteral {
     let rules: ConfiguredMatching
 
+    /// Creates matching rules.
+    ///
     /// - Parameters:
-    ///   - rules: in order.
-    ///   - order: in which order interactions play; nil for `request`.
+    ///   - rules: the rules, in order.
+    ///   - order: the order in which interactions play; nil for ``TestEnvironment/PlaybackOrder/request``.
     public init(_ rules: [Rule], order: PlaybackOrder? = nil) {
       self.rules = ConfiguredMatching(
         rules: rules.map(\.rule), order: order.flatMap { ConfiguredOrder(rawValue: $0.rawValue) })
     }
 
-    /// Rules, in order.
+    /// Creates matching rules from a list of rules, in order.
     public init(arrayLiteral elements: Rule...) { self.init(elements) }
 
-    /// Reads the content of `matching`.
+    /// Decodes the content of `matching`.
     public init(from decoder: any Decoder) throws { rules = try ConfiguredMatching(strictlyFrom: decoder) }
 
-    /// Writes the content of `matching`.
+    /// Encodes the content of `matching`.
     public func encode(to encoder: any Encoder) throws { try rules.encode(to: encoder) }
   }
 }
 
 extension TestEnvironment.MatchingRules {
-  /// What is different for some requests; see ``TestEnvironment/MatchingRules``.
+  /// A rule for some requests; see ``TestEnvironment/MatchingRules``.
   public struct Rule: Sendable, Equatable {
     let rule: ConfiguredMatching.Rule
 
-    /// A rule for the requests of an upstream, with a method, of a path, or for all.
+    /// Creates a rule for the requests with an upstream, a method and a path, or for all requests.
     ///
     /// - Parameters:
-    ///   - upstream: its name; nil for all.
-    ///   - method: nil for all.
-    ///   - path: `*` stands for anything within a segment, `**` for anything at all; nil for all.
-    ///   - ignoringHeaders: names of headers that an earlier rule compares. In all names `*` stands for anything.
-    ///   - ignoringQuery: names of query items.
-    ///   - json: JSON paths in the body that are ignored, such as `$.orders[*].sentAt` or `$..id`.
-    ///   - form: names of form items and of multipart parts that are ignored.
-    ///   - patterns: regular expressions of PCRE2. Their matches are ignored in the path, in values of the query and of compared
-    ///     headers, and in the body.
-    ///   - comparingMethod: whether the method counts; nil: as it is.
-    ///   - scheme: whether the scheme of the upstream's origin counts.
-    ///   - host: whether host and port of the upstream's origin count.
-    ///   - comparingPath: whether the path counts.
-    ///   - query: whether the query counts.
-    ///   - comparingHeaders: names of headers that count.
-    ///   - body: as what the body is compared.
-    ///   - changesState: whether such requests move the state in ``TestEnvironment/PlaybackOrder/state``; nil: all but `GET`,
-    ///     `HEAD`, `OPTIONS` and `TRACE` do.
+    ///   - upstream: the upstream's name; nil for all.
+    ///   - method: the method; nil for all.
+    ///   - path: a pattern for the path: `*` matches any text within a segment, `**` any text; nil for all paths.
+    ///   - ignoringHeaders: names of headers to ignore that an earlier rule compares. In names, `*` matches any text.
+    ///   - ignoringQuery: names of query items to ignore.
+    ///   - json: JSON paths in the body to ignore, such as `$.orders[*].sentAt` or `$..id`.
+    ///   - form: names of form items and multipart parts to ignore.
+    ///   - patterns: PCRE2 regular expressions. Their matches are ignored in the path, in values of query items and
+    ///     compared headers, and in the body.
+    ///   - comparingMethod: whether to compare the method; nil for no change.
+    ///   - scheme: whether to compare the scheme of the upstream's origin; nil for no change.
+    ///   - host: whether to compare host and port of the upstream's origin; nil for no change.
+    ///   - comparingPath: whether to compare the path; nil for no change.
+    ///   - query: whether to compare the query; nil for no change.
+    ///   - comparingHeaders: names of headers to compare.
+    ///   - body: how to compare the body; nil for no change.
+    ///   - changesState: whether these requests change the state in ``TestEnvironment/PlaybackOrder/state``; nil for
+    ///     the default: all methods except `GET`, `HEAD`, `OPTIONS` and `TRACE` do.
     /// - Returns: the rule.
     public static func rule(
       upstream: String? = nil, method: String? = nil, path: String? = nil, ignoringHeaders: [String] = [],
@@ -84,19 +92,20 @@ extension TestEnvironment.MatchingRules {
     }
   }
 
-  /// As what a body is compared; what cannot be read as that is compared byte by byte.
+  /// How to compare bodies. A body that does not parse is compared byte by byte.
   public enum Body: Sendable, Equatable, CaseIterable {
-    /// As its `Content-Type` says: JSON by value, forms as queries, multipart by parts, else bytes.
+    /// By its `Content-Type`: JSON by value, forms like queries, multipart by parts, anything else byte by byte.
     case auto
     /// Byte by byte.
     case bytes
     /// JSON by value.
     case json
-    /// Form items.
+    /// By form items.
     case form
-    /// Parts in order, by name, file name, content type and content, whatever the boundary.
+    /// By parts in order, with name, file name, content type and content; boundaries are ignored.
     case multipart
-    /// Elements in order with their attributes in any; prefixes are resolved, white space between elements is nothing.
+    /// By elements in order, with attributes in any order and prefixes resolved; white space between elements is
+    /// ignored.
     case xml
     /// Not at all.
     case nothing
@@ -104,16 +113,15 @@ extension TestEnvironment.MatchingRules {
 }
 
 extension TestEnvironment {
-  /// In which order recorded interactions play.
+  /// The order in which recorded interactions play.
   public enum PlaybackOrder: String, Sendable, CaseIterable {
-    /// The next interaction of all must be the one that is asked for; those that overlapped in the recording come in any
-    /// order.
+    /// Exactly the recorded order. Interactions that overlapped in the recording may play in any order.
     case strict
-    /// Repeats of one request come in recorded order, then the last again: the default.
+    /// Each request's own order: its repeats play as recorded, then the last one repeats. The default.
     case request
-    /// A request is answered as it was recorded after the same changes: a `GET` differently once the `POST` has been made.
+    /// By state: a request gets the response recorded after the same changes, so a `GET` may change after a `POST`.
     case state
-    /// In any order: of recordings that only rules make equal, the one that is equal without them comes first.
+    /// Any order. Of interactions that are equal only by rules, the exactly equal one plays first.
     case free
   }
 }

@@ -3,9 +3,8 @@ import EnvironmentService
 extension TestEnvironment {
   /// What an environment does with the app's requests.
   ///
-  /// ``once`` is the everyday mode: the first run records, every later one replays. ``replay`` says in the code that a
-  /// cassette is there. `DIORAMA_MODE=record swift test` records again whatever the code says, and any other mode's
-  /// name works there too.
+  /// Use ``once`` for everyday work: the first run records, later runs replay. Use ``replay`` if the cassette must
+  /// exist. The variable `DIORAMA_MODE` overrides the mode in code: `DIORAMA_MODE=record swift test` re-records.
   ///
   /// ```swift
   /// @Test(.environment(.replay)) func booksASlot() async throws { … }
@@ -15,18 +14,18 @@ extension TestEnvironment {
     case proxy
     /// Forwards to the upstreams and rewrites the cassette.
     case record
-    /// Replays what is recorded, and records what is missing.
+    /// Replays recorded interactions and records missing ones.
     case extend
-    /// Replays, and never reaches the network: what is not recorded fails the test.
+    /// Replays without network access. A request that is not recorded fails the test.
     case replay
-    /// Replays if the cassette exists, else records; where the variable `CI` is set it never records.
+    /// Replays if the cassette exists, otherwise records. If the variable `CI` is set, it never records.
     case once
-    /// Answers by stubs only; no cassette and no network.
+    /// Answers with stubs only, without cassette or network access.
     case mock
   }
 }
 
-// In a place of its own: inside of `TestEnvironment` the name means the type above.
+// Outside `TestEnvironment`, where `Mode` would be the type above.
 extension Mode {
   init(_ mode: TestEnvironment.Mode) {
     self =

@@ -1,26 +1,30 @@
 import EnvironmentConfiguration
 
 extension TestEnvironment {
-  /// What is redacted in a recording in addition to the default: the test's credentials, wherever they occur, and the
-  /// values of `Authorization`, `Cookie`, `Set-Cookie` and the usual headers of API keys.
+  /// What to redact in recordings, in addition to the default: the test's credentials, wherever they occur, and the
+  /// values of `Authorization`, `Cookie`, `Set-Cookie` and common API key headers.
   ///
-  /// Only what is saved is redacted; the app gets the original. In replay, a request is redacted before it is matched, so
-  /// that another secret finds the same recording. The project file has the same members as `redaction`; all rules add up.
+  /// Only saved data is redacted; the app receives the original. In replay, requests are redacted before they are
+  /// matched, so a different secret matches the same recording. The same rules can be written as `redaction` in the
+  /// project file; all rules add up.
   ///
   /// ```swift
-  /// .environment(redaction: .init(query: ["token"], json: ["$.user.password", "$..ssn"], patterns: ["sk_live_[A-Za-z0-9]+"]))
+  /// .environment(
+  ///   redaction: .init(query: ["token"], json: ["$.user.password", "$..ssn"], patterns: ["sk_live_[A-Za-z0-9]+"]))
   /// ```
   ///
-  /// Decoding refuses unknown members: a misspelled rule would redact nothing.
+  /// Decoding rejects unknown members, because a misspelled rule would redact nothing.
   public struct RedactionRules: Codable, Equatable, Sendable {
-    /// Defaults that do not hold.
+    /// Exceptions from the default.
     public struct Keep: Equatable, Sendable {
       fileprivate let headers: [String]
       fileprivate let credentials: [String]
 
+      /// Creates exceptions.
+      ///
       /// - Parameters:
-      ///   - headers: header fields that would be redacted without being named.
-      ///   - credentials: credentials that are no secrets, as `SERVICE/ACCOUNT`, such as a user's name.
+      ///   - headers: header fields that are redacted by default.
+      ///   - credentials: credentials that are not secret, such as a user name, as `SERVICE/ACCOUNT`.
       public init(headers: [String] = [], credentials: [String] = []) {
         self.headers = headers
         self.credentials = credentials
@@ -29,14 +33,17 @@ extension TestEnvironment {
 
     let rules: ConfiguredRedaction
 
+    /// Creates rules. Names of headers, query items and form fields are case-insensitive.
+    ///
     /// - Parameters:
-    ///   - headers: header fields whose whole value goes; in any case of letters.
-    ///   - query: items of a URL's query whose value goes, in the request's and in URLs in headers and text; in any case.
-    ///   - json: places in JSON bodies, as JSON paths (RFC 9535) of names, indices, `*` and `..`: `$.user.password`, `$..ssn`,
-    ///     `$.items[*].pin`. A string becomes a mark, a number 0, a Boolean `false`, so that an app still reads it.
-    ///   - form: fields of form bodies, urlencoded and multipart; in any case.
-    ///   - patterns: regular expressions for what goes wherever it stands.
-    ///   - keep: defaults that do not hold.
+    ///   - headers: header fields whose whole value is redacted.
+    ///   - query: query items whose value is redacted, in the request's URL and in URLs in headers and text.
+    ///   - json: places in JSON bodies, as JSON paths (RFC 9535) of names, indices, `*` and `..`: `$.user.password`,
+    ///     `$..ssn`, `$.items[*].pin`. A string is replaced by a placeholder, a number by 0 and a Boolean by `false`,
+    ///     so that the app can still decode the body.
+    ///   - form: fields of form bodies, urlencoded and multipart.
+    ///   - patterns: regular expressions; every match is redacted.
+    ///   - keep: exceptions from the default.
     public init(
       headers: [String] = [], query: [String] = [], json: [String] = [], form: [String] = [], patterns: [String] = [],
       keep: Keep = Keep()
@@ -53,15 +60,15 @@ extension TestEnvironment {
 
     init(_ rules: ConfiguredRedaction) { self.rules = rules }
 
-    /// Reads rules as a file has them.
+    /// Decodes rules in the format of the project file.
     ///
-    /// - Throws: for a member that is not known, or of another type.
+    /// - Throws: an error for an unknown member or a wrong type.
     public init(from decoder: any Decoder) throws { rules = try ConfiguredRedaction(strictlyFrom: decoder) }
 
-    /// Writes rules as a file has them.
+    /// Encodes rules in the format of the project file.
     public func encode(to encoder: any Encoder) throws { try rules.encode(to: encoder) }
   }
 }
 
-// Inside of `TestEnvironment` the name means the type above.
+// Inside `TestEnvironment`, `RedactionRules` is the type above.
 typealias ConfiguredRedaction = RedactionRules

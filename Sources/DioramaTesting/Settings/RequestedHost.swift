@@ -1,14 +1,16 @@
 import DaemonClient
 
-/// Where an environment is to live: what the code says, else what `DIORAMA_DAEMON` says, else here.
+/// The host of an environment: the one set in code, otherwise by `DIORAMA_DAEMON`, otherwise this process.
 enum RequestedHost {
   static let variable = "DIORAMA_DAEMON"
 
+  /// Resolves the host.
+  ///
   /// - Parameters:
-  ///   - code: what the test asks for.
-  ///   - variables: the process's.
+  ///   - code: the host set in code, if any.
+  ///   - variables: the process's environment variables.
   /// - Returns: the daemon's state folder; nil for this process.
-  /// - Throws: when the variable says neither yes nor no nor a folder.
+  /// - Throws: ``DioramaTestingError`` if the variable is not `0`, `1` or an absolute path.
   static func resolve(
     _ code: TestEnvironment.Host?, variables: [String: String]
   ) throws(DioramaTestingError) -> DaemonHome? {

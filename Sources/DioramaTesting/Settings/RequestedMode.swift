@@ -1,15 +1,18 @@
 import Basics
 
-/// The mode in force: what `DIORAMA_MODE` says, else what the code says.
+/// The mode of a test: the one set by `DIORAMA_MODE`, otherwise the one set in code.
 enum RequestedMode {
   static let variable = "DIORAMA_MODE"
 
+  /// Resolves the mode.
+  ///
   /// - Parameters:
-  ///   - code: the mode that the test asks for.
-  ///   - hasUpstreams: whether the test declares any. A test of stubs alone has nothing to record and stays as it is.
-  ///   - variables: the process's.
+  ///   - code: the mode set in code.
+  ///   - hasUpstreams: whether the test declares upstreams. Without them, a `mock` test has nothing to record and keeps
+  ///     its mode.
+  ///   - variables: the process's environment variables.
   /// - Returns: the mode.
-  /// - Throws: when the variable names no mode.
+  /// - Throws: ``DioramaTestingError`` if the variable's value is not a mode.
   static func resolve(
     _ code: TestEnvironment.Mode, hasUpstreams: Bool, variables: [String: String]
   ) throws(DioramaTestingError) -> TestEnvironment.Mode {

@@ -1,14 +1,15 @@
 extension TestEnvironment {
-  /// When the parts of recorded streams leave in replay: server-sent events, lines of JSON, bodies that came with pauses.
+  /// When to send the parts of recorded streams in replay: server-sent events, lines of JSON, and bodies that were
+  /// received with pauses.
   ///
-  /// They always leave one by one and in order. Left out, none waits for anything: a test is fast, and the same each time.
-  /// ``timeline`` makes time a matter of the test:
+  /// Parts are always sent one by one and in order. The default is ``instant``, which is fast and deterministic. With
+  /// ``timeline`` the test controls when parts are sent:
   ///
   /// ```swift
   /// @Test(.environment(.replay, streams: .timeline))
   /// func showsTheDelay() async throws {
   ///   try await app.wait(for: "on time")
-  ///   try await TestEnvironment.current.clock.advance(by: .seconds(30))   // the next event comes
+  ///   try await TestEnvironment.current.clock.advance(by: .seconds(30))   // sends the next event
   ///   try await app.wait(for: "delayed")
   /// }
   /// ```
@@ -19,8 +20,8 @@ extension TestEnvironment {
     case recorded
     /// Faster than recorded by this factor, from 0.001 to 1,000,000.
     case scaled(by: Double)
-    /// When the environment's clock has gone on, or was moved, as far as it took when they came; while it stands, nothing
-    /// comes.
+    /// When the environment's clock has advanced, by itself or by a move, as far as in the recording. While the clock
+    /// stands still, no part is sent.
     case timeline
   }
 }

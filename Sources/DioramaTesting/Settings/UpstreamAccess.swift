@@ -2,11 +2,11 @@ import EnvironmentConfiguration
 import LaunchContract
 
 extension TestEnvironment {
-  /// How a backend is reached where its URL does not say it all: an API key that the app does not have, an authority of
-  /// one's own, a client certificate.
+  /// How to reach a backend if its URL is not enough: an API key that the app does not have, a private CA, a client
+  /// certificate.
   ///
-  /// None of it gets into a recording or counts when requests are matched, and in replay it has no effect: the files
-  /// need not be there.
+  /// These settings are not recorded and do not affect matching. In replay they have no effect, and the files need not
+  /// exist.
   ///
   /// ```swift
   /// .environment(
@@ -16,15 +16,17 @@ extension TestEnvironment {
   public struct UpstreamAccess: Sendable {
     let access: ConfiguredAccess
 
+    /// Creates access settings. Relative paths start at the folder of the test's file.
+    ///
     /// - Parameters:
-    ///   - headers: fields that every request to the backend gets, in place of the app's own of that name. The values of
-    ///     those that carry keys and tokens (and of those that ``RedactionRules`` name) are taken out of recordings
-    ///     wherever they occur.
-    ///   - ca: the path of a PEM file with the authorities that are trusted there, alone; nil: the machine's. A relative
-    ///     path begins at the folder of the test's file.
-    ///   - clientCertificate: the path of a PEM file with the certificate by which the backend knows us.
-    ///   - clientKey: the path of a PEM file with its key, without a password; nil: it is in the certificate's file.
-    ///   - insecure: whether any certificate will do there.
+    ///   - headers: header fields to set on every request to the backend, replacing the app's fields of the same name.
+    ///     The values of fields that carry keys or tokens, or are named by ``RedactionRules``, are redacted wherever
+    ///     they occur in recordings.
+    ///   - ca: the path of a PEM file with the only trusted CAs; nil for the machine's.
+    ///   - clientCertificate: the path of a PEM file with the client certificate.
+    ///   - clientKey: the path of a PEM file with the client certificate's key, without a password; nil if the key is
+    ///     in the certificate's file.
+    ///   - insecure: whether to skip certificate verification.
     public init(
       headers: [String: String] = [:], ca: String? = nil, clientCertificate: String? = nil, clientKey: String? = nil,
       insecure: Bool = false
@@ -36,5 +38,5 @@ extension TestEnvironment {
   }
 }
 
-// Inside of `TestEnvironment` the name means the type above.
+// Inside `TestEnvironment`, `UpstreamAccess` is the type above.
 typealias ConfiguredAccess = UpstreamAccess

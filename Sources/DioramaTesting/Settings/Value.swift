@@ -2,7 +2,7 @@ import Basics
 import LaunchContract
 
 extension TestEnvironment {
-  /// What a toggle, a user default or an app's own key is set to: a literal, or anything `Encodable`.
+  /// The value of a toggle, a user default or one of the app's own keys: a literal, or any `Encodable` value.
   ///
   /// ```swift
   /// .environment(
@@ -10,7 +10,7 @@ extension TestEnvironment {
   ///   values: ["location": .init(Location(latitude: 51.5, longitude: -0.1))])
   /// ```
   ///
-  /// Types are kept as written: an integer literal is a whole number, and `1.0` is not.
+  /// The type of a literal is kept: `1` is an integer, `1.0` a floating-point number.
   public struct Value: Sendable {
     let content: Result<JSON, DioramaTestingError>
 
@@ -18,16 +18,15 @@ extension TestEnvironment {
       self.content = .success(content)
     }
 
-    /// Takes a value as its JSON; what JSON cannot hold (infinity, not a number) is an error when the environment is
-    /// provisioned.
+    /// Creates a value from its JSON encoding. Provisioning fails if JSON cannot represent it, such as infinity or NaN.
     ///
-    /// - Parameter value: what the app is to read; the app decodes it with a plain `JSONDecoder`.
+    /// - Parameter value: the value for the app, which decodes it with a `JSONDecoder` with default settings.
     public init(_ value: some Encodable) {
       do {
         let data = try JSON.encode(value)
         content = .success(try JSON.decode(JSON.self, from: data, source: "\(type(of: value))"))
       } catch {
-        content = .failure(.init(.usage, "a value of type \(type(of: value)) has no JSON: \(error)"))
+        content = .failure(.init(.usage, "a value of type \(type(of: value)) cannot be encoded as JSON: \(error)"))
       }
     }
   }
@@ -36,16 +35,16 @@ extension TestEnvironment {
 extension TestEnvironment.Value: ExpressibleByBooleanLiteral, ExpressibleByIntegerLiteral, ExpressibleByFloatLiteral,
   ExpressibleByStringInterpolation, ExpressibleByArrayLiteral, ExpressibleByDictionaryLiteral
 {
-  /// A switch: `true` or `false`.
+  /// A Boolean value.
   public init(booleanLiteral value: Bool) { self.init(JSON.bool(value)) }
 
-  /// A whole number.
+  /// An integer.
   public init(integerLiteral value: Int) { self.init(JSON.int(value)) }
 
-  /// A number with a fraction, if only `.0`.
+  /// A floating-point number.
   public init(floatLiteral value: Double) { self.init(JSON.double(value)) }
 
-  /// A text.
+  /// A string.
   public init(stringLiteral value: String) { self.init(JSON.string(value)) }
 
   /// A list of values.
@@ -57,7 +56,7 @@ extension TestEnvironment.Value: ExpressibleByBooleanLiteral, ExpressibleByInteg
     }
   }
 
-  /// Values by name; of two of one name the later counts.
+  /// Values by name. If a name is repeated, the last one counts.
   public init(dictionaryLiteral elements: (String, TestEnvironment.Value)...) {
     content = Result { () throws(DioramaTestingError) in
       var values: [String: JSON] = [:]
@@ -68,7 +67,7 @@ extension TestEnvironment.Value: ExpressibleByBooleanLiteral, ExpressibleByInteg
 }
 
 extension [String: TestEnvironment.Value] {
-  /// As the contract holds them.
+  /// The values in the form of the launch contract.
   func contractValues(_ what: String) throws(DioramaTestingError) -> [String: JSON] {
     var values: [String: JSON] = [:]
     for (name, value) in self {

@@ -8,7 +8,7 @@ import HTTPMessages
 import LaunchContract
 
 extension EnvironmentSpecification {
-  /// How an upstream is reached.
+  /// The access settings of an upstream, ready for use.
   func readyAccess(to upstream: String) -> ReadyAccess {
     access?[upstream].map { ReadyAccess($0) } ?? ReadyAccess()
   }
@@ -92,15 +92,15 @@ extension EnvironmentSpecification {
 }
 
 extension UpstreamAccess {
-  /// Checks the files now: the failure of the first request would not explain the cause.
+  /// Checks the files up front, since a failed first request would not explain the cause.
   ///
-  /// - Parameter upstream: its name, for errors.
-  /// - Throws: a ``CodedError``: `inputOutput` for a file that cannot be read, `usage` for one without what it is to
-  ///   have.
+  /// - Parameter upstream: the upstream's name, for errors.
+  /// - Throws: a ``CodedError``: of kind `inputOutput` for a file that cannot be read, `usage` for one with the
+  ///   wrong content.
   package func checkFiles(of upstream: String) throws(CodedError) {
     if let ca {
       guard try Self.read(ca, "CA", of: upstream).contains(Self.certificate) else {
-        throw Self.wrong(ca, "CA", of: upstream, "holds no certificate in PEM (-----BEGIN CERTIFICATE-----)")
+        throw Self.wrong(ca, "CA", of: upstream, "contains no PEM certificate (-----BEGIN CERTIFICATE-----)")
       }
     }
     guard let clientCertificate else { return }
@@ -108,19 +108,19 @@ extension UpstreamAccess {
     guard words.contains(Self.certificate) else {
       throw Self.wrong(
         clientCertificate, "client certificate", of: upstream,
-        "holds no certificate in PEM (-----BEGIN CERTIFICATE-----)")
+        "contains no PEM certificate (-----BEGIN CERTIFICATE-----)")
     }
     let path = clientKey ?? clientCertificate
     let key = clientKey == nil ? words : try Self.read(path, "client key", of: upstream)
     guard key.contains("PRIVATE KEY-----") else {
       throw Self.wrong(
         path, "client key", of: upstream,
-        "holds no key in PEM (-----BEGIN PRIVATE KEY-----)" + (clientKey == nil ? "; name the file that has it" : ""))
+        "contains no PEM key (-----BEGIN PRIVATE KEY-----)" + (clientKey == nil ? "; name the file that has it" : ""))
     }
     guard !key.contains("BEGIN ENCRYPTED PRIVATE KEY"), !key.contains("Proc-Type: 4,ENCRYPTED") else {
       throw Self.wrong(
         path, "client key", of: upstream,
-        "has a password, which cannot be typed here; write it without: openssl pkey -in \(path) -out FILE")
+        "is encrypted, which is not supported; decrypt it with: openssl pkey -in \(path) -out FILE")
     }
   }
 
@@ -133,7 +133,7 @@ extension UpstreamAccess {
       throw CodedError(
         .inputOutput,
         "the \(what) of upstream '\(upstream)', \(path), "
-          + (error.isMissing ? "is not there; correct the path" : "cannot be read: \(error); name another file"))
+          + (error.isMissing ? "does not exist; correct the path" : "cannot be read: \(error); name another file"))
     }
   }
 
@@ -142,9 +142,9 @@ extension UpstreamAccess {
   }
 }
 
-/// How an upstream is reached, ready to be used for each request.
+/// The access settings of an upstream, prepared once and used for each request.
 struct ReadyAccess: Sendable {
-  /// In alphabetical order of their names.
+  /// The header fields to set, sorted by name.
   var headers: [Headers.Field] = []
   var trust = Trust.usual
 
@@ -157,7 +157,8 @@ struct ReadyAccess: Sendable {
       isInsecure: access.insecure ?? false)
   }
 
-  /// The request as it goes to the upstream. What is recorded and matched is the app's own.
+  /// The request with the added header fields, as sent to the upstream. Recording and matching use the app's own
+  /// request.
   func sent(_ request: Request) -> Request {
     guard !headers.isEmpty else { return request }
     var request = request

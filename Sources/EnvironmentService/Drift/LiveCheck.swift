@@ -7,23 +7,23 @@ import HTTPClient
 import HTTPMessages
 import LaunchContract
 
-/// Repeats the safe requests of a cassette against the backends, to see what changed since. Nothing is written.
+/// Repeats the safe requests of a cassette against the backends to find what has changed. Writes nothing.
 ///
-/// One request after the other, in recorded order; redirects are not followed.
+/// Sends one request at a time, in recorded order, and does not follow redirects.
 package struct LiveCheck: Sendable {
-  /// What came of it.
+  /// The result of a check.
   package struct Result: Sendable {
-    /// Requests that were answered.
+    /// The number of requests that got a response.
     package var repeated = 0
-    /// What changed, in recorded order; only what is not empty.
+    /// The responses that differ, in recorded order.
     package var findings: [LiveFinding] = []
-    /// What was not asked about, and why.
+    /// The interactions that were not checked, or not completely, and why.
     package var left: [LiveQuestions.Left] = []
-    /// Backends that gave no answer: one line each.
+    /// Failed requests and unreachable backends, one line each.
     package var failures: [String] = []
   }
 
-  /// A decoded body above this is compared by its head alone.
+  /// The maximum decoded size in bytes of a body to compare; for a larger one, only the head is compared.
   private static let bodyLimit = 64 << 20
 
   private let upstreams: [CassetteHeader.Upstream]
@@ -32,10 +32,10 @@ package struct LiveCheck: Sendable {
   private let seconds: Double
 
   /// - Parameters:
-  ///   - upstreams: where the backends are now; those of the cassette that are not named are where they were.
-  ///   - replacements: header fields in place of recorded ones.
-  ///   - access: how backends are reached, by name.
-  ///   - seconds: how long an answer may take.
+  ///   - upstreams: the backends' current origins. Backends not listed are reached at their recorded origins.
+  ///   - replacements: header fields that replace recorded ones.
+  ///   - access: the access settings of backends, by name.
+  ///   - seconds: the timeout for each response in seconds.
   package init(
     upstreams: [CassetteHeader.Upstream], replacements: [LiveQuestions.Replacement] = [],
     access: [String: UpstreamAccess] = [:], seconds: Double = 30
@@ -46,15 +46,16 @@ package struct LiveCheck: Sendable {
     self.seconds = seconds
   }
 
-  /// Asks.
+  /// Sends the requests and compares the responses.
   ///
   /// - Parameters:
   ///   - stored: the cassette.
-  ///   - location: where its bodies lie.
-  ///   - rules: what is redacted beside what always is.
-  /// - Returns: what came of it.
-  /// - Throws: a ``CodedError`` where a body cannot be read, an upstream is named that the cassette does not have,
-  ///   or a header or a client certificate would go to a URL that only the cassette names. Nothing has been sent then.
+  ///   - location: the cassette's location, for bodies in files.
+  ///   - rules: the redaction rules to apply in addition to the defaults.
+  /// - Returns: the differences found.
+  /// - Throws: a ``CodedError`` if a body cannot be read, an upstream is not in the cassette, or a header or
+  ///   client certificate would go to a URL that only the cassette names. The last two are checked before anything is
+  ///   sent.
   package func run(
     _ stored: StoredCassette, _ location: CassetteLocation, redacting rules: RedactionRules = RedactionRules()
   ) async throws -> Result {
@@ -78,20 +79,20 @@ package struct LiveCheck: Sendable {
       guard let (live, recorded) = origins[question.backend] else { continue }
       do {
         let asked = try await answer(client, question, at: live, by: access[question.backend].map { ReadyAccess($0) })
-        // As it would be recorded: redacted is compared with redacted, and nothing secret is shown.
+        // Both sides of the comparison are redacted, so no secret is shown.
         let moved = live == recorded ? asked : asked.named(recorded, insteadOf: live)
         let answer = moved.redacted(redactor)
         result.repeated += 1
         if !answer.isWhole, !Answer.isEndless(answer.headers["Content-Type"]) {
-          let reason = "the answer's body is too large, or not coded as it says: only its head was compared"
+          let reason = "the body is too large or does not match its Content-Encoding; only the head was compared"
           result.left.append(.init(interactions: question.interactions, reason: reason))
         }
         let finding = try LiveFinding(answer, to: question, in: recording, known: known)
         if !finding.changes.isEmpty || !finding.doubtful.isEmpty { result.findings.append(finding) }
       } catch let error as UpstreamError {
-        // Where nothing has a name, the error has the address.
+        // Without an upstream name, the error's address identifies the backend.
         let name = question.backend == recorded.description ? "" : "upstream \(question.backend): "
-        // One line is enough for a backend that is not there; one that answers badly may answer another request well.
+        // Report an unreachable backend once. After any other error, the next request may succeed.
         if error.kind.isOfBackend {
           result.failures.append(name + "\(error)")
           unasked[question.backend] = []
@@ -108,7 +109,7 @@ package struct LiveCheck: Sendable {
     return result
   }
 
-  /// What a recording would be redacted by: the rules, and the secrets sent to upstreams.
+  /// The redactor for recorded and live responses: the rules, and the secrets sent to upstreams.
   private func redactor(_ location: CassetteLocation, _ rules: CompiledRules) -> Redactor {
     var specification = EnvironmentSpecification(name: location.name, mode: .record)
     specification.access = access
@@ -120,13 +121,13 @@ package struct LiveCheck: Sendable {
     return Redactor((specification.accessSecrets(rules) + sent).map(\.named), token: "", rules: rules)
   }
 
-  /// Where each backend is, and where it was.
+  /// The current and the recorded origin of each backend.
   private func origins(
     of cassette: Cassette, _ questions: LiveQuestions
   ) throws(CodedError) -> [String: (live: Origin, recorded: Origin)] {
     var origins: [String: (live: Origin, recorded: Origin)] = [:]
     for upstream in cassette.header.upstreams { origins[upstream.name] = (upstream.origin, upstream.origin) }
-    // A HAR of another tool names none: there its backends are their origins.
+    // HAR files of other tools name no upstreams; a backend's name is then its origin.
     for question in questions.questions where origins[question.backend] == nil {
       let url = cassette.interactions[question.interactions[0]].request.url
       if let origin = RecordedURL(url).origin { origins[question.backend] = (origin, origin) }
@@ -142,8 +143,8 @@ package struct LiveCheck: Sendable {
     return origins
   }
 
-  /// - Throws: a ``CodedError`` of kind `usage` where something is meant for an upstream that is not asked, or a
-  ///   secret for one whose URL only the cassette names.
+  /// - Throws: a ``CodedError`` of kind `usage` for settings of an upstream that is not in the cassette, or for
+  ///   a secret that would go to a URL that only the cassette names.
   private func checkAccess(to origins: [String: (live: Origin, recorded: Origin)]) throws(CodedError) {
     var sent = access
     for replacement in replacements {
@@ -215,7 +216,7 @@ package struct LiveCheck: Sendable {
 }
 
 extension UpstreamError.Kind {
-  /// Whether it would meet any request.
+  /// Whether every request to the backend would fail the same way.
   fileprivate var isOfBackend: Bool {
     switch self {
     case .unresolved, .refused, .unreachable, .proxy, .tls: true
@@ -225,7 +226,7 @@ extension UpstreamError.Kind {
 }
 
 extension Cassette {
-  /// The answers as they would be recorded by these rules; a body in a file is as it is.
+  /// The cassette with its responses redacted. Bodies in files are unchanged.
   fileprivate func redacted(_ redactor: Redactor) -> Cassette {
     var cassette = self
     for index in cassette.interactions.indices {
@@ -239,7 +240,7 @@ extension Cassette {
 }
 
 extension Answer {
-  /// The answer as it would be recorded.
+  /// The response, redacted as for recording.
   fileprivate func redacted(_ redactor: Redactor) -> Answer {
     var answer = self
     answer.headers = redactor.redact(headers)
@@ -247,7 +248,8 @@ extension Answer {
     return answer
   }
 
-  /// The answer of a backend that has moved, with its own address as it was: that is no change.
+  /// The response with the backend's current origin replaced by the recorded one, so a moved backend is not a
+  /// difference.
   fileprivate func named(_ recorded: Origin, insteadOf live: Origin) -> Answer {
     var answer = self
     let old = live.description

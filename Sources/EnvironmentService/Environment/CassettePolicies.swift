@@ -3,31 +3,32 @@ import EnvironmentConfiguration
 import Foundation
 import LaunchContract
 
-/// What is to become of a recording that has grown old, and of interactions that a replay leaves unused.
+/// What happens to old recordings, and to interactions that a replay does not use.
 ///
-/// Age is counted from the recording date to now, both of the real environment: a frozen clock does not keep a recording young.
+/// Age is counted from the recording date to the machine's date; the environment's clock does not affect it.
 package struct CassettePolicies: Sendable, Codable, Equatable {
-  /// What to do about something that need not be wrong.
+  /// How to report something that need not be an error.
   package enum Severity: String, Sendable, Codable, CaseIterable {
-    /// Say so; the environment holds nevertheless.
+    /// Print a warning; the environment remains valid.
     case warn
-    /// The environment is not provisioned, or its report is not ok.
+    /// Fail: the environment is not provisioned, or its report is not ok.
     case fail
   }
 
-  /// Days after which a recording that is replayed has expired; nil: it never does.
+  /// Days after which a replayed recording expires; nil for never.
   package var expiresAfterDays: Double?
-  /// What then.
+  /// How to report an expired recording.
   package var expired = Severity.fail
-  /// Days after which `once` re-records. `replay` never does, nor does `once` if `CI` is set: they print a note
-  /// instead.
+  /// Days after which `once` re-records; nil for never. `replay`, and `once` if `CI` is set, print a note instead.
   package var rerecordAfterDays: Double?
-  /// What about interactions that a replay has not used; they are listed in the report in any case.
+  /// How to report interactions that a replay did not use. The report always lists them.
   package var unused = Severity.warn
 
   package init() {}
 
-  /// - Parameter policies: as a configuration has them, checked.
+  /// Converts a configuration's policies.
+  ///
+  /// - Parameter policies: the checked settings.
   init(_ policies: EnvironmentConfiguration.Policies) {
     expiresAfterDays = policies.expiresAfterDays
     rerecordAfterDays = policies.rerecordAfterDays
@@ -36,20 +37,21 @@ package struct CassettePolicies: Sendable, Codable, Equatable {
   }
 }
 
-/// How old a recording is.
+/// The age of a recording.
 struct RecordingAge {
-  /// RFC 3339, as the cassette says.
+  /// The recording date in RFC 3339 format, as in the cassette.
   private let recordedAt: String
   private let days: Double
 
-  /// Nil where the cassette does not say when it was recorded.
+  /// Nil if the cassette has no valid recording date.
   init?(recordedAt: String?, now: Date) {
     guard let recordedAt, let date = RFC3339.parse(recordedAt) else { return nil }
     self.recordedAt = recordedAt
     days = now.timeIntervalSince(date) / 86_400
   }
 
-  /// A frozen clock can have been set to any date; a day is what the clocks and zones of two machines may differ by.
+  /// Whether the recording date is in the future, as after recording with a frozen clock. One day is allowed for
+  /// differences between the clocks and time zones of two machines.
   var isToCome: Bool { days < -1 }
 
   func exceeds(_ limit: Double?) -> Bool { limit.map { days > $0 } ?? false }
@@ -66,12 +68,13 @@ extension EnvironmentSpecification {
   /// Applies the policies to an existing recording: whether to re-record it, and what to report.
   ///
   /// - Parameters:
-  ///   - mode: that of the environment, with `once` being what it means here.
-  ///   - recordedAt: RFC 3339, as the cassette says.
+  ///   - mode: the environment's mode, with `once` resolved.
+  ///   - recordedAt: the recording date in RFC 3339 format, as in the cassette.
   ///   - now: the machine's time.
-  ///   - upstreams: the cassette's own.
-  /// - Returns: whether to re-record, and a note; nil for none.
-  /// - Throws: a ``CodedError`` of kind `broken` for a recording that has expired, where that is to fail.
+  ///   - upstreams: the cassette's upstreams.
+  /// - Returns: whether to re-record, and a note for the user, if any.
+  /// - Throws: a ``CodedError`` of kind `broken` if the recording has expired, or its age is unknown, and the
+  ///   policy is to fail.
   func verdict(
     in mode: Mode, recordedAt: String?, now: Date, upstreams: [(name: String, url: String)]
   ) throws(CodedError) -> (rerecords: Bool, note: String?) {

@@ -21,9 +21,9 @@ package struct EnvironmentSnapshot: Sendable, Codable {
   package let token: Secret
   /// RFC 3339.
   package let createdAt: String
-  /// What the test asked for.
+  /// The requested environment.
   package let specification: EnvironmentSpecification
-  /// The mode in which it was provisioned; never `once`.
+  /// The mode in which the environment was provisioned; never `once`.
   package let mode: Mode
   /// The main port, then each upstream's port, in the order in which ``EnvironmentHooks/listen`` is called.
   package let ports: [UInt16]
@@ -39,7 +39,7 @@ package struct EnvironmentSnapshot: Sendable, Codable {
   package var lastJournalNumber: Int
   var progress: Progress
 
-  /// How far the environment has come.
+  /// The state that changes while the environment runs.
   struct Progress: Sendable, Codable {
     var live: MutableStateSnapshot
     var strings: StringLedger.Progress
@@ -55,8 +55,7 @@ package struct EnvironmentSnapshot: Sendable, Codable {
 
   /// The position in a cassette that is being replayed.
   struct PlaybackPosition: Sendable, Codable {
-    /// The recording's id. Together with the number of interactions it identifies the cassette that the positions are
-    /// for.
+    /// The recording's id. With the number of interactions, it identifies the cassette that the positions belong to.
     var recording: String?
     var interactions: Int
     var positions: Data
@@ -93,9 +92,9 @@ package struct EnvironmentSnapshot: Sendable, Codable {
     }
   }
 
-  /// Reads what ``encoded()`` returned.
+  /// Decodes a snapshot from ``encoded()``.
   ///
-  /// - Throws: a ``CodedError`` of kind `broken`.
+  /// - Throws: a ``CodedError`` of kind `broken` if the data is invalid or has another format.
   package init(decoding data: Data) throws(CodedError) {
     self = try JSON.decode(Self.self, from: data, source: "a stored environment cannot be read")
     guard format == Self.format else {
@@ -108,8 +107,8 @@ package struct EnvironmentSnapshot: Sendable, Codable {
 
 /// The stored form of a ``MutableState``.
 struct MutableStateSnapshot: Sendable, Codable {
-  /// The maximum number of stored steps, and their maximum size in bytes. They are for apps that have not received them
-  /// yet; an app that follows has received nearly all, and each change stores all of them again.
+  /// The maximum number of stored steps, and their maximum size in bytes. Steps are stored for apps that have not
+  /// received them yet. A connected app has received nearly all of them, and each change stores all of them again.
   static let stepLimit = 256
   static let stepSizeLimit = 1 << 20
 

@@ -5,17 +5,17 @@ import Foundation
 import LaunchContract
 
 extension EnvironmentSpecification {
-  /// Who asked for the environment: messages say what to do next in his words.
+  /// The interface that requested the environment. Messages give advice in its syntax.
   package enum Caller: String, Sendable, Codable, CaseIterable {
-    /// The command: options and command lines.
+    /// The command-line tool: options and command lines.
     case command
     /// A test in Swift: arguments and `swift test`.
     case test
-    /// A program in any language: members of the body of `POST /v1/environments`.
+    /// A client of the control API: members of the body of `POST /v1/environments`.
     case api
   }
 
-  /// How to name a cassette.
+  /// How to specify a cassette.
   var cassetteAdvice: String {
     switch caller {
     case .command: "--cassette PATH"
@@ -24,17 +24,17 @@ extension EnvironmentSpecification {
     }
   }
 
-  /// How to name a backend.
+  /// How to specify a backend.
   func upstreamAdvice(_ name: String = "NAME", _ url: String = "URL") -> String {
     switch caller {
-    // Both may come from a cassette or a request, and the advice is copied into a shell.
+    // Both may come from a cassette or a request, and users paste the advice into a shell.
     case .command: "--upstream \(ShellWord.quoted("\(name)=\(url)"))"
     case .test: "upstreams: [\"\(name)\": \"\(url)\"]"
     case .api: "\"upstreams\": {\"\(name)\": \"\(url)\"}"
     }
   }
 
-  /// How to give the clock an instant.
+  /// How to set the clock's start.
   var startAdvice: String {
     switch caller {
     case .command: "--start"
@@ -43,7 +43,7 @@ extension EnvironmentSpecification {
     }
   }
 
-  /// How to give the clock a rate.
+  /// How to set the clock's rate.
   var rateAdvice: String {
     switch caller {
     case .command: "--clock scaled:60"
@@ -52,7 +52,7 @@ extension EnvironmentSpecification {
     }
   }
 
-  /// What to run in order to record (`record`) or to record what is missing (`extend`).
+  /// How to record (`record`), or to record missing interactions (`extend`).
   func recordAdvice(_ mode: Mode, upstreams: [(name: String, url: String)]) -> String {
     switch caller {
     case .command:
@@ -68,10 +68,11 @@ extension EnvironmentSpecification {
     }
   }
 
-  /// The longest body that is worth to be shown.
+  /// The maximum size of a complete request body in a message, in bytes.
   private static let longestAdvice = 8_000
 
-  /// The body of a request for this environment in another mode: all that was asked for, but for secrets and for whose it is.
+  /// The body of a request for this environment in another mode: everything that was requested, except secrets and the
+  /// owner.
   private func requestAdvice(_ mode: Mode, upstreams: [(name: String, url: String)]) -> String {
     var asked = asked ?? EnvironmentConfiguration()
     if asked.name == cassette?.name || asked.name == "environment" { asked.name = nil }
@@ -88,10 +89,10 @@ extension EnvironmentSpecification {
     let rest = (document?.object ?? []).filter { !first.contains($0.key) }
     let whole = JSON.object(members + rest).encoded(.line)
     let shown = whole.count <= Self.longestAdvice ? whole : JSON.object(members).encoded(.line)
-    return String(decoding: shown, as: UTF8.self) + (whole.count == shown.count ? "" : " and all else as before")
+    return String(decoding: shown, as: UTF8.self) + (whole.count == shown.count ? "" : " with all else unchanged")
   }
 
-  /// The error of a cassette that is not there.
+  /// The error for a missing cassette.
   func missing(_ location: CassetteLocation) -> CodedError {
     CassetteReader.missing(location, advice: recordAdvice(.record, upstreams: [("NAME", "URL")]))
   }

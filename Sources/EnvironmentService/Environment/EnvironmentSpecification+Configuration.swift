@@ -8,13 +8,14 @@ import LaunchContract
 extension EnvironmentSpecification {
   /// Resolves a configuration.
   ///
-  /// Whether the cassette may lie where it does is for the daemon to say. ``ports`` has to be filled in: a configuration
-  /// has only their names. Secrets that are elsewhere have been read (``EnvironmentConfiguration/readingSecrets``).
+  /// The daemon checks separately whether the cassette's location is allowed. The caller sets ``ports``, because a
+  /// configuration has only their names. Read secrets from variables and files first, with
+  /// ``EnvironmentConfiguration/readingSecrets``.
   ///
   /// - Parameters:
-  ///   - configuration: what is asked for.
+  ///   - configuration: the configuration.
   ///   - isChecked: whether its schema has been checked.
-  /// - Throws: a ``CodedError`` of kind `usage` that names the first setting at fault.
+  /// - Throws: a ``CodedError`` of kind `usage` that names the first invalid setting.
   package init(_ configuration: EnvironmentConfiguration, isChecked: Bool = false) throws(CodedError) {
     do throws(CodedError) {
       try isChecked ? configuration.checkRelations() : configuration.check()
@@ -30,7 +31,7 @@ extension EnvironmentSpecification {
     }
     if name.isEmpty { name = cassette?.name ?? "environment" }
     seed = configuration.seed
-    // An object has no order; that of the names gives each the same port again after a restart.
+    // JSON objects are unordered. Sorting by name gives each upstream the same port again after a restart.
     for (name, upstream) in configuration.upstreams.sorted(by: { $0.key < $1.key }) {
       if let origin = upstream.url.flatMap({ try? Origin(parsing: $0) }) {
         upstreams.append(.init(name: name, origin: origin))
@@ -70,17 +71,19 @@ extension EnvironmentSpecification {
     case (let text?, _): secret = Data(base64Encoded: text.revealed).map(Array.init) ?? []
     case (nil, let text?): secret = Array(text.revealed.utf8)
     case (nil, nil):
-      throw CodedError(.usage, "credentials[\(index)]: it has no secret; give \"secret\" in Base64, or \"text\"")
+      throw CodedError(.usage, "credentials[\(index)]: missing secret; set \"secret\" (Base64) or \"text\"")
     }
     guard secret.count <= 64 << 10 else {
-      throw CodedError(.usage, "credentials[\(index)]: its secret has \(secret.count) bytes, more than 65536")
+      throw CodedError(.usage, "credentials[\(index)]: the secret has \(secret.count) bytes; the limit is 65536")
     }
     return Credential(service: item.service, account: item.account, group: item.group, secret: secret)
   }
 }
 
 extension EnvironmentSpecification.Clock {
-  /// - Parameter clock: as a configuration has it, checked.
+  /// Converts a configuration's clock.
+  ///
+  /// - Parameter clock: the checked settings.
   package init(_ clock: EnvironmentConfiguration.Clock) {
     self.init()
     kind = clock.kind
@@ -92,9 +95,9 @@ extension EnvironmentSpecification.Clock {
 }
 
 extension EnvironmentConfiguration {
-  /// Checks what no schema can: patterns, JSON paths, places of dates.
+  /// Checks what a schema cannot express: patterns, JSON paths, places of dates.
   ///
-  /// - Throws: a ``CodedError`` of kind `usage` that names the first rule at fault.
+  /// - Throws: a ``CodedError`` of kind `usage` that names the first invalid rule.
   func checkRules() throws(CodedError) {
     do throws(CodedError) { _ = try RuleBook(matching ?? MatchingRules(), upstreams: []) } catch {
       throw CodedError(.usage, error.problem)
@@ -103,7 +106,7 @@ extension EnvironmentConfiguration {
     _ = try dates?.compiled()
   }
 
-  /// For messages: secrets are replaced by `…`.
+  /// The configuration for messages, with secrets replaced by `…`.
   fileprivate var withoutSecrets: Self {
     var plain = self
     plain.credentials = credentials.map {
@@ -117,8 +120,8 @@ extension EnvironmentConfiguration {
     return plain
   }
 
-  /// As a daemon is asked for it. What depends on this process is settled: the cassette's path becomes absolute, without
-  /// `..`, and `once` is `replay` where `CI` is set.
+  /// The configuration to send to a daemon, independent of this process: the cassette's path is absolute and without
+  /// `..`, and `once` is replaced by `replay` if `CI` is set.
   package func forDaemon(isContinuousIntegration: Bool) -> Self {
     var settled = self
     if isContinuousIntegration, mode ?? "once" == "once" { settled.mode = "replay" }
@@ -128,7 +131,8 @@ extension EnvironmentConfiguration {
 }
 
 extension CassetteLocation {
-  /// The absolute path without ending and without `..`, which the daemon refuses: a folder's own path, where it is there.
+  /// The absolute path without extension and without `..`, which the daemon rejects. Symbolic links are resolved if the
+  /// path contains `..` and its folder exists.
   fileprivate var plainBase: String {
     guard base.split(separator: "/").contains("..") else { return base }
     let real = realpath(folder, nil).map { pointer in

@@ -5,19 +5,19 @@ package import Foundation
 package import LaunchContract
 import Transforms
 
-/// A configuration with all that it refers to resolved: origins, secrets, rules, ports.
+/// A configuration with resolved origins, secrets, rules and ports.
 package struct EnvironmentSpecification: Sendable, Codable {
-  /// How time runs; what is nil follows from mode and cassette.
+  /// How time runs. The defaults depend on mode and cassette.
   package struct Clock: Sendable, Codable {
     /// `system`, `frozen`, `ticking`, `scaled` or `manual`. Default: `system` in `proxy`, else `frozen`.
     package var kind: String?
-    /// Default: the recording date in `replay` and `extend`, else now.
+    /// Default: the recording date in `replay` and `extend`, otherwise now.
     package var start: Date?
-    /// Seconds of the timeline in a real second, for `scaled`.
+    /// Seconds of the timeline per real second; used for `scaled` only.
     package var rate: Double = 1
-    /// An IANA name. Default: as recorded, else the machine's.
+    /// An IANA name. Default: the recorded one, otherwise the machine's.
     package var timeZone: String?
-    /// Default: as recorded, else the machine's.
+    /// An identifier such as `en_GB`. Default: the recorded one, otherwise the machine's.
     package var locale: String?
 
     package init() {}
@@ -27,7 +27,7 @@ package struct EnvironmentSpecification: Sendable, Codable {
   package struct Credential: Sendable {
     package var service: String
     package var account: String
-    /// The access group that shares it; nil for the app's own.
+    /// The access group that shares the secret; nil for the app's own.
     package var group: String?
     package var secret: [UInt8]
 
@@ -39,67 +39,68 @@ package struct EnvironmentSpecification: Sendable, Codable {
     }
   }
 
-  /// What a person calls it, such as the test's name.
+  /// The name in messages, such as the test's name.
   package var name: String
   /// What to do with requests.
   package var mode: Mode
-  /// The cassette's path without ending; nil in `proxy` and `mock`.
+  /// The cassette's path without extension; nil in `proxy` and `mock`.
   package var cassette: CassetteLocation?
-  /// The backends, by name. In replay the cassette's own serve when there are none.
+  /// The backends, by name. If empty, replay uses those of the cassette.
   package var upstreams: [CassetteHeader.Upstream] = []
-  /// Variables of the command that are set to the URL of an upstream's endpoint: upstreams by variable.
+  /// Upstream names by the variables of the command that are set to their endpoints' URLs.
   package var endpointVariables: [String: String]?
-  /// How upstreams are reached, by their names, where the URL does not say it all; nil: as it says.
+  /// How to reach upstreams if their URL is not enough, by upstream name.
   package var access: [String: UpstreamAccess]?
-  /// Seed of the string store; in replay and `extend` the recorded one is the default, else a random one.
+  /// The seed of the string store. Default: the recorded one in `replay` and `extend`, otherwise a random one.
   package var seed: String?
   /// How time runs.
   package var clock = Clock()
-  /// Switches and values that steer the app.
+  /// Feature toggles of the app.
   package var toggles: [String: JSON] = [:]
-  /// User defaults for the app.
+  /// User defaults of the app.
   package var defaults: [String: JSON] = [:]
   /// Values for the app's own keys.
   package var values: [String: JSON] = [:]
-  /// For the app's in-memory store.
+  /// Secrets in the app's in-memory credential store.
   package var credentials: [Credential] = []
-  /// The trouble that the app's in-memory store is in.
+  /// Simulated faults of that store.
   package var credentialFaults: [LaunchContract.Credentials.Fault] = []
-  /// Free ports by name, which the app binds itself.
+  /// Free ports for the app to bind, by name.
   package var ports: [String: UInt16] = [:]
-  /// Whether each interaction is played once (Vinyl's `playTracksUniquely`); else the last of equal ones repeats.
+  /// Whether each interaction plays only once (`playTracksUniquely` in Vinyl). Otherwise the last of equal interactions
+  /// repeats.
   package var playsUniquely = false
-  /// What counts as the same request where that is not the default.
+  /// Changes to what counts as the same request.
   package var rules: MatchingRules?
-  /// In which order interactions play; nil: what the rules say, else each request's repeats as recorded.
+  /// The order in which interactions play; nil for that of the rules, otherwise ``PlaybackOrder/request``.
   package var order: PlaybackOrder?
-  /// Seconds for which a request that comes before its turn is held; nil: ``Environment/turnSeconds``.
+  /// How long a request that arrives before its turn is held, in seconds; nil for ``Environment/turnSeconds``.
   package var turnSeconds: Double?
-  /// What is redacted in recordings beside what always is.
+  /// What to redact in recordings, in addition to the default.
   package var redaction = RedactionRules()
-  /// What the command was given to keep secrets out, as it was written: advice repeats it, since a recording without it
-  /// would have them.
+  /// The command's options for secrets and redaction, quoted for a shell. Advice repeats them, because a recording made
+  /// without them could contain secrets.
   package var secrecyOptions: [String] = []
-  /// What is to become of an old recording, and of interactions that are not used.
+  /// What happens to old recordings and unused interactions.
   package var policies: CassettePolicies?
-  /// Moves dates in recorded answers to the clock's time. Keys of tokens are texts.
+  /// Moves dates in replayed responses to the clock's time. Keys of tokens have been read.
   package var shift: ShiftRules?
-  /// When the parts of recorded streams leave; nil: `instant`.
+  /// When to send the parts of recorded streams; nil for `instant`.
   package var streams: StreamPace?
-  /// Hosts beside the endpoints' and the upstreams' own by which clients may address endpoints, and whose pages may use
-  /// them while the environment records or adds secrets to requests; `*` stands for all.
+  /// Additional host names that clients may use for endpoints. Web pages from these hosts may also use endpoints while
+  /// the environment records or adds secrets to requests; `*` allows any.
   package var allowedHosts: [String] = []
-  /// The most bytes to which a body is decoded; one that has more is kept as it was sent. Nil: 1 GiB.
+  /// The maximum size of a decoded body in bytes; a larger one is kept as sent. Nil for 1 GiB.
   package var decodedLimit: Int?
-  /// A file for all journal entries as NDJSON.
+  /// The path of a file for all journal entries, as NDJSON.
   package var journalFile: String?
   /// Whether this is a continuous integration run, where `once` never records.
   package var isContinuousIntegration = false
-  /// What a person types after `--` to run the same again, or after `--filter` where it is a test, for messages.
+  /// How to run the same again, for messages: the command after `--`, or a test's argument for `--filter`.
   package var command = "COMMAND"
-  /// In whose words messages give advice.
+  /// The interface in whose syntax messages give advice.
   package var caller = Caller.command
-  /// The configuration that it was made of, without secrets, for advice to programs; nil where there is none.
+  /// The original configuration without secrets, for advice to clients of the control API; nil for other callers.
   package var asked: EnvironmentConfiguration?
 
   package init(name: String, mode: Mode) {
@@ -132,12 +133,12 @@ extension EnvironmentSpecification.Credential: Codable {
 }
 
 extension EnvironmentSpecification.Credential {
-  /// As a redactor takes it.
+  /// The name and secret for a redactor.
   var named: (name: String, secret: [UInt8]) { ("\(service)/\(account)", secret) }
 }
 
 extension EnvironmentSpecification {
-  /// What the app's credential store is to hold, as the contract has it; nil for nothing.
+  /// The contents and faults of the app's credential store, for the contract; nil if there are none.
   package var contractCredentials: LaunchContract.Credentials? {
     guard !credentials.isEmpty || !credentialFaults.isEmpty else { return nil }
     return LaunchContract.Credentials(
@@ -147,9 +148,10 @@ extension EnvironmentSpecification {
       faults: credentialFaults)
   }
 
-  /// What redacts all that is kept of the environment: credentials, and what the rules name.
+  /// The redactor for everything that the environment saves. It redacts credentials, secrets in upstream headers, and
+  /// what the rules name.
   ///
-  /// - Throws: a ``CodedError`` of kind `usage` naming the first rule that cannot be used.
+  /// - Throws: a ``CodedError`` of kind `usage` that names the first invalid rule.
   func redactor(token: String) throws(CodedError) -> Redactor {
     let compiled = try redaction.compiled()
     return Redactor(
@@ -157,7 +159,9 @@ extension EnvironmentSpecification {
       decodedLimit: decodedLimit ?? Redactor.usualDecodedLimit)
   }
 
-  /// - Throws: a ``CodedError`` of kind `usage` naming the first toggle, default or value that no app could take.
+  /// Checks toggles, defaults and values.
+  ///
+  /// - Throws: a ``CodedError`` of kind `usage` that names the first one that an app could not read.
   func checkValues() throws(CodedError) {
     try Self.check(toggles, "toggle")
     try Self.check(defaults, "default")
@@ -171,23 +175,27 @@ extension EnvironmentSpecification {
     }
   }
 
+  /// Checks how deeply values are nested.
+  ///
   /// - Parameters:
-  ///   - values: by name.
-  ///   - what: what one of them is called.
-  /// - Throws: a ``CodedError`` of kind `usage`.
+  ///   - values: the values, by name.
+  ///   - what: the kind of value, for errors: `toggle`.
+  /// - Throws: a ``CodedError`` of kind `usage` that names the first value nested too deeply.
   static func check(_ values: [String: JSON], _ what: String) throws(CodedError) {
     for (name, value) in values.sorted(by: { $0.key < $1.key }) where !value.isShallow {
       throw CodedError(
         .usage,
-        "the \(what) '\(name)' has arrays and objects more than \(JSON.maximumDecodedDepth) deep in each other; "
-          + "flatten it, or give it as a string")
+        "the \(what) '\(name)' has arrays and objects nested more than \(JSON.maximumDecodedDepth) levels deep; "
+          + "flatten it, or pass it as a string")
     }
   }
 
-  /// - Throws: a ``CodedError`` of kind `usage` for a rate that no clock can run at.
+  /// Checks the clock's rate.
+  ///
+  /// - Throws: a ``CodedError`` of kind `usage` for a rate outside of 0.000001 to 1,000,000.
   func checkRate() throws(CodedError) {
     guard !(0.000_001...1_000_000 ~= clock.rate) else { return }
     throw CodedError(
-      .usage, "the clock's rate \(clock.rate) is not between 0.000001 and 1000000; give one as in \(rateAdvice)")
+      .usage, "the clock's rate \(clock.rate) is not between 0.000001 and 1000000; set it as in \(rateAdvice)")
   }
 }

@@ -11,11 +11,11 @@ package struct EnvironmentTraffic: Sendable, Codable {
   var requests: Int
 }
 
-/// Equal versions mean that a snapshot has not changed, apart from its ``EnvironmentTraffic``.
+/// The version of a snapshot without its ``EnvironmentTraffic``. If two versions are equal, that part has not changed.
 package struct SnapshotVersion: Sendable, Equatable {
   let revision: Int
   let strings: Int
-  // These only grow.
+  // Counts that never decrease.
   let togglesRead: Int
   let unmatched: Int
   let failures: Int

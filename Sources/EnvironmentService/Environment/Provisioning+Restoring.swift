@@ -6,7 +6,7 @@ import HTTPMessages
 import LaunchContract
 
 extension Provisioning {
-  /// Plans the environment of a snapshot, which continues from where it was.
+  /// Plans an environment that continues from a snapshot.
   ///
   /// - Throws: a ``CodedError`` if its cassette is missing or corrupt, or another process has ended its
   ///   recording.
@@ -72,7 +72,7 @@ extension Provisioning {
 }
 
 extension Playback {
-  /// Continues from a stored position, if that is for the same cassette and rules.
+  /// Continues from a stored position, if it is for the same cassette and rules.
   fileprivate mutating func resume(_ position: EnvironmentSnapshot.PlaybackPosition, of replay: Replay) -> Bool {
     position.recording == replay.header.recording && position.interactions == replay.interactions.count
       && resume(at: [UInt8](position.positions))

@@ -149,7 +149,8 @@ package enum Provisioning {
       guard let start = clock.start, RFC3339.parse(start) != nil else {
         throw CodedError(
           .broken,
-          "the recording date '\(clock.start ?? "")' is no RFC 3339 instant; give one with \(specification.startAdvice)"
+          "the recording date '\(clock.start ?? "")' is not an RFC 3339 instant; "
+            + "give one with \(specification.startAdvice)"
         )
       }
     } else if wish.start != nil {

@@ -3,16 +3,18 @@ package import EnvironmentConfiguration
 import Foundation
 import LaunchContract
 
-/// Where a secret is that is not written down: `env:VAR` or `file:PATH`.
+/// A reference to a secret in an environment variable or a file: `env:VAR` or `file:PATH`.
 package struct SecretSource {
   private let source: String
   private let folder: String
   private let variables: [String: String]
 
+  /// Creates a reference, without reading the secret.
+  ///
   /// - Parameters:
   ///   - source: `env:VAR` or `file:PATH`.
-  ///   - folder: where a relative path starts.
-  ///   - variables: the process's.
+  ///   - folder: the folder at which a relative path starts; empty for the current one.
+  ///   - variables: the process's environment variables.
   package init(_ source: String, in folder: String = "", _ variables: [String: String]) {
     self.source = source
     self.folder = folder
@@ -25,14 +27,15 @@ package struct SecretSource {
     CodedError(.usage, "\(place): '\(source.prefix(20))' is neither env:VAR nor file:PATH")
   }
 
-  /// Whether it is a variable that is not set.
+  /// Whether the source is a variable that is not set.
   var isUnset: Bool { source.hasPrefix("env:") && variables[String(source.dropFirst(4))] == nil }
 
-  /// The secret.
+  /// Reads the secret.
   ///
-  /// - Parameter place: what an error calls it.
-  /// - Returns: its bytes.
-  /// - Throws: a ``CodedError``: `usage` for a variable that is not set, `inputOutput` for a file that cannot be read.
+  /// - Parameter place: the setting, for errors.
+  /// - Returns: the secret's bytes.
+  /// - Throws: a ``CodedError``: `usage` for an invalid source or a variable that is not set, `inputOutput` for
+  ///   a file that cannot be read.
   package func bytes(_ place: String) throws(CodedError) -> [UInt8] {
     if source.hasPrefix("env:") {
       let name = String(source.dropFirst(4))
@@ -47,17 +50,17 @@ package struct SecretSource {
     do throws(CodedError) {
       return [UInt8](try InputFile(path, acceptsPipes: true).read(atMost: WholeFiles.smallLimit))
     } catch {
-      throw CodedError(.inputOutput, "\(place): cannot read \(path): \(error); name a file with the secret")
+      throw CodedError(.inputOutput, "\(place): cannot read \(path): \(error); specify a file with the secret")
     }
   }
 
-  /// The secret as text.
+  /// Reads the secret as text.
   ///
-  /// - Throws: as ``bytes(_:)``, and for an empty variable or a file that is not UTF-8.
+  /// - Throws: a ``CodedError``, as ``bytes(_:)`` does, and for an empty secret or one that is not UTF-8.
   package func text(_ place: String) throws(CodedError) -> String {
     let bytes = try bytes(place)
     guard let text = String(validating: bytes, as: UTF8.self) else {
-      throw CodedError(.inputOutput, "\(place): the secret in \(source.dropFirst(5)) is not text")
+      throw CodedError(.inputOutput, "\(place): the secret in \(source.dropFirst(5)) is not valid UTF-8")
     }
     guard !text.isEmpty else {
       throw CodedError(.usage, "\(place): \(source) is empty; set it to the secret")
@@ -67,16 +70,16 @@ package struct SecretSource {
 }
 
 extension EnvironmentConfiguration {
-  /// Reads the secrets that the configuration only refers to: credentials, headers, keys of tokens. Headers whose values
-  /// are read are redacted in recordings, whatever their names.
+  /// Reads the secrets that the configuration refers to: credentials, headers, keys of tokens. Headers whose values are
+  /// read are redacted in recordings, whatever their names.
   ///
   /// - Parameters:
-  ///   - folder: where relative paths start; empty for the current one.
-  ///   - variables: the process's.
-  ///   - isContinuousIntegration: whether mode `once` never records.
-  /// - Returns: the same without references.
-  /// - Throws: a ``CodedError`` that names the setting. A header's variable may be unset, and a key missing, where
-  ///   the mode does not use it.
+  ///   - folder: the folder at which relative paths start; empty for the current one.
+  ///   - variables: the process's environment variables.
+  ///   - isContinuousIntegration: whether this is a continuous integration run, where mode `once` never records.
+  /// - Returns: the configuration without references.
+  /// - Throws: a ``CodedError`` that names the setting. An unset header variable or a missing key is not an
+  ///   error if the mode does not use it.
   package func readingSecrets(
     in folder: String = "", _ variables: [String: String], isContinuousIntegration: Bool
   ) throws(CodedError) -> Self {
@@ -107,7 +110,7 @@ extension EnvironmentConfiguration {
     for (index, key) in (dates?.jwt ?? []).enumerated() {
       guard let source = key.key else { continue }
       let place = "dates.jwt[\(index)].key"
-      // Keys are needed only where dates move.
+      // Keys are needed only if dates are moved.
       let stays = clock?.kind == "frozen" && clock?.start == nil
       read.dates?.jwt[index].text = Secret(
         try replays && !stays ? SecretSource(source, in: folder, variables).text(place) : "unused")

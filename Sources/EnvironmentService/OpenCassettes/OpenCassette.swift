@@ -8,9 +8,9 @@ import HTTPMessages
 final class OpenCassette: Sendable {
   private struct Known {
     weak var replay: Replay?
-    /// Whether it was made without rules and without redacting requests.
+    /// Whether no redaction that could change requests was applied.
     var isPlain: Bool
-    /// Whether its requests are byte for byte those of the file.
+    /// Whether its requests are identical to those in the file.
     var isAsRecorded: Bool
   }
 

@@ -17,7 +17,7 @@ struct SoughtInteractions {
   /// - Parameters:
   ///   - cassette: the cassette.
   ///   - redactor: the environment's redactor.
-  ///   - byRules: whether there are matching rules, by which header fields may matter.
+  ///   - byRules: whether there are matching rules, which may compare header fields.
   /// - Throws: a ``CodedError`` for a body that cannot be read.
   init(_ cassette: OpenCassette, _ redactor: Redactor, byRules: Bool) throws(CodedError) {
     interactions = cassette.cassette.interactions

@@ -4,20 +4,20 @@ package import Cassettes
 package import EnvironmentConfiguration
 import HTTPMessages
 
-/// Takes out of what another tool has recorded what a recording of ours would not have kept: the headers that carry
-/// credentials, and what rules name.
+/// Redacts a cassette imported from another tool as if Diorama had recorded it: headers that carry credentials, and
+/// the values that rules select.
 package struct ImportRedaction {
   private let redactor: Redactor
-  /// How many values went.
+  /// The number of redacted values.
   package private(set) var count = 0
 
-  /// - Parameter rules: what is redacted beside what always is.
-  /// - Throws: a ``CodedError`` naming the rule that cannot be used.
+  /// - Parameter rules: the rules to apply in addition to the defaults.
+  /// - Throws: a ``CodedError`` naming the first invalid rule.
   package init(_ rules: RedactionRules) throws(CodedError) {
     redactor = Redactor([], token: "", rules: try rules.compiled())
   }
 
-  /// The cassette as it would have been recorded, all bodies in memory.
+  /// Returns the cassette as Diorama would have recorded it. All bodies must be in memory.
   package mutating func redact(_ cassette: Cassette) -> Cassette {
     var cassette = cassette
     let redactor = redactor
@@ -68,7 +68,7 @@ package struct ImportRedaction {
     text = clean
   }
 
-  /// How many marks a text may contain, in any spelling.
+  /// The number of redaction marks that a text may contain, in any spelling.
   private static func marks(in text: [UInt8]) -> Int {
     let word = Array("redacted".utf8)
     var count = 0

@@ -5,8 +5,9 @@ package import EnvironmentConfiguration
 import LaunchContract
 
 extension RedactionRules {
-  /// - Returns: the rules, ready to be used.
-  /// - Throws: a ``CodedError`` of kind `usage` naming the first rule that cannot be used.
+  /// Compiles the rules.
+  ///
+  /// - Throws: a ``CodedError`` of kind `usage` naming the first invalid rule.
   package func compiled() throws(CodedError) -> CompiledRules {
     func failure(_ place: String, _ problem: String) -> CodedError {
       CodedError(.usage, "redaction.\(place): \(problem)")
@@ -14,23 +15,23 @@ extension RedactionRules {
     for (list, names) in [("headers", headers), ("keep.headers", keep.headers)] {
       for (number, name) in names.enumerated() where !name.utf8.allSatisfy(Self.isInFieldName) {
         throw failure(
-          "\(list)[\(number)]", "'\(name.prefix(80))' is no header's name; write it whole, as in X-Session")
+          "\(list)[\(number)]", "'\(name.prefix(80))' is not a header name; write the full name, such as X-Session")
       }
     }
     for (list, names) in [("query", query), ("form", form)] {
       for (number, name) in names.enumerated() where name.contains("*") {
         throw failure(
           "\(list)[\(number)]",
-          "'\(name.prefix(80))': '*' stands for nothing here; write each name whole, or a regular expression in patterns"
+          "'\(name.prefix(80))': '*' is not a wildcard here; write names in full, or a regular expression in patterns"
         )
       }
     }
     for (number, name) in keep.credentials.enumerated() where !name.contains("/") {
       throw failure(
-        "keep.credentials[\(number)]", "'\(name.prefix(80))' is no credential; write SERVICE/ACCOUNT")
+        "keep.credentials[\(number)]", "'\(name.prefix(80))' is not a credential name; write SERVICE/ACCOUNT")
     }
     for (number, name) in keep.headers.enumerated() where !HeaderRedaction.defaultNames.contains(name.lowercased()) {
-      throw failure("keep.headers[\(number)]", "'\(name)' is not redacted by default; take it out")
+      throw failure("keep.headers[\(number)]", "'\(name)' is not redacted by default; remove it")
     }
     var rules = CompiledRules(patterns: .none)
     do throws(PatternScanner.Invalid) {
@@ -43,7 +44,7 @@ extension RedactionRules {
         let path = try JSONPath(text)
         guard !path.countsFromEnd else {
           throw CodedError(
-            .broken, "'\(text)' counts from an end that a body has not come to when it is recorded; write [*]")
+            .broken, "'\(text)' counts from the end, which is unknown while a body is recorded; write [*]")
         }
         rules.json.append(path)
       } catch {
@@ -58,7 +59,7 @@ extension RedactionRules {
     return rules
   }
 
-  /// Letters, digits and marks of a field's name (RFC 9110, 5.6.2), but for `*`, which a person means as any.
+  /// Whether a byte can occur in a field name (RFC 9110, 5.6.2). Excludes `*`, which is probably meant as a wildcard.
   private static func isInFieldName(_ byte: UInt8) -> Bool {
     switch byte {
     case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),

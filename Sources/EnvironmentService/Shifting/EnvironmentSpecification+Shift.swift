@@ -7,27 +7,27 @@ import HTTPMessages
 import LaunchContract
 
 extension EnvironmentSpecification {
-  /// Moves dates in recorded answers from the recording's time to the clock's time at the start.
+  /// Creates a shifter that moves dates in recorded responses from the recording's time to the clock's start time.
   ///
-  /// For replay alone: live answers stay as they are, and nothing moved is ever recorded.
+  /// Used in replay only: live responses stay unchanged, and moved dates are never recorded.
   ///
   /// - Parameters:
-  ///   - mode: in force.
-  ///   - recordedAt: when the recording was made.
-  ///   - clock: the environment's at its beginning.
-  /// - Returns: the shifter, and a line for the user; nil where nothing is to be moved.
-  /// - Throws: a ``CodedError`` of kind `usage` for rules that cannot be used, and where dates are to be moved in a
-  ///   mode that records what follows from them.
+  ///   - mode: the environment's mode.
+  ///   - recordedAt: when the recording was made, in RFC 3339.
+  ///   - clock: the environment's clock at its start.
+  /// - Returns: the shifter, or nil if no dates are moved; and a note for the user, if any.
+  /// - Throws: a ``CodedError`` of kind `usage` for invalid rules, or in mode `extend`, which would record
+  ///   requests that depend on moved dates.
   func dateShifter(
     _ mode: Mode, recordedAt: String?, clock: LaunchContract.Clock
   ) throws(CodedError) -> (shifter: DateShifter?, note: String?) {
     if shift != nil, mode == .extend {
       throw CodedError(
         .usage,
-        "\(shiftAdvice) moves dates in replay alone, and extend would record what follows from moved ones; take mode replay"
+        "\(shiftAdvice) moves dates in replay only; extend would record requests that depend on them; use mode replay"
       )
     }
-    // Broken rules are an error in every mode.
+    // Invalid rules are an error in every mode.
     let rules = try shift?.compiled()
     guard mode == .replay, let (places, signer) = rules, let recorded = recordedAt.flatMap(RFC3339.parse),
       let now = (clock.start ?? clock.provisioned).flatMap(RFC3339.parse)
@@ -37,7 +37,7 @@ extension EnvironmentSpecification {
     guard !offset.isZero else {
       let kind = clock.kind.rawValue
       return (
-        nil, "dates stay as recorded, since the clock is \(kind) at the recording date; clock system moves them to now"
+        nil, "dates stay as recorded, since the clock is \(kind) at the recording date; to move them, use clock system"
       )
     }
     return (
@@ -47,7 +47,7 @@ extension EnvironmentSpecification {
     )
   }
 
-  /// How to ask for dates to be moved.
+  /// The name of the option that moves dates, as the caller knows it.
   var shiftAdvice: String {
     switch caller {
     case .command: shift?.isEmpty == true ? "--shift-dates" : "dates"
@@ -57,7 +57,7 @@ extension EnvironmentSpecification {
 }
 
 extension DateOffset {
-  /// `2967 days 10:31:02`, with a minus where it goes back.
+  /// `2967 days 10:31:02`; negative offsets begin with a minus sign.
   var description: String {
     let all = abs(seconds)
     let time = [all / 3_600 % 24, all / 60 % 60, all % 60].map { ($0 < 10 ? "0" : "") + "\($0)" }.joined(separator: ":")
@@ -67,7 +67,7 @@ extension DateOffset {
 }
 
 extension DateShifter {
-  /// A request of the app's in the recording's time.
+  /// The app's request with its dates moved back to the recording's time.
   func requestBack(_ request: Request) -> Request {
     let back = reversed
     var moved = request
@@ -76,7 +76,7 @@ extension DateShifter {
     if case .bytes(let bytes) = request.body, !bytes.isEmpty,
       let form = Self.form(request.headers["Content-Type"], isFromApp: true, beginning: bytes.first)
     {
-      // Decoded, as it is matched.
+      // Matching compares decoded bodies.
       let codings = ContentCodings(of: request.headers)
       if let codings, !codings.isIdentity {
         if let plain = codings.salvage(bytes, limit: Pipeline.matchLimit) {
@@ -93,7 +93,7 @@ extension DateShifter {
     return moved
   }
 
-  /// What a body of that type is made of; nil for what is no text.
+  /// The form of a body with this media type; nil if it is not text.
   static func form(_ contentType: String?, isFromApp: Bool = false, beginning: UInt8? = nil) -> BodyForm? {
     guard isFromApp ? TextualType.mayComeFromApp(contentType) : TextualType.contains(contentType ?? "") else {
       return nil
@@ -111,7 +111,7 @@ extension DateShifter {
     }
   }
 
-  /// A message of a WebSocket; binary ones stay.
+  /// A WebSocket message with its dates moved; binary messages are unchanged.
   func message(_ message: WebSocketMessage) -> WebSocketMessage {
     guard message.kind == .text else { return message }
     let isJSON = message.payload.first == UInt8(ascii: "{") || message.payload.first == UInt8(ascii: "[")

@@ -5,8 +5,10 @@ import EnvironmentConfiguration
 import LaunchContract
 
 extension ShiftRules {
-  /// - Returns: what is declared, and what signs tokens; nil where no key is given.
-  /// - Throws: a ``CodedError`` of kind `usage` naming the first rule that cannot be used.
+  /// Compiles the rules.
+  ///
+  /// - Returns: the declared places of dates, and a signer for tokens, or nil if there are no keys.
+  /// - Throws: a ``CodedError`` of kind `usage` naming the first invalid rule.
   func compiled() throws(CodedError) -> (places: DatePlaces, signer: TokenSigner?) {
     var places = DatePlaces()
     let lists: [(String, [String], DatePlaces.Kind)] = [
@@ -21,7 +23,7 @@ extension ShiftRules {
       }
     }
     var keys: [TokenKey] = []
-    // Keys that are elsewhere have been read where they are needed.
+    // Keys given by reference have been resolved earlier if they are needed.
     for (number, key) in jwt.enumerated() {
       guard let text = key.text?.revealed else { continue }
       do throws(CodedError) { keys.append(try TokenKey(text, keyID: key.kid)) } catch {

@@ -1,7 +1,8 @@
 import Transforms
 import Cassettes
 
-/// What happens to a body on its way to the app: decoded, rewritten, its dates moved, coded again; or none of it.
+/// Transforms a body on its way to the app: decodes it, rewrites URLs, moves dates, and encodes it. Each step is
+/// optional.
 struct BodyTransform {
   private let decoder: ContentDecoder?
   private var rewriter: BodyRewriter?
@@ -17,7 +18,7 @@ struct BodyTransform {
 
   /// Whether bytes pass unchanged.
   var isIdentity: Bool { keepsLength && shifter == nil }
-  /// Whether as many come out as go in.
+  /// Whether the transform keeps the number of bytes.
   var keepsLength: Bool { decoder == nil && rewriter == nil && encoder == nil && shifter?.keepsLength ?? true }
 
   mutating func push(_ chunk: [UInt8]) throws -> [UInt8] {
@@ -25,7 +26,7 @@ struct BodyTransform {
     return try pass(try decoder?.push(chunk) ?? chunk)
   }
 
-  /// Like ``push(_:)``, for a chunk that is decoded already.
+  /// Like ``push(_:)``, for a chunk that is already decoded.
   mutating func pass(_ decoded: [UInt8]) throws -> [UInt8] {
     var rewritten = rewriter?.push(decoded) ?? decoded
     rewritten = shifter?.push(rewritten) ?? rewritten

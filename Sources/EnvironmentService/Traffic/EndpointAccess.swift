@@ -14,15 +14,15 @@ import HTTPServer
 /// rebound to 127.0.0.1, and a request from another site has `Sec-Fetch-Site: cross-site` (W3C Fetch Metadata).
 package struct EndpointAccess: Sendable {
   private let upstreams: [Origin]
-  /// What the environment allows beside them; lower-case.
+  /// Additional hosts that the environment allows, in lower case.
   private let allowedHosts: Set<String>
-  /// Whether every host and every page is welcome.
+  /// Whether all hosts and pages are allowed.
   private let isOpen: Bool
   /// Whether pages of other sites could do harm: spend secrets, or add to a recording.
   private let hasStakes: Bool
 
   /// - Parameters:
-  ///   - upstreams: their origins.
+  ///   - upstreams: the origins of the upstreams.
   ///   - allowedHosts: as in ``EnvironmentSpecification/allowedHosts``.
   ///   - hasStakes: whether the environment records, or adds secrets to requests.
   init(upstreams: [Origin], allowedHosts: [String], hasStakes: Bool) {
@@ -32,7 +32,7 @@ package struct EndpointAccess: Sendable {
     self.hasStakes = hasStakes
   }
 
-  /// Whether a request at an endpoint needs no closer look; without an allocation.
+  /// Whether a request can be served without a full ``check(_:at:)``. Does not allocate.
   func admitsAtOnce(_ request: borrowing RequestView, at port: UInt16) -> Bool {
     if isOpen { return true }
     guard !hasStakes || (request.header("Sec-Fetch-Site") == nil && request.header("Upgrade") == nil),
@@ -57,10 +57,12 @@ package struct EndpointAccess: Sendable {
     return number == Int(port)
   }
 
+  /// Checks a request.
+  ///
   /// - Parameters:
-  ///   - request: as it has come.
-  ///   - port: on which it came.
-  /// - Throws: a ``Problem`` for a host that is not an endpoint's, and for a page of another site.
+  ///   - request: the request as received.
+  ///   - port: the port on which it arrived.
+  /// - Throws: a ``Problem`` for a host that is not allowed, or a request from a page of another site.
   func check(_ request: Request, at port: UInt16) throws(Problem) {
     guard !isOpen else { return }
     let headers = request.headers
@@ -76,7 +78,7 @@ package struct EndpointAccess: Sendable {
       }
     }
     let isCrossSite = headers.all("Sec-Fetch-Site").contains { $0.equalsIgnoringASCIICase("cross-site") }
-    // A handshake for a WebSocket may come from a page without it, and always with an Origin (RFC 6455, 10.2).
+    // A page's WebSocket handshake may lack Sec-Fetch-Site, but always has an Origin (RFC 6455, 10.2).
     let isHandshake = headers["Upgrade"] != nil && headers["Origin"] != nil
     let page = headers["Origin"] ?? headers["Referer"]
     guard hasStakes, isCrossSite || isHandshake, !isKnown(page: page) else { return }

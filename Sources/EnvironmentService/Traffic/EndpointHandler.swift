@@ -13,24 +13,24 @@ final class EndpointHandler: RequestHandler {
   /// Set once, when all ports of the environment are known. This retain cycle ends with the environment, which releases
   /// its listeners.
   private let pipeline = SetOnce<Pipeline>()
-  /// The way to its upstream, if requests are only passed on.
+  /// The fast path to the upstream, if requests are only forwarded.
   private let way = SetOnce<PlainWay>()
-  /// Requests that arrived early: ports are open before the environment is complete, and after a restart apps wait for
-  /// them.
+  /// Requests that arrived early: ports are open before the environment is ready, so that apps can wait during a
+  /// restart.
   private let opening = Guarded(Opening())
   private let upstream: Int?
   private let client: UpstreamClient?
 
   /// - Parameters:
   ///   - upstream: the index of the upstream; nil on the main port.
-  ///   - client: the way to the backends; nil where the mode may not reach them.
+  ///   - client: sends requests to upstreams; nil if the mode does not allow it.
   init(upstream: Int?, client: UpstreamClient?) {
     self.upstream = upstream
     self.client = client
   }
 
-  /// What comes for an upstream is passed on and back; on the main port much else is asked for. Patterns may take their
-  /// time, while others' requests wait for the same thread.
+  /// True on upstream ports, where requests are only forwarded, unless patterns or rules have to be evaluated: that may
+  /// take long, and other requests wait for the same thread.
   var isBrief: Bool {
     guard upstream != nil, let environment else { return false }
     return environment.redactor.rules.patterns.isEmpty && environment.replay?.maker.book == nil
@@ -40,7 +40,7 @@ final class EndpointHandler: RequestHandler {
     Problem(status: 503, title: "The environment has ended", detail: "provision another one").response
   }
 
-  /// What is answered after the end, too: who follows learns of it there.
+  /// Whether a target is served even after the environment has ended, so that clients following it learn of the end.
   private static func isOfLiveLink(_ target: String) -> Bool {
     ["/__diorama/state", "/__diorama/acknowledge"].contains(target.prefix { $0 != "?" })
   }
@@ -59,7 +59,7 @@ final class EndpointHandler: RequestHandler {
     abandon()
   }
 
-  /// There will be no environment; or there is one.
+  /// Resumes early requests: the environment is ready, or could not be created.
   func abandon() {
     let waiting = opening.withLock { opening in
       opening.isOver = true
@@ -71,7 +71,7 @@ final class EndpointHandler: RequestHandler {
 
   private var environment: Environment? { pipeline.value?.environment }
 
-  /// The environment, once it stands; nil where it could not be made.
+  /// Waits for the environment; nil if it could not be created.
   private func opened() async -> Environment? {
     if let environment { return environment }
     await withCheckedContinuation { continuation in
@@ -95,7 +95,7 @@ final class EndpointHandler: RequestHandler {
   }
 
   func closed(_ connection: UInt64) {
-    // Apps follow on the main port.
+    // Only main-port connections can follow the environment.
     guard upstream == nil, let environment else { return }
     DispatchQueue.global().async {
       environment.live { live, _ in live.closed(connection) }
@@ -106,39 +106,39 @@ final class EndpointHandler: RequestHandler {
     guard let environment = await opened(), let pipeline = pipeline.value else { return Self.over }
     environment.openRequests.enter()
     defer { environment.openRequests.leave() }
-    // After entering: the end says so first, and then waits for those that have entered.
+    // Check after entering: the environment sets this flag first and then waits for the requests that have entered.
     guard !environment.state.withLock({ $0.isOver }) || Self.isOfLiveLink(request.target) else { return Self.over }
     return await pipeline.respond(to: request, at: upstream)
   }
 }
 
 extension Environment {
-  /// The first step of a request's way: the recorded response, where that is at hand and nothing is to be translated.
+  /// The fast path of replay: returns the recorded response if it is in memory and nothing has to be rewritten.
   ///
   /// - Parameters:
-  ///   - request: at an upstream's own port.
-  ///   - upstream: its index.
-  ///   - isLive: whether upstreams may be asked, too.
-  /// - Returns: nil for a request that has to go all the way.
+  ///   - request: a request on an upstream's own port.
+  ///   - upstream: the upstream's index.
+  ///   - isLive: whether requests may also be sent to upstreams.
+  /// - Returns: the response; nil if the request needs ``Pipeline``.
   fileprivate func answer(_ request: borrowing RequestView, at upstream: Int, isLive: Bool) -> PreparedResponse? {
-    // By rules more may count than is at hand here.
+    // Rules may compare parts of the request that are not available here.
     guard let replay, !replay.hasRules, endpointAccess.admitsAtOnce(request, at: upstreams[upstream].port)
     else { return nil }
     let target = request.target
     let body = request.body
     guard target.first == UInt8(ascii: "/") else { return nil }
-    // A handshake is no plain request for the same address.
+    // A WebSocket handshake differs from a plain request for the same URL.
     if replay.hasWebSockets, request.header("Upgrade") != nil { return nil }
-    // Whose a cookie is has to be known where others are asked live.
+    // With live upstreams, cookies have to be attributed to the upstream that set them.
     if isLive, upstreams.count > 1, !replay.recordedSetCookies.isEmpty {
       return nil
     }
-    // Where a recording hung on what part was asked for, or on a condition, these count.
+    // If recorded responses depend on a range or a condition, those header fields are compared.
     if replay.hasVariants, Self.hasVariant(request) { return nil }
-    // An endpoint's address in a query or a body becomes the upstream's before it is matched: not here.
+    // Endpoint URLs in a query or body are rewritten before matching, but not on this path.
     if addresses.mayContainEndpoint(target) { return nil }
     if !body.isEmpty, addresses.mayContainEndpoint(body) { return nil }
-    // Dates go back to the recording's time before they are matched: not here, either.
+    // Dates are moved back to the recording's time before matching, but not on this path.
     if let shifter = replay.shifter, shifter.mayConcern(target) || shifter.mayConcern(body) { return nil }
     let key = replay.maker.key(
       method: request.method, upstream: upstream, target: target,
@@ -164,7 +164,8 @@ extension Environment {
   }
 }
 
-/// A reference that is set at most once and read without a lock; `AtomicLazyReference.load()` is a generic call at run time.
+/// A reference that is set at most once and read without a lock. Used instead of `AtomicLazyReference`, whose `load()`
+/// is an unspecialized generic call.
 private struct SetOnce<Value: AnyObject & Sendable>: ~Copyable, Sendable {
   private let reference = Atomic<Unmanaged<Value>?>(nil)
 

@@ -8,7 +8,7 @@ import LaunchContract
 
 /// Records interactions.
 extension Forwarding {
-  /// Writes the interaction and the journal. The end of the response must not be sent before that.
+  /// Writes the interaction and the journal entry. Call it before sending the end of the response.
   func record(
     _ answered: AnsweredRequest, responseBody: BodySpool?, isAsSent: Bool, end: BodyEnd = .whole, isCut: Bool = false
   ) async throws {
@@ -18,7 +18,7 @@ extension Forwarding {
       note(.forwarded, status: response.status, request)
       return
     }
-    // The upstream may have answered before it had read the whole request.
+    // The upstream may have responded before reading the whole request.
     try await answered.upload?.value
     let requestContent = try requestBody.finish(mediaType: request.headers["Content-Type"])
     let content = try responseBody.finish(mediaType: response.headers["Content-Type"])
@@ -33,13 +33,13 @@ extension Forwarding {
       text: noteTooLarge(requestBody, responseBody, of: answered, isCut: isCut))
   }
 
-  /// An interaction as it is recorded: redacted, and without the fields of the connection.
+  /// Creates an interaction to record: redacted, and without hop-by-hop header fields.
   ///
   /// - Parameters:
   ///   - answered: the request and the response.
-  ///   - requestBody: the redacted body, and whether redaction changed it.
-  ///   - responseBody: the same of the response.
-  /// - Returns: the interaction, without what became of the response's body.
+  ///   - requestBody: the redacted request body, and whether redaction changed it.
+  ///   - responseBody: the redacted response body, and whether redaction changed it.
+  /// - Returns: the interaction, without the response's `isBodyAsSent`, `parts` and `end`.
   func interaction(
     of answered: AnsweredRequest, _ requestBody: (content: RecordedBody, isChanged: Bool) = (.empty, false),
     _ responseBody: (content: RecordedBody, isChanged: Bool) = (.empty, false)
@@ -49,7 +49,7 @@ extension Forwarding {
     requestHeaders.removeHopByHop()
     var responseHeaders = response.headers
     responseHeaders.removeHopByHop()
-    // Kept although it belongs to the connection: replay sends in chunks what came in chunks.
+    // Kept, although it is hop-by-hop, so that replay sends a chunked response in chunks.
     if response.headers["Transfer-Encoding"] != nil { responseHeaders.append("Transfer-Encoding", "chunked") }
     return Interaction(
       upstream: upstream.name, startedAt: answered.startedAt.inMicroseconds,
@@ -76,7 +76,7 @@ extension Forwarding {
     )
   }
 
-  /// Reports bodies that decode to too much and are kept as they were sent.
+  /// Reports bodies whose decoded size exceeds the limit and which are therefore recorded as sent.
   private func noteTooLarge(
     _ request: BodySpool, _ response: BodySpool, of answered: AnsweredRequest, isCut: Bool
   ) -> String? {
@@ -84,13 +84,13 @@ extension Forwarding {
     guard !bodies.isEmpty else { return nil }
     let text =
       "the \(bodies.joined(separator: " and ")) body decodes to more than \(environment.redactor.decodedLimit) bytes or "
-      + "\(ContentDecoder.ratioLimit) times its size: recorded as it was sent, secrets in it are not redacted"
+      + "\(ContentDecoder.ratioLimit) times its size: recorded as sent, without redacting secrets in it"
       + (isCut ? "; the app received only the beginning, since URLs in the rest could not be rewritten" : "")
     environment.keepAsSent("\(answered.request.method) \(url(answered.request)): \(text)")
     return text
   }
 
-  /// Keeps a copy of a body for the recording while it is sent.
+  /// Copies a body to the recording while it is sent.
   static func copy(_ file: FileBody, into spool: BodySpool) -> Task<Void, any Error> {
     Task {
       var offset = 0
@@ -98,14 +98,13 @@ extension Forwarding {
         let piece = try file.read(at: offset, upTo: FileBody.pieceSize)
         offset += piece.count
         try spool.append(piece)
-        // Others have something to do as well.
+        // Let other tasks run between pieces.
         await Task.yield()
       }
     }
   }
 
-  /// Passes a request body on and keeps a copy for the recording: the whole of it, also when the upstream reads only
-  /// a part.
+  /// Forwards a request body and copies it to the recording, completely even if the upstream reads only part of it.
   static func tee(_ source: BytePipe, to target: BytePipe, into spool: BodySpool) -> Task<Void, any Error> {
     Task {
       do {
@@ -126,7 +125,7 @@ extension Forwarding {
 }
 
 extension Date {
-  /// RFC 3339 with six digits: whether one interaction had begun before another one had ended is to be told afterwards.
+  /// RFC 3339 with microseconds, precise enough to tell later whether interactions overlapped.
   fileprivate var inMicroseconds: String {
     let microseconds = Int((timeIntervalSince1970 * 1_000_000).rounded(.down))
     let (milliseconds, rest) = microseconds.quotientAndRemainder(dividingBy: 1000)

@@ -3,9 +3,9 @@ import Cassettes
 import HTTPClient
 import HTTPMessages
 
-/// Bodies that are long, or slow to come.
+/// Forwards bodies that are long or arrive slowly.
 extension Forwarding {
-  /// Passes a body on as it comes. Its last byte leaves once the interaction is recorded.
+  /// Forwards a body as it arrives. Its last byte is sent once the interaction is recorded.
   func pump(
     from source: BytePipe, to target: BytePipe, _ trailers: Trailers?, _ answered: AnsweredRequest,
     decoder: TolerantDecoder?, transform: BodyTransform, length: Int?, stream: StreamKind?
@@ -13,12 +13,12 @@ extension Forwarding {
     var transform = transform
     var decoder = decoder
     let spool = responseSpool(answered.response)
-    // Notified at once, even while the upstream sends nothing: it must not be kept busy for an app that has gone.
+    // Ends the transfer as soon as the app disconnects, even while the upstream sends nothing.
     target.onAbandoned { source.abandon() }
     // A body with a length is not a stream, however slowly it arrives.
     if stream != nil || answered.response.body.length == nil { spool?.measure(stream) }
     var broken: (any Error)?
-    // What can no longer be decoded can no longer be rewritten for the app; it is recorded as it was sent.
+    // Set if the body can no longer be decoded, and therefore not rewritten for the app. It is then recorded as sent.
     var isCut = false
     // A stream may never end: what has arrived before a side disconnects is worth keeping.
     let running = stream.map { _ in environment.streams.begin { source.abandon() } }
@@ -51,7 +51,7 @@ extension Forwarding {
       var end = broken == nil ? BodyEnd.whole : .cut
       if stream != nil, source.isAbandoned { end = .open }
       if let broken, environment.recorder == nil { throw broken }
-      // What ends because the app has gone looks like the end; it is not to be recorded.
+      // If the app has disconnected, the body seems to have ended, but must not be recorded.
       guard stream != nil || !target.isAbandoned else { throw BytePipe.ReaderGone() }
       let rest = end == .whole ? decoder?.finish() ?? [] : []
       let isAsSent = decoder?.isAsSent ?? false
@@ -71,7 +71,7 @@ extension Forwarding {
       target.fail(error)
       let (kind, text): (Journal.Kind, String) =
         error.isAppLeaving
-        ? (.left, "the app left before the end of the answer") : (.failed, "broken off: \(error)")
+        ? (.left, "the app disconnected before the end of the response") : (.failed, "broken off: \(error)")
       note(kind, status: answered.response.status, answered.request, text: text)
       if let error = error as? CodedError {
         environment.failRecording(error)
@@ -84,7 +84,7 @@ extension Forwarding {
     var description: String { "it is too large to decode and rewrite its URLs for the app" }
   }
 
-  /// The next piece of a body. A stream that its upstream breaks off ends there, and the error is reported separately.
+  /// The next piece of a body. If the upstream cuts a stream off, the stream ends there and `brokenOff` gets the error.
   private static func next(
     of source: BytePipe, brokenOff: inout (any Error)?, if isStream: Bool
   ) async throws -> [UInt8]? {

@@ -7,8 +7,8 @@ import HTTPMessages
 import HTTPServer
 import LaunchContract
 
-/// One request on its way to the upstream, and its response on the way back: seen by the recorder in the upstream's
-/// terms, by the app in the endpoint's.
+/// Forwards one request to the upstream, and the response to the app. The recorder sees the upstream's URLs, the app
+/// the endpoint's.
 struct Forwarding: Sendable {
   let environment: Environment
   let client: UpstreamClient
@@ -17,30 +17,30 @@ struct Forwarding: Sendable {
   let form: AddressMap.Form
   let number: Int
 
-  /// What is known of an interaction once the response's head is there.
+  /// An interaction whose response head has arrived.
   struct AnsweredRequest: Sendable {
     let request: Request
     let requestBody: BodySpool?
-    /// Ends when the request's body has been taken whole; nil where it was at hand.
+    /// Ends when the whole request body has been copied to the recording; nil if there is nothing to wait for.
     let upload: Task<Void, any Error>?
     let response: Response
     let startedAt: Date
     let clock: ContinuousClock.Instant
   }
 
-  /// Passes a request on, and its answer back; whatever becomes of it is written into the journal.
+  /// Forwards a request and its response, and writes the outcome to the journal.
   ///
   /// - Parameters:
-  ///   - request: in the upstream's terms.
-  ///   - given: what the upstream has answered already.
-  /// - Returns: the answer for the app.
-  /// - Throws: a ``Problem`` to answer with; a ``CodedError`` where it cannot be recorded; what the request's
-  ///   body has failed with.
+  ///   - request: the request, with the upstream's URLs.
+  ///   - given: the upstream's response, if the request has already been sent.
+  /// - Returns: the response for the app.
+  /// - Throws: a ``Problem`` to send to the app; a ``CodedError`` if recording fails; the error of the request's
+  ///   body.
   func forward(_ request: Request, given: Given? = nil) async throws -> Response {
     do {
       let answered = try await send(request, given: given)
       guard case .stream = answered.response.body else { return try await deliver(answered) }
-      // What is long, or slow to come, leaves the server's thread to others.
+      // A streamed body may take long: free the server's thread for other requests.
       return try await withTaskExecutorPreference(globalConcurrentExecutor) { try await deliver(answered) }
     } catch let problem as Problem {
       note(.failed, status: problem.status, request, text: problem.detail)
@@ -50,23 +50,23 @@ struct Forwarding: Sendable {
       note(.failed, status: 500, request, text: error.message)
       throw error
     } catch let error where error.isAppLeaving {
-      let sent = error is ClientGone ? "it had sent its request" : "the upstream had answered"
-      note(.left, status: 499, request, text: "the app left before \(sent)")
+      let sent = error is ClientGone ? "it had sent its request" : "the upstream had responded"
+      note(.left, status: 499, request, text: "the app disconnected before \(sent)")
       throw error
     } catch {
-      note(.failed, status: 499, request, text: "the request did not come whole: \(error)")
+      note(.failed, status: 499, request, text: "the request body was incomplete: \(error)")
       throw error
     }
   }
 
-  /// What an upstream has answered to a request that was sent in another way.
+  /// The upstream's response to a request that was sent by ``PlainPassage``.
   struct Given: Sendable {
     let result: Result<Response, any Error>
     var startedAt = Date()
     var clock = ContinuousClock.now
   }
 
-  /// The request on its way; ends with the head of the response.
+  /// Sends the request and waits for the response head.
   private func send(_ request: Request, given: Given?) async throws -> AnsweredRequest {
     let startedAt = given?.startedAt ?? Date()
     let clock = given?.clock ?? ContinuousClock.now
@@ -102,7 +102,7 @@ struct Forwarding: Sendable {
     }
   }
 
-  /// Why a response is neither passed on nor recorded; nil where nothing is wrong with its head.
+  /// Why a response must be neither forwarded nor recorded; nil if its head is valid.
   private func fault(in response: Response, to request: Request) -> String? {
     if let field = response.headers.fields.first(where: { !$0.isSendable }) {
       return "answers with an invalid header field '\(field.name)' (RFC 9110, 5.5): fix the upstream"
@@ -110,7 +110,7 @@ struct Forwarding: Sendable {
     if response.reason.utf8.contains(0x0D) {
       return "answers with a CR within the status line (RFC 9112, 2.2): fix the upstream"
     }
-    // RFC 9112, 6.3: repeated, but equal, lengths are one; a transfer coding outranks them.
+    // RFC 9112, 6.3: repeated lengths are allowed if equal; a transfer coding overrides them.
     let lengths = response.headers.all("Content-Length").flatMap { $0.split(separator: ",") }.map {
       $0.trimmingCharacters(in: .whitespaces)
     }
@@ -134,7 +134,7 @@ struct Forwarding: Sendable {
     let response = answered.response
     let isBodiless = answered.request.method == "HEAD" || response.status == 204 || response.status == 304
     let isChunked = response.headers["Transfer-Encoding"]?.lowercased().contains("chunked") ?? false
-    // A part of a whole is passed as it is: its place is counted in the upstream's bytes, and it cannot be decoded.
+    // A partial response is forwarded unchanged: its range refers to the upstream's bytes, and it cannot be decoded.
     let isPart = response.status == 206
     var answer = Response(
       status: response.status, reason: response.reason,
@@ -151,9 +151,9 @@ struct Forwarding: Sendable {
     let codings = isBodiless || isPart || values.isEmpty ? nil : ContentCodings(header: values.joined(separator: ", "))
 
     let stream = isBodiless || isPart ? nil : StreamKind(contentType: response.headers["Content-Type"])
-    // A stream is passed on as it arrives, even if it declares a short length.
+    // A stream is forwarded as it arrives, even if it declares a short length.
     if let whole = try await whole(response.body, isText: rewriter != nil && stream == nil) {
-      // A body that does not match its content coding is passed on and recorded unchanged.
+      // A body that does not match its content coding is forwarded and recorded unchanged.
       var isTooLarge = false
       let plain = codings.flatMap { decode(whole, $0, of: response, rewriter, &isTooLarge) }
       let isAsSent = codings != nil && plain == nil
@@ -194,10 +194,10 @@ struct Forwarding: Sendable {
     return answer
   }
 
-  /// A whole body without its content coding; nil for one that is not coded as it says.
+  /// Decodes a complete body; nil if it does not match its content coding.
   ///
-  /// Of one that is cut short or corrupt it is what can be decoded, but only where that holds what must not be passed on or
-  /// kept: an upstream's address, a secret.
+  /// A truncated or corrupt body is decoded as far as possible, but only if that part contains an upstream URL to
+  /// rewrite or a secret to redact.
   private func decode(
     _ whole: [UInt8], _ codings: ContentCodings, of response: Response, _ rewriter: BodyRewriter?,
     _ isTooLarge: inout Bool
@@ -215,7 +215,7 @@ struct Forwarding: Sendable {
     return environment.redactor.redact(decoded: part, of: response.headers) == part ? nil : part
   }
 
-  /// The whole body if it is available or small enough to wait for; nil if it is to be streamed.
+  /// The whole body if it is available or small enough to wait for; nil if it should be streamed.
   private func whole(_ body: Body, isText: Bool) async throws -> [UInt8]? {
     switch body {
     case .bytes(let bytes): return bytes
@@ -225,16 +225,16 @@ struct Forwarding: Sendable {
       do {
         return try await body.collect(upTo: length)
       } catch {
-        // The app has gone, or no more data will come: stop the upstream.
+        // The app has disconnected, or no more data will arrive: stop the upstream.
         source.abandon()
         guard let error = error as? UpstreamError else { throw error }
         // The app must not mistake half a response for a complete one; none of it has been sent yet.
-        throw Problem(status: 502, title: "The upstream broke off", detail: "\(error)")
+        throw Problem(status: 502, title: "The upstream disconnected", detail: "\(error)")
       }
     }
   }
 
-  /// Passes the response's trailers on to the app, once the body is complete.
+  /// Forwards the response's trailers to the app, once the body is complete.
   func passTrailers(of response: Response, to trailers: Trailers?) {
     guard let trailers, let headers = response.trailers?.headers, !headers.fields.isEmpty else { return }
     trailers.headers = environment.addresses.responseHeaders(headers, upstream: index, form: form)

@@ -9,16 +9,16 @@ import HTTPMessages
   import Glibc
 #endif
 
-/// Large recorded bodies as the app gets them, kept for the next request: to rewrite megabytes of text takes many times
-/// longer than to send them.
+/// A cache of large recorded bodies as sent to the app: rewriting megabytes of text takes many times longer than
+/// sending them.
 ///
-/// A body of more than a mebibyte is kept in a file without a name (``UploadStore``). All of them together are limited to
-/// ``limit``; the one that was not asked for longest goes first.
+/// Bodies of more than 1 MiB are stored in unnamed files (``UploadStore``). When the total size exceeds ``limit``, the
+/// least recently used bodies are removed.
 final class KeptBodies: Sendable {
-  /// The most bytes of one environment's bodies.
+  /// The maximum total size of an environment's cached bodies in bytes.
   static let limit = 32 << 20
 
-  /// Which body, and how it was changed. What else changes it is the same as long as the environment lives.
+  /// Identifies a body and its variant. Everything else that affects a body is constant for an environment.
   struct Key: Hashable {
     let index: Int
     let form: AddressMap.Form
@@ -40,7 +40,7 @@ final class KeptBodies: Sendable {
 
   private let state = Guarded(State())
 
-  /// A body that was made of this version of a file.
+  /// The cached body, if it was made from this version of the file.
   func body(_ key: Key, of version: FileVersion) -> Body? {
     state.withLock { state in
       guard state.entries[key]?.version == version else { return nil }
@@ -50,7 +50,7 @@ final class KeptBodies: Sendable {
     }
   }
 
-  /// Keeps a body of known length, unless it is larger than all that is kept.
+  /// Caches a body of known length, unless it alone exceeds ``limit``.
   func keep(_ body: Body, _ key: Key, of version: FileVersion) {
     guard let length = body.length, length <= Self.limit else { return }
     state.withLock { state in
@@ -68,11 +68,11 @@ final class KeptBodies: Sendable {
   }
 }
 
-/// Tells whether a file is still the same as before, as make(1) would.
+/// A file's identity, size and modification time, to detect changes.
 struct FileVersion: Equatable {
   private let numbers: [Int]
 
-  /// Nil where the system does not say.
+  /// Returns nil if the system cannot read the file's metadata.
   init?(of file: FileBody) {
     var status = stat()
     guard fstat(file.descriptor, &status) == 0 else { return nil }
@@ -89,11 +89,12 @@ struct FileVersion: Equatable {
 }
 
 extension Environment {
-  /// The response for an interaction whose body lies in a file and is changed on its way to the app, with its length where it
-  /// was recorded with one: changed once, and kept.
+  /// The response for an interaction whose body is in a file and is transformed on its way to the app. The body is
+  /// transformed once, then cached.
   ///
-  /// - Returns: nil for any other, for one that is too large to be kept, and where there is no room for it.
-  /// - Throws: a ``CodedError`` where the file cannot be read.
+  /// - Returns: the response, with a length unless it was recorded chunked; nil for any other interaction, if the body
+  ///   is too large to cache, or if there is no space for it.
+  /// - Throws: a ``CodedError`` if the file cannot be read.
   func kept(_ index: Int, form: AddressMap.Form, isCoded: Bool) async throws -> Response? {
     guard let replay, !replay.interactions[index].response.isStreamed, replay.interactions[index].webSocket == nil,
       case .file(let name, let length) = replay.interactions[index].response.body, length <= KeptBodies.limit
@@ -106,7 +107,7 @@ extension Environment {
     let key = KeptBodies.Key(index: index, form: form, isCoded: isCoded)
     var body = keptBodies.body(key, of: version)
     if body == nil {
-      // The server's thread has others to serve.
+      // Free the server's thread for other requests.
       body = try await Task { try Self.changed(file, by: transform, codings) }.value
       guard let body else { return nil }
       keptBodies.keep(body, key, of: version)
@@ -120,7 +121,7 @@ extension Environment {
       trailers: replay.trailers(of: index, addresses: addresses, form: form))
   }
 
-  /// The whole of a file, changed and coded; nil where there is no room for it.
+  /// Transforms and encodes a whole file; nil if there is no space for the result.
   private static func changed(
     _ file: FileBody, by transform: BodyTransform, _ codings: ContentCodings?
   ) throws -> Body? {
@@ -136,7 +137,7 @@ extension Environment {
     }
     var offset = 0
     while offset < file.length {
-      // Below the size from which the allocator asks the system for memory each time.
+      // Larger buffers would make the allocator request memory from the system each time.
       let piece = try file.read(at: offset, upTo: 65_536)
       offset += piece.count
       guard add(try transform.push(piece)) else { return nil }

@@ -6,14 +6,14 @@ import HTTPClient
 import HTTPMessages
 import HTTPServer
 
-/// The path of a request that cannot be answered at once: route it, translate it into the upstream's terms, describe it
-/// for matching, and ask one responder after the other.
+/// Handles requests that the fast paths do not: routes them, rewrites endpoint URLs to the upstream's, computes match
+/// keys, and asks one responder after the other.
 ///
-/// Which responders there are is decided once, when the environment is built.
+/// The responders are chosen once, when the environment is created.
 final class Pipeline: Sendable {
-  /// The most bytes of a body that are held in memory as a whole.
+  /// The maximum size in bytes of a body that is held in memory as a whole.
   static let matchLimit = KeyStream.heldLimit
-  /// The most bytes of a text that are held on its way to the app to have its URLs rewritten with a right length.
+  /// The maximum size in bytes of a text that is held until its URLs are rewritten, so that its new length is known.
   static let rewriteLimit = 1 << 20
 
   let environment: Environment
@@ -21,8 +21,8 @@ final class Pipeline: Sendable {
   private let responders: [any Responder]
 
   /// - Parameters:
-  ///   - environment: whose requests these are.
-  ///   - client: reaches the upstreams; nil where the mode may not reach the network.
+  ///   - environment: the environment.
+  ///   - client: sends requests to upstreams; nil if the mode does not allow it.
   init(environment: Environment, client: UpstreamClient?) {
     self.environment = environment
     self.client = client
@@ -34,7 +34,7 @@ final class Pipeline: Sendable {
     self.responders = responders
   }
 
-  /// Answers a request, whatever becomes of it.
+  /// Answers a request. Errors become responses, too.
   func respond(to request: Request, at port: Int?) async -> Response {
     let route = Route(
       method: request.method, target: request.target, port: port, addresses: environment.addresses)
@@ -117,7 +117,7 @@ final class Pipeline: Sendable {
     throw await miss(described)
   }
 
-  /// Takes the body as far as it has to be known, and makes the keys by which the request is matched.
+  /// Reads the body as far as necessary, and makes the request's match keys.
   private func describe(_ request: inout DescribedRequest) async throws {
     let isSought = environment.replay != nil || !environment.mode.mayReachNetwork
     let outgoing = request.outgoing
@@ -142,14 +142,14 @@ final class Pipeline: Sendable {
     }
   }
 
-  /// By what a request that is held is looked up; nil where nothing is replayed.
+  /// The match keys of a request whose body is in memory; nil if nothing is replayed.
   private func keys(of request: Request, upstream index: Int) throws(CodedError) -> RequestKeys? {
     guard case .bytes(let bytes) = request.body else { return nil }
     return try environment.replay?.keys(of: request, upstream: index, body: bytes)
   }
 
-  /// A request's body as far as it has to be known; one that does not come whole is counted as the
-  /// app's leaving, or as failed.
+  /// Reads a request's body as far as necessary. An incomplete body is noted in the journal, as a disconnect or a
+  /// failure.
   private func taken(
     _ request: Request, upstream index: Int, form: AddressMap.Form, isSought: Bool
   ) async throws -> UploadIntake.Taken {
@@ -162,7 +162,7 @@ final class Pipeline: Sendable {
       let problem = error as? Problem
       let reason =
         error.isAppLeaving
-        ? "the app left before it had sent it" : "the request did not come whole: \(error)"
+        ? "the app disconnected before it had sent its request" : "the request body was incomplete: \(error)"
       environment.note(
         error.isAppLeaving ? .left : .failed, status: problem?.status ?? 499,
         method: request.method,
@@ -172,7 +172,7 @@ final class Pipeline: Sendable {
     }
   }
 
-  /// The refusal of a request that nothing answers: what is nearest, what differs, and what would record it.
+  /// The response to an unmatched request: the nearest recorded ones, how they differ, and how to record it.
   private func miss(_ described: DescribedRequest) async -> Problem {
     let request = described.sought
     let upstream = environment.upstreams[described.upstream]
@@ -188,7 +188,7 @@ final class Pipeline: Sendable {
       ?? []
     let isMovedBack = described.keysAsSent != nil && described.keysAsSent != described.keys
     if isMovedBack, let distance = environment.replay?.shifter?.offset.description {
-      // Otherwise the dates that the app has sent would not be recognizable.
+      // Explain why the dates differ from those that the app sent.
       let moved =
         "its dates are shown as they were matched: moved back by \(distance), to the recording's time"
       for number in nearest.indices { nearest[number].differences.append(moved) }
@@ -197,7 +197,7 @@ final class Pipeline: Sendable {
     var detail = "\(request.method) \(url) "
     switch (environment.mode, environment.specification.cassette) {
     case (.mock, _): detail += "has no stub"
-    case (_, let cassette?) where isRecorded: detail += "is recorded in \(cassette.har), but not to be played now"
+    case (_, let cassette?) where isRecorded: detail += "is recorded in \(cassette.har), but cannot be played now"
     case (_, let cassette?): detail += "is not in \(cassette.har)"
     case (_, nil): detail += "is not recorded"
     }
@@ -219,7 +219,7 @@ final class Pipeline: Sendable {
 }
 
 extension Environment {
-  /// The problem document for what went wrong with a request; what fails the environment is kept.
+  /// The response for an error. A ``CodedError`` is also noted as a failure of the environment.
   func response(to error: any Error) -> Response {
     switch error {
     case let problem as Problem: return problem.response
@@ -229,15 +229,15 @@ extension Environment {
       if error.kind == .cannotWrite { failRecording(error) } else { fail(error.message) }
       let title = error.kind == .cannotWrite ? "The recording cannot be written" : "The cassette cannot be replayed"
       return Problem(status: 500, title: title, detail: error.message).response
-    default: return Problem(status: 500, title: "Diorama failed", detail: "\(error)").response
+    default: return Problem(status: 500, title: "Internal error", detail: "\(error)").response
     }
   }
 }
 
 extension Environment {
-  /// What the app gets where an upstream gave no response.
+  /// The response for the app if an upstream did not respond.
   ///
-  /// Where that is for want of descriptors the environment itself has failed.
+  /// If file descriptors have run out, the environment fails too.
   func problem(of error: any Error, method: String, url: String) -> Problem {
     let kind = (error as? UpstreamError)?.kind
     if kind == .outOfDescriptors { fail("\(error)") }
@@ -248,7 +248,7 @@ extension Environment {
 }
 
 extension EnvironmentSpecification {
-  /// The command that would record what is missing.
+  /// The command that records missing interactions.
   func recordAdvice(upstreams: [AddressMap.Upstream]) -> String {
     recordAdvice(.extend, upstreams: upstreams.map { ($0.name, $0.origin.description) })
   }

@@ -4,7 +4,7 @@ import HTTPMessages
 enum RequestField {
   /// Passed unchanged.
   case passed
-  /// Belongs to the connection or the framing, and is written again.
+  /// Concerns the connection or the framing; dropped, or written by the client itself.
   case own
   case connection
   case cookie
@@ -33,11 +33,11 @@ enum RequestField {
   }
 }
 
-/// What a response's field is on its way to the app.
+/// How a response's header field is treated on its way to the app.
 enum ResponseField {
   case passed, own, connection, contentType, special
 
-  /// Whether it goes as it is.
+  /// Whether the field is passed unchanged.
   var isPassed: Bool {
     switch self {
     case .passed, .contentType: true
@@ -66,7 +66,7 @@ enum ResponseField {
 }
 
 extension UnsafeRawBufferPointer {
-  /// Whether it is a `Connection` that names no field.
+  /// Whether this is a `Connection` value that names no other field.
   var keepsOrCloses: Bool {
     equalsIgnoringASCIICase("keep-alive") || equalsIgnoringASCIICase("close")
   }

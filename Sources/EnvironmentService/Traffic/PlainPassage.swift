@@ -5,8 +5,8 @@ import HTTPClient
 import HTTPMessages
 import HTTPServer
 
-/// The fast path for requests that are only passed on: bytes to the upstream and back, without a `String`, a task or
-/// another thread.
+/// The fast path for requests that are only forwarded: moves bytes to the upstream and back, without a task or a thread
+/// switch.
 ///
 /// The result must be the same as with ``Pipeline`` and ``Forwarding``: it is for requests and short responses in which
 /// nothing is rewritten. Any other response is handed over to them.
@@ -15,10 +15,10 @@ final class PlainPassage: Passage {
   private let answer: LateAnswer
   private let method: String
   private let target: String
-  /// Set until there is an answer, which releases this.
+  /// Nil once there is a response, which breaks the reference cycle.
   private var transfer: RawTransfer?
 
-  /// Bytes that every request leaves for the head of its response.
+  /// The size in bytes of a response head that fits after any request.
   private static let plainHeadSize = 2048
 
   private init(_ way: PlainWay, _ answer: LateAnswer, method: String, target: String) {
@@ -31,11 +31,11 @@ final class PlainPassage: Passage {
 
   deinit { way.environment.openRequests.leave() }
 
-  /// Sends a request on, if it is one for this path.
+  /// Forwards a request if the fast path can handle it; otherwise returns nil.
   static func begin(_ request: borrowing RequestView, _ way: PlainWay, _ answer: LateAnswer) -> PlainPassage? {
     let target = request.target
     let body = request.body
-    // A HEAD's answer has a length without a body.
+    // A response to HEAD declares a length, but has no body.
     guard target.first == AddressByte.slash, target.isVisible, request.method.isToken,
       !request.method.equalsIgnoringASCIICase("HEAD"), !request.method.equalsIgnoringASCIICase("CONNECT"),
       !way.addresses.mayContainEndpoint(target), !way.addresses.mayContainEndpoint(body)
@@ -49,7 +49,7 @@ final class PlainPassage: Passage {
       case .own: return true
       case .connection: return value.keepsOrCloses
       case .special: return false
-      // Of several upstreams each gets what it has set itself.
+      // With several upstreams, each must receive only the cookies that it set.
       case .cookie where way.environment.upstreams.count > 1: return false
       case .cookie, .passed:
         guard name.isToken, value.isPlainText, !way.addresses.mayContainEndpoint(value) else { return false }
@@ -69,7 +69,7 @@ final class PlainPassage: Passage {
 
   func cancel() {
     transfer?.cancel()
-    note(.left, status: 499, text: "the app left before the upstream had answered")
+    note(.left, status: 499, text: "the app disconnected before the upstream had responded")
   }
 
   private func note(_ kind: Journal.Kind, status: Int, text: String? = nil) {
@@ -94,7 +94,7 @@ extension PlainPassage: RawReceiver {
     guard isPlain(response) else { return goOn(with: .success(response.response)) }
     let count = response.bytes.count
     guard var plain = RawAnswer(status: response.status, body: response.takeBody(), count: count) else {
-      return goOn(with: .failure(UpstreamError(kind: .other, message: "no memory for an answer: end something")))
+      return goOn(with: .failure(UpstreamError(kind: .other, message: "out of memory for a response; free some")))
     }
     _ = response.forEachField { name, value in
       if ResponseField(name).isPassed, let name = name.text, let text = value.text {
@@ -120,9 +120,9 @@ extension PlainPassage: RawReceiver {
     goOn(with: .failure(error))
   }
 
-  /// Whether nothing in it can have to be translated.
+  /// Whether nothing in the response can need rewriting.
   private func isPlain(_ response: RawResponse) -> Bool {
-    // The last two have no body, whatever their fields say.
+    // A 204 or 304 has no body, whatever its fields declare.
     guard !response.isOdd, response.headSize <= Self.plainHeadSize, 200...599 ~= response.status,
       response.status != 204, response.status != 304
     else {
@@ -147,10 +147,10 @@ extension PlainPassage: RawReceiver {
 }
 
 extension UnsafeRawBufferPointer {
-  /// As a C string, which it is.
+  /// The bytes as a C string; they must be null-terminated.
   fileprivate var text: UnsafePointer<CChar>? { baseAddress?.assumingMemoryBound(to: CChar.self) }
 
-  /// Whether all of it is ASCII that a request line can have.
+  /// Whether all bytes are visible ASCII, as required in a request line.
   fileprivate var isVisible: Bool {
     for byte in self where byte &- 0x21 >= 0x5E { return false }
     return true

@@ -3,23 +3,23 @@ import Cassettes
 import Transforms
 import HTTPMessages
 
-/// What all plain passages to one upstream have in common, found out once.
+/// The state that all plain passages to one upstream share, computed once.
 final class PlainWay: Sendable {
-  /// Takes what turns out not to be plain.
+  /// Handles responses that turn out to need rewriting.
   let pipeline: Pipeline
   let environment: Environment
   let client: UpstreamClient
   let upstream: Int
   let addresses: AddressMap
-  /// Finds upstreams' addresses in answers.
+  /// Finds upstream URLs in responses.
   let matcher: UpstreamURLMatcher
   let origin: Origin
   let authority: String
-  /// The endpoint's own.
+  /// The endpoint's port.
   let port: UInt16
   let url: String
   let access: ReadyAccess
-  /// The last answer's type: most have the same.
+  /// The type of the last response; most responses have the same.
   private let lastType = Guarded(MediaType("application/json"))
 
   /// The parts of a `Content-Type` that matter here.
@@ -42,9 +42,9 @@ final class PlainWay: Sendable {
     }
   }
 
-  /// Nil where requests are not passed on and nothing else: looked up, recorded, or added to.
+  /// Returns nil unless requests are only forwarded: not matched, recorded or given additional header fields.
   ///
-  /// Patterns that redact the journal may take their time, while others' requests wait for the same thread.
+  /// Also returns nil if patterns redact the journal: they may take long, and other requests wait for the same thread.
   init?(_ pipeline: Pipeline, _ client: UpstreamClient, upstream: Int) {
     let environment = pipeline.environment
     guard environment.replay == nil, environment.recorder == nil, environment.mode.mayReachNetwork,
@@ -71,6 +71,6 @@ final class PlainWay: Sendable {
     }
   }
 
-  /// It goes another way, where it is counted.
+  /// Undoes ``enter()`` for a request that ``Pipeline`` handles and counts instead.
   func leave() { environment.state.withLock { $0.requests -= 1 } }
 }

@@ -4,9 +4,9 @@ import EnvironmentConfiguration
 import HTTPMessages
 import HTTPServer
 
-/// Responses at the endpoints' own ports that were built once, by interaction: coded as on the wire or not.
+/// Responses for the upstreams' own ports that were built once, by interaction, with and without their content coding.
 struct PreparedResponses: Sendable {
-  // Empty until one is first used.
+  // Empty until first used.
   private var plain: [PreparedResponse?] = []
   private var coded: [PreparedResponse?] = []
 
@@ -15,7 +15,7 @@ struct PreparedResponses: Sendable {
     return variant.isEmpty ? nil : variant[index]
   }
 
-  /// Keeps the response for one of so many interactions.
+  /// Stores the response for an interaction; `count` is the number of all interactions.
   mutating func keep(_ response: PreparedResponse, _ index: Int, of count: Int, isCoded: Bool) {
     if isCoded {
       if coded.isEmpty { coded = Array(repeating: nil, count: count) }
@@ -27,18 +27,18 @@ struct PreparedResponses: Sendable {
   }
 }
 
-/// What a match leads to on the fast path.
+/// The result of a match on the fast path.
 enum Hit {
-  /// A response at hand.
+  /// A response that is ready.
   case ready(PreparedResponse)
-  /// The interaction to play; its response has still to be built or chosen by what the app accepts.
+  /// The interaction to play; its response has yet to be built, or chosen by the codings that the app accepts.
   case toPrepare(Int)
 }
 
 extension Environment {
-  /// Plays the next interaction for a request: moves its cursor, writes the journal.
+  /// Plays the next interaction for a request: advances the playback and writes the journal entry.
   ///
-  /// - Parameter keys: of the request.
+  /// - Parameter keys: the request's keys.
   /// - Returns: the interaction's index; nil for a miss.
   func next(for keys: RequestKeys) -> Int? {
     guard let replay else { return nil }
@@ -70,7 +70,7 @@ extension Environment {
     if replay?.index.order.isSequence == true { turns.go() }
   }
 
-  /// The response for an interaction that has been played, built now if it was never built.
+  /// The response for an interaction that has been played, built on first use.
   func prepared(_ index: Int, isCoded: Bool) -> PreparedResponse? {
     guard let replay else { return nil }
     if let response = state.withLock({ $0.prepared[index, isCoded] }) { return response }

@@ -1,15 +1,15 @@
 import Foundation
 import HTTPMessages
 
-/// An answer of our own that says what went wrong: `application/problem+json` (RFC 9457).
+/// An error response of Diorama itself, as `application/problem+json` (RFC 9457).
 struct Problem: Error, Sendable {
   var status: Int
   var title: String
-  /// What, where and what to do next.
+  /// What happened, where, and what to do next.
   var detail: String
-  /// Header fields beside the content's.
+  /// Header fields in addition to `Content-Type`.
   var headers: Headers = [:]
-  /// Members beside those of the RFC, in JSON.
+  /// JSON members in addition to those of the RFC.
   var extra: [String: Extra] = [:]
 
   enum Extra: Encodable, Sendable {
@@ -37,7 +37,7 @@ struct Problem: Error, Sendable {
     members.merge(extra) { $1 }
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
-    // Encoding texts cannot fail; an empty document would still carry the status.
+    // Encoding strings cannot fail. If it did, the empty response would still have the status.
     var data = (try? encoder.encode(Document(status: status, members: members))) ?? Data()
     data.append(0x0A)
     return data

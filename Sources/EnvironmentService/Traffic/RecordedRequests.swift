@@ -15,7 +15,7 @@ struct RecordedRequests: Sendable {
   let maker: MatchKeyMaker
   /// The upstreams it was prepared for.
   let upstreams: [CassetteHeader.Upstream]
-  /// What the keys are made by.
+  /// The matching rules used to make the keys.
   let rules: MatchingRules
   /// The upstream of each interaction, or -1.
   let assigned: [Int32]
@@ -43,7 +43,7 @@ struct RecordedRequests: Sendable {
     let interactions = sought.interactions
     let assignment = UpstreamAssignment(upstreams)
     self.assignment = assignment
-    // Each is looked at where it stands: a copy would retain all of its texts.
+    // Accessed in place: a copy would retain all of its texts.
     assigned = interactions.indices.map {
       Int32(assignment.upstream(name: interactions[$0].upstream, url: interactions[$0].request.url) ?? -1)
     }
@@ -60,7 +60,7 @@ struct RecordedRequests: Sendable {
     }
   }
 
-  /// Where each upstream was when it was recorded, if elsewhere.
+  /// The recorded origins of each upstream that differ from the current one.
   private static func formerOrigins(
     _ interactions: [Interaction], of upstreams: [CassetteHeader.Upstream], assigned: [Int32]
   ) -> [[Origin]] {
@@ -68,7 +68,7 @@ struct RecordedRequests: Sendable {
     let present = upstreams.map { Array("\($0.origin)/".utf8) }
     for number in interactions.indices where assigned[number] >= 0 {
       let index = Int(assigned[number])
-      // Most are where they were, and say so in their first bytes.
+      // A cheap check first: most URLs begin with the current origin.
       guard !interactions[number].request.url.utf8.starts(with: present[index]),
         let origin = RecordedURL(interactions[number].request.url).origin, origin != upstreams[index].origin,
         !former[index].contains(origin)
@@ -86,7 +86,7 @@ struct RecordedRequests: Sendable {
       }, mainPort: 0)
   }
 
-  /// The interactions with requests that speak of the upstreams where they are now, as the app's requests will.
+  /// The interactions, with former upstream URLs in requests replaced by current ones, as in the app's requests.
   private static func rebased(_ interactions: [Interaction], by addresses: AddressMap?) -> [Interaction] {
     guard let addresses else { return interactions }
     return interactions.map { interaction in
@@ -104,12 +104,12 @@ struct RecordedRequests: Sendable {
     }
   }
 
-  /// Reads the body of a recorded request, which lies in a file, as it is matched.
+  /// Adds a recorded request body that is in a file to a match key.
   ///
   /// - Parameters:
-  ///   - index: of the interaction.
-  ///   - key: takes the pieces.
-  /// - Throws: a ``CodedError`` where it cannot be read.
+  ///   - index: the interaction's index.
+  ///   - key: receives the pieces.
+  /// - Throws: a ``CodedError`` if the file cannot be read.
   func readBody(_ index: Int, into key: inout KeyStream) throws {
     try Self.readBody(index, of: sought, by: rebasing, into: &key)
   }

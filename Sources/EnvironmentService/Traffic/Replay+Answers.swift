@@ -4,15 +4,15 @@ import Cassettes
 import HTTPMessages
 import HTTPServer
 
-// Making answers of recorded responses, as an app gets them.
+// Makes responses for the app from recorded ones.
 extension Replay {
-  /// Whether a response's body is at hand and goes out in one: it is not in a file, and is no stream.
+  /// Whether a response's body is in memory and sent at once: it is not in a file, and not a stream.
   func isInline(_ index: Int) -> Bool {
     if interactions[index].response.isStreamed || interactions[index].webSocket != nil { return false }
     return if case .bytes = interactions[index].response.body { true } else { false }
   }
 
-  /// A response in full: its body from the cassette, or streamed from its file.
+  /// The complete response, with its body in memory or streamed from its file.
   func response(_ index: Int, addresses: AddressMap, form: AddressMap.Form, isCoded: Bool) throws -> Response {
     let interaction = interactions[index]
     guard isInline(index) || mustHold(index, addresses: addresses, form: form, isCoded: isCoded) else {
@@ -26,14 +26,14 @@ extension Replay {
       trailers: trailers(of: index, addresses: addresses, form: form))
   }
 
-  /// The fields that follow a body, as the app gets them; nil where there are none.
+  /// The trailers as sent to the app; nil if there are none.
   func trailers(of index: Int, addresses: AddressMap, form: AddressMap.Form) -> Trailers? {
     let recorded = interactions[index].response.trailers
     guard !recorded.fields.isEmpty else { return nil }
     return Trailers(addresses.responseHeaders(recorded, upstream: upstream(of: index), form: form))
   }
 
-  /// Whether a body that lies in a file is read whole for its length to be told, as it was when it was recorded.
+  /// Whether a body in a file must be read completely, to declare its length as the recorded response did.
   private func mustHold(_ index: Int, addresses: AddressMap, form: AddressMap.Form, isCoded: Bool) -> Bool {
     let response = interactions[index].response
     guard !response.isChunked, response.status != 206 else { return false }
@@ -41,12 +41,12 @@ extension Replay {
     guard rewriter(of: index, addresses: addresses, form: form) != nil || !isSized else {
       return isCoded && response.body.length <= Pipeline.matchLimit
     }
-    // The length on the wire decided then.
+    // When the response was recorded, its length on the wire was decisive.
     let told = response.headers["Content-Length"].flatMap { Int($0) } ?? response.body.length
     return told <= Pipeline.rewriteLimit && response.body.length <= Pipeline.matchLimit
   }
 
-  /// How a response was coded on the wire, if it was and we can code it again.
+  /// The content codings of a response on the wire; nil if there were none, or if they are not supported.
   func codings(of index: Int) -> ContentCodings? {
     guard isCodedAnywhere else { return nil }
     let response = interactions[index].response
@@ -58,7 +58,7 @@ extension Replay {
     return ContentCodings(header: values.joined(separator: ", "))
   }
 
-  /// Whether a response is to be coded as recorded for an app that sends this `Accept-Encoding`.
+  /// Whether to encode a response as recorded, for an app that sends this `Accept-Encoding`.
   func isCoded(_ index: Int, accepted: String?) -> Bool {
     guard let codings = codings(of: index) else { return false }
     // A request with the recorded `Accept-Encoding` gets the recorded coding, whatever it is.
@@ -77,14 +77,14 @@ extension Replay {
     var headers = fields
     if codings(of: index) != nil, !isCoded { headers.remove("Content-Encoding") }
     guard let shifter else { return headers }
-    // A digest of the body would not be one of what goes out.
+    // Digests of the recorded body do not match the shifted one.
     if bodyShifter(of: index) != nil {
       headers.fields.removeAll { HeaderRedaction.digests.contains($0.name.lowercased()) }
     }
     return shifter.headers(headers)
   }
 
-  /// A response at an upstream's own port that is built once, for all environments if it is the same for all.
+  /// The response on an upstream's own port. Built once, and shared by all environments if it is the same for all.
   func prepared(_ index: Int, addresses: AddressMap, isCoded: Bool) throws -> PreparedResponse {
     if let response = common.withLock({ $0[index, isCoded] }) { return response }
     let interaction = interactions[index]
@@ -105,8 +105,8 @@ extension Replay {
     return response
   }
 
-  /// What makes upstreams' addresses in a body the endpoints'. Nil for a part of a text, whose place in the whole is
-  /// counted in the upstream's bytes, and for what could not be read when it was recorded.
+  /// Rewrites upstream URLs in a body to endpoint URLs. Nil for a partial response, whose range refers to the
+  /// upstream's bytes, and for a body that could not be decoded when it was recorded.
   func rewriter(of index: Int, addresses: AddressMap, form: AddressMap.Form) -> BodyRewriter? {
     let response = interactions[index].response
     guard response.status != 206, !response.isBodyAsSent else { return nil }
@@ -114,7 +114,7 @@ extension Replay {
       contentType: response.headers["Content-Type"], upstream: upstream(of: index), form: form)
   }
 
-  /// What moves dates in a body; nil for one that is not to be changed, as for ``rewriter(of:addresses:form:)``.
+  /// Moves dates in a body; nil if it must not be changed, as for ``rewriter(of:addresses:form:)``.
   func bodyShifter(of index: Int) -> BodyShifter? {
     let response = interactions[index].response
     guard let shifter, response.status != 206, !response.isBodyAsSent,
@@ -123,7 +123,7 @@ extension Replay {
     return shifter.body(form)
   }
 
-  /// An inline body as the app gets it.
+  /// A whole body as sent to the app.
   private func bytes(of index: Int, addresses: AddressMap, form: AddressMap.Form, isCoded: Bool) throws -> [UInt8] {
     let bytes = try CassetteReader.bytes(of: interactions[index].response.body, in: location)
     return try coded(
@@ -144,7 +144,7 @@ extension Replay {
     return try codings.encode(body)
   }
 
-  /// Chunked if it was recorded chunked; for a response without a body the recorded length.
+  /// Chunked if recorded chunked; for a response without a body, the recorded length.
   private func framing(of interaction: Interaction) -> PreparedResponse.Framing {
     let response = interaction.response
     if interaction.request.method == "HEAD" || response.status == 304 {
@@ -153,14 +153,14 @@ extension Replay {
     return response.isChunked ? .chunked : .length
   }
 
-  /// What a body goes through on its way to the app.
+  /// The transform of a body on its way to the app.
   func transform(of index: Int, addresses: AddressMap, form: AddressMap.Form, isCoded: Bool) throws -> BodyTransform {
     BodyTransform(
       decoder: nil, rewriter: rewriter(of: index, addresses: addresses, form: form), shifter: bodyShifter(of: index),
       encoder: isCoded ? try codings(of: index)?.encoder() : nil)
   }
 
-  /// A response whose body lies in a file, streamed from there.
+  /// A response whose body is streamed from its file.
   func stream(_ index: Int, addresses: AddressMap, form: AddressMap.Form, isCoded: Bool) throws -> Response {
     let interaction = interactions[index]
     guard case .file(let name, let length) = interaction.response.body else {

@@ -2,16 +2,16 @@ import Basics
 import Cassettes
 import HTTPMessages
 
-// Looking up what a request is answered by, and what is nearest to one that is not recorded.
+// Looks up the interaction for a request, or the nearest ones if it is not recorded.
 extension Replay {
-  /// By what a request is looked up.
+  /// The match keys of a request.
   ///
   /// - Parameters:
-  ///   - request: in the upstream's terms.
-  ///   - upstream: its index.
-  ///   - body: of the request.
+  ///   - request: the request, with the upstream's URLs.
+  ///   - upstream: the upstream's index.
+  ///   - body: the request's body.
   /// - Returns: the keys.
-  /// - Throws: a ``CodedError`` where a rule cannot be applied to it.
+  /// - Throws: a ``CodedError`` if a rule cannot be applied to the request.
   func keys(of request: Request, upstream: Int, body: [UInt8]) throws(CodedError) -> RequestKeys {
     do {
       let keys = try maker.keys(
@@ -22,7 +22,7 @@ extension Replay {
     }
   }
 
-  /// The keys, with what distinguishes several recordings of one request.
+  /// Extends keys by what distinguishes several recordings of the same request.
   func variant(_ keys: RequestKeys, of request: Request, upstream: Int) -> RequestKeys {
     index.keys(keys, of: request, upstream: upstream, maker: maker)
   }

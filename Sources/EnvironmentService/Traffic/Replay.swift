@@ -4,29 +4,29 @@ import Transforms
 import Cassettes
 import HTTPMessages
 
-/// An opened cassette, ready to answer for some upstreams: what never changes while it plays, and what all environments
-/// share that replay the same.
+/// An opened cassette, ready to answer for some upstreams. It does not change during playback, and is shared by all
+/// environments that replay the cassette in the same way.
 final class Replay: Sendable {
   let cassette: OpenCassette
   let requests: RecordedRequests
-  /// Whether any response was coded on the wire.
+  /// Whether any response has a content coding.
   let isCodedAnywhere: Bool
-  /// Whether any interaction asked for a WebSocket.
+  /// Whether any interaction is a WebSocket handshake.
   let hasWebSockets: Bool
-  /// Whether rules decide what counts as the same request.
+  /// Whether matching rules are in use.
   let hasRules: Bool
-  /// Whether any recording hangs on a part or a condition that was asked for.
+  /// Whether any recorded response depends on a range or a condition in its request.
   let hasVariants: Bool
-  /// Moves dates from the recording's time to an environment's; nil where they stay.
+  /// Moves dates from the recording's time to an environment's; nil if they stay as recorded.
   let shifter: DateShifter?
   private let setCookies = Guarded<[RecordedSetCookies]?>(nil)
   private let contested = Guarded<Set<String>?>(nil)
-  /// Kept for the next who replays the same: its index need not be made again.
+  /// The unshifted replay, retained so that other environments can share its index.
   private let original: Replay?
-  /// Responses in which nothing had to be changed for the app: the same at any endpoint.
+  /// Responses that are sent unchanged, and are therefore the same on any endpoint.
   let common = Guarded(PreparedResponses())
 
-  /// To be asked of ``OpenCassette/replay(_:rules:order:redactor:)``.
+  /// Use ``OpenCassette/replay(_:rules:order:redactor:)`` instead, which shares replays.
   init(
     _ cassette: OpenCassette, _ sought: SoughtInteractions, upstreams: [CassetteHeader.Upstream],
     rules: MatchingRules, order: PlaybackOrder
@@ -34,7 +34,7 @@ final class Replay: Sendable {
     self.cassette = cassette
     requests = try RecordedRequests(sought, of: cassette.location, upstreams: upstreams, rules: rules, order: order)
     let interactions = sought.interactions
-    // Each is looked at where it stands: a copy would retain all of its texts.
+    // Accessed in place: a copy would retain all of its texts.
     hasWebSockets = interactions.indices.contains { interactions[$0].asksForWebSocket }
     isCodedAnywhere = interactions.indices.contains {
       interactions[$0].response.headers["Content-Encoding"] != nil
@@ -56,7 +56,7 @@ final class Replay: Sendable {
     original = other
   }
 
-  /// The same with dates moved: for one environment, whose clock they follow.
+  /// This replay with dates moved by a shifter, for a single environment; unchanged if the shifter is nil.
   func shifted(by shifter: DateShifter?) -> Replay { shifter.map { Replay(self, $0) } ?? self }
 
   var header: CassetteHeader { cassette.cassette.header }
@@ -67,7 +67,7 @@ final class Replay: Sendable {
   var maker: MatchKeyMaker { requests.maker }
   /// The upstreams it answers for.
   var upstreams: [CassetteHeader.Upstream] { requests.upstreams }
-  /// What the keys are made by.
+  /// The matching rules used to make the keys.
   var rules: MatchingRules { requests.rules }
   /// For each upstream, its recorded origins if they differ from the current one.
   var formerOrigins: [[Origin]] { requests.formerOrigins }
@@ -75,7 +75,7 @@ final class Replay: Sendable {
   /// The upstream that answered an interaction.
   func upstream(of index: Int) -> Int { Int(requests.assigned[index]) }
 
-  /// All fields by which upstreams set cookies in the recording, in order; found when it is first asked for.
+  /// All `Set-Cookie` fields in the recording, in order. Computed on first use.
   var recordedSetCookies: [RecordedSetCookies] {
     setCookies.withLock { known in
       if let known { return known }
@@ -108,7 +108,7 @@ final class Replay: Sendable {
     }
   }
 
-  /// Whether a response is the same whatever was answered before, and at hand in one piece.
+  /// Whether a response does not depend on earlier responses, and its body is in memory.
   func isPreparable(_ index: Int) -> Bool {
     guard isInline(index) else { return false }
     guard upstreams.count > 1, interactions[index].response.headers["Set-Cookie"] != nil else { return true }

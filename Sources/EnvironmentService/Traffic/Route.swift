@@ -2,20 +2,20 @@ import Transforms
 import Foundation
 import HTTPMessages
 
-/// Where a request wants to go, read from the port on which it came and its target alone.
+/// The destination of a request, determined only by its port and its target.
 enum Route: Sendable, Equatable {
-  /// A path of Diorama's own, after `/__diorama`.
+  /// A path of the control interface, without `/__diorama`.
   case control(path: String)
   /// An upstream by index, with the origin-form target and the form of endpoint that was used.
   case upstream(Int, target: String, form: AddressMap.Form)
   /// A host that is not declared, as named in the request; and the URL to declare.
   case undeclared(host: String, url: String)
-  /// Nothing that an endpoint can serve, and why.
+  /// A request that an endpoint cannot serve, and the reason.
   case refused(String)
 
   /// - Parameters:
-  ///   - method: as sent.
-  ///   - target: as sent.
+  ///   - method: the method as sent.
+  ///   - target: the target as sent.
   ///   - port: the upstream whose own port this is; nil on the main port.
   ///   - addresses: the environment's endpoints.
   init(method: String, target: String, port: Int?, addresses: AddressMap) {
@@ -26,7 +26,7 @@ enum Route: Sendable, Equatable {
       if let index = addresses.upstream(authority: authority) {
         self = .upstream(index, target: absolute.rest, form: .absolute)
       } else if let index = addresses.upstreams.firstIndex(where: { Self.isLoopback(authority, port: $0.port) }) {
-        // The endpoint's own address, written out, or asked for by way of the main port as a proxy.
+        // The endpoint's own URL in absolute form, directly or with the main port as a proxy.
         self = .upstream(index, target: absolute.rest, form: .ownPort)
       } else if Self.isLoopback(authority, port: addresses.mainPort) {
         self = Self.main(absolute.rest, addresses: addresses)
@@ -52,7 +52,7 @@ enum Route: Sendable, Equatable {
     guard !segment.isEmpty else {
       return .refused("on the main port the first path segment names the upstream, as in /api.example.com/path")
     }
-    // A colon may come percent-encoded from a careful client.
+    // Some clients percent-encode the colon.
     let host = segment.replacingOccurrences(of: "%3A", with: ":", options: .caseInsensitive)
     guard let index = addresses.upstream(authority: host) else {
       return .undeclared(host: host, url: "https://\(host)")
@@ -60,7 +60,7 @@ enum Route: Sendable, Equatable {
     return .upstream(index, target: rest, form: .pathSegment)
   }
 
-  /// Takes `http://host/path` apart; nil for any other form.
+  /// Splits a target such as `http://host/path`; nil for any other form.
   private static func absolute(_ target: String) -> (scheme: String, authority: String, rest: String)? {
     let lowered = target.prefix(8).lowercased()
     guard let scheme = ["http", "https"].first(where: { lowered.hasPrefix($0 + "://") }) else { return nil }

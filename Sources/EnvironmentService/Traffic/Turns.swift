@@ -2,7 +2,7 @@ import Basics
 import Cassettes
 import HTTPMessages
 
-/// Tells those who wait for their turn in the recorded order that it has gone on.
+/// Wakes requests that wait for their turn in the recorded order whenever an interaction has been played.
 final class Turns: Sendable {
   private struct State {
     var count = 0
@@ -12,13 +12,13 @@ final class Turns: Sendable {
 
   private let state = Guarded(State())
 
-  /// How often it has gone on.
+  /// The number of calls of ``go()``.
   var count: Int { state.withLock { $0.count } }
 
-  /// How many wait.
+  /// The number of waiting requests.
   var waiting: Int { state.withLock { $0.waiting.count } }
 
-  /// It has gone on.
+  /// Wakes all waiting requests.
   func go() {
     let waiting = state.withLock { state in
       state.count += 1
@@ -28,7 +28,7 @@ final class Turns: Sendable {
     for continuation in waiting { continuation.resume() }
   }
 
-  /// Waits until it has gone on since it had so often, or the task is cancelled.
+  /// Waits until ``go()`` has been called since ``count`` had this value, or the task is cancelled.
   func wait(after count: Int) async {
     let number = state.withLock { state in
       state.next += 1
@@ -58,7 +58,7 @@ extension Environment {
   /// How long an early request is held by default, in seconds.
   static let turnSeconds = 5.0
 
-  /// Holds a request that comes before its turn, in strict order or that of the state, until what it waits for has been
+  /// Holds a request that arrives before its turn, in strict or state order, until the interactions before it have been
   /// played. Requests that an app sends concurrently may arrive in any order.
   ///
   /// - Parameters:

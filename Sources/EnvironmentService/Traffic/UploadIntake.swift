@@ -1,8 +1,8 @@
 import Transforms
 import HTTPMessages
 
-/// Takes in a request's body as far as it has to be known before the request can be answered or sent: endpoints' addresses in
-/// it are made the upstreams', in memory that does not grow with it.
+/// Reads a request's body as far as necessary before the request can be answered or forwarded, and rewrites endpoint
+/// URLs in it to upstream URLs. Memory use does not grow with the body.
 struct UploadIntake {
   /// The maximum size in bytes of a body that is read at once.
   static let shortLimit = 1 << 20
@@ -21,12 +21,14 @@ struct UploadIntake {
   let upstream: Int
   let form: AddressMap.Form
 
+  /// Reads a request's body.
+  ///
   /// - Parameters:
-  ///   - request: in the upstream's terms, all but its body.
-  ///   - isSought: whether it is looked up among what is recorded.
-  /// - Returns: what is to be sent, and what it was looked up by.
-  /// - Throws: what the body failed with; ``Problem`` where it cannot be kept; a ``CodedError`` where a rule cannot be
-  ///   applied to it.
+  ///   - request: the request, with the upstream's URLs except in its body.
+  ///   - isSought: whether the request is looked up in the cassette.
+  /// - Returns: the body to send, and the match keys if needed.
+  /// - Throws: the error of the body; a ``Problem`` if the body cannot be stored; a ``CodedError`` if a rule
+  ///   cannot be applied.
   func take(_ request: Request, isSought: Bool) async throws -> Taken {
     let contentType = request.headers["Content-Type"]
     let rewriter = environment.addresses.requestBodyRewriter(contentType: contentType, form: form)
@@ -45,7 +47,7 @@ struct UploadIntake {
         }
         if isWhole { return short(held, contentType) }
       }
-      // Who sends without saying how much may send slowly, and for long: the upstream gets it as it comes.
+      // A body of unknown length may arrive slowly, and for a long time: forward it as it arrives.
       if !isSought, length == nil { return .passing(Self.translated(held, source, rewriter)) }
       return try await long(request, beginning: held, source, rewriter, isSought: isSought)
     }
@@ -74,7 +76,7 @@ struct UploadIntake {
     return .long(store?.finish() ?? .empty, try sought?.finish())
   }
 
-  /// A body of unknown length with endpoints' addresses made the upstreams' as it streams by.
+  /// A body of unknown length whose endpoint URLs are rewritten while it streams.
   private static func translated(
     _ beginning: [UInt8], _ source: BytePipe, _ rewriter: EndpointRewriter?
   ) -> Body {

@@ -3,7 +3,7 @@ import Transforms
 import Cassettes
 import HTTPMessages
 
-/// Makes the match keys of a request body as it arrives: redacted, and as ``KeyStream`` compares it.
+/// Redacts a request's body as it arrives, and makes the request's match keys with ``KeyStream``.
 struct UploadMatcher {
   /// The result.
   struct Found {
@@ -50,18 +50,18 @@ struct UploadMatcher {
   private let upstream: Int
   private var redactor: BodyRedactor
   private var sent: Sought
-  /// The same as it comes, for a body that turns out to decode to too much; nil for one that is not coded.
+  /// The same without decoding, for a body whose decoded size exceeds the limit; nil if it has no content coding.
   private var coded: Sought?
-  /// The same in the recording's time, for a body that is compared as it streams by; nil where no dates are moved.
+  /// The same with dates in the recording's time, for a body that is not held in memory; nil if no dates are moved.
   private var moved: Sought?
   private var shifter: BodyShifter?
   private var hasBegun = false
 
   /// - Parameters:
-  ///   - request: in the upstream's terms, without its body.
-  ///   - upstream: its index.
-  ///   - environment: whose recordings are looked at.
-  /// - Throws: a ``CodedError`` where a rule cannot be applied to it.
+  ///   - request: the request, with the upstream's URLs; its body is ignored.
+  ///   - upstream: the upstream's index.
+  ///   - environment: the environment that replays the cassette.
+  /// - Throws: a ``CodedError`` if a rule cannot be applied to the request.
   init(_ request: Request, upstream: Int, in environment: Environment) throws(CodedError) {
     var head = request
     head.body = .empty
@@ -86,7 +86,7 @@ struct UploadMatcher {
     let isTooLong = sent.key.count + clean.count > KeyStream.heldLimit
     let before = sent.key.holdsAll && !isTooLong ? nil : sent.key.heldBody
     sent.push(clean)
-    // What is held is moved back as a whole, at its end.
+    // Dates in a held body are moved back all at once, in `finish()`.
     guard moved != nil, sent.key.heldBody == nil else { return }
     if let before { takeMoved(before) }
     takeMoved(clean)
@@ -108,14 +108,14 @@ struct UploadMatcher {
   /// - Throws: a ``CodedError`` if a rule cannot be applied.
   mutating func finish() throws(CodedError) -> Found {
     take(redactor.finish())
-    // Then it is recorded as it was sent.
+    // A body that is too large to decode is recorded as sent, so it is matched that way.
     if redactor.isTooLarge, var coded { return try coded.finish(environment.replay, upstream: upstream) }
     let held = sent.key.heldBody
     var found = try sent.finish(environment.replay, upstream: upstream)
     guard let dates = environment.replay?.shifter else { return found }
     let keysAsSent = found.keys
     if let held {
-      // It is without its content coding already, and without what is secret.
+      // The held body is already decoded and redacted.
       var back = request
       back.headers.remove("Content-Encoding")
       back.body = .bytes(held)
@@ -137,9 +137,9 @@ struct UploadMatcher {
 }
 
 extension MatchKeyMaker {
-  /// What makes the keys of a request in the upstream's terms.
+  /// A key stream for a request with the upstream's URLs.
   ///
-  /// - Throws: a ``CodedError`` where a rule cannot be applied to it.
+  /// - Throws: a ``CodedError`` if a rule cannot be applied to the request.
   func stream(for request: Request, upstream: Int) throws(CodedError) -> KeyStream {
     do {
       return try KeyStream(
@@ -151,9 +151,9 @@ extension MatchKeyMaker {
 }
 
 extension KeyStream {
-  /// The keys.
+  /// Finishes the keys.
   ///
-  /// - Throws: a ``CodedError`` where a rule cannot be applied to the request.
+  /// - Throws: a ``CodedError`` if a rule cannot be applied to the request.
   fileprivate mutating func finish(for request: Request) throws(CodedError) -> RequestKeys {
     do { return try finish() } catch { throw .unanswerable(request, error) }
   }

@@ -10,10 +10,11 @@ import HTTPMessages
 
 /// Holds a body until it is complete: in memory while it is short, then in an unnamed file.
 ///
-/// The file is accessible to its owner only, never has a name, and vanishes with the process, so that no secret of the
-/// body stays behind. It is created in `TMPDIR`, or else in `/var/tmp`, which is on disk even if `/tmp` is in memory.
+/// The file is accessible to its owner only, is unlinked at once, and disappears with the process, so that no secret in
+/// the body stays on disk. It is created in `TMPDIR`, or else in `/var/tmp`, which is on disk even if `/tmp` is in
+/// memory.
 final class UploadStore {
-  /// The most bytes in memory.
+  /// The maximum size in bytes of a body that is held in memory.
   static let memoryLimit = 1 << 20
 
   private let folder: String
@@ -27,15 +28,15 @@ final class UploadStore {
     if descriptor >= 0 { close(descriptor) }
   }
 
-  /// Where the files of large bodies are made.
+  /// The folder for the files of large bodies.
   static var usualFolder: String {
     if let folder = ProcessInfo.processInfo.environment["TMPDIR"], !folder.isEmpty { return folder }
     return access("/var/tmp", W_OK) == 0 ? "/var/tmp" : "/tmp"
   }
 
-  /// Adds bytes.
+  /// Adds bytes to the body.
   ///
-  /// - Throws: ``Problem`` where there is no room for them.
+  /// - Throws: a ``Problem`` if they cannot be stored.
   func append(_ chunk: [UInt8]) throws(Problem) {
     guard !chunk.isEmpty else { return }
     guard descriptor >= 0 || bytes.count + chunk.count > Self.memoryLimit else { return bytes += chunk }
@@ -48,9 +49,9 @@ final class UploadStore {
       try write(chunk)
     } catch {
       throw Problem(
-        status: 507, title: "The body cannot be kept",
-        detail: "\(error.message); a body of more than \(Self.memoryLimit) bytes waits in \(folder) until it is whole: "
-          + "set TMPDIR to a folder with room for it")
+        status: 507, title: "The body cannot be stored",
+        detail: "\(error.message); a body of more than \(Self.memoryLimit) bytes waits in \(folder) until complete; "
+          + "set TMPDIR to a folder with enough space")
     }
   }
 
@@ -66,7 +67,7 @@ final class UploadStore {
     length += chunk.count
   }
 
-  /// The body, whole, to be read from its beginning as often as one likes. Nothing can be added after that.
+  /// Returns the complete body, which can be read repeatedly. Nothing can be added afterwards.
   func finish() -> Body {
     guard descriptor >= 0 else { return .bytes(bytes) }
     let file = FileBody(owning: descriptor, length: length)

@@ -2,8 +2,8 @@ import Basics
 import HTTPClient
 import HTTPMessages
 
-/// The way to the backends. The client behind it begins with the first request, so that a service which only
-/// replays never has one.
+/// Sends requests to upstreams. The HTTP client is created with the first request, so a service that only replays never
+/// has one.
 final class UpstreamClient: Sendable {
   private struct State {
     var client: HTTPClient?
@@ -16,7 +16,7 @@ final class UpstreamClient: Sendable {
     try await client().send(access.sent(request), to: origin, trust: access.trust)
   }
 
-  /// As ``HTTPClient/send(_:to:trust:_:)``, for an upstream to which nothing is added.
+  /// Like ``HTTPClient/send(_:to:trust:_:)``. Does not add the header fields of `access`.
   func send(
     _ request: RawRequest, to origin: Origin, by access: ReadyAccess, _ receiver: any RawReceiver
   ) -> RawTransfer? {

@@ -3,7 +3,9 @@ import Foundation
 import HTTPMessages
 
 extension WebSocketHandshake {
-  /// What answers a key: its SHA-1 with a suffix, in Base64 (RFC 6455, 4.2.2). No secret hangs on it.
+  /// The value of `Sec-WebSocket-Accept` for a key: its SHA-1 with a suffix, in Base64 (RFC 6455, 4.2.2).
+  ///
+  /// Not a security function.
   static func accept(_ key: String) -> String {
     let text = Array((key + suffix).utf8)
     var digest = [UInt8](repeating: 0, count: 20)

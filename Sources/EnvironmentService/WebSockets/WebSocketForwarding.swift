@@ -6,16 +6,17 @@ import HTTPClient
 import HTTPMessages
 import LaunchContract
 
-/// A WebSocket between the app and the upstream: bytes pass as they are but for addresses in texts, messages are recorded.
+/// Forwards a WebSocket between the app and the upstream, and records its messages. Bytes pass unchanged, except that
+/// URLs in text messages are rewritten.
 extension Forwarding {
-  /// Passes the handshake on.
+  /// Forwards the handshake.
   ///
-  /// - Parameter request: in the upstream's terms.
-  /// - Returns: the answer that begins the WebSocket; or the upstream's refusal, a plain interaction.
-  /// - Throws: a ``Problem`` where the upstream does not answer.
+  /// - Parameter request: the handshake, with the upstream's URLs.
+  /// - Returns: the response that begins the WebSocket, or the upstream's refusal, which is handled like any response.
+  /// - Throws: a ``Problem`` if the upstream does not respond.
   func forwardWebSocket(_ request: Request) async throws -> Response {
     var asked = request
-    // Without extensions messages pass, and are recorded, as they are: not compressed.
+    // Without extensions, messages are forwarded and recorded uncompressed.
     asked.headers.remove("Sec-WebSocket-Extensions")
     let startedAt = Date()
     let clock = ContinuousClock.now
@@ -50,7 +51,8 @@ extension Forwarding {
     return answer
   }
 
-  /// Leaves once, also where the app has gone before there was a WebSocket.
+  /// Runs an action once: when ``leave()`` is called, or on deallocation if the app disconnects before the WebSocket
+  /// begins.
   private final class Leaving: Sendable {
     private let action: Guarded<(@Sendable () -> Void)?>
 
@@ -77,7 +79,7 @@ extension Forwarding {
     record(answered, log)
   }
 
-  /// The most bytes of a message that is only passed on: held until it is whole, since addresses in it are replaced.
+  /// The maximum size in bytes of a message that is not recorded. It is held until complete, to rewrite its URLs.
   private static let passedLimit = 1 << 30
 
   private func relay(
@@ -90,7 +92,7 @@ extension Forwarding {
     do {
       while let chunk = try await source.read() {
         let passed = try messages.push(chunk) { message in
-          // What is recorded speaks of upstreams.
+          // Recordings contain the upstreams' URLs.
           let replacement = isFromApp ? rewriting.toUpstream(message) : rewriting.toApp(message)
           if isRecorded { try log.add(isFromApp ? replacement ?? message : message, isFromApp: isFromApp) }
           return replacement
@@ -100,7 +102,7 @@ extension Forwarding {
       if !messages.rest.isEmpty { try await target.write(messages.rest) }
       log.ended(isApp: isFromApp)
     } catch let failure as WebSocketReader.Failure {
-      // The message is neither passed on nor recorded. Both sides receive the close, and so will the app in replay.
+      // The message is neither forwarded nor recorded. Both sides receive a close; the app also receives it in replay.
       log.close(failure, "the \(isFromApp ? "app" : "upstream") sent \(failure)", isFromApp: isFromApp)
       try? await target.write(messages.rest)
       other.abandon()
@@ -109,7 +111,7 @@ extension Forwarding {
     } catch {
       log.fail("the \(isFromApp ? "app" : "upstream") sent \(error)")
     }
-    // Only whole messages have been passed on, so that another one may follow.
+    // Only complete messages have been forwarded, so a close frame can follow.
     if let goodbye = log.goodbye {
       try? await target.write(goodbye.frame(mask: isFromApp ? UInt32.random(in: 0...UInt32.max) : nil))
     }
@@ -120,7 +122,7 @@ extension Forwarding {
   private func record(_ answered: AnsweredRequest, _ log: WebSocketLog) {
     let request = answered.request
     if let reason = log.reason {
-      environment.fail("the WebSocket \(url(request)) was closed, and is recorded up to there: \(reason)")
+      environment.fail("the WebSocket \(url(request)) was closed early and is recorded up to that point: \(reason)")
     }
     if let failure = log.failure {
       note(.failed, status: 101, request, text: "the WebSocket is not recorded: \(failure)")

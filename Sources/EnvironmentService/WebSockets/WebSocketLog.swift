@@ -3,7 +3,7 @@ import Cassettes
 import Foundation
 import HTTPMessages
 
-/// The messages of a WebSocket that is recorded, in the order in which they passed.
+/// The messages of a WebSocket being recorded, in the order in which they were forwarded.
 final class WebSocketLog: Sendable {
   /// The maximum total size of messages in bytes. A recording holds them until the connection ends.
   static let limit = 64 << 20
@@ -12,12 +12,12 @@ final class WebSocketLog: Sendable {
     var frames: [WebSocketFrame] = []
     var size = 0
     var failure: String?
-    /// How it ended if neither side closed: which side was first.
+    /// Which side disconnected first: `.open` for the app, `.cut` for the server.
     var end: BodyEnd?
     /// Which sides have closed. The other side may still send until it closes too (RFC 6455, 5.5.1).
     var hasAppClosed = false
     var hasServerClosed = false
-    /// The close that ended it because a message could not be passed on, and why.
+    /// The close that ended it because a message could not be forwarded, and the reason.
     var goodbye: WebSocketMessage?
     var reason: String?
 
@@ -28,10 +28,10 @@ final class WebSocketLog: Sendable {
 
   var frames: [WebSocketFrame] { state.withLock { $0.frames } }
 
-  /// Why it must not be kept; nil for a complete one.
+  /// Why the WebSocket cannot be recorded; nil if it can.
   var failure: String? { state.withLock { $0.failure } }
 
-  /// How it ended. An app's unanswered close is enough, unless the server broke off then.
+  /// How it ended. A close from the app needs no answer to count, unless the server was the first to disconnect.
   var end: BodyEnd {
     state.withLock { state in
       let isWhole = state.hasServerClosed || (state.hasAppClosed && state.end != .cut)
@@ -39,13 +39,13 @@ final class WebSocketLog: Sendable {
     }
   }
 
-  /// The close that both sides receive if a message could not be passed on.
+  /// The close that both sides receive if a message could not be forwarded.
   var goodbye: WebSocketMessage? { state.withLock { $0.goodbye } }
 
-  /// Why it was ended; nil if it ended by itself.
+  /// Why it was closed early; nil if either side ended it.
   var reason: String? { state.withLock { $0.reason } }
 
-  /// Ends it before a message that cannot be recorded.
+  /// Records a close in place of a message that cannot be recorded.
   func close(_ failure: WebSocketReader.Failure, _ reason: String, isFromApp: Bool) {
     state.withLock { state in
       guard state.goodbye == nil, !state.hasServerClosed, !state.hasClosed(isApp: isFromApp) else { return }
@@ -58,10 +58,12 @@ final class WebSocketLog: Sendable {
     }
   }
 
-  /// A message came by; those that only keep the connection alive are of no interest, nor is what a side sends after its
-  /// close, nor the app's answer to the server's close, which nothing follows.
+  /// Adds a message.
   ///
-  /// - Throws: a `WebSocketReader.Failure` where there would be too much to keep.
+  /// Ignores pings and pongs, messages that a side sends after its own close, and the app's answer to the server's
+  /// close.
+  ///
+  /// - Throws: `WebSocketReader.Failure` if the messages exceed ``limit``.
   func add(_ message: WebSocketMessage, isFromApp: Bool) throws(WebSocketReader.Failure) {
     guard message.kind == .close || !message.kind.isControl else { return }
     try state.withLock { state throws(WebSocketReader.Failure) in
@@ -86,7 +88,7 @@ final class WebSocketLog: Sendable {
     }
   }
 
-  /// One side has gone.
+  /// One side has disconnected.
   func ended(isApp: Bool) {
     state.withLock { state in
       if state.end == nil { state.end = isApp ? .open : .cut }

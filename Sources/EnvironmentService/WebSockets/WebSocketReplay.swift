@@ -6,20 +6,20 @@ import HTTPMessages
 import LaunchContract
 
 extension Environment {
-  /// A recorded WebSocket, which plays the server's side once the app has its answer.
+  /// Answers a handshake from the cassette. The returned response then plays the server's side of the WebSocket.
   ///
   /// - Parameters:
-  ///   - index: of the interaction, which has been played.
+  ///   - index: the index of the interaction, which has been played.
   ///   - request: the app's handshake.
-  ///   - form: of the endpoint at which it was asked for.
-  /// - Returns: nil for any other interaction.
+  ///   - form: the form of the endpoint that the app used.
+  /// - Returns: the response; nil if the interaction is not a WebSocket.
   func webSocket(_ index: Int, for request: Request, form: AddressMap.Form) -> Response? {
     guard let replay, let frames = replay.interactions[index].webSocket else { return nil }
     let interaction = replay.interactions[index]
     var headers = replay.headers(of: index, addresses: addresses, form: form, isCoded: false)
     headers.remove("Sec-WebSocket-Accept")
     headers.remove("Sec-WebSocket-Extensions")
-    // An app refuses a subprotocol that it did not offer.
+    // Clients reject a subprotocol that they did not offer.
     if let name = headers["Sec-WebSocket-Protocol"],
       !WebSocketHandshake.protocols(of: request.headers).contains(name)
     {
@@ -38,11 +38,11 @@ extension Environment {
         rewriting: rewriting)
       openRequests.enter()
       Task {
-        // Redacted is matched with redacted, as requests are.
+        // Redacted messages are compared with redacted ones, as for requests.
         let frames = frames.map { frame in
           guard frame.isFromApp else { return frame }
           var frame = frame
-          // Of a backend that was elsewhere when it was recorded, too.
+          // Also covers URLs of a backend that has moved since the recording.
           frame.message = rewriting.toUpstream(frame.message) ?? frame.message
           return redactor.redact(frame)
         }
@@ -54,16 +54,16 @@ extension Environment {
   }
 }
 
-/// The server's side of one WebSocket, as it was recorded.
+/// Plays the server's side of one recorded WebSocket.
 struct WebSocketReplay: Sendable {
   let environment: Environment
   let app: Duplex
   let url: String
   let end: BodyEnd
   let rewriting: WebSocketRewriting
-  /// Whether the server's side has said that it closes.
+  /// Whether the server's side has sent a close.
   private let hasClosed = Guarded(false)
-  /// The waits for what is due, which end when the app closes as it did.
+  /// Waits for messages to become due; they end when the app closes as recorded.
   private let waits = RunningStreams()
 
   init(environment: Environment, app: Duplex, url: String, end: BodyEnd, rewriting: WebSocketRewriting) {
@@ -74,7 +74,7 @@ struct WebSocketReplay: Sendable {
     self.rewriting = rewriting
   }
 
-  /// What is due, and since when it is counted.
+  /// Messages to send, and the wait from which their delays are measured.
   private struct Batch: Sendable {
     let wait: StreamWait
     let due: [WebSocketPlayback.Due]
@@ -95,7 +95,7 @@ struct WebSocketReplay: Sendable {
     feed.yield(batch(first, playback))
     let goodbye = await listen(&playback, feed)
     feed.finish()
-    // The app has gone, has closed early, or is about to receive a close: later messages are too late.
+    // The app has disconnected, has closed early, or is about to receive a close: skip the remaining messages.
     if pace != .instant, !waits.isOver { player.cancel() }
     await player.value
     if let goodbye, !hasClosed.withLock({ $0 }) { try? await app.outgoing.write(goodbye.frame()) }
@@ -112,9 +112,9 @@ struct WebSocketReplay: Sendable {
       due: due, isLast: playback.isOver)
   }
 
-  /// Takes what the app says.
+  /// Reads the app's messages.
   ///
-  /// - Returns: the close to end with; nil where the app has gone.
+  /// - Returns: the close to end with; nil if the app has disconnected.
   private func listen(
     _ playback: inout WebSocketPlayback, _ feed: AsyncStream<Batch>.Continuation
   ) async -> WebSocketMessage? {
@@ -125,7 +125,7 @@ struct WebSocketReplay: Sendable {
         try reader.push(chunk) { message in
           guard goodbye == nil else { return }
           switch message.kind {
-          // Of no use to one that does not read: then it is dropped.
+          // The pong is dropped if the app does not read.
           case .ping:
             _ = WebSocketMessage(.pong, message.payload).frame().withUnsafeBytes {
               app.outgoing.offer($0)
@@ -135,7 +135,7 @@ struct WebSocketReplay: Sendable {
             goodbye = message
             guard let due = playback.close(message) else { break }
             feed.yield(batch(due, playback))
-            // The app waits for the answer, and for nothing before it.
+            // The app waits only for the close: send the rest at once.
             waits.end()
           case .text, .binary:
             let sent = rewriting.toUpstream(message) ?? message
@@ -156,7 +156,7 @@ struct WebSocketReplay: Sendable {
     return environment.streams.isOver ? .close(1001, "the environment has ended") : nil
   }
 
-  /// Writes what is due when it is due.
+  /// Sends each message when it is due.
   private func play(_ batches: AsyncStream<Batch>) async {
     do {
       for await batch in batches {
@@ -166,15 +166,15 @@ struct WebSocketReplay: Sendable {
           let message = rewriting.toApp(due.message) ?? due.message
           try await app.outgoing.write((shifter?.message(message) ?? message).frame())
         }
-        // The upstream broke off here.
+        // The upstream disconnected here.
         if batch.isLast, end == .cut { app.outgoing.fail(StreamCut()) }
       }
     } catch {
-      // The app has gone.
+      // The app has disconnected.
     }
   }
 
-  /// Waits until a message of the batch is due, or the app has closed as recorded.
+  /// Waits until a message of the batch is due or the app has closed as recorded.
   private func wait(_ batch: Batch, _ milliseconds: Int) async throws {
     do {
       try await waits.wait { try await batch.wait.wait(milliseconds) }
@@ -187,7 +187,7 @@ struct WebSocketReplay: Sendable {
     let advice = environment.specification.recordAdvice(
       .record, upstreams: environment.upstreams.map { ($0.name, $0.origin.description) })
     note("\(difference); to re-record: \(advice)")
-    // A part is already replayed, so unlike a request it cannot be recorded now.
+    // Part of it has been replayed, so unlike a request it can no longer be recorded.
     if environment.mode.mayReachNetwork {
       environment.fail(
         "the WebSocket \(url) differs from the recording; re-record it with mode record (\(difference))")

@@ -1,13 +1,13 @@
 import Transforms
 import HTTPMessages
 
-/// Replaces upstreams' addresses in a WebSocket's texts with the endpoints', and back, as in requests and responses.
+/// Rewrites upstream URLs in text messages to endpoint URLs, and back, as in requests and responses.
 struct WebSocketRewriting: Sendable {
   let addresses: AddressMap
   let upstream: Int
   let form: AddressMap.Form
 
-  /// A message of the upstream as the app gets it; nil if it is unchanged.
+  /// An upstream's message as the app receives it; nil if unchanged.
   func toApp(_ message: WebSocketMessage) -> WebSocketMessage? {
     guard message.kind == .text,
       var rewriter = addresses.responseBodyRewriter(contentType: "text/plain", upstream: upstream, form: form)
@@ -16,7 +16,7 @@ struct WebSocketRewriting: Sendable {
     return payload == message.payload ? nil : WebSocketMessage(.text, payload)
   }
 
-  /// A message of the app as the upstream gets it, and as it is matched and recorded; nil if it is unchanged.
+  /// An app's message as the upstream receives it, and as it is matched and recorded; nil if unchanged.
   func toUpstream(_ message: WebSocketMessage) -> WebSocketMessage? {
     guard message.kind == .text else { return nil }
     return addresses.requestBody(message.payload, contentType: "text/plain", form: form).map {
@@ -32,27 +32,28 @@ struct WebSocketRewriting: Sendable {
 struct WebSocketRelay {
   private var reader: WebSocketReader
   private let isFromApp: Bool
-  /// The bytes since the last message's end, to be passed on unchanged.
+  /// The bytes since the end of the last message, to be passed on unchanged.
   private var raw: [UInt8] = []
-  /// Whether `raw` is given up because a message began before it. Complete messages are then framed again, until the
-  /// received bytes end with a message.
+  /// Whether `raw` is not kept because part of the current message was not either. Complete messages are then framed
+  /// again, until the received bytes end with a message.
   private var isReframing = false
 
   /// - Parameters:
-  ///   - isFromApp: whose messages these are.
-  ///   - limit: the most bytes of a message.
+  ///   - isFromApp: whether the app sends the messages.
+  ///   - limit: the maximum size of a message in bytes.
   init(isFromApp: Bool, limit: Int = WebSocketReader.usualLimit) {
     self.isFromApp = isFromApp
     reader = WebSocketReader(isMasked: isFromApp, limit: limit)
   }
 
-  /// Takes bytes.
+  /// Adds received bytes.
   ///
   /// - Parameters:
-  ///   - chunk: what came.
-  ///   - replacing: what to pass on in place of a message; nil for the message itself. Called for each that is whole now.
-  /// - Returns: what to pass on; it may be empty.
-  /// - Throws: `WebSocketReader.Failure`, and what `replacing` throws; the messages before that are in ``rest`` then.
+  ///   - chunk: the bytes.
+  ///   - replacing: called for each message that is now complete; returns its replacement, or nil to keep it.
+  /// - Returns: the bytes to pass on; may be empty.
+  /// - Throws: `WebSocketReader.Failure`, or what `replacing` throws. The messages before the error are then in
+  ///   ``rest``.
   mutating func push(
     _ chunk: [UInt8], replacing: (WebSocketMessage) throws -> WebSocketMessage?
   ) throws -> [UInt8] {
@@ -81,7 +82,7 @@ struct WebSocketRelay {
     return frames(messages)
   }
 
-  /// What is still to be passed on at the end: of a message that has not come whole, or what came before a failure.
+  /// The bytes left to pass on at the end: of an incomplete message, or from before an error.
   var rest: [UInt8] { raw }
 
   private func frames(_ messages: [WebSocketMessage]) -> [UInt8] {

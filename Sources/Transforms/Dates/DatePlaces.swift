@@ -38,7 +38,7 @@ package struct DatePlaces: Sendable {
     if text.hasPrefix("$") {
       let path = try JSONPath(text)
       guard !path.countsFromEnd else {
-        throw CodedError(.broken, "'\(text)' counts from an end that a stream has not come to; write [*]")
+        throw CodedError(.broken, "'\(text)' counts from the end, which a stream has not reached; write [*]")
       }
       json.append(Place(path: path, kind: kind))
       return

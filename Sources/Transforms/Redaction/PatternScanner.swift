@@ -5,8 +5,8 @@ import LaunchContract
 
 /// Finds the matches of regular expressions, and the values of query items by name in URLs within a text.
 ///
-/// An expression such as `(a+)+$` can take practically unlimited time on some texts. After a fixed number of steps it is
-/// abandoned and the whole text is redacted: text that may contain a secret is never kept.
+/// An expression such as `(a+)+$` can take practically unlimited time on some texts. After a fixed number of steps it
+/// is abandoned and the whole text is redacted: text that may contain a secret is never kept.
 package struct PatternScanner: Sendable {
   private let patterns: [Pattern]
   /// The expressions that exceeded the limit.
@@ -15,16 +15,16 @@ package struct PatternScanner: Sendable {
   private static let marks = try? Pattern("(?:<|&lt;|%3C)redacted(?:(?::|%3A)[\\w./%-]*?)?(?:>|&gt;|%3E)")
 
   /// - Parameters:
-  ///   - patterns: regular expressions of PCRE2.
-  ///   - query: names of query items.
-  /// - Throws: ``Invalid`` for the first rule that cannot be used.
+  ///   - patterns: PCRE2 regular expressions.
+  ///   - query: names of query items whose values are redacted.
+  /// - Throws: ``Invalid`` for the first invalid rule.
   package init(patterns: [String], query: [String] = []) throws(Invalid) {
     var compiled: [Pattern] = []
     for (number, text) in patterns.enumerated() {
       do throws(CodedError) {
         let pattern = try Pattern(text)
         guard !pattern.matchesEmptyText else {
-          throw CodedError(.broken, "it also finds nothing at all, everywhere; write + for *")
+          throw CodedError(.broken, "it also matches the empty string; write + instead of *")
         }
         compiled.append(pattern)
       } catch {
@@ -39,7 +39,8 @@ package struct PatternScanner: Sendable {
     self.patterns = compiled
   }
 
-  /// Patterns for the values of query items: in literal URLs, and in URLs in HTML, in a JSON string and inside another URL.
+  /// Patterns for the values of query items: in literal URLs, and in URLs in HTML, in a JSON string and inside another
+  /// URL.
   private static func items(_ names: ArraySlice<String>) throws(CodedError) -> [Pattern] {
     let quoted = names.flatMap { Set([$0, FormItem.encode($0)]) }.map(Pattern.quoted)
     do throws(CodedError) {
@@ -50,14 +51,14 @@ package struct PatternScanner: Sendable {
             + "(?:(?!%26|%23|\\\\u0026)[^&#\\s\"'<>\\\\])+")
       ]
     } catch {
-      // A pattern's size is limited.
+      // PCRE2 limits the size of a pattern: split the names.
       guard names.count > 1 else { throw error }
       let middle = names.startIndex + names.count / 2
       return try items(names[..<middle]) + items(names[middle...])
     }
   }
 
-  /// A rule that cannot be used.
+  /// An invalid rule.
   package struct Invalid: Error {
     package let place: String
     package let problem: String
@@ -92,8 +93,8 @@ package struct PatternScanner: Sendable {
 
   /// The ranges of all matches, sorted and without overlaps. Includes matches in Base64-encoded text.
   ///
-  /// - Parameter text: in UTF-8.
-  /// - Returns: nil if the search exceeded the limit. Any part of the text may then be secret.
+  /// - Parameter text: the text in UTF-8.
+  /// - Returns: nil if the search exceeded the limit. Any part of the text may then be a secret.
   func ranges(in text: [UInt8]) -> [Range<Int>]? {
     let budget = PatternBudget()
     var found: [Range<Int>] = []
@@ -178,8 +179,8 @@ struct PatternStream {
   }
 }
 
-/// Bytes as text for matching: as they are if they are UTF-8, apart from a character that is cut off at the end; otherwise
-/// with one character for each byte.
+/// Bytes as text for matching: unchanged if they are UTF-8, except for a character cut off at the end; otherwise with
+/// one character for each byte.
 private struct DecodedText {
   let utf8: [UInt8]
   private let isUTF8: Bool

@@ -90,12 +90,12 @@ struct UpstreamAccessTests {
       let cases: [(String, UpstreamAccess, CodedError.Kind, String)] = [
         (
           "api", .init(ca: path("none.pem")), .inputOutput,
-          "the CA of upstream 'api', \(path("none.pem")), is not there"
+          "the CA of upstream 'api', \(path("none.pem")), does not exist"
         ),
         ("api", .init(ca: fixture.folder), .inputOutput, "cannot be read"),
-        ("api", .init(ca: path("empty.pem")), .usage, "holds no certificate in PEM"),
-        ("api", .init(clientCertificate: path("cert.pem")), .usage, "holds no key in PEM"),
-        ("api", .init(clientCertificate: path("cert.pem"), clientKey: path("locked.key")), .usage, "has a password"),
+        ("api", .init(ca: path("empty.pem")), .usage, "contains no PEM certificate"),
+        ("api", .init(clientCertificate: path("cert.pem")), .usage, "contains no PEM key"),
+        ("api", .init(clientCertificate: path("cert.pem"), clientKey: path("locked.key")), .usage, "is encrypted"),
         ("api", .init(clientKey: path("locked.key")), .usage, "a key needs its certificate"),
         ("api", .init(ca: "ca.pem"), .usage, "is not absolute"),
         ("api", .init(headers: ["X A": Secret("1")]), .usage, "is not a header name"),

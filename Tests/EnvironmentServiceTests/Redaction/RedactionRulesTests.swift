@@ -42,14 +42,14 @@ struct RedactionRulesTests {
   @Test(
     "that cannot be used are refused, with their place",
     arguments: [
-      (#"{"headers": ["X-S*"]}"#, "headers[0]: 'X-S*' is no header's name"),
-      (#"{"headers": ["Authorization:"]}"#, "headers[0]: 'Authorization:' is no header's name"),
-      (#"{"query": ["a", "to*"]}"#, "query[1]: 'to*': '*' stands for nothing here"),
-      (#"{"keep": {"credentials": ["nosuch"]}}"#, "keep.credentials[0]: 'nosuch' is no credential"),
-      (#"{"json": ["$.a[-1]"]}"#, "json[0]: '$.a[-1]' counts from an end"),
+      (#"{"headers": ["X-S*"]}"#, "headers[0]: 'X-S*' is not a header name"),
+      (#"{"headers": ["Authorization:"]}"#, "headers[0]: 'Authorization:' is not a header name"),
+      (#"{"query": ["a", "to*"]}"#, "query[1]: 'to*': '*' is not a wildcard here"),
+      (#"{"keep": {"credentials": ["nosuch"]}}"#, "keep.credentials[0]: 'nosuch' is not a credential name"),
+      (#"{"json": ["$.a[-1]"]}"#, "json[0]: '$.a[-1]' counts from the end"),
       (#"{"json": ["$.a", "b"]}"#, "json[1]: 'b' is not a valid JSON path"),
       (#"{"patterns": ["("]}"#, "patterns[0]: '(' is not a valid regular expression: missing"),
-      (#"{"patterns": ["a*"]}"#, "patterns[0]: it also finds nothing"),
+      (#"{"patterns": ["a*"]}"#, "patterns[0]: it also matches the empty string"),
       (#"{"keep": {"headers": ["Accept"]}}"#, "keep.headers[0]: 'Accept' is not redacted by default"),
     ])
   func unusable(text: String, problem: String) throws {

@@ -328,7 +328,7 @@ struct ShiftedReplayTests {
       let error = #expect(throws: CodedError.self) {
         try fixture.provision(.extend, ["api": upstream.origin]) { $0.shift = ShiftRules() }
       }
-      #expect(error?.message.contains("take mode replay") == true)
+      #expect(error?.message.contains("use mode replay") == true)
     }
   }
 

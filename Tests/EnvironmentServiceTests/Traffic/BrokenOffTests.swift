@@ -160,7 +160,7 @@ struct BrokenOffTests {
       let told = environment.journalPage(after: 0, limit: 10).entries.map {
         "\($0.kind): \($0.detail ?? "")"
       }
-      #expect(told.first?.hasPrefix("left: the app left before ") == true, "\(told)")
+      #expect(told.first?.hasPrefix("left: the app disconnected before ") == true, "\(told)")
       #expect(
         ReportText(report).lines().first?.contains("1 request (1 broken off by the app)") == true)
       #expect(report.requests.left == 1)

@@ -37,7 +37,7 @@ struct DecodedLimitTests {
       let report = try await fixture.record(["api": upstream.origin], ask)
       #expect(report.ok && report.requests.recorded == 2)
       #expect(report.keptAsSent?.count == 2)
-      #expect(report.keptAsSent?[0].contains("recorded as it was sent, secrets in it are not redacted") == true)
+      #expect(report.keptAsSent?[0].contains("recorded as sent, without redacting secrets in it") == true)
       #expect(ReportText(report).lines().contains { $0.contains("GET \(upstream.origin)/whole: the response body") })
       #expect(try fixture.cassette().interactions.allSatisfy { $0.response.isBodyAsSent })
       #expect(fixture.bodies.filter { $0.hasPrefix(".") } == [])

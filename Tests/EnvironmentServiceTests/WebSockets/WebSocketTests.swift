@@ -426,7 +426,7 @@ struct WebSocketTests {
         #expect(try await environment.get("/plain").status == 426)
       }
       #expect(!report.ok)
-      #expect(report.failures.contains { $0.contains("is recorded up to there: the app sent a message of more than") })
+      #expect(report.failures.contains { $0.contains("up to that point: the app sent a message of more than") })
       #expect(try fixture.cassette().interactions.count == 2)
       let replayed = try await fixture.run(.replay) { try await talk($0, sendsMore: false) }
       #expect(replayed.requests.replayed == 1)
