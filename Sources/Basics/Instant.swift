@@ -40,20 +40,21 @@ package enum RFC3339 {
     return text
   }
 
-  /// Formats an instant in UTC, with none, three, six or nine digits.
+  /// Formats an instant in UTC.
   ///
   /// - Parameters:
   ///   - seconds: since 1970, ignoring leap seconds.
   ///   - nanoseconds: 0 to 999,999,999.
+  ///   - digits: the number of digits of the fraction, 1 to 9; nil for as few as needed: none, three, six or nine.
   /// - Returns: the text.
-  package static func format(seconds: Int, nanoseconds: Int = 0) -> String {
+  package static func format(seconds: Int, nanoseconds: Int = 0, digits: Int? = nil) -> String {
     let (days, second) = seconds.flooredDivision(by: 86_400)
     let (year, month, day) = civil(daysSince1970: days)
     let time = [second / 3_600, second / 60 % 60, second % 60].map { padded($0, 2) }.joined(separator: ":")
     var fraction = ""
-    if nanoseconds != 0 {
-      let digits = nanoseconds % 1_000_000 == 0 ? 3 : nanoseconds % 1_000 == 0 ? 6 : 9
-      fraction = "." + padded(nanoseconds, 9).prefix(digits)
+    if nanoseconds != 0 || digits != nil {
+      let needed = nanoseconds % 1_000_000 == 0 ? 3 : nanoseconds % 1_000 == 0 ? 6 : 9
+      fraction = "." + padded(nanoseconds, 9).prefix(digits ?? needed)
     }
     return "\(padded(year, 4))-\(padded(month, 2))-\(padded(day, 2))T\(time)\(fraction)Z"
   }

@@ -56,6 +56,14 @@ struct RFC3339Tests {
     #expect(RFC3339.format(Date(timeIntervalSince1970: seconds)) == text)
   }
 
+  @Test(
+    "formats as many digits as are asked for",
+    arguments: [(0, "00.000000Z"), (1_000, "00.000001Z"), (250_000_000, "00.250000Z")])
+  func digits(nanoseconds: Int, end: String) {
+    let text = RFC3339.format(seconds: 0, nanoseconds: nanoseconds, digits: 6)
+    #expect(text == "1970-01-01T00:00:" + end)
+  }
+
   @Test("parses back every formatted millisecond, over four centuries")
   func roundTrip() {
     let wrong = (0..<20_000).lazy.map { _ in Int.random(in: -5_000_000_000_000...8_000_000_000_000) }.first {

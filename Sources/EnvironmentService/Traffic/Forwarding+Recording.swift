@@ -128,8 +128,7 @@ extension Date {
   /// RFC 3339 with microseconds, precise enough to tell later whether interactions overlapped.
   fileprivate var inMicroseconds: String {
     let microseconds = Int((timeIntervalSince1970 * 1_000_000).rounded(.down))
-    let (milliseconds, rest) = microseconds.quotientAndRemainder(dividingBy: 1000)
-    let text = RFC3339.format(Date(timeIntervalSince1970: Double(milliseconds) / 1000))
-    return "\(text.dropLast())\(String(rest + 1000).dropFirst())Z"
+    return RFC3339.format(
+      seconds: microseconds / 1_000_000, nanoseconds: microseconds % 1_000_000 * 1_000, digits: 6)
   }
 }

@@ -150,7 +150,7 @@ struct DeclaredDateTests {
     "are refused at invalid places",
     arguments: [
       ("expires", "'expires' is not a place"), ("cookie:a", "there is no place 'cookie'"),
-      ("$.a[-1]", "counts from an end"),
+      ("$.a[-1]", "counts from the end"),
       ("$.a[", "is not a valid JSON path"),
     ])
   func refused(place: String, problem: String) {
