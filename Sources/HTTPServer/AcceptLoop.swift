@@ -43,21 +43,12 @@ final class AcceptLoop {
       for index in 0..<max(0, count) { handle(Token(rawValue: tokens[index]), events[index]) }
       let now = Clock.milliseconds()
       if now - lastSweep >= Self.sweepInterval { sweep(now) }
-      tellDeadline(now)
     }
   }
 
   private func timeout() -> Int {
-    let now = Clock.milliseconds()
-    let (isIdle, deadline) = core.registry.withLock { registry in
-      (registry.connections.isEmpty, registry.onEmpty == nil ? nil : registry.onEmptyDeadline)
-    }
-    var timeout = isIdle && !core.isCrowded.load(ordering: .relaxed) ? -1 : max(0, lastSweep + Self.sweepInterval - now)
-    if let deadline {
-      let left = max(0, deadline - now)
-      timeout = timeout < 0 ? left : min(timeout, left)
-    }
-    return timeout
+    let isIdle = core.registry.withLock { $0.connections.isEmpty } && !core.isCrowded.load(ordering: .relaxed)
+    return isIdle ? -1 : max(0, lastSweep + Self.sweepInterval - Clock.milliseconds())
   }
 
   private func handle(_ token: Token, _ events: UInt32) {
@@ -187,12 +178,5 @@ final class AcceptLoop {
         if let since, since > 0, now - since > limit { Socket.end(descriptor) }
       }
     }
-  }
-
-  private func tellDeadline(_ now: Int) {
-    let waiter = core.registry.withLock { registry in
-      registry.onEmpty != nil && now >= registry.onEmptyDeadline ? registry.onEmpty.take() : nil
-    }
-    if let waiter { core.resume(waiter) }
   }
 }

@@ -21,9 +21,9 @@ final class ServerCore: @unchecked Sendable {
   let isCrowded = Atomic(false)
   /// The accept loop's set. It also holds the connections, to detect that a client disconnects.
   let epoll: Int32
-  let registry: Guarded<Registry>
+  let registry: Monitor<Registry>
 
-  /// For blocking calls, and for resuming waiters.
+  /// For blocking calls.
   private let queue = DispatchQueue(label: "http-server")
   private let wakeEvent: Int32
   private let isLoopOver = Atomic(false)
@@ -37,7 +37,7 @@ final class ServerCore: @unchecked Sendable {
 
   init(_ configuration: HTTPServer.Configuration) throws(ServerError) {
     self.configuration = configuration
-    registry = Guarded(Registry(workers: configuration.threads))
+    registry = Monitor(Registry(workers: configuration.threads))
     epoll = diorama_epoll_create()
     wakeEvent = diorama_eventfd_create()
     guard epoll >= 0, wakeEvent >= 0, diorama_epoll_add(epoll, wakeEvent, diorama_epoll_in, Token.wake.rawValue) == 0
@@ -129,17 +129,10 @@ final class ServerCore: @unchecked Sendable {
 
   /// A connection is about to be closed, or could not be opened.
   func closed(_ connection: Connection) {
-    let waiter = registry.withLock { registry -> UnsafeContinuation<Void, Never>? in
+    registry.withLock { registry in
       if registry.remove(connection) { _ = diorama_epoll_remove(epoll, connection.descriptor) }
-      return registry.takeOnEmpty()
     }
-    if let waiter { resume(waiter) }
     if isCrowded.load(ordering: .relaxed) { wakeLoop() }
-  }
-
-  /// Resumes a waiter on a system thread, since the server's threads have connections to serve.
-  func resume(_ waiter: UnsafeContinuation<Void, Never>) {
-    queue.async { waiter.resume() }
   }
 
   func connection(at descriptor: Int32) -> Connection? {
@@ -175,7 +168,10 @@ final class ServerCore: @unchecked Sendable {
       registry.phase = .stopping
       return true
     }
-    guard isFirst else { return await untilStopped() }
+    guard isFirst else {
+      await registry.waitIgnoringCancellation { $0.phase == .stopped }
+      return
+    }
     for id in registry.withLock({ Array($0.listeners.keys) }) { closeListener(id) }
     isDraining.store(true, ordering: .sequentiallyConsistent)
     registry.withLock { registry in
@@ -185,18 +181,13 @@ final class ServerCore: @unchecked Sendable {
         Socket.endReading(connection.descriptor)
       }
     }
-    await untilEmpty(within: grace)
+    await registry.waitIgnoringCancellation(until: .now + grace) { $0.connections.isEmpty }
     for connection in registry.withLock({ Array($0.connections.values) }) { connection.abandon() }
     registry.withLock { $0.connections.keys.forEach(Socket.end) }
     // The timeout is for connections that libmicrohttpd had to drop without notice.
-    await untilEmpty(within: .seconds(5))
+    await registry.waitIgnoringCancellation(until: .now + .seconds(5)) { $0.connections.isEmpty }
     await takeDown()
-    let waiters = registry.withLock { registry in
-      registry.phase = .stopped
-      defer { registry.onStopped = [] }
-      return registry.onStopped
-    }
-    waiters.forEach { $0.resume() }
+    registry.withLock { $0.phase = .stopped }
   }
 
   /// Waits for the threads to end, which would block a thread of Swift's pool.
@@ -219,34 +210,6 @@ final class ServerCore: @unchecked Sendable {
     // After the daemons, whose connections are in the set.
     for descriptor in [epoll, wakeEvent] where descriptor >= 0 && !areDescriptorsClosed { close(descriptor) }
     areDescriptorsClosed = true
-  }
-
-  private func untilStopped() async {
-    await withUnsafeContinuation { continuation in
-      let isStopped = registry.withLock { registry in
-        guard registry.phase != .stopped else { return true }
-        registry.onStopped.append(continuation)
-        return false
-      }
-      if isStopped { continuation.resume() }
-    }
-    // ThreadSanitizer does not always understand the ordering of a continuation, but it does understand a lock.
-    registry.withLock { _ in }
-  }
-
-  /// Resumed by the loop at the deadline, or by the last connection that closes.
-  private func untilEmpty(within duration: Duration) async {
-    let milliseconds = duration.components.seconds * 1000 + duration.components.attoseconds / 1_000_000_000_000_000
-    await withUnsafeContinuation { continuation in
-      let isEmpty = registry.withLock { registry in
-        guard !registry.connections.isEmpty else { return true }
-        registry.onEmpty = continuation
-        registry.onEmptyDeadline = Clock.milliseconds() + Int(max(0, milliseconds))
-        return false
-      }
-      if isEmpty { continuation.resume() } else { wakeLoop() }
-    }
-    registry.withLock { _ in }
   }
 }
 
@@ -271,12 +234,6 @@ struct Registry {
   var loads: [Int]
   private var lastListener: UInt32 = 0
   private var lastConnection: UInt32 = 0
-
-  /// Resumed when the last connection closes, or at the deadline (in milliseconds of ``Clock``).
-  var onEmpty: UnsafeContinuation<Void, Never>?
-  var onEmptyDeadline = 0
-  /// Resumed when the server has stopped completely.
-  var onStopped: [UnsafeContinuation<Void, Never>] = []
 
   init(workers: Int) {
     loads = Array(repeating: 0, count: workers)
@@ -310,11 +267,6 @@ struct Registry {
     connections[connection.descriptor] = nil
     loads[connection.worker] -= 1
     return true
-  }
-
-  /// The continuation that waits for the last connection to close, if that has happened.
-  mutating func takeOnEmpty() -> UnsafeContinuation<Void, Never>? {
-    connections.isEmpty ? onEmpty.take() : nil
   }
 }
 

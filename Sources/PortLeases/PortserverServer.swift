@@ -14,12 +14,7 @@ import HTTPMessages
 /// client. The port is held only if the system assigns ports of the pool itself: a client need not set `SO_REUSEADDR`,
 /// and then could not bind beside a holder.
 package final class PortserverServer: Sendable {
-  private struct State {
-    var isOver = false
-    var waiting: [CheckedContinuation<Void, Never>] = []
-  }
-
-  private let state: Guarded<State>
+  private let isOver: Monitor<Bool>
   private let loop: PortserverLoop
   private let pool: PortPool
 
@@ -36,19 +31,15 @@ package final class PortserverServer: Sendable {
     log: @escaping @Sendable (PortserverEvent) -> Void = { _ in }
   ) throws(CodedError) {
     let loop = try PortserverLoop(address: PortserverAddress(address), pool: pool, patience: patience, log: log)
-    let state = Guarded(State())
+    let isOver = Monitor(false)
     let thread = Thread {
       loop.run()
-      let waiting = state.withLock { state in
-        state.isOver = true
-        return state.waiting
-      }
-      for continuation in waiting { continuation.resume() }
+      isOver.withLock { $0 = true }
     }
     thread.name = "portserver"
     thread.start()
     self.loop = loop
-    self.state = state
+    self.isOver = isOver
     self.pool = pool
   }
 
@@ -57,13 +48,7 @@ package final class PortserverServer: Sendable {
   /// Stops listening, and returns once no client is being served. Leases stay.
   package func stop() async {
     loop.end()
-    await withCheckedContinuation { continuation in
-      let isOver = state.withLock { state in
-        if !state.isOver { state.waiting.append(continuation) }
-        return state.isOver
-      }
-      if isOver { continuation.resume() }
-    }
+    await isOver.waitIgnoringCancellation { $0 }
   }
 
   /// The statistics so far, in one line.

@@ -159,7 +159,7 @@ extension EnvironmentManager {
     hosted.closeListeners()
     leaveNothing(of: hosted)
     lifecycle.withLock { $0.fail(hosted.id) }
-    hosted.isOver.open()
+    hosted.isOver.withLock { $0 = true }
   }
 
   /// Removes the contract, the stored record and the ports of an environment.

@@ -133,7 +133,7 @@ package final class EnvironmentManager: Sendable {
   package func stop() async {
     let (all, ready) = lifecycle.withLock { $0.stop() }
     for id in ready { _ = try? beginEnd(id, because: .stop, keepEmptyRecording: false) }
-    for hosted in all { await hosted.isOver.wait() }
+    for hosted in all { await hosted.isOver.waitIgnoringCancellation { $0 } }
     await withTaskExecutorPreference(workers) { journal.flush() }
     await service.stop()
     if !isServerShared { await server.stop() }
@@ -255,7 +255,7 @@ extension EnvironmentManager {
 
   func end(_ id: String, because cause: EndCause, keepEmptyRecording: Bool) async throws(DaemonError) -> Report {
     let hosted = try beginEnd(id, because: cause, keepEmptyRecording: keepEmptyRecording)
-    await hosted.isOver.wait()
+    await hosted.isOver.waitIgnoringCancellation { $0 }
     guard let report = hosted.report else {
       throw DaemonError(
         500, "Report missing", "environment \(id) ended without a report; see the daemon's log")
@@ -301,7 +301,7 @@ extension EnvironmentManager {
     leaveNothing(of: hosted)
     let bytes = hosted.report.map { (try? JSON.encode($0)).map(Array.init) ?? [] } ?? []
     lifecycle.withLock { $0.ended(hosted.id, report: bytes) }
-    hosted.isOver.open()
+    hosted.isOver.withLock { $0 = true }
   }
 }
 

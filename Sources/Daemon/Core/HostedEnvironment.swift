@@ -27,8 +27,8 @@ final class HostedEnvironment: Sendable {
   let name: String
   let lifetime: Lifetime
   let createdAt: Date
-  /// Opens when the environment has ended, or could not be provisioned.
-  let isOver = Latch()
+  /// True when the environment has ended, or could not be provisioned.
+  let isOver = Monitor(false)
   private let store: any DaemonStore
   private let state: Guarded<State>
   /// Serializes saves, so that an older one never comes last.

@@ -52,37 +52,3 @@ final class Workers: TaskExecutor {
     while let job = state.withLock({ $0.next() }) { job.runSynchronously(on: asUnownedTaskExecutor()) }
   }
 }
-
-/// An event that happens once. Any number of tasks may wait for it.
-final class Latch: Sendable {
-  private struct State {
-    var isOpen = false
-    var waiting: [UnsafeContinuation<Void, Never>] = []
-  }
-
-  private let state = Guarded(State())
-
-  /// Marks the event as happened. Further calls do nothing.
-  func open() {
-    let waiting = state.withLock { state in
-      state.isOpen = true
-      defer { state.waiting = [] }
-      return state.waiting
-    }
-    for continuation in waiting { continuation.resume() }
-  }
-
-  /// Returns once the event has happened.
-  func wait() async {
-    await withUnsafeContinuation { continuation in
-      let isOpen = state.withLock { state in
-        if !state.isOpen { state.waiting.append(continuation) }
-        return state.isOpen
-      }
-      if isOpen { continuation.resume() }
-    }
-    // Makes writes before `open()` visible here. ThreadSanitizer understands this from a lock, but not always from a
-    // continuation.
-    state.withLock { _ in }
-  }
-}

@@ -54,8 +54,8 @@ package final class Environment: Sendable {
   let openRequests = DispatchGroup()
   /// Ended by the end, which does not wait for them.
   let streams = RunningStreams()
-  /// Notified of each interaction that is played in strict order.
-  let turns = Turns()
+  /// Counts interactions played in an order that requests wait for, and the end.
+  let turns = Monitor(0)
   /// When the live link is to be looked at next.
   let alarm = Guarded<Delay?>(nil)
   /// The mode in which it was provisioned.
@@ -70,7 +70,7 @@ package final class Environment: Sendable {
   let stateWaits: WaitLimit?
   private let listeners: Guarded<[Listener]>
   let started: ContinuousClock.Instant
-  let shutdown = Guarded(Shutdown())
+  let shutdown = Monitor(Shutdown())
 
   /// All that changes while the environment lives, under one lock.
   struct State: Sendable {
@@ -100,7 +100,6 @@ package final class Environment: Sendable {
   struct Shutdown {
     var hasBegun = false
     var outcome: Result<CassetteSealer.Outcome?, CodedError>?
-    var waiting: [CheckedContinuation<Void, Never>] = []
   }
 
   /// What stands fast before the first request can come.
@@ -228,11 +227,11 @@ package final class Environment: Sendable {
       return !shutdown.hasBegun
     }
     guard isFirst else {
-      let sealed = await outcome()
-      return (report(), sealed)
+      await shutdown.waitIgnoringCancellation { $0.outcome != nil }
+      return (report(), shutdown.withLock { $0.outcome } ?? .success(nil))
     }
     state.withLock { $0.isOver = true }
-    turns.go()
+    turns.withLock { $0 += 1 }
     // Those who wait for a change learn that there will be none, and are not waited for in turn.
     live { live, _ in live.end() }
     let listeners = listeners.withLock { listeners in
@@ -241,7 +240,9 @@ package final class Environment: Sendable {
     }
     for listener in listeners { listener.close() }
     streams.end()
-    await waitForExchanges(grace)
+    let hasFinished = Monitor(false)
+    openRequests.notify(queue: .global()) { hasFinished.withLock { $0 = true } }
+    await hasFinished.waitIgnoringCancellation(until: .now + grace) { $0 }
     let sealed = seal(keepingEmpty: keepingEmptyRecording)
     let lost = state.withLock { state in
       state.journalFile?.flush()
@@ -249,25 +250,8 @@ package final class Environment: Sendable {
     }
     if let lost { fail("the journal is not whole: \(lost.message)") }
     news.finish(self)
-    let waiting = shutdown.withLock { shutdown in
-      shutdown.outcome = sealed
-      defer { shutdown.waiting = [] }
-      return shutdown.waiting
-    }
-    for continuation in waiting { continuation.resume() }
+    shutdown.withLock { $0.outcome = sealed }
     return (report(), sealed)
-  }
-
-  /// What the end came to, once it is over.
-  private func outcome() async -> Result<CassetteSealer.Outcome?, CodedError> {
-    await withCheckedContinuation { continuation in
-      let isOver = shutdown.withLock { shutdown in
-        if shutdown.outcome == nil { shutdown.waiting.append(continuation) }
-        return shutdown.outcome != nil
-      }
-      if isOver { continuation.resume() }
-    }
-    return shutdown.withLock { $0.outcome } ?? .success(nil)
   }
 
   private func seal(keepingEmpty: Bool) -> Result<CassetteSealer.Outcome?, CodedError> {
@@ -282,17 +266,6 @@ package final class Environment: Sendable {
     } catch {
       fail(error.message)
       return .failure(error)
-    }
-  }
-
-  private func waitForExchanges(_ grace: Duration) async {
-    let seconds = grace / .seconds(1)
-    await withCheckedContinuation { continuation in
-      // A thread of its own: the group has no asynchronous wait with a limit.
-      DispatchQueue.global().async { [openRequests] in
-        _ = openRequests.wait(timeout: .now() + seconds)
-        continuation.resume()
-      }
     }
   }
 }

@@ -19,18 +19,12 @@ final class JournalNews: Sendable {
     var told: Int
     /// Whether no more entries will come.
     var isOver = false
-    var waiters: [Int: Waiter] = [:]
-    var numbers = 0
-  }
-
-  private struct Waiter {
-    var after: Int
-    var resume: @Sendable () -> Void
-    var delay: Delay?
+    /// The number of the last entry, as far as those who wait have to know.
+    var last = 0
   }
 
   private let noted: (@Sendable ([JournalPage.Entry]) -> Void)?
-  private let state: Guarded<State>
+  private let state: Monitor<State>
   /// Held during a delivery, so that entries are delivered in order.
   private let telling = NSLock()
   private let isWanted: Atomic<Bool>
@@ -40,7 +34,7 @@ final class JournalNews: Sendable {
   ///   - last: the number of the last entry that need not be delivered.
   init(_ noted: (@Sendable ([JournalPage.Entry]) -> Void)?, after last: Int) {
     self.noted = noted
-    state = Guarded(State(told: last))
+    state = Monitor(State(told: last))
     isWanted = Atomic(noted != nil)
   }
 
@@ -73,19 +67,13 @@ final class JournalNews: Sendable {
       noted(entries)
       state.withLock { $0.told = last }
     }
-    let last = environment.state.withLock { $0.journal.last }
-    let due = state.withLock { state in
-      let due = state.waiters.filter { state.isOver || $0.value.after < last }
-      for number in due.keys { state.waiters[number] = nil }
-      return due.values
-    }
-    for waiter in due { waiter.resume() }
+    announce(environment)
   }
 
   /// Delivers the last entries after the environment has ended, and ends all waits.
   func finish(_ environment: Environment) {
-    state.withLock { $0.isOver = true }
     tell(environment)
+    state.withLock { $0.isOver = true }
   }
 
   /// Whether no more entries will come.
@@ -95,27 +83,14 @@ final class JournalNews: Sendable {
   ///
   /// - Throws: `CancellationError` when the task is cancelled.
   func wait(after number: Int, until deadline: ContinuousClock.Instant, _ environment: Environment) async throws {
-    let mine = state.withLock { state in
-      state.numbers += 1
-      return state.numbers
-    }
-    await withTaskCancellationHandler {
-      await withCheckedContinuation { continuation in
-        state.withLock { $0.waiters[mine] = Waiter(after: number) { continuation.resume() } }
-        isWanted.store(true, ordering: .relaxed)
-        // Checked after registering: an entry added before is seen here, and one added later resumes the waiter.
-        let isThere = isOver || environment.lastJournalNumber > number
-        if isThere || Task.isCancelled { return end(mine) }
-        let delay = Delay(until: deadline) { [weak self] in self?.end(mine) }
-        state.withLock { $0.waiters[mine]?.delay = delay }
-      }
-    } onCancel: {
-      end(mine)
-    }
-    try Task.checkCancellation()
+    isWanted.store(true, ordering: .relaxed)
+    // Read after that: an entry added before is seen here, and one added later is announced.
+    announce(environment)
+    try await state.wait(until: deadline) { $0.isOver || $0.last > number }
   }
 
-  private func end(_ number: Int) {
-    state.withLock { $0.waiters.removeValue(forKey: number) }?.resume()
+  private func announce(_ environment: Environment) {
+    let last = environment.lastJournalNumber
+    state.withLock { $0.last = max($0.last, last) }
   }
 }

@@ -1,3 +1,4 @@
+import Basics
 import Cassettes
 import Diorama
 import Foundation

@@ -67,7 +67,7 @@ extension Environment {
 
   private func played() {
     news.added(self)
-    if replay?.index.order.isSequence == true { turns.go() }
+    if replay?.index.order.isSequence == true { turns.withLock { $0 += 1 } }
   }
 
   /// The response for an interaction that has been played, built on first use.

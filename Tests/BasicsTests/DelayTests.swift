@@ -1,8 +1,5 @@
 import Basics
-import HTTPMessages
 import Testing
-
-@testable import EnvironmentService
 
 @Suite("A delay", .timeLimit(.minutes(1)))
 struct DelayTests {
