@@ -56,14 +56,14 @@ package final class EnvironmentService: Sendable {
 
   private func make(_ plan: Environment.Plan, _ hooks: EnvironmentHooks) throws(CodedError) -> Environment {
     var plan = plan
-    do throws(CodedError) {
+    do {
       if let path = plan.specification.journalFile { plan.state.journalFile = try JournalFile(path) }
+      let reserved = try (0...plan.upstreams.count).map { _ in try hooks.reserve?() ?? server.reserve() }
       return try Environment(
-        plan, hooks: hooks, listen: hooks.listen ?? { [server] in try server.listen(handler: $0) },
-        client: plan.mode.mayReachNetwork ? client : nil)
+        plan, hooks: hooks, reserved: reserved, client: plan.mode.mayReachNetwork ? client : nil)
     } catch {
       if plan.isRestored { plan.recorder?.release() } else { plan.recorder?.discard() }
-      throw error
+      throw error as? CodedError ?? CodedError(.inputOutput, "\(error)")
     }
   }
 

@@ -38,7 +38,7 @@ struct ReservedListenerTests {
     reserved.close()
     let error = #expect(throws: ServerError.self) { try reserved.serve(handler: ok) }
     #expect(error?.next == "reserve it again")
-    #expect(throws: (any Error).self) { try RawClient(port: reserved.port) }
+    #expect(soon { (try? RawClient(port: reserved.port)) == nil ? true : nil } == true)
     await server.stop()
   }
 
@@ -46,11 +46,11 @@ struct ReservedListenerTests {
   func dropped() async throws {
     let server = try HTTPServer()
     let port = try server.reserve().port
-    #expect(throws: (any Error).self) { try RawClient(port: port) }
+    #expect(soon { (try? RawClient(port: port)) == nil ? true : nil } == true)
     let late = try server.reserve()
     await server.stop()
     #expect(throws: ServerError.self) { try late.serve(handler: ok) }
-    #expect(throws: (any Error).self) { try RawClient(port: late.port) }
+    #expect(soon { (try? RawClient(port: late.port)) == nil ? true : nil } == true)
   }
 }
 

@@ -1,6 +1,7 @@
 import Basics
 import Foundation
 import HTTPMessages
+import TestSupport
 import Testing
 @testable import PortLeases
 

@@ -168,19 +168,6 @@ final class OtherSocket {
   }
 }
 
-// A child that another test starts at this moment has copies of all sockets until it runs its program, so free ports
-// briefly seem to be in use. Tests that depend on a certain port therefore retry.
-
-/// Retries until the result is not nil, for at most ten seconds.
-func soon<Value>(_ body: () throws -> Value?) rethrows -> Value? {
-  let end = ContinuousClock.now + .seconds(10)
-  while true {
-    if let value = try body() { return value }
-    guard ContinuousClock.now < end else { return nil }
-    usleep(2000)
-  }
-}
-
 extension TestSocket {
   /// Whether a program can bind the port without SO_REUSEADDR.
   static func isFree(_ port: UInt16) -> Bool { soon { TestSocket(reuse: false).bind(port) == 0 ? true : nil } ?? false }

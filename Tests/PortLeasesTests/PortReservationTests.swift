@@ -1,6 +1,7 @@
 import Basics
 import Foundation
 import PortLeases
+import TestSupport
 import Testing
 
 #if canImport(Darwin)

@@ -79,3 +79,16 @@ package final class Event: Sendable {
 
 /// Waits until the task is cancelled, and throws.
 package func waitForCancellation() async throws { try await Event().wait() }
+
+/// Retries until the result is not nil, for at most ten seconds.
+///
+/// For tests that depend on a certain port: a child that another test starts at this moment has copies of all sockets
+/// until it runs its program, so a free port briefly seems to be in use.
+package func soon<Value>(_ body: () throws -> Value?) rethrows -> Value? {
+  let end = ContinuousClock.now + .seconds(10)
+  while true {
+    if let value = try body() { return value }
+    guard ContinuousClock.now < end else { return nil }
+    usleep(2000)
+  }
+}

@@ -67,7 +67,7 @@ extension EnvironmentManager {
     return try describe(hosted, isEnding: false, withContract: true)
   }
 
-  /// Leases ports, opens listeners, writes the contract and stores the environment, in this order.
+  /// Reserves ports, provisions, writes the contract and stores the environment, in this order.
   private func fill(
     _ hosted: HostedEnvironment, _ specification: EnvironmentSpecification, names: [String], recording: ResolvedPath?
   ) throws(DaemonError) {
@@ -97,9 +97,9 @@ extension EnvironmentManager {
   ) throws(DaemonError) -> Environment {
     let ports = EndpointPorts(server: server, pool: pool)
     let refusal = Guarded<PortError?>(nil)
-    let hooks = hosting(of: hosted) { handler in
+    let hooks = hosting(of: hosted) {
       do {
-        return try ports.listen(for: hosted.id, handler: handler)
+        return try ports.reserve(for: hosted.id)
       } catch {
         refusal.withLock { $0 = error as? PortError }
         throw error
@@ -114,16 +114,12 @@ extension EnvironmentManager {
 
   /// The environment's connections to the daemon.
   func hosting(
-    of hosted: HostedEnvironment, listen: @escaping @Sendable (any RequestHandler) throws -> Listener
+    of hosted: HostedEnvironment, reserve: @escaping @Sendable () throws -> ReservedListener
   ) -> EnvironmentHooks {
     var hooks = EnvironmentHooks()
     hooks.id = hosted.id
-    // Weak, since the environment retains the hooks.
-    hooks.listen = { [weak hosted] handler in
-      let listener = try listen(handler)
-      hosted?.attach(listener)
-      return listener
-    }
+    hooks.reserve = reserve
+    // Weak, since the environment retains these hooks.
     hooks.changed = { [weak hosted, log, tally] () throws(CodedError) in
       do throws(StoreError) {
         try hosted?.save()
@@ -156,7 +152,6 @@ extension EnvironmentManager {
     if let environment = hosted.environment {
       _ = await environment.end(grace: .zero, keepingEmptyRecording: false)
     }
-    hosted.closeListeners()
     leaveNothing(of: hosted)
     lifecycle.withLock { $0.fail(hosted.id) }
     hosted.isOver.withLock { $0 = true }
@@ -230,10 +225,10 @@ extension EnvironmentManager {
       }
     }
     try restoreLeases(stored.leases, environments: Set(records.map(\.id)))
-    var reserved: [String: ReservedPorts] = [:]
+    var reserved: [String: [ReservedListener]] = [:]
     for (id, record) in records where record.state == .ready {
       do {
-        reserved[id] = try ReservedPorts(record.snapshot.ports, server: server)
+        reserved[id] = try record.snapshot.ports.map { try server.reserve($0) }
       } catch {
         lose(id, record, because: "\(error)")
       }
@@ -245,7 +240,7 @@ extension EnvironmentManager {
         do throws(DaemonError) {
           try bringBack(id, record, ports: ports)
         } catch {
-          ports.close()
+          for port in ports { port.close() }
           lose(id, record, because: error.detail)
         }
       }
@@ -274,7 +269,7 @@ extension EnvironmentManager {
     if !leases.isEmpty { log.info("leases restored", ["leases": .int(leases.count - left.count)]) }
   }
 
-  private func bringBack(_ id: String, _ record: EnvironmentRecord, ports: ReservedPorts) throws(DaemonError) {
+  private func bringBack(_ id: String, _ record: EnvironmentRecord, ports: [ReservedListener]) throws(DaemonError) {
     let hosted = HostedEnvironment(
       id: id, name: record.name, lifetime: record.lifetime, createdAt: record.createdAt, store: store)
     let recording = record.recording.map { ResolvedPath($0) }
@@ -283,7 +278,15 @@ extension EnvironmentManager {
         id, hosted, name: record.name, lifetime: record.lifetime, recording: recording, isRestored: true)
     }
     do throws(DaemonError) {
-      let hooks = hosting(of: hosted) { try ports.listen(handler: $0) }
+      let left = Guarded(ports[...])
+      let hooks = hosting(of: hosted) {
+        guard let port = left.withLock({ $0.popFirst() }) else {
+          throw ServerError(
+            what: "the environment had \(ports.count) ports and now needs more", where: "its cassette",
+            next: "provision another environment")
+        }
+        return port
+      }
       let environment = try DaemonError.translating { () throws(CodedError) in
         try service.provision(record.snapshot.specification, hooks: hooks, restoring: record.snapshot)
       }
@@ -292,7 +295,7 @@ extension EnvironmentManager {
       let isThere = access(record.contract, R_OK) == 0
       hosted.attach(contract: isThere ? record.contract : try writeContract(of: environment))
     } catch {
-      hosted.closeListeners()
+      hosted.environment?.stopListening()
       lifecycle.withLock { $0.fail(id) }
       throw error
     }

@@ -7,12 +7,11 @@ import HTTPServer
 import LaunchContract
 import PortLeases
 
-/// An environment with its lifetime, listeners, files and stored record.
+/// An environment with its lifetime, files and stored record.
 final class HostedEnvironment: Sendable {
   private struct State {
     var environment: Environment?
     var recordState = EnvironmentRecord.State.ready
-    var listeners: [Listener] = []
     var contract = ""
     var recording: ResolvedPath?
     var report: Report?
@@ -63,19 +62,7 @@ final class HostedEnvironment: Sendable {
 
   func attach(contract: String) { state.withLock { $0.contract = contract } }
 
-  func attach(_ listener: Listener) { state.withLock { $0.listeners.append(listener) } }
-
   func attach(_ report: Report) { state.withLock { $0.report = report } }
-
-  /// Closes the listeners of an environment that could not be provisioned. (Otherwise, the end of the environment
-  /// does.)
-  func closeListeners() {
-    let listeners = state.withLock { state in
-      defer { state.listeners = [] }
-      return state.listeners
-    }
-    for listener in listeners { listener.close() }
-  }
 
   /// Stores that the end has begun, so that a restart doesn't restore the environment.
   func saveEnding() throws(StoreError) {
@@ -182,7 +169,7 @@ struct EnvironmentRecord: Codable, Sendable {
   }
 }
 
-/// Opens an environment's listeners on ports of the pool.
+/// Reserves an environment's ports from the pool.
 struct EndpointPorts: Sendable {
   /// How many ports are tried. Another program may bind a port between the lease and our bind.
   private static let tries = 16
@@ -190,10 +177,10 @@ struct EndpointPorts: Sendable {
   let server: HTTPServer
   let pool: PortPool
 
-  /// Opens a listener on a port of the pool.
+  /// Reserves a port of the pool.
   ///
   /// - Throws: ``PortError`` if the pool has no free port, ``ServerError`` if none of the tried ports could be bound.
-  func listen(for environment: String, handler: any RequestHandler) throws -> Listener {
+  func reserve(for environment: String) throws -> ReservedListener {
     var failure: (any Error)?
     // Released at the end, so that the pool doesn't return the same port twice.
     var taken: [UInt16] = []
@@ -202,9 +189,9 @@ struct EndpointPorts: Sendable {
       let leases = try pool.lease(PortRequest(count: 1, environment: environment, holds: false))
       guard let port = leases.first?.port else { break }
       do {
-        let listener = try server.listen(on: port, handler: handler)
+        let reserved = try server.reserve(port)
         pool.lend(port)
-        return listener
+        return reserved
       } catch {
         failure = error
         taken.append(port)
@@ -214,34 +201,6 @@ struct EndpointPorts: Sendable {
       ?? ServerError(
         what: "no port could be leased", where: "the port pool", next: "see who holds ports with: diorama port list")
   }
-}
-
-/// The ports that an environment had before a restart, bound again in the same order. Clients that connect wait.
-final class ReservedPorts: Sendable {
-  private let reserved: [ReservedListener]
-  private let next = Guarded(0)
-
-  /// - Throws: ``ServerError`` if another program has taken one of the ports; none is held then.
-  init(_ ports: [UInt16], server: HTTPServer) throws {
-    reserved = try ports.map { try server.reserve($0) }
-  }
-
-  /// Serves the next port.
-  func listen(handler: any RequestHandler) throws -> Listener {
-    let index = next.withLock { next in
-      defer { next += 1 }
-      return next
-    }
-    guard reserved.indices.contains(index) else {
-      throw ServerError(
-        what: "the environment had \(reserved.count) ports and now needs more", where: "its cassette",
-        next: "provision another environment")
-    }
-    return try reserved[index].serve(handler: handler)
-  }
-
-  /// Releases ports that are not being served.
-  func close() { for port in reserved { port.close() } }
 }
 
 extension PortLease {

@@ -68,7 +68,7 @@ package final class Environment: Sendable {
   let changes: SnapshotPersister
   /// How many questions for the state may wait; nil: any number.
   let stateWaits: WaitLimit?
-  private let listeners: Guarded<[Listener]>
+  private let listeners = Guarded<[Listener]>([])
   let started: ContinuousClock.Instant
   let shutdown = Monitor(Shutdown())
 
@@ -121,24 +121,16 @@ package final class Environment: Sendable {
     var isRestored = false
   }
 
+  /// Serves the reserved ports: the main port first, then each upstream's.
+  ///
+  /// - Throws: ``ServerError`` if the server has stopped. The ports are free then.
   init(
-    _ plan: Plan, hooks: EnvironmentHooks, listen: (any RequestHandler) throws -> Listener, client: UpstreamClient?
-  ) throws(CodedError) {
-    // The handlers need the environment, which needs the listeners' ports, so they get it once all ports are open.
-    let handlers = (0...plan.upstreams.count).map { EndpointHandler(upstream: $0 == 0 ? nil : $0 - 1, client: client) }
-    var listeners: [Listener] = []
-    do {
-      for handler in handlers { listeners.append(try listen(handler)) }
-    } catch {
-      // Nothing is left behind.
-      for listener in listeners { listener.close() }
-      for handler in handlers { handler.abandon() }
-      throw error as? CodedError ?? CodedError(.inputOutput, "\(error)")
-    }
-    mainPort = listeners[0].port
+    _ plan: Plan, hooks: EnvironmentHooks, reserved: [ReservedListener], client: UpstreamClient?
+  ) throws {
+    mainPort = reserved[0].port
     upstreams = plan.upstreams.enumerated().map { index, upstream in
       AddressMap.Upstream(
-        name: upstream.name, origin: upstream.origin, port: listeners[index + 1].port,
+        name: upstream.name, origin: upstream.origin, port: reserved[index + 1].port,
         formerOrigins: plan.replay?.formerOrigins[index] ?? [])
     }
     addresses = AddressMap(upstreams: upstreams, mainPort: mainPort)
@@ -166,8 +158,25 @@ package final class Environment: Sendable {
     changes = SnapshotPersister(hooks.changed)
     stateWaits = hooks.stateWaits
     state = Guarded(plan.state)
-    self.listeners = Guarded(listeners)
-    for handler in handlers { handler.open(to: self) }
+    do {
+      for (index, port) in reserved.enumerated() {
+        let handler = EndpointHandler(self, upstream: index == 0 ? nil : index - 1, client: client)
+        let listener = try port.serve(handler: handler)
+        listeners.withLock { $0.append(listener) }
+      }
+    } catch {
+      stopListening()
+      throw error
+    }
+  }
+
+  /// Closes the ports. Open connections stay.
+  package func stopListening() {
+    let listeners = listeners.withLock { listeners in
+      defer { listeners = [] }
+      return listeners
+    }
+    for listener in listeners { listener.close() }
   }
 
   /// The local URL at which the app reaches an upstream.
@@ -234,11 +243,7 @@ package final class Environment: Sendable {
     turns.withLock { $0 += 1 }
     // Those who wait for a change learn that there will be none, and are not waited for in turn.
     live { live, _ in live.end() }
-    let listeners = listeners.withLock { listeners in
-      defer { listeners = [] }
-      return listeners
-    }
-    for listener in listeners { listener.close() }
+    stopListening()
     streams.end()
     let hasFinished = Monitor(false)
     openRequests.notify(queue: .global()) { hasFinished.withLock { $0 = true } }

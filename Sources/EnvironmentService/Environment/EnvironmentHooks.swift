@@ -9,10 +9,10 @@ package struct EnvironmentHooks: Sendable {
   package var id: String?
   /// The environment's token; nil for a new one.
   package var token: String?
-  /// Listens on one of the daemon's ports; called for the main port first, then for each upstream in order.
+  /// Reserves one of the daemon's ports; called for the main port first, then for each upstream in order.
   ///
   /// Nil for any free ports.
-  package var listen: (@Sendable (_ handler: any RequestHandler) throws -> Listener)?
+  package var reserve: (@Sendable () throws -> ReservedListener)?
   /// Stores an ``EnvironmentSnapshot`` after a change that must survive a restart. It must be stored before this
   /// returns, because clients learn of the change right after. Called by one thread at a time.
   ///
@@ -28,13 +28,13 @@ package struct EnvironmentHooks: Sendable {
 
   package init(
     id: String? = nil, token: String? = nil,
-    listen: (@Sendable (_ handler: any RequestHandler) throws -> Listener)? = nil,
+    reserve: (@Sendable () throws -> ReservedListener)? = nil,
     changed: EnvironmentSnapshot.Store? = nil,
     noted: (@Sendable ([JournalPage.Entry]) -> Void)? = nil
   ) {
     self.id = id
     self.token = token
-    self.listen = listen
+    self.reserve = reserve
     self.changed = changed
     self.noted = noted
   }

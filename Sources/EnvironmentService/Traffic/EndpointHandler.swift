@@ -4,36 +4,35 @@ import Cassettes
 import Dispatch
 import HTTPMessages
 import HTTPServer
-import Synchronization
 
 /// The request handler of one listening port of an environment: an upstream's own endpoint, or the main port.
 ///
 /// The fast path answers replay hits without a `String` or an allocation; everything else goes to ``Pipeline``.
 final class EndpointHandler: RequestHandler {
-  /// Set once, when all ports of the environment are known. This retain cycle ends with the environment, which releases
-  /// its listeners.
-  private let pipeline = SetOnce<Pipeline>()
+  /// This retain cycle ends with the environment, which closes its listeners.
+  private let pipeline: Pipeline
   /// The fast path to the upstream, if requests are only forwarded.
-  private let way = SetOnce<PlainWay>()
-  /// Requests that arrived early: ports are open before the environment is ready, so that apps can wait during a
-  /// restart.
-  private let opening = Guarded(Opening())
+  private let way: PlainWay?
   private let upstream: Int?
   private let client: UpstreamClient?
 
+  private var environment: Environment { pipeline.environment }
+
   /// - Parameters:
+  ///   - environment: answers the requests.
   ///   - upstream: the index of the upstream; nil on the main port.
   ///   - client: sends requests to upstreams; nil if the mode does not allow it.
-  init(upstream: Int?, client: UpstreamClient?) {
+  init(_ environment: Environment, upstream: Int?, client: UpstreamClient?) {
+    pipeline = Pipeline(environment: environment, client: client)
     self.upstream = upstream
     self.client = client
+    if let upstream, let client { way = PlainWay(pipeline, client, upstream: upstream) } else { way = nil }
   }
 
   /// True on upstream ports, where requests are only forwarded, unless patterns or rules have to be evaluated: that may
   /// take long, and other requests wait for the same thread.
   var isBrief: Bool {
-    guard upstream != nil, let environment else { return false }
-    return environment.redactor.rules.patterns.isEmpty && environment.replay?.maker.book == nil
+    upstream != nil && environment.redactor.rules.patterns.isEmpty && environment.replay?.maker.book == nil
   }
 
   private static var over: Response {
@@ -45,65 +44,25 @@ final class EndpointHandler: RequestHandler {
     ["/__diorama/state", "/__diorama/acknowledge"].contains(target.prefix { $0 != "?" })
   }
 
-  private struct Opening {
-    var isOver = false
-    var waiting: [CheckedContinuation<Void, Never>] = []
-  }
-
-  func open(to environment: Environment) {
-    let pipeline = Pipeline(environment: environment, client: client)
-    self.pipeline.set(pipeline)
-    if let upstream, let client, let way = PlainWay(pipeline, client, upstream: upstream) {
-      self.way.set(way)
-    }
-    abandon()
-  }
-
-  /// Resumes early requests: the environment is ready, or could not be created.
-  func abandon() {
-    let waiting = opening.withLock { opening in
-      opening.isOver = true
-      defer { opening.waiting = [] }
-      return opening.waiting
-    }
-    for continuation in waiting { continuation.resume() }
-  }
-
-  private var environment: Environment? { pipeline.value?.environment }
-
-  /// Waits for the environment; nil if it could not be created.
-  private func opened() async -> Environment? {
-    if let environment { return environment }
-    await withCheckedContinuation { continuation in
-      let isOver = opening.withLock { opening in
-        if !opening.isOver { opening.waiting.append(continuation) }
-        return opening.isOver
-      }
-      if isOver { continuation.resume() }
-    }
-    return environment
-  }
-
   func answer(_ request: borrowing RequestView) -> PreparedResponse? {
-    guard let upstream, let environment else { return nil }
+    guard let upstream else { return nil }
     return environment.answer(request, at: upstream, isLive: client != nil)
   }
 
   func pass(_ request: borrowing RequestView, to answer: LateAnswer) -> (any Passage)? {
-    guard let way = way.value, way.environment.endpointAccess.admitsAtOnce(request, at: way.port) else { return nil }
+    guard let way, way.environment.endpointAccess.admitsAtOnce(request, at: way.port) else { return nil }
     return PlainPassage.begin(request, way, answer)
   }
 
   func closed(_ connection: UInt64) {
     // Only main-port connections can follow the environment.
-    guard upstream == nil, let environment else { return }
-    DispatchQueue.global().async {
+    guard upstream == nil else { return }
+    DispatchQueue.global().async { [environment] in
       environment.live { live, _ in live.closed(connection) }
     }
   }
 
   func respond(to request: Request) async throws -> Response {
-    guard let environment = await opened(), let pipeline = pipeline.value else { return Self.over }
     environment.openRequests.enter()
     defer { environment.openRequests.leave() }
     // Check after entering: the environment sets this flag first and then waits for the requests that have entered.
@@ -162,16 +121,4 @@ extension Environment {
       || request.header("If-Modified-Since") != nil || request.header("If-Match") != nil
       || request.header("If-Unmodified-Since") != nil || request.header("If-Range") != nil
   }
-}
-
-/// A reference that is set at most once and read without a lock. Used instead of `AtomicLazyReference`, whose `load()`
-/// is an unspecialized generic call.
-private struct SetOnce<Value: AnyObject & Sendable>: ~Copyable, Sendable {
-  private let reference = Atomic<Unmanaged<Value>?>(nil)
-
-  deinit { reference.load(ordering: .acquiring)?.release() }
-
-  func set(_ value: Value) { reference.store(.passRetained(value), ordering: .releasing) }
-
-  var value: Value? { reference.load(ordering: .acquiring)?.takeUnretainedValue() }
 }

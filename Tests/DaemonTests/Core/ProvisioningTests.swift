@@ -175,10 +175,10 @@ struct ProvisioningTests {
     let next = try test.manager.pool.lease(PortRequest(count: 1))[0].port
     let thief = try ListeningSocket(in: (next + 1)...(next + 1))
     taken.withLock { $0 = thief.port }
-    let listener = try ports.listen(for: "e", handler: NoAnswer())
-    #expect(listener.port != thief.port)
-    #expect(test.manager.pool.leases.filter { $0.environment == "e" }.map(\.port) == [listener.port])
-    listener.close()
+    let reserved = try ports.reserve(for: "e")
+    #expect(reserved.port != thief.port)
+    #expect(test.manager.pool.leases.filter { $0.environment == "e" }.map(\.port) == [reserved.port])
+    reserved.close()
     withExtendedLifetime(thief) {}
     await ports.server.stop()
     test.manager.pool.release(environment: "e")

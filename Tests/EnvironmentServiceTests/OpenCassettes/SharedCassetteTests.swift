@@ -150,8 +150,8 @@ struct SharedCassetteTests {
       try fixture.writeCassette(url: "http://127.0.0.1:\(held.port)/a", text: "at http://127.0.0.1:\(held.port)/")
       let server = try HTTPServer()
       let ports = Guarded<[UInt16?]>([nil, held.port])
-      let hooks = EnvironmentHooks(listen: { handler in
-        try server.listen(on: ports.withLock { $0.removeFirst() }, handler: handler)
+      let hooks = EnvironmentHooks(reserve: {
+        try server.reserve(ports.withLock { $0.removeFirst() })
       })
       var specification = EnvironmentSpecification(name: "a test", mode: .replay)
       specification.cassette = fixture.location()

@@ -7,7 +7,7 @@ import Testing
 
 @testable import EnvironmentService
 
-@Suite("An environment on ports that were open before it")
+@Suite("An environment on ports that were reserved before it")
 struct EarlyTests {
   private static var specification: EnvironmentSpecification {
     var specification = EnvironmentSpecification(name: "early", mode: .mock)
@@ -21,12 +21,12 @@ struct EarlyTests {
     let clients = Guarded<[RawClient]>([])
     let environment = try life.service.provision(
       Self.specification,
-      hooks: EnvironmentHooks(listen: { handler in
-        let listener = try life.server.listen(handler: handler)
-        let client = try RawClient(port: listener.port)
+      hooks: EnvironmentHooks(reserve: {
+        let reserved = try life.server.reserve()
+        let client = try RawClient(port: reserved.port)
         try client.send(request("GET", "/a.test/x"))
         clients.withLock { $0.append(client) }
-        return listener
+        return reserved
       }))
     for client in clients.withLock({ $0 }) {
       #expect(try await onThread { try client.receiveAnswer() }.status == 501)
@@ -43,11 +43,11 @@ struct EarlyTests {
     let error = #expect(throws: CodedError.self) {
       try life.service.provision(
         Self.specification,
-        hooks: EnvironmentHooks(listen: { handler in
+        hooks: EnvironmentHooks(reserve: {
           guard ports.withLock({ $0.isEmpty }) else { throw CodedError(.inputOutput, "no port is left") }
-          let listener = try life.server.listen(handler: handler)
-          ports.withLock { $0.append(listener.port) }
-          return listener
+          let reserved = try life.server.reserve()
+          ports.withLock { $0.append(reserved.port) }
+          return reserved
         }))
     }
     #expect(error?.message == "no port is left")

@@ -26,12 +26,12 @@ struct Life: Sendable {
   /// Provisions an environment on ports that no other test gets while nothing listens on them between two lives: they are
   /// above those that the system chooses itself.
   func provision(_ specification: EnvironmentSpecification) throws(CodedError) -> Environment {
-    let hooks = EnvironmentHooks(listen: { [server] handler in
+    let hooks = EnvironmentHooks(reserve: { [server] in
       for _ in 0..<100 {
         let port = 61_000 + Self.nextPort.wrappingAdd(1, ordering: .relaxed).oldValue % 4_500
-        if let listener = try? server.listen(on: UInt16(port), handler: handler) { return listener }
+        if let reserved = try? server.reserve(UInt16(port)) { return reserved }
       }
-      return try server.listen(handler: handler)
+      return try server.reserve()
     })
     return try service.provision(specification, hooks: hooks)
   }
@@ -44,8 +44,8 @@ struct Life: Sendable {
     let snapshot = try EnvironmentSnapshot(decoding: try snapshot.encoded())
     let next = Guarded(snapshot.ports)
     let hooks = EnvironmentHooks(
-      listen: { [server] handler in
-        try server.listen(on: next.withLock { $0.removeFirst() }, handler: handler)
+      reserve: { [server] in
+        try server.reserve(next.withLock { $0.removeFirst() })
       }, changed: changed, noted: noted)
     return try service.provision(snapshot.specification, hooks: hooks, restoring: snapshot)
   }
