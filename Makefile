@@ -49,10 +49,9 @@ test: ready ## Runs the unit tests, then the acceptance scripts with few rounds
 	@$(PYTHON) Tests/Acceptance/all.py
 
 # The thread sanitizer finds nothing in code that runs on one thread. Not run: targets that are pure functions of their
-# input (only large cassettes are read on several threads), and long suites of others that start no thread.
-ONE_THREAD = (BasicsTests|CassetteChecksTests|CassetteConversionTests|EnvironmentConfigurationTests|LaunchContractTests|TransformsTests)\.
+# input (only large cassettes are read on several threads), and a long suite of another that starts no thread.
+ONE_THREAD = (BasicsTests|CassetteChecksTests|EnvironmentConfigurationTests|LaunchContractTests|TransformsTests)\.
 ONE_THREAD := $(ONE_THREAD)|CassettesTests\.(?!LargeHARTests)|DioramaTests\.PythonComparisonTests
-ONE_THREAD := $(ONE_THREAD)|EnvironmentServiceTests\.(EndpointRewriterTests|PatternScannerTests|RoundTripTests)/
 
 test-thread: ready ## Runs the unit tests under the thread sanitizer, without those of single-threaded code
 	@Config/bootstrap test

@@ -1,7 +1,6 @@
 import HTTPMessages
 import Testing
 
-@testable import CassetteConversion
 @testable import Cassettes
 
 @Suite("WebSockets in HARs")
@@ -39,13 +38,6 @@ struct WebSocketCodingTests {
     #expect(read.request.url == "https://a.test/chat?x=1")
     #expect(read.response.status == 101)
     #expect(read.response.headers["Sec-WebSocket-Protocol"] == "chat")
-  }
-
-  @Test("are omitted from a WireMock export, with a message")
-  func wireMock() {
-    let (file, losses) = WireMockExport.write([(0, Self.interaction(Self.frames))], origin: nil)
-    #expect(!String(decoding: file, as: UTF8.self).contains("chat"))
-    #expect(losses.count == 1)
   }
 }
 

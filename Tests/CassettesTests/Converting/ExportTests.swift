@@ -139,4 +139,13 @@ struct ExportTests {
         "interaction 4: Content-Length of an answer without a body is left out",
       ])
   }
+
+  @Test("leaves WebSockets out of a WireMock export, with a message")
+  func webSockets() throws {
+    var webSocket = interaction("WEBSOCKET", "/chat", status: 101)
+    webSocket.webSocket = [WebSocketFrame(isFromApp: true, time: 0, message: WebSocketMessage(.text, Array("a".utf8)))]
+    let (mappings, losses) = try stubs(webSocket)
+    #expect(mappings == [])
+    #expect(losses.count == 1)
+  }
 }

@@ -42,10 +42,12 @@ extension Interaction {
     _ method: String, _ target: String, sends body: String = "", status: Int = 200, _ answer: String = "",
     _ headers: Headers = ["Content-Type": "application/json"]
   ) -> Interaction {
-    .sample(
-      method: method, url: "https://dev.api1.com\(target)",
-      requestHeaders: body.isEmpty ? [:] : ["Content-Type": "application/json"],
-      requestBody: .bytes(Array(body.utf8)), status: status, headers: headers, body: .bytes(Array(answer.utf8)))
+    Interaction(
+      upstream: "api", startedAt: "2018-10-08T09:00:00.125Z", milliseconds: 12.5,
+      request: RecordedRequest(
+        method: method, url: "https://dev.api1.com\(target)",
+        headers: body.isEmpty ? [:] : ["Content-Type": "application/json"], body: .bytes(Array(body.utf8))),
+      response: RecordedResponse(status: status, reason: "OK", headers: headers, body: .bytes(Array(answer.utf8))))
   }
 
   /// The same with these header fields.

@@ -2,7 +2,6 @@
 import TestSupport
 import Testing
 
-@testable import EnvironmentService
 
 @Suite("A rewritten text sent back by the app")
 struct RoundTripTests {

@@ -2,7 +2,6 @@
 import Foundation
 import Testing
 
-@testable import EnvironmentService
 
 @Suite("Known secrets")
 struct SecretScannerTests {

@@ -3,7 +3,6 @@ import Basics
 import Cassettes
 import Testing
 
-@testable import EnvironmentService
 
 @Suite("Redacted forms and queries")
 struct FormRedactionTests {

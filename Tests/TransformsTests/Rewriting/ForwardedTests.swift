@@ -2,7 +2,6 @@
 import HTTPMessages
 import Testing
 
-@testable import EnvironmentService
 
 @Suite("An app's Forwarded headers")
 struct ForwardedTests {

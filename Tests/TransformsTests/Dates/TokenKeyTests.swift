@@ -3,7 +3,6 @@ import Basics
 import Foundation
 import Testing
 
-@testable import EnvironmentService
 
 @Suite("Signing keys of tokens")
 struct TokenKeyTests {

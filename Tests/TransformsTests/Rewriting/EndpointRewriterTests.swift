@@ -3,7 +3,6 @@ import HTTPMessages
 import TestSupport
 import Testing
 
-@testable import EnvironmentService
 
 @Suite("A request body rewritten as a stream")
 struct EndpointRewriterTests {

@@ -2,7 +2,6 @@
 import HTTPMessages
 import Testing
 
-@testable import EnvironmentService
 
 @Suite("The upstream that owns a cookie")
 struct CookieOwnersTests {

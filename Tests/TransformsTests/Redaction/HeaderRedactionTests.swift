@@ -2,7 +2,6 @@
 import HTTPMessages
 import Testing
 
-@testable import EnvironmentService
 
 @Suite("Redacted header fields")
 struct HeaderRedactionTests {

@@ -3,7 +3,6 @@ import HTTPMessages
 import TestSupport
 import Testing
 
-@testable import EnvironmentService
 
 /// The rewriter skips from one candidate to the next. It must find what a check of every byte finds.
 @Suite("The scan for addresses")

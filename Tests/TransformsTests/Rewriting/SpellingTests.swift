@@ -2,7 +2,6 @@
 import HTTPMessages
 import Testing
 
-@testable import EnvironmentService
 
 /// Every spelling of an address is found, rewritten in the same spelling, and restored.
 @Suite("A spelling of an address")
