@@ -2,7 +2,6 @@
 import HTTPMessages
 import Testing
 
-
 @Suite("The upstream that owns a cookie")
 struct CookieOwnersTests {
   private static func owners(_ hosts: [String] = ["127.0.0.1", "127.0.0.1"]) -> CookieOwners {

@@ -3,7 +3,6 @@ import Basics
 import Foundation
 import Testing
 
-
 @Suite("Signing keys of tokens")
 struct TokenKeyTests {
   /// The public examples of RFC 7515, appendices A.2 and A.3.

@@ -3,7 +3,6 @@ import Basics
 import Cassettes
 import Testing
 
-
 @Suite("Redacted forms and queries")
 struct FormRedactionTests {
   @Test(

@@ -2,7 +2,6 @@
 import HTTPMessages
 import Testing
 
-
 @Suite("Redacted header fields")
 struct HeaderRedactionTests {
   private static func redact(_ name: String, _ value: String, _ rules: CompiledRules = .none) -> String? {

@@ -3,7 +3,6 @@ import Basics
 import Cassettes
 import Testing
 
-
 @Suite("JSON redacted as a stream")
 struct JSONStreamTests {
   private static func redact(_ text: String, _ paths: [String], patterns: [String] = []) throws -> String {

@@ -2,7 +2,6 @@
 import Foundation
 import Testing
 
-
 @Suite("Redaction patterns")
 struct PatternScannerTests {
   private static func stream(_ scanner: PatternScanner, _ text: [UInt8], chunk: Int) -> String {

@@ -2,7 +2,6 @@
 import Foundation
 import Testing
 
-
 @Suite("Known secrets")
 struct SecretScannerTests {
   private static let secret = "pä s\"/w$rd+1%2"

@@ -3,7 +3,6 @@ import HTTPMessages
 import TestSupport
 import Testing
 
-
 @Suite("A request body rewritten as a stream")
 struct EndpointRewriterTests {
   private static let texts = [

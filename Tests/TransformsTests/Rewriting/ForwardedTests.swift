@@ -2,7 +2,6 @@
 import HTTPMessages
 import Testing
 
-
 @Suite("An app's Forwarded headers")
 struct ForwardedTests {
   private static func translated(

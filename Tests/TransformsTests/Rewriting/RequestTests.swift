@@ -2,7 +2,6 @@
 import HTTPMessages
 import Testing
 
-
 @Suite("Requests on the way to the upstream")
 struct RequestRewritingTests {
   @Test(

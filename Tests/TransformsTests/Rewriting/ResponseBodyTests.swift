@@ -3,7 +3,6 @@ import HTTPMessages
 import TestSupport
 import Testing
 
-
 @Suite("Response bodies on the way to the app")
 struct ResponseBodyTests {
   @Test(

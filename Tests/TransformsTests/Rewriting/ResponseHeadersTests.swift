@@ -2,7 +2,6 @@
 import HTTPMessages
 import Testing
 
-
 @Suite("Response headers on the way to the app")
 struct ResponseHeadersTests {
   private func rewrite(

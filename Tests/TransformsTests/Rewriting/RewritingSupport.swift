@@ -1,7 +1,6 @@
 @testable import Transforms
 import HTTPMessages
 
-
 /// The addresses in these tests: main port 20011, and upstreams whose names contain each other.
 enum Sample {
   static let mainPort: UInt16 = 20011

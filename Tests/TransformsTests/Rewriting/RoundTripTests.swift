@@ -2,7 +2,6 @@
 import TestSupport
 import Testing
 
-
 @Suite("A rewritten text sent back by the app")
 struct RoundTripTests {
   /// Parts of addresses and everything that can surround them. Upstreams' origins are in the one spelling that is

@@ -3,7 +3,6 @@ import HTTPMessages
 import TestSupport
 import Testing
 
-
 /// The rewriter skips from one candidate to the next. It must find what a check of every byte finds.
 @Suite("The scan for addresses")
 struct ScanTests {

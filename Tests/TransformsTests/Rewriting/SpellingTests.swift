@@ -2,7 +2,6 @@
 import HTTPMessages
 import Testing
 
-
 /// Every spelling of an address is found, rewritten in the same spelling, and restored.
 @Suite("A spelling of an address")
 struct SpellingTests {
