@@ -48,6 +48,45 @@ package struct CodedError: Error, Sendable, Equatable, CustomStringConvertible {
     self.problem = problem.escapedForTerminal
   }
 
+  /// An error of kind `broken` at an offset in a text, whose line and column are counted.
+  ///
+  /// - Parameters:
+  ///   - problem: the problem, such as `expected ':' after a member's name, found '}'`.
+  ///   - offset: the position in bytes, from 0.
+  ///   - bytes: the whole text.
+  ///   - name: the name of the text, which precedes the line in the place.
+  package init(_ problem: String, at offset: Int, of bytes: UnsafeRawBufferPointer, name: String = "") {
+    var line = 1
+    // In Unicode scalars.
+    var column = 1
+    for byte in bytes[..<min(offset, bytes.count)] {
+      if byte == 0x0A {
+        line += 1
+        column = 1
+      } else if byte & 0xC0 != 0x80 {
+        column += 1
+      }
+    }
+    self.init(.broken, problem, at: "\(name.isEmpty ? "" : "\(name): ")line \(line), column \(column)")
+  }
+
+  /// Evaluates an expression, and puts a place in front of the problem of its error.
+  ///
+  /// ```swift
+  /// json = try CodedError.broken(at: "not JSON", try JSON.parse(bytes))  // not JSON: line 1, column 1: expected …
+  /// ```
+  ///
+  /// - Parameters:
+  ///   - place: the place; part of the new problem.
+  ///   - value: the expression.
+  /// - Returns: the value.
+  /// - Throws: ``CodedError`` of kind `broken`.
+  package static func broken<Value>(
+    at place: @autoclosure () -> String, _ value: @autoclosure () throws(CodedError) -> Value
+  ) throws(CodedError) -> Value {
+    do { return try value() } catch { throw CodedError(.broken, "\(place()): \(error)") }
+  }
+
   /// The place and the problem.
   package var message: String { place.isEmpty ? problem : "\(place): \(problem)" }
 

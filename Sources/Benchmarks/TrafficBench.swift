@@ -1,3 +1,4 @@
+import Basics
 import Foundation
 
 /// Replay, proxying and recording beside nginx, WireMock and mitmproxy, in one run.
@@ -161,7 +162,7 @@ struct Contest {
         do {
           samples[contestant.name, default: []].append(try load.run(against: contestant.server))
         } catch {
-          throw BenchError("\(title), \(contestant.name): \(error)")
+          throw CodedError(.inputOutput, "\(title), \(contestant.name): \(error)")
         }
       }
     }

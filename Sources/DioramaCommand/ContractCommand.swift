@@ -9,7 +9,7 @@ enum ContractCommand {
   static func run(_ arguments: [String], terminal: Terminal) throws -> Int32 {
     var arguments = arguments
     guard let name = arguments.first else {
-      throw UsageError("missing subcommand; choose from show, check", command: "contract")
+      throw CodedError(usage: "missing subcommand; choose from show, check", command: "contract")
     }
     arguments.removeFirst()
     switch name {
@@ -19,18 +19,18 @@ enum ContractCommand {
       print(help, terminator: "")
       return 0
     default:
-      throw UsageError(
-        "unknown subcommand 'contract \(name)'" + suggestion(for: name, among: ["show", "check"]), command: "contract")
+      throw CodedError(
+        usage: "unknown subcommand 'contract \(name)'" + suggestion(for: name, among: ["show", "check"]), command: "contract")
     }
   }
 
   /// The contract to read: a file, or the `DIORAMA_CONTRACT` of this process.
-  static func source(_ options: Options, command: String) throws(UsageError) -> ContractSource {
+  static func source(_ options: Options, command: String) throws(CodedError) -> ContractSource {
     let words = options.operands + (options.rest ?? [])
-    guard words.count <= 1 else { throw UsageError("unexpected argument '\(words[1])'", command: command) }
+    guard words.count <= 1 else { throw CodedError(usage: "unexpected argument '\(words[1])'", command: command) }
     if let path = words.first { return .file(path) }
     guard let value = ProcessInfo.processInfo.environment[ContractSource.variable], !value.isEmpty else {
-      throw UsageError("no contract; give a file, or set \(ContractSource.variable)", command: command)
+      throw CodedError(usage: "no contract; give a file, or set \(ContractSource.variable)", command: command)
     }
     return .variable(value)
   }
@@ -98,13 +98,12 @@ enum ContractSource {
 
   /// The contract's JSON, including what the decoded type lacks.
   func document() throws(CodedError) -> JSON {
-    do {
-      let data = try path.map { try InputFile($0).read(atMost: WholeFiles.limit) } ?? Data(value.utf8)
-      return try JSON.parse([UInt8](data))
-    } catch let error as JSONError {
+    var data = Data(value.utf8)
+    do { if let path { data = try InputFile(path).read(atMost: WholeFiles.limit) } } catch {
+      throw CodedError(.inputOutput, "cannot read \(path ?? name): \(error)")
+    }
+    do { return try JSON.parse([UInt8](data)) } catch {
       throw broken(.contract("not valid JSON, although an app on this machine accepts it: \(error)"))
-    } catch {
-      throw CodedError(.inputOutput, "cannot read \(path ?? name): \(error.systemReason)")
     }
   }
 

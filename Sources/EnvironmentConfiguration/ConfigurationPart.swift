@@ -17,7 +17,7 @@ extension ConfigurationPart {
   /// - Throws: a `CodedError` with one line: what is wrong, and where.
   package init(decoding data: Data) throws(CodedError) {
     let json: JSON
-    do throws(JSONError) {
+    do throws(CodedError) {
       json = try JSON.parse([UInt8](data))
     } catch {
       throw CodedError(.broken, "not JSON: \(error)")

@@ -18,7 +18,7 @@ extension EnvironmentConfiguration {
 
   private static func check(_ data: Data, _ schema: Schema) throws(CodedError) {
     let json: JSON
-    do throws(JSONError) { json = try JSON.parse([UInt8](data)) } catch {
+    do throws(CodedError) { json = try JSON.parse([UInt8](data)) } catch {
       throw CodedError(.broken, "not JSON: \(error)")
     }
     if let problem = schema.problem(with: json) { throw CodedError(.broken, problem) }

@@ -88,7 +88,7 @@ package struct ProjectFile: Sendable, Equatable {
   package init(decoding data: Data, path: String) throws(CodedError) {
     do throws(CodedError) {
       let json: JSON
-      do throws(JSONError) { json = try JSON.parse([UInt8](data)) } catch {
+      do throws(CodedError) { json = try JSON.parse([UInt8](data)) } catch {
         throw CodedError(.broken, "not JSON: \(error)")
       }
       if let problem = Self.schema.problem(with: json) { throw CodedError(.broken, problem) }

@@ -83,11 +83,11 @@ extension EnvironmentManager {
     }
     hosted.attach(environment, recording: environment.mode.mayRecord ? recording : nil)
     hosted.attach(contract: try writeContract(of: environment))
-    do throws(StoreError) {
+    do throws(CodedError) {
       try hosted.save()
     } catch {
       tally.change { $0.storeFailures += 1 }
-      throw DaemonError(error)
+      throw DaemonError(ofStore: error)
     }
   }
 
@@ -125,7 +125,7 @@ extension EnvironmentManager {
       return listener
     }
     hooks.changed = { [weak hosted, log, tally] () throws(CodedError) in
-      do throws(StoreError) {
+      do throws(CodedError) {
         try hosted?.save()
       } catch {
         tally.change { $0.storeFailures += 1 }
@@ -177,7 +177,7 @@ extension EnvironmentManager {
   /// Removes an environment from the store, now or as soon as the store allows. Its secrets must go, and it must not be
   /// restored.
   func removeFromStore(_ id: String) {
-    do throws(StoreError) {
+    do throws(CodedError) {
       try store.remove(environment: id)
       unremoved.withLock { _ = $0.remove(id) }
     } catch {
@@ -200,7 +200,7 @@ extension EnvironmentManager {
   ///
   /// An environment that can't be restored is ended, with the reason in its report and in the log.
   ///
-  /// - Throws: ``StoreError`` if the store can't be read, is damaged, or was written by a newer version. Nothing has
+  /// - Throws: ``CodedError`` if the store can't be read, is damaged, or was written by a newer version. Nothing has
   ///   changed then.
   package func restore() async throws {
     try await withTaskExecutorPreference(workers) { try await bringBack() }
@@ -254,12 +254,13 @@ extension EnvironmentManager {
   }
 
   /// Refuses a record that isn't JSON. Ending the environment instead would remove its contract, too.
-  private func checkWhole(_ document: Data, _ what: String) throws(StoreError) {
+  private func checkWhole(_ document: Data, _ what: String) throws(CodedError) {
     guard (try? JSONSerialization.jsonObject(with: document, options: .fragmentsAllowed)) == nil else { return }
     let folder = (contracts as NSString).deletingLastPathComponent
-    throw StoreError(
+    throw CodedError(
+      .broken,
       "the daemon's state in '\(folder)' is damaged: the record of \(what) is not JSON; restore the folder from a "
-        + "backup, or start without it: mv '\(folder)' '\(folder).damaged'", kind: .corrupt)
+        + "backup, or start without it: mv '\(folder)' '\(folder).damaged'")
   }
 
   private func restoreLeases(_ documents: [Data], environments: Set<String>) throws {

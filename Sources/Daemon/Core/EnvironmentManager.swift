@@ -281,7 +281,7 @@ extension EnvironmentManager {
   }
 
   private func finish(_ hosted: HostedEnvironment, because cause: EndCause, keepEmptyRecording: Bool) async {
-    do throws(StoreError) {
+    do throws(CodedError) {
       // Before the cassette is sealed: after that, a restart must not restore an environment that would overwrite it.
       try hosted.saveEnding()
     } catch {
@@ -355,7 +355,7 @@ extension EnvironmentManager {
   }
 
   private func stored(_ id: String, after: Int, before first: Int, limit: Int) -> [JournalPage.Entry] {
-    do throws(StoreError) {
+    do throws(CodedError) {
       return try store.journal(of: id, after: after, limit: limit)
         .compactMap { try? JSONDecoder().decode(JournalPage.Entry.self, from: $0.document) }
         .filter { $0.number < first }

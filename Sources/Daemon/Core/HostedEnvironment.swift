@@ -78,20 +78,20 @@ final class HostedEnvironment: Sendable {
   }
 
   /// Stores that the end has begun, so that a restart doesn't restore the environment.
-  func saveEnding() throws(StoreError) {
+  func saveEnding() throws(CodedError) {
     state.withLock { $0.recordState = .ending }
     try save()
   }
 
   /// Stores the current state. Does nothing before the environment is provisioned.
-  func save() throws(StoreError) {
+  func save() throws(CodedError) {
     saving.lock()
     defer { saving.unlock() }
     try saveAll()
   }
 
   /// Stores what requests have changed; if more has changed, stores everything.
-  func saveTraffic() throws(StoreError) {
+  func saveTraffic() throws(CodedError) {
     saving.lock()
     defer { saving.unlock() }
     let state = state.withLock { $0 }
@@ -99,14 +99,14 @@ final class HostedEnvironment: Sendable {
     guard version == state.saved else { return try saveAll() }
     do {
       try store.save(traffic: try JSON.encode(traffic), of: id)
-    } catch let error as StoreError {
+    } catch let error as CodedError {
       throw error
     } catch {
-      throw StoreError("the traffic of environment '\(name)' cannot be encoded: \(error)")
+      throw CodedError(.inputOutput, "the traffic of environment '\(name)' cannot be encoded: \(error)")
     }
   }
 
-  private func saveAll() throws(StoreError) {
+  private func saveAll() throws(CodedError) {
     let state = state.withLock { state in
       state.saves += 1
       return state
@@ -159,25 +159,25 @@ struct EnvironmentRecord: Codable, Sendable {
 
   /// Refuses records of later versions, since storing them again would lose data.
   ///
-  /// - Throws: ``StoreError`` of kind `newer`. An unreadable record passes; decoding it reports the error.
-  static func check(_ stored: StoredEnvironment) throws(StoreError) {
+  /// - Throws: ``CodedError`` of kind `broken`. An unreadable record passes; decoding it reports the error.
+  static func check(_ stored: StoredEnvironment) throws(CodedError) {
     guard let format = try? JSONDecoder().decode(Version.self, from: stored.document).snapshot.format,
       format > EnvironmentSnapshot.format
     else { return }
-    throw StoreError(
+    throw CodedError(
+      .broken,
       "environment \(stored.id) in the daemon's state has format \(format), but this diorama supports formats up to "
-        + "\(EnvironmentSnapshot.format); use the newer diorama that wrote it, or choose another folder with --state",
-      kind: .newer(version: format))
+        + "\(EnvironmentSnapshot.format); use the newer diorama that wrote it, or choose another folder with --state")
   }
 
   /// Returns the record as JSON.
   ///
-  /// - Throws: ``StoreError`` if JSON can't represent it.
-  func encoded() throws(StoreError) -> Data {
+  /// - Throws: ``CodedError`` if JSON can't represent it.
+  func encoded() throws(CodedError) -> Data {
     do {
       return try JSON.encode(self)
     } catch {
-      throw StoreError("environment '\(name)' cannot be encoded: \(error)")
+      throw CodedError(.inputOutput, "environment '\(name)' cannot be encoded: \(error)")
     }
   }
 }
@@ -192,7 +192,7 @@ struct EndpointPorts: Sendable {
 
   /// Opens a listener on a port of the pool.
   ///
-  /// - Throws: ``PortError`` if the pool has no free port, ``ServerError`` if none of the tried ports could be bound.
+  /// - Throws: ``PortError`` if the pool has no free port, ``CodedError`` if none of the tried ports could be bound.
   func listen(for environment: String, handler: any RequestHandler) throws -> Listener {
     var failure: (any Error)?
     // Released at the end, so that the pool doesn't return the same port twice.
@@ -211,8 +211,8 @@ struct EndpointPorts: Sendable {
       }
     }
     throw failure
-      ?? ServerError(
-        what: "no port could be leased", where: "the port pool", next: "see who holds ports with: diorama port list")
+      ?? CodedError(
+        "no port could be leased", at: "the port pool", next: "see who holds ports with: diorama port list")
   }
 }
 
@@ -221,7 +221,7 @@ final class ReservedPorts: Sendable {
   private let reserved: [ReservedListener]
   private let next = Guarded(0)
 
-  /// - Throws: ``ServerError`` if another program has taken one of the ports; none is held then.
+  /// - Throws: ``CodedError`` if another program has taken one of the ports; none is held then.
   init(_ ports: [UInt16], server: HTTPServer) throws {
     reserved = try ports.map { try server.reserve($0) }
   }
@@ -233,8 +233,8 @@ final class ReservedPorts: Sendable {
       return next
     }
     guard reserved.indices.contains(index) else {
-      throw ServerError(
-        what: "the environment had \(reserved.count) ports and now needs more", where: "its cassette",
+      throw CodedError(
+        "the environment had \(reserved.count) ports and now needs more", at: "its cassette",
         next: "provision another environment")
     }
     return try reserved[index].serve(handler: handler)

@@ -17,9 +17,9 @@ enum CassetteImport {
       return 0
     }
     let files = options.operands + (options.rest ?? [])
-    guard !files.isEmpty else { throw UsageError("no file to import; give its path", command: command) }
+    guard !files.isEmpty else { throw CodedError(usage: "no file to import; give its path", command: command) }
     guard let target = options.value("--to"), !target.isEmpty else {
-      throw UsageError("--to is missing; give the path of the cassette", command: command)
+      throw CodedError(usage: "--to is missing; give the path of the cassette", command: command)
     }
     let format = try format(options)
     let recordedAt = try recordedAt(options)
@@ -86,20 +86,20 @@ enum CassetteImport {
     return (redaction.redact(cassette), redaction.count)
   }
 
-  private static func format(_ options: Options) throws(UsageError) -> ImportFormat? {
+  private static func format(_ options: Options) throws(CodedError) -> ImportFormat? {
     guard let text = options.value("--from") else { return nil }
     if let format = ImportFormat(rawValue: text.lowercased()) { return format }
     let known = ImportFormat.allCases.map(\.rawValue)
-    throw UsageError(
-      "--from takes \(known.dropLast().joined(separator: ", ")) or \(known.last ?? ""), not '\(text)'"
+    throw CodedError(
+      usage: "--from takes \(known.dropLast().joined(separator: ", ")) or \(known.last ?? ""), not '\(text)'"
         + suggestion(for: text, among: known), command: command)
   }
 
-  private static func recordedAt(_ options: Options) throws(UsageError) -> String? {
+  private static func recordedAt(_ options: Options) throws(CodedError) -> String? {
     guard let text = options.value("--recorded-at") else { return nil }
     guard RFC3339.parse(text) != nil else {
-      throw UsageError(
-        "--recorded-at takes an RFC 3339 time such as 2018-10-08T09:00:00Z, not '\(text)'", command: command)
+      throw CodedError(
+        usage: "--recorded-at takes an RFC 3339 time such as 2018-10-08T09:00:00Z, not '\(text)'", command: command)
     }
     return text
   }
@@ -111,7 +111,7 @@ enum CassetteImport {
       do throws(CodedError) {
         upstreams.append(.init(name: name, origin: try Origin(parsing: url)))
       } catch {
-        throw UsageError("--upstream \(name): \(error)", command: command)
+        throw CodedError(usage: "--upstream \(name): \(error)", command: command)
       }
     }
     return upstreams

@@ -1,4 +1,4 @@
-import Basics
+package import Basics
 import Cassettes
 import HTTPMessages
 import LaunchContract
@@ -17,8 +17,8 @@ package struct PatternScanner: Sendable {
   /// - Parameters:
   ///   - patterns: PCRE2 regular expressions.
   ///   - query: names of query items whose values are redacted.
-  /// - Throws: ``Invalid`` for the first invalid rule.
-  package init(patterns: [String], query: [String] = []) throws(Invalid) {
+  /// - Throws: ``CodedError`` for the first invalid rule.
+  package init(patterns: [String], query: [String] = []) throws(CodedError) {
     var compiled: [Pattern] = []
     for (number, text) in patterns.enumerated() {
       do throws(CodedError) {
@@ -28,13 +28,13 @@ package struct PatternScanner: Sendable {
         }
         compiled.append(pattern)
       } catch {
-        throw Invalid(place: "patterns[\(number)]", problem: error.problem)
+        throw CodedError(.broken, error.problem, at: "patterns[\(number)]")
       }
     }
     do throws(CodedError) {
       if !query.isEmpty { compiled += try Self.items(query[...]) }
     } catch {
-      throw Invalid(place: "query", problem: error.problem)
+      throw CodedError(.broken, error.problem, at: "query")
     }
     self.patterns = compiled
   }
@@ -56,12 +56,6 @@ package struct PatternScanner: Sendable {
       let middle = names.startIndex + names.count / 2
       return try items(names[..<middle]) + items(names[middle...])
     }
-  }
-
-  /// An invalid rule.
-  package struct Invalid: Error {
-    package let place: String
-    package let problem: String
   }
 
   private init() { patterns = [] }
