@@ -39,9 +39,7 @@ package struct JSONIndex {
   package mutating func read(_ reader: inout JSONReader) throws(CodedError) {
     parts.removeAll(keepingCapacity: true)
     bytes = reader.bytes
-    do throws(CodedError) {
-      try fill(&reader)
-    } catch {
+    do { try fill(&reader) } catch {
       parts = []
       throw error
     }

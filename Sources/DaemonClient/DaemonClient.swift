@@ -73,9 +73,7 @@ package final class DaemonClient: Sendable {
     patience: Duration = DaemonClient.patience, as type: Answer.Type = Answer.self
   ) async throws(DaemonClientError) -> Answer {
     let bytes = try await exchange(method, path, message, patience)
-    do throws(CodedError) {
-      return try JSON.decode(type, from: Data(bytes), source: "\(method) \(path)")
-    } catch {
+    do { return try JSON.decode(type, from: Data(bytes), source: "\(method) \(path)") } catch {
       throw DaemonClientError(
         .notUnderstood,
         "unexpected response from the daemon to \(error.place): \(error.problem); restart the daemon with this version: "
@@ -102,9 +100,7 @@ package final class DaemonClient: Sendable {
         "a number is infinite or NaN, which JSON cannot express; use another")
     }
     let first = link.withLock { $0 }
-    do throws(DaemonClientError) {
-      return try await Self.attempt(method, path, body, first, home, patience)
-    } catch {
+    do { return try await Self.attempt(method, path, body, first, home, patience) } catch {
       // Nothing has been done: the daemon did not get the request, or rejected the token.
       guard error.kind == .dead || error.isUnauthorised, let again = try renewed(first) else { throw error }
       return try await Self.attempt(method, path, body, again, home, patience)

@@ -66,9 +66,7 @@ enum ContractSource {
   /// - Throws: ``CodedError`` if it is missing or invalid.
   func read() throws(CodedError) -> LaunchContract {
     if let path, !FileManager.default.fileExists(atPath: path) { throw missing }
-    do throws(CodedError) {
-      return try LaunchContract.read(value, source: name)
-    } catch {
+    do { return try LaunchContract.read(value, source: name) } catch {
       throw broken(error)
     }
   }
@@ -78,9 +76,7 @@ enum ContractSource {
   /// - Throws: ``CodedError`` for a contract that an app would refuse.
   func readAsApp() throws(CodedError) -> LaunchContract {
     let contract = try read()
-    do throws(CodedError) {
-      _ = try contract.userDefaults()
-    } catch {
+    do { _ = try contract.userDefaults() } catch {
       throw broken(error)
     }
     #if DEBUG || Controlled
@@ -243,7 +239,7 @@ enum ContractCheck {
     let source = try ContractCommand.source(options, command: "contract check")
     var result = Result(contract: source.name)
     var status: Int32 = 0
-    do throws(CodedError) {
+    do {
       let contract = try source.readAsApp()
       result.version = contract.version
       result.unknownFields = contract.unknownFields

@@ -173,9 +173,7 @@ enum PortRelease {
     let access = DaemonAccess(options)
     var status: Int32 = 0
     for port in ports {
-      do throws(DaemonClientError) {
-        try access.release(Int(port))
-      } catch {
+      do { try access.release(Int(port)) } catch {
         // Releases the other ports, too, unless there is no daemon.
         guard case .refused = error.kind else { throw error }
         terminal.error(error.message)

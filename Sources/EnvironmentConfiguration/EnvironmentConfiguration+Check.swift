@@ -17,10 +17,7 @@ extension EnvironmentConfiguration {
   }
 
   private static func check(_ data: Data, _ schema: Schema) throws(CodedError) {
-    let json: JSON
-    do throws(CodedError) { json = try JSON.parse([UInt8](data)) } catch {
-      throw CodedError(.broken, "not JSON: \(error)")
-    }
+    let json = try CodedError.broken(at: "not JSON", try JSON.parse([UInt8](data)))
     if let problem = schema.problem(with: json) { throw CodedError(.broken, problem) }
   }
 
@@ -55,9 +52,7 @@ extension EnvironmentConfiguration {
     try checkCassette()
     for (name, upstream) in upstreams.sorted(by: { $0.key < $1.key }) {
       if let url = upstream.url {
-        do throws(CodedError) { _ = try Origin(parsing: url) } catch {
-          throw CodedError(.broken, "upstreams.\(name): \(error)")
-        }
+        _ = try CodedError.broken(at: "upstreams.\(name)", try Origin(parsing: url))
       }
       try upstream.access.check("upstreams.\(name)")
     }

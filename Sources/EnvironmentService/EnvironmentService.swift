@@ -56,7 +56,7 @@ package final class EnvironmentService: Sendable {
 
   private func make(_ plan: Environment.Plan, _ hooks: EnvironmentHooks) throws(CodedError) -> Environment {
     var plan = plan
-    do throws(CodedError) {
+    do {
       if let path = plan.specification.journalFile { plan.state.journalFile = try JournalFile(path) }
       return try Environment(
         plan, hooks: hooks, listen: hooks.listen ?? { [server] in try server.listen(handler: $0) },

@@ -91,7 +91,7 @@ enum RecordedEntries {
     document.withUnsafeBytes { bytes in
       var reader = JSONReader(bytes)
       var parts: Parts?
-      do throws(CodedError) {
+      do {
         parts = try find(path[...], document, &reader)
         try reader.end()
       } catch {

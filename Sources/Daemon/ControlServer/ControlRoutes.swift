@@ -219,9 +219,7 @@ struct RequestBody: Sendable {
       throw DaemonError(413, "Body too long", "the body has more than \(limit) bytes; send less")
     }
     let value: JSON
-    do throws(CodedError) {
-      value = try JSON.parse(bytes)
-    } catch {
+    do { value = try JSON.parse(bytes) } catch {
       throw DaemonError(400, "Invalid body", bytes.isEmpty ? "the body is empty; send {}" : "not JSON: \(error)")
     }
     if let problem = Schemas.named(schema).problem(with: value) {

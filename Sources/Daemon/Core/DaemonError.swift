@@ -96,10 +96,10 @@ extension DaemonError {
   static func translating<Output>(
     _ body: () throws(CodedError) -> Output
   ) throws(DaemonError) -> Output {
-    do throws(CodedError) { return try body() } catch { throw DaemonError(error) }
+    do { return try body() } catch { throw DaemonError(error) }
   }
 
   static func translating<Output>(_ body: () throws(PortError) -> Output) throws(DaemonError) -> Output {
-    do throws(PortError) { return try body() } catch { throw DaemonError(error) }
+    do { return try body() } catch { throw DaemonError(error) }
   }
 }

@@ -48,9 +48,7 @@ extension EnvironmentManager {
     try lifecycle.withLock { lifecycle throws(DaemonError) in
       try lifecycle.begin(id, hosted, name: specification.name, lifetime: lifetime, recording: recording)
     }
-    do throws(DaemonError) {
-      try fill(hosted, specification, names: request.configuration.ports, recording: recording)
-    } catch {
+    do { try fill(hosted, specification, names: request.configuration.ports, recording: recording) } catch {
       await undo(hosted)
       throw error
     }
@@ -83,9 +81,7 @@ extension EnvironmentManager {
     }
     hosted.attach(environment, recording: environment.mode.mayRecord ? recording : nil)
     hosted.attach(contract: try writeContract(of: environment))
-    do throws(CodedError) {
-      try hosted.save()
-    } catch {
+    do { try hosted.save() } catch {
       tally.change { $0.storeFailures += 1 }
       throw DaemonError(ofStore: error)
     }
@@ -105,9 +101,7 @@ extension EnvironmentManager {
         throw error
       }
     }
-    do throws(CodedError) {
-      return try provision(hooks)
-    } catch {
+    do { return try provision(hooks) } catch {
       throw refusal.withLock { $0 }.map { DaemonError($0) } ?? DaemonError(error)
     }
   }
@@ -125,9 +119,7 @@ extension EnvironmentManager {
       return listener
     }
     hooks.changed = { [weak hosted, log, tally] () throws(CodedError) in
-      do throws(CodedError) {
-        try hosted?.save()
-      } catch {
+      do { try hosted?.save() } catch {
         tally.change { $0.storeFailures += 1 }
         log.error("cannot store a change of an environment", ["reason": "\(error)"])
         throw CodedError(.cannotWrite, "\(error)")
@@ -142,7 +134,7 @@ extension EnvironmentManager {
 
   /// - Returns: the absolute path of the file.
   func writeContract(of environment: Environment) throws(DaemonError) -> String {
-    do throws(CodedError) {
+    do {
       // With a control token in it, a contract passed by argument is always a file.
       return try ContractWriter.deliver(environment.contract, folder: contracts, by: .arguments).file ?? ""
     } catch {
@@ -177,7 +169,7 @@ extension EnvironmentManager {
   /// Removes an environment from the store, now or as soon as the store allows. Its secrets must go, and it must not be
   /// restored.
   func removeFromStore(_ id: String) {
-    do throws(CodedError) {
+    do {
       try store.remove(environment: id)
       unremoved.withLock { _ = $0.remove(id) }
     } catch {
@@ -242,9 +234,7 @@ extension EnvironmentManager {
       if record.state == .ending {
         finishEnd(id, record)
       } else if let ports = reserved[id] {
-        do throws(DaemonError) {
-          try bringBack(id, record, ports: ports)
-        } catch {
+        do { try bringBack(id, record, ports: ports) } catch {
           ports.close()
           lose(id, record, because: error.detail)
         }
@@ -283,7 +273,7 @@ extension EnvironmentManager {
       try lifecycle.begin(
         id, hosted, name: record.name, lifetime: record.lifetime, recording: recording, isRestored: true)
     }
-    do throws(DaemonError) {
+    do {
       let hooks = hosting(of: hosted) { try ports.listen(handler: $0) }
       let environment = try DaemonError.translating { () throws(CodedError) in
         try service.provision(record.snapshot.specification, hooks: hooks, restoring: record.snapshot)
@@ -308,7 +298,7 @@ extension EnvironmentManager {
     guard let location = record.recording.map({ CassetteLocation($0) }) else {
       return forget(id, record, .request, because: killed)
     }
-    do throws(CodedError) {
+    do {
       let outcome = try CassetteRecovery.recover(location)
       // There is nothing to seal if the kill came after sealing, or if nothing was recorded.
       let isSealed = outcome != nil || location.exists

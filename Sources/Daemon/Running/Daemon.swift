@@ -201,7 +201,7 @@ package final class Daemon: Sendable {
     -> PortserverServer?
   {
     guard !address.isEmpty else { return nil }
-    do throws(CodedError) {
+    do {
       return try PortserverServer(address: address, pool: manager.pool) { event in
         manager.noteUse()
         switch event {

@@ -61,7 +61,7 @@ final class SQLiteConnection {
   /// Runs `body` in a transaction.
   func transaction(_ body: () throws(CodedError) -> Void) throws(CodedError) {
     try execute("BEGIN IMMEDIATE")
-    do throws(CodedError) {
+    do {
       try body()
       try execute("COMMIT")
     } catch {

@@ -60,7 +60,7 @@ package final class SQLiteStore: DaemonStore {
   }
 
   private static func attempt(_ changes: [StoreChange], in open: Open) -> CodedError? {
-    do throws(CodedError) {
+    do {
       try open.get().make(changes)
       return nil
     } catch {

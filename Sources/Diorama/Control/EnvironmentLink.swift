@@ -86,7 +86,7 @@
       var signals = sigset_t()
       sigfillset(&signals)
       pthread_sigmask(SIG_BLOCK, &signals, nil)
-      do throws(DioramaError) {
+      do {
         while try follow(wait: Self.wait) {}
         lose(DioramaError(.control, "the environment has ended: nothing moves the app's clock any more"))
       } catch {

@@ -108,7 +108,7 @@ enum CassetteImport {
     var upstreams: [CassetteHeader.Upstream] = []
     for text in options.all("--upstream") {
       let (name, url) = try pair(text, option: "--upstream", command: command)
-      do throws(CodedError) {
+      do {
         upstreams.append(.init(name: name, origin: try Origin(parsing: url)))
       } catch {
         throw CodedError(usage: "--upstream \(name): \(error)", command: command)
@@ -158,9 +158,7 @@ extension CassetteImport {
     init(_ path: String, format: ImportFormat?) throws(CodedError) {
       self.path = path
       let bytes = try WholeFiles.read(path, acceptsPipes: true)
-      do throws(CodedError) {
-        foreign = try ForeignCassette.read(bytes, name: path, as: format)
-      } catch {
+      do { foreign = try ForeignCassette.read(bytes, name: path, as: format) } catch {
         throw CodedError(.broken, "\(error)")
       }
       modified = (try? FileManager.default.attributesOfItem(atPath: path))?[.modificationDate] as? Date ?? Date()
@@ -190,7 +188,7 @@ extension CassetteImport {
         throw CodedError(
           .broken, "the bodies of \(path) total more than \(WholeFiles.limit >> 20) MiB; import fewer interactions")
       }
-      do throws(CodedError) {
+      do {
         return .bytes([UInt8](try file.read(atMost: file.size)))
       } catch {
         throw CodedError(.inputOutput, "cannot read \(location.folder)/\(name): \(error); fix or remove it")

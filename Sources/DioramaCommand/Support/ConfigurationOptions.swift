@@ -72,7 +72,7 @@ struct ConfigurationOptions {
   }
 
   private func checked(_ configuration: EnvironmentConfiguration) throws(CodedError) -> EnvironmentConfiguration {
-    do throws(CodedError) { try configuration.check() } catch { throw CodedError(usage: error.problem, command: command) }
+    do { try configuration.check() } catch { throw CodedError(usage: error.problem, command: command) }
     return configuration
   }
 

@@ -35,7 +35,7 @@ extension EnvironmentSpecification {
           "there is no upstream '\(name)'; "
             + (names.isEmpty ? "declare it with \(upstreamAdvice(name))" : "the declared upstreams are: \(names)"))
       }
-      do throws(CodedError) { try access.check("upstreams.\(name)") } catch {
+      do { try access.check("upstreams.\(name)") } catch {
         throw CodedError(.usage, error.problem)
       }
       for (member, path) in [
@@ -127,7 +127,7 @@ extension UpstreamAccess {
   private static let certificate = "-----BEGIN CERTIFICATE-----"
 
   private static func read(_ path: String, _ what: String, of upstream: String) throws(CodedError) -> String {
-    do throws(CodedError) {
+    do {
       return String(decoding: try InputFile(path).read(atMost: WholeFiles.smallLimit), as: UTF8.self)
     } catch {
       throw CodedError(

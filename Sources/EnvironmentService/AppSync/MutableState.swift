@@ -103,7 +103,7 @@ struct MutableState: Sendable {
   /// - Throws: a ``CodedError`` if the clock cannot be moved that way; nothing has changed then.
   mutating func move(_ move: Environment.ClockMove) throws(CodedError) {
     var step = LiveStep(revision: revision + 1)
-    do throws(DioramaError) {
+    do {
       switch move {
       case .advance(let duration):
         try timeline.advance(by: duration)

@@ -277,7 +277,7 @@ package final class Environment: Sendable {
       recorder.discard()
       return .success(.init(interactions: 0, added: 0, strings: 0, isWritten: false))
     }
-    do throws(CodedError) {
+    do {
       return .success(try recorder.seal())
     } catch {
       fail(error.message)

@@ -17,9 +17,7 @@ extension EnvironmentSpecification {
   ///   - isChecked: whether its schema has been checked.
   /// - Throws: a ``CodedError`` of kind `usage` that names the first invalid setting.
   package init(_ configuration: EnvironmentConfiguration, isChecked: Bool = false) throws(CodedError) {
-    do throws(CodedError) {
-      try isChecked ? configuration.checkRelations() : configuration.check()
-    } catch {
+    do { try isChecked ? configuration.checkRelations() : configuration.check() } catch {
       throw CodedError(.usage, error.problem)
     }
     self.init(name: configuration.name ?? "", mode: configuration.mode.flatMap(Mode.init(rawValue:)) ?? .once)
@@ -99,7 +97,7 @@ extension EnvironmentConfiguration {
   ///
   /// - Throws: a ``CodedError`` of kind `usage` that names the first invalid rule.
   func checkRules() throws(CodedError) {
-    do throws(CodedError) { _ = try RuleBook(matching ?? MatchingRules(), upstreams: []) } catch {
+    do { _ = try RuleBook(matching ?? MatchingRules(), upstreams: []) } catch {
       throw CodedError(.usage, error.problem)
     }
     _ = try redaction?.compiled()

@@ -15,9 +15,7 @@ extension ProjectFile {
   ///   `broken` for invalid content, with its place and what is allowed there.
   package static func read(_ path: String, acceptsPipes: Bool = false) throws(CodedError) -> ProjectFile {
     let data: Data
-    do throws(CodedError) {
-      data = try InputFile(path, acceptsPipes: acceptsPipes).read(atMost: WholeFiles.smallLimit)
-    } catch {
+    do { data = try InputFile(path, acceptsPipes: acceptsPipes).read(atMost: WholeFiles.smallLimit) } catch {
       throw CodedError(
         error.isMissing ? .noCassette : .inputOutput,
         "cannot read the project file \(path): \(error); name another with --config, or use --no-config")
@@ -27,7 +25,7 @@ extension ProjectFile {
       for (place, settings) in [("", file.settings)]
         + file.overrides.enumerated().map({ ("overrides[\($0)].", $1.settings) })
       {
-        do throws(CodedError) { try settings.checkRules() } catch {
+        do { try settings.checkRules() } catch {
           throw CodedError(.broken, "\(path): \(place)\(error.message)")
         }
       }

@@ -34,9 +34,7 @@ extension RedactionRules {
       throw failure("keep.headers[\(number)]", "'\(name)' is not redacted by default; remove it")
     }
     var rules = CompiledRules(patterns: .none)
-    do throws(CodedError) {
-      rules.patterns = try PatternScanner(patterns: patterns, query: query)
-    } catch {
+    do { rules.patterns = try PatternScanner(patterns: patterns, query: query) } catch {
       throw failure(error.place, error.problem)
     }
     for (number, text) in json.enumerated() {

@@ -17,7 +17,7 @@ extension ShiftRules {
     ]
     for (name, list, kind) in lists {
       for (number, text) in list.enumerated() {
-        do throws(CodedError) { try places.add(text, kind) } catch {
+        do { try places.add(text, kind) } catch {
           throw CodedError(.usage, "dates.\(name)[\(number)]: \(error.problem)")
         }
       }
@@ -26,7 +26,7 @@ extension ShiftRules {
     // Keys given by reference have been resolved earlier if they are needed.
     for (number, key) in jwt.enumerated() {
       guard let text = key.text?.revealed else { continue }
-      do throws(CodedError) { keys.append(try TokenKey(text, keyID: key.kid)) } catch {
+      do { keys.append(try TokenKey(text, keyID: key.kid)) } catch {
         throw CodedError(.usage, "dates.jwt[\(number)].text: \(error.problem)")
       }
     }

@@ -34,7 +34,7 @@ struct RecordedRequests: Sendable {
   ) throws(CodedError) {
     self.upstreams = upstreams
     self.rules = rules
-    do throws(CodedError) {
+    do {
       maker = MatchKeyMaker(try RuleBook(rules, upstreams: upstreams))
     } catch {
       throw CodedError(.usage, error.problem)

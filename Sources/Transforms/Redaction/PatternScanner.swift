@@ -31,7 +31,7 @@ package struct PatternScanner: Sendable {
         throw CodedError(.broken, error.problem, at: "patterns[\(number)]")
       }
     }
-    do throws(CodedError) {
+    do {
       if !query.isEmpty { compiled += try Self.items(query[...]) }
     } catch {
       throw CodedError(.broken, error.problem, at: "query")
@@ -43,7 +43,7 @@ package struct PatternScanner: Sendable {
   /// URL.
   private static func items(_ names: ArraySlice<String>) throws(CodedError) -> [Pattern] {
     let quoted = names.flatMap { Set([$0, FormItem.encode($0)]) }.map(Pattern.quoted)
-    do throws(CodedError) {
+    do {
       // `\K` keeps what was matched before it.
       return [
         try Pattern(
@@ -93,7 +93,7 @@ package struct PatternScanner: Sendable {
     let budget = PatternBudget()
     var found: [Range<Int>] = []
     var marks: [Range<Int>] = []
-    do throws(Pattern.TooSlow) {
+    do {
       for pattern in patterns { found += try pattern.matches(in: text, budget) }
       for inner in Base64Text.all(in: text) {
         for pattern in patterns { found += try pattern.matches(in: inner.text, budget).map(inner.place) }
