@@ -70,21 +70,27 @@ package struct CodedError: Error, Sendable, Equatable, CustomStringConvertible {
     self.init(.broken, problem, at: "\(name.isEmpty ? "" : "\(name): ")line \(line), column \(column)")
   }
 
-  /// Evaluates an expression, and puts a place in front of the problem of its error.
+  /// Evaluates an expression, and gives its error a category, and a place in front of the message.
   ///
   /// ```swift
-  /// json = try CodedError.broken(at: "not JSON", try JSON.parse(bytes))  // not JSON: line 1, column 1: expected …
+  /// json = try CodedError.translating(at: "not JSON", try JSON.parse(bytes))
+  /// // not JSON: line 1, column 1: expected …
   /// ```
   ///
   /// - Parameters:
+  ///   - kind: the category of the new error.
   ///   - place: the place; part of the new problem.
   ///   - value: the expression.
   /// - Returns: the value.
-  /// - Throws: ``CodedError`` of kind `broken`.
-  package static func broken<Value>(
-    at place: @autoclosure () -> String, _ value: @autoclosure () throws(CodedError) -> Value
+  /// - Throws: ``CodedError`` of that kind, with the description of the error that `value` throws.
+  @discardableResult
+  package static func translating<Value>(
+    to kind: Kind = .broken, at place: @autoclosure () -> String = "", _ value: @autoclosure () throws -> Value
   ) throws(CodedError) -> Value {
-    do { return try value() } catch { throw CodedError(.broken, "\(place()): \(error)") }
+    do { return try value() } catch {
+      let place = place()
+      throw CodedError(kind, place.isEmpty ? "\(error)" : "\(place): \(error)")
+    }
   }
 
   /// The place and the problem.

@@ -217,9 +217,7 @@ enum Readings {
 
   static func resources(of process: Int32) throws -> Resources {
     func entries(_ folder: String) throws -> Int {
-      do {
-        return try FileManager.default.contentsOfDirectory(atPath: "/proc/\(process)/\(folder)").count
-      } catch {
+      do { return try FileManager.default.contentsOfDirectory(atPath: "/proc/\(process)/\(folder)").count } catch {
         throw CodedError(.inputOutput, "cannot look into /proc/\(process)/\(folder): has the process ended?")
       }
     }

@@ -159,9 +159,7 @@ struct Contest {
     for contestant in contestants { load.warm(contestant.server) }
     for _ in 0..<settings.rounds {
       for contestant in contestants {
-        do {
-          samples[contestant.name, default: []].append(try load.run(against: contestant.server))
-        } catch {
+        do { samples[contestant.name, default: []].append(try load.run(against: contestant.server)) } catch {
           throw CodedError(.inputOutput, "\(title), \(contestant.name): \(error)")
         }
       }

@@ -123,7 +123,7 @@ package final class DaemonClient: Sendable {
     var headers: Headers = ["Authorization": "Bearer \(link.control.token.revealed)", "Accept": "application/json"]
     if body != nil { headers.set("Content-Type", "application/json") }
     let request = Request(method: method, target: path, headers: headers, body: .bytes(body ?? []))
-    let answer: Result<(status: Int, bytes: [UInt8]), Watch.Missed>
+    let answer: Result<(status: Int, bytes: [UInt8]), Watch.Verdict>
     do {
       answer = try await Watch.over(link.control.pid, patience: patience) {
         let response = try await link.client.send(request, to: link.origin)
@@ -135,7 +135,7 @@ package final class DaemonClient: Sendable {
     switch answer {
     case .success((200..<300, let bytes)): return bytes
     case .success((let status, let bytes)): throw refusal(status, bytes, "\(method) \(path)")
-    case .failure(let missed) where missed.verdict == .suspended: throw home.suspended(link.control)
+    case .failure(.suspended): throw home.suspended(link.control)
     case .failure: throw home.unresponsive(link.control, patience)
     }
   }

@@ -66,9 +66,7 @@ enum ContractSource {
   /// - Throws: ``CodedError`` if it is missing or invalid.
   func read() throws(CodedError) -> LaunchContract {
     if let path, !FileManager.default.fileExists(atPath: path) { throw missing }
-    do { return try LaunchContract.read(value, source: name) } catch {
-      throw broken(error)
-    }
+    do { return try LaunchContract.read(value, source: name) } catch { throw broken(error) }
   }
 
   /// Reads the contract as an app does, including checks at launch: time zone, credentials and endpoints.
@@ -76,9 +74,7 @@ enum ContractSource {
   /// - Throws: ``CodedError`` for a contract that an app would refuse.
   func readAsApp() throws(CodedError) -> LaunchContract {
     let contract = try read()
-    do { _ = try contract.userDefaults() } catch {
-      throw broken(error)
-    }
+    do { _ = try contract.userDefaults() } catch { throw broken(error) }
     #if DEBUG || Controlled
       do {
         // Runs the app's own code. It connects only when it sends its first report.
@@ -95,8 +91,9 @@ enum ContractSource {
   /// The contract's JSON, including what the decoded type lacks.
   func document() throws(CodedError) -> JSON {
     var data = Data(value.utf8)
-    do { if let path { data = try InputFile(path).read(atMost: WholeFiles.limit) } } catch {
-      throw CodedError(.inputOutput, "cannot read \(path ?? name): \(error)")
+    if let path {
+      data = try CodedError.translating(
+        to: .inputOutput, at: "cannot read \(path)", try InputFile(path).read(atMost: WholeFiles.limit))
     }
     do { return try JSON.parse([UInt8](data)) } catch {
       throw broken(.contract("not valid JSON, although an app on this machine accepts it: \(error)"))

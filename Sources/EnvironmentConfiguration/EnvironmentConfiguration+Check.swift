@@ -17,7 +17,7 @@ extension EnvironmentConfiguration {
   }
 
   private static func check(_ data: Data, _ schema: Schema) throws(CodedError) {
-    let json = try CodedError.broken(at: "not JSON", try JSON.parse([UInt8](data)))
+    let json = try CodedError.translating(at: "not JSON", try JSON.parse([UInt8](data)))
     if let problem = schema.problem(with: json) { throw CodedError(.broken, problem) }
   }
 
@@ -26,9 +26,7 @@ extension EnvironmentConfiguration {
   /// - Throws: a `CodedError` in one line that names the place of the first mistake and what is allowed there.
   package func check() throws(CodedError) {
     let data: Data
-    do {
-      data = try JSON.encode(self)
-    } catch {
+    do { data = try JSON.encode(self) } catch {
       throw CodedError(.broken, Self.numberProblem(self) ?? "a value cannot be encoded as JSON: \(error)")
     }
     try Self.check(data, Schema.record(Self.members))
@@ -52,7 +50,7 @@ extension EnvironmentConfiguration {
     try checkCassette()
     for (name, upstream) in upstreams.sorted(by: { $0.key < $1.key }) {
       if let url = upstream.url {
-        _ = try CodedError.broken(at: "upstreams.\(name)", try Origin(parsing: url))
+        _ = try CodedError.translating(at: "upstreams.\(name)", try Origin(parsing: url))
       }
       try upstream.access.check("upstreams.\(name)")
     }

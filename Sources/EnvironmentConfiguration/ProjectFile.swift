@@ -87,7 +87,7 @@ package struct ProjectFile: Sendable, Equatable {
   /// - Throws: a `CodedError` in one line that names the file, the place of the mistake, and what is allowed there.
   package init(decoding data: Data, path: String) throws(CodedError) {
     do throws(CodedError) {
-      let json = try CodedError.broken(at: "not JSON", try JSON.parse([UInt8](data)))
+      let json = try CodedError.translating(at: "not JSON", try JSON.parse([UInt8](data)))
       if let problem = Self.schema.problem(with: json) { throw CodedError(.broken, problem) }
       let content = try JSON.decode(Content.self, from: data, source: "")
       try content.settings.checkRelations()

@@ -165,7 +165,7 @@ package struct PortRange: Sendable, Equatable, Codable {
 
   package init(from decoder: any Decoder) throws {
     let text = try decoder.singleValueContainer().decode(String.self)
-    self = try CodedError.broken(at: "ports", try Self(text))
+    self = try CodedError.translating(at: "ports", try Self(text))
   }
 
   package func encode(to encoder: any Encoder) throws {
@@ -197,7 +197,7 @@ package struct ControlAddress: Sendable, Equatable, Codable {
 
   package init(from decoder: any Decoder) throws {
     let text = try decoder.singleValueContainer().decode(String.self)
-    self = try CodedError.broken(at: "control", try Self(text))
+    self = try CodedError.translating(at: "control", try Self(text))
   }
 
   package func encode(to encoder: any Encoder) throws {

@@ -55,9 +55,7 @@ struct Call: Sendable {
   ///
   /// - Throws: ``DaemonError`` for values that the schema can't exclude, such as a number that doesn't fit a `Double`.
   func decode<Message: Decodable>() throws(DaemonError) -> Message {
-    do {
-      return try JSON.decode(Message.self, from: Data(body), source: "the body")
-    } catch {
+    do { return try JSON.decode(Message.self, from: Data(body), source: "the body") } catch {
       throw DaemonError(400, "Invalid body", error.problem)
     }
   }

@@ -174,9 +174,7 @@ struct EnvironmentRecord: Codable, Sendable {
   ///
   /// - Throws: ``CodedError`` if JSON can't represent it.
   func encoded() throws(CodedError) -> Data {
-    do {
-      return try JSON.encode(self)
-    } catch {
+    do { return try JSON.encode(self) } catch {
       throw CodedError(.inputOutput, "environment '\(name)' cannot be encoded: \(error)")
     }
   }

@@ -118,7 +118,7 @@ extension ValueForm where Value: Codable {
     kind = .json
     typeName = "\(Value.self)"
     read = { (given) throws(CodedError) in
-      try CodedError.broken(
+      try CodedError.translating(
         at: "which is not a valid \(Value.self)",
         try JSON.decode(Value.self, from: Data(given.encoded()), source: ""))
     }

@@ -108,9 +108,7 @@ enum CassetteImport {
     var upstreams: [CassetteHeader.Upstream] = []
     for text in options.all("--upstream") {
       let (name, url) = try pair(text, option: "--upstream", command: command)
-      do {
-        upstreams.append(.init(name: name, origin: try Origin(parsing: url)))
-      } catch {
+      do { upstreams.append(.init(name: name, origin: try Origin(parsing: url))) } catch {
         throw CodedError(usage: "--upstream \(name): \(error)", command: command)
       }
     }
@@ -158,9 +156,7 @@ extension CassetteImport {
     init(_ path: String, format: ImportFormat?) throws(CodedError) {
       self.path = path
       let bytes = try WholeFiles.read(path, acceptsPipes: true)
-      do { foreign = try ForeignCassette.read(bytes, name: path, as: format) } catch {
-        throw CodedError(.broken, "\(error)")
-      }
+      foreign = try CodedError.translating(try ForeignCassette.read(bytes, name: path, as: format))
       modified = (try? FileManager.default.attributesOfItem(atPath: path))?[.modificationDate] as? Date ?? Date()
       losses = foreign.losses
       let strings = CassetteLocation(path).strings
@@ -188,9 +184,7 @@ extension CassetteImport {
         throw CodedError(
           .broken, "the bodies of \(path) total more than \(WholeFiles.limit >> 20) MiB; import fewer interactions")
       }
-      do {
-        return .bytes([UInt8](try file.read(atMost: file.size)))
-      } catch {
+      do { return .bytes([UInt8](try file.read(atMost: file.size))) } catch {
         throw CodedError(.inputOutput, "cannot read \(location.folder)/\(name): \(error); fix or remove it")
       }
     }

@@ -58,9 +58,7 @@ enum CassetteLiveCheck {
       guard !upstreams.contains(where: { $0.name == name }) else {
         throw CodedError(usage: "--upstream \(name) is given twice", command: command)
       }
-      do {
-        upstreams.append(.init(name: name, origin: try Origin(parsing: url)))
-      } catch {
+      do { upstreams.append(.init(name: name, origin: try Origin(parsing: url))) } catch {
         throw CodedError(usage: "--upstream \(name): \(error)", command: command)
       }
     }

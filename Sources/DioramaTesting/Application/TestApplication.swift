@@ -167,9 +167,7 @@ extension TestApplication {
     var arguments = [program] + wishes.arguments
     var variables: [String: String] = [:]
     let folder: String
-    do { folder = try TemporaryFolder.make() } catch {
-      throw DioramaTestingError(.notStarted, error.message)
-    }
+    do { folder = try TemporaryFolder.make() } catch { throw DioramaTestingError(.notStarted, error.message) }
     do {
       if let environment {
         let parameters = try await environment.refreshedLaunchParameters(in: folder)

@@ -57,9 +57,7 @@ struct DaemonBackend: EnvironmentBackend {
     get async throws(CodedError) {
       try await refresh()
       let clock = seen.withLock { $0.document.clock }
-      do { return try Timeline(clock).now } catch {
-        throw CodedError(.inputOutput, error.description)
-      }
+      return try CodedError.translating(to: .inputOutput, try Timeline(clock).now)
     }
   }
 

@@ -35,9 +35,7 @@ extension EnvironmentSpecification {
           "there is no upstream '\(name)'; "
             + (names.isEmpty ? "declare it with \(upstreamAdvice(name))" : "the declared upstreams are: \(names)"))
       }
-      do { try access.check("upstreams.\(name)") } catch {
-        throw CodedError(.usage, error.problem)
-      }
+      try CodedError.translating(to: .usage, try access.check("upstreams.\(name)"))
       for (member, path) in [
         ("ca", access.ca), ("clientCertificate", access.clientCertificate), ("clientKey", access.clientKey),
       ] {

@@ -125,9 +125,7 @@ struct Control: Sendable {
   }
 
   private static func decode<Value: Decodable>(_ body: [UInt8]) throws -> Value {
-    do {
-      return try JSON.decode(Value.self, from: Data(body), source: "the request's body")
-    } catch {
+    do { return try JSON.decode(Value.self, from: Data(body), source: "the request's body") } catch {
       throw Problem(status: 400, title: "The body cannot be read", detail: error.problem)
     }
   }

@@ -20,19 +20,13 @@ extension ProjectFile {
         error.isMissing ? .noCassette : .inputOutput,
         "cannot read the project file \(path): \(error); name another with --config, or use --no-config")
     }
-    do throws(CodedError) {
-      let file = try ProjectFile(decoding: data, path: path)
-      for (place, settings) in [("", file.settings)]
-        + file.overrides.enumerated().map({ ("overrides[\($0)].", $1.settings) })
-      {
-        do { try settings.checkRules() } catch {
-          throw CodedError(.broken, "\(path): \(place)\(error.message)")
-        }
-      }
-      return file
-    } catch {
-      throw CodedError(.broken, error.problem)
+    let file = try ProjectFile(decoding: data, path: path)
+    for (place, settings) in [("", file.settings)]
+      + file.overrides.enumerated().map({ ("overrides[\($0)].", $1.settings) })
+    {
+      do { try settings.checkRules() } catch { throw CodedError(.broken, "\(path): \(place)\(error)") }
     }
+    return file
   }
 }
 

@@ -178,7 +178,7 @@ struct PartialFile {
     _ line: UnsafeRawBufferPointer, name: String, purpose: inout PartialLine.Purpose?, header: inout CassetteHeader?,
     strings: inout [String: [Int: StringStoreFile.Entry]], sealing: inout String?
   ) throws {
-    let json = try CodedError.broken(at: name, try JSON.parse(line))
+    let json = try CodedError.translating(at: name, try JSON.parse(line))
     if let text = json["purpose"]?.string, let value = json["header"] {
       guard let known = PartialLine.Purpose(rawValue: text) else {
         throw CodedError(.broken, "\(name): the purpose '\(text)' is of a later version")

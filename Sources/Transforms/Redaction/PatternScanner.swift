@@ -21,21 +21,14 @@ package struct PatternScanner: Sendable {
   package init(patterns: [String], query: [String] = []) throws(CodedError) {
     var compiled: [Pattern] = []
     for (number, text) in patterns.enumerated() {
-      do throws(CodedError) {
-        let pattern = try Pattern(text)
-        guard !pattern.matchesEmptyText else {
-          throw CodedError(.broken, "it also matches the empty string; write + instead of *")
-        }
-        compiled.append(pattern)
-      } catch {
-        throw CodedError(.broken, error.problem, at: "patterns[\(number)]")
+      let pattern = try CodedError.translating(at: "patterns[\(number)]", try Pattern(text))
+      guard !pattern.matchesEmptyText else {
+        throw CodedError(
+          .broken, "patterns[\(number)]: it also matches the empty string; write + instead of *")
       }
+      compiled.append(pattern)
     }
-    do {
-      if !query.isEmpty { compiled += try Self.items(query[...]) }
-    } catch {
-      throw CodedError(.broken, error.problem, at: "query")
-    }
+    if !query.isEmpty { compiled += try CodedError.translating(at: "query", try Self.items(query[...])) }
     self.patterns = compiled
   }
 
