@@ -81,7 +81,8 @@ enum DaemonBench {
       body: Array(body.utf8))
     guard answer.status == 201 else {
       throw CodedError(
-        .inputOutput, "provisioning failed with status \(answer.status): \(String(decoding: answer.body, as: UTF8.self))")
+        .inputOutput,
+        "provisioning failed with status \(answer.status): \(String(decoding: answer.body, as: UTF8.self))")
     }
     return answer.body
   }
@@ -108,7 +109,9 @@ enum DaemonBench {
   private static func end(_ id: String, _ connection: PlainConnection, _ daemon: DaemonProcess) throws {
     let answer = try connection.exchange(
       "DELETE /v1/environments/\(id) HTTP/1.1\r\nAuthorization: Bearer \(daemon.token)")
-    guard answer.status == 200 else { throw CodedError(.inputOutput, "ending \(id) failed with status \(answer.status)") }
+    guard answer.status == 200 else {
+      throw CodedError(.inputOutput, "ending \(id) failed with status \(answer.status)")
+    }
   }
 }
 

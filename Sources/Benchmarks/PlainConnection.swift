@@ -58,11 +58,15 @@ final class PlainConnection {
     var bytes: [UInt8] = []
     while true {
       let count = recv(descriptor, &buffer, buffer.count, 0)
-      guard count >= 0 else { throw CodedError(.inputOutput, "the connection was cut: \(String(cString: strerror(errno)))") }
+      guard count >= 0 else {
+        throw CodedError(.inputOutput, "the connection was cut: \(String(cString: strerror(errno)))")
+      }
       guard count > 0 else { break }
       bytes += buffer[..<count]
     }
-    guard let end = bytes.firstRange(of: Array("\r\n\r\n".utf8)) else { throw CodedError(.inputOutput, "no answer of HTTP") }
+    guard let end = bytes.firstRange(of: Array("\r\n\r\n".utf8)) else {
+      throw CodedError(.inputOutput, "no answer of HTTP")
+    }
     return Array(bytes[end.upperBound...])
   }
 

@@ -188,7 +188,9 @@ enum Readings {
   static func processorSeconds(of process: Int32) throws -> Double {
     let text = try read("/proc/\(process)/stat")
     // The second field is the program's name in parentheses and may contain spaces, so fields are counted from its end.
-    guard let end = text.lastIndex(of: ")") else { throw CodedError(.inputOutput, "/proc/\(process)/stat is not as expected") }
+    guard let end = text.lastIndex(of: ")") else {
+      throw CodedError(.inputOutput, "/proc/\(process)/stat is not as expected")
+    }
     let fields = text[text.index(after: end)...].split(separator: " ")
     guard fields.count > 12, let user = Double(fields[11]), let system = Double(fields[12]) else {
       throw CodedError(.inputOutput, "/proc/\(process)/stat is not as expected")

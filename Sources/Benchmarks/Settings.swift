@@ -67,7 +67,6 @@ struct Settings {
   }
 }
 
-
 /// A temporary folder.
 struct Scratch {
   let folder: URL

@@ -20,7 +20,8 @@ enum ContractCommand {
       return 0
     default:
       throw CodedError(
-        usage: "unknown subcommand 'contract \(name)'" + suggestion(for: name, among: ["show", "check"]), command: "contract")
+        usage: "unknown subcommand 'contract \(name)'" + suggestion(for: name, among: ["show", "check"]),
+        command: "contract")
     }
   }
 

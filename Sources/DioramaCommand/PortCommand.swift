@@ -169,7 +169,9 @@ enum PortRelease {
       }
       return port
     }
-    guard !ports.isEmpty else { throw CodedError(usage: "no port to release; give its number", command: "port release") }
+    guard !ports.isEmpty else {
+      throw CodedError(usage: "no port to release; give its number", command: "port release")
+    }
     let access = DaemonAccess(options)
     var status: Int32 = 0
     for port in ports {

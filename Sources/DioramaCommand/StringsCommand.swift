@@ -17,7 +17,8 @@ enum StringsCommand {
     }
     if options.has("--batch") {
       if let other = options.values.keys.sorted().first(where: { $0 != "--batch" }) {
-        throw CodedError(usage: "\(other) cannot be combined with --batch; give it in the input lines", command: "strings")
+        throw CodedError(
+          usage: "\(other) cannot be combined with --batch; give it in the input lines", command: "strings")
       }
       try StringsBatch.answer(FileHandle.standardInput.readDataToEndOfFile())
       return 0

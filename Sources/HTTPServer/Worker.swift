@@ -41,7 +41,9 @@ final class Worker: @unchecked Sendable {
     self.core = core
     self.number = number
     loop = try EventLoop(named: "http-server")
-    guard let daemon = Callbacks.startDaemon(for: core) else { throw CodedError(.inputOutput, "libmicrohttpd could not start") }
+    guard let daemon = Callbacks.startDaemon(for: core) else {
+      throw CodedError(.inputOutput, "libmicrohttpd could not start")
+    }
     self.daemon = daemon
     let turns = Turns()
     place = loop.add(turns)

@@ -60,7 +60,8 @@ struct LargeTexts {
       let text = try String(contentsOf: folder.appendingPathComponent("\(size)"), encoding: .utf8)
       let expected = text.replacingOccurrences(of: Self.origin.description, with: server.origin)
       guard try PlainConnection(port: server.port).readToEnd("/\(size)") == Array(expected.utf8) else {
-        throw CodedError(.inputOutput, "the text of \(size) bytes is not what it should be: the figures would mean nothing")
+        throw CodedError(
+          .inputOutput, "the text of \(size) bytes is not what it should be: the figures would mean nothing")
       }
     }
   }

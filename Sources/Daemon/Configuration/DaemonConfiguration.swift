@@ -189,7 +189,8 @@ package struct ControlAddress: Sendable, Equatable, Codable {
     }
     guard ["127.0.0.1", "localhost"].contains(text[..<colon].lowercased()) else {
       throw CodedError(
-        .broken, "'\(text[..<colon])' is not allowed, since the control API listens on 127.0.0.1 only; give 127.0.0.1:\(port)"
+        .broken,
+        "'\(text[..<colon])' is not allowed, since the control API listens on 127.0.0.1 only; give 127.0.0.1:\(port)"
       )
     }
     self.port = port == 0 ? nil : port

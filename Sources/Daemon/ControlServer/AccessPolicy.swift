@@ -50,7 +50,8 @@ package struct AccessPolicy: Sendable {
       }
     }
     guard request.headers.isFromForeignPage(port: ownPort) else { return nil }
-    return DaemonError(403, "Cross-origin request refused", "web pages cannot use this API; send requests from a program")
+    return DaemonError(
+      403, "Cross-origin request refused", "web pages cannot use this API; send requests from a program")
   }
 
   /// Returns why a request lacks the token, or nil if it doesn't.

@@ -148,7 +148,8 @@ extension CassetteExport {
       let isFile = target.hasSuffix(".json")
       guard used.count <= 1 || !isFile else {
         throw CodedError(
-          usage: "the cassette has \(used.count) upstreams, and WireMock needs mappings for each; give --to a folder, not "
+          usage:
+            "the cassette has \(used.count) upstreams, and WireMock needs mappings for each; give --to a folder, not "
             + target, command: CassetteExport.command)
       }
       for upstream in used {

@@ -18,7 +18,8 @@ enum CassettePrune {
     let files = options.all("--report")
     guard !files.isEmpty else {
       throw CodedError(
-        usage: "--report is missing; give the report of each test that replays the cassette, from: diorama run --report",
+        usage:
+          "--report is missing; give the report of each test that replays the cassette, from: diorama run --report",
         command: command)
     }
     let usages = try files.map { file in

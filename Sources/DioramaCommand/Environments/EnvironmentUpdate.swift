@@ -22,9 +22,11 @@ enum EnvironmentUpdate {
     let move = try move(options)
     let access = DaemonAccess(options)
     switch (patch, move) {
-    case (nil, nil): throw CodedError(usage: "nothing to change; give an option such as --toggle NAME=VALUE", command: command)
+    case (nil, nil):
+      throw CodedError(usage: "nothing to change; give an option such as --toggle NAME=VALUE", command: command)
     case (.some, .some):
-      throw CodedError(usage: "--advance and --set cannot be combined with other changes; use two calls", command: command)
+      throw CodedError(
+        usage: "--advance and --set cannot be combined with other changes; use two calls", command: command)
     case (let patch?, nil):
       let revision = try access.ask { client throws(DaemonClientError) in try await client.change(id, patch) }
       if options.has("--json") { try Output.write(json: revision) }

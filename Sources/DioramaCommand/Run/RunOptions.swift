@@ -29,7 +29,8 @@ struct RunOptions {
     ports = try options.names("--port", command: Self.command)
     listen = try options.names("--listen", command: Self.command)
     if listen.contains(where: { $0.contains(":") }) {
-      throw CodedError(usage: "a name of --listen has no colon, since LISTEN_FDNAMES separates by it", command: Self.command)
+      throw CodedError(
+        usage: "a name of --listen has no colon, since LISTEN_FDNAMES separates by it", command: Self.command)
     }
     let name = (command[0] as NSString).lastPathComponent
     var configuration = try settings.configuration(named: (name as NSString).deletingPathExtension)

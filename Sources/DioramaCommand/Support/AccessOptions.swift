@@ -96,7 +96,8 @@ struct HeaderOption {
     guard allowsPlain else { throw CodedError(usage: form, command: command) }
     guard !EnvironmentSpecification.isSecretHeader(name) else {
       throw CodedError(
-        usage: "--header \(upstream)/\(name): other users can read a secret in a command line; give it as env:VAR or file:PATH",
+        usage:
+          "--header \(upstream)/\(name): other users can read a secret in a command line; give it as env:VAR or file:PATH",
         command: command)
     }
   }
