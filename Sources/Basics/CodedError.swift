@@ -48,6 +48,51 @@ package struct CodedError: Error, Sendable, Equatable, CustomStringConvertible {
     self.problem = problem.escapedForTerminal
   }
 
+  /// An error of kind `broken` at an offset in a text, whose line and column are counted.
+  ///
+  /// - Parameters:
+  ///   - problem: the problem, such as `expected ':' after a member's name, found '}'`.
+  ///   - offset: the position in bytes, from 0.
+  ///   - bytes: the whole text.
+  ///   - name: the name of the text, which precedes the line in the place.
+  package init(_ problem: String, at offset: Int, of bytes: UnsafeRawBufferPointer, name: String = "") {
+    var line = 1
+    // In Unicode scalars.
+    var column = 1
+    for byte in bytes[..<min(offset, bytes.count)] {
+      if byte == 0x0A {
+        line += 1
+        column = 1
+      } else if byte & 0xC0 != 0x80 {
+        column += 1
+      }
+    }
+    self.init(.broken, problem, at: "\(name.isEmpty ? "" : "\(name): ")line \(line), column \(column)")
+  }
+
+  /// Evaluates an expression, and gives its error a category, and a place in front of the message.
+  ///
+  /// ```swift
+  /// json = try CodedError.translating(at: "not JSON", try JSON.parse(bytes))
+  /// // not JSON: line 1, column 1: expected …
+  /// ```
+  ///
+  /// - Parameters:
+  ///   - kind: the category of the new error.
+  ///   - place: the place; part of the new problem.
+  ///   - value: the expression.
+  /// - Returns: the value.
+  /// - Throws: ``CodedError`` of that kind, with the description of the error that `value` throws.
+  @discardableResult
+  package static func translating<Value>(
+    to kind: Kind = .broken, at place: @autoclosure () -> String = "", _ value: @autoclosure () throws -> Value
+  ) throws(CodedError) -> Value {
+    do { return try value() } catch {
+      let place = place()
+      throw CodedError(kind, place.isEmpty ? "\(error)" : "\(place): \(error)")
+    }
+  }
+
   /// The place and the problem.
   package var message: String { place.isEmpty ? problem : "\(place): \(problem)" }
 

@@ -37,17 +37,26 @@ package enum JSON: Sendable, Hashable {
   /// Parses a JSON text (RFC 8259) in UTF-8, with or without a byte order mark.
   ///
   /// Half of an escaped surrogate pair becomes U+FFFD; anything else that the RFC does not allow is an error.
-  package static func parse(_ bytes: UnsafeRawBufferPointer) throws(JSONError) -> JSON {
-    var reader = JSONReader(bytes)
+  ///
+  /// - Parameters:
+  ///   - bytes: the text.
+  ///   - name: the name of the text, for errors.
+  ///   - advice: what to do about an error.
+  /// - Returns: the value.
+  /// - Throws: ``CodedError`` of kind `broken`, with the line and the column.
+  package static func parse(
+    _ bytes: UnsafeRawBufferPointer, name: String = "", advice: String = ""
+  ) throws(CodedError) -> JSON {
+    var reader = JSONReader(bytes, name: name, advice: advice)
     let value = try reader.value()
     try reader.end()
     return value
   }
 
   /// Parses a JSON text, like the other `parse`.
-  package static func parse(_ bytes: [UInt8]) throws(JSONError) -> JSON {
-    try bytes.withUnsafeBufferPointer { (buffer) throws(JSONError) in
-      try parse(UnsafeRawBufferPointer(buffer))
+  package static func parse(_ bytes: [UInt8], name: String = "", advice: String = "") throws(CodedError) -> JSON {
+    try bytes.withUnsafeBufferPointer { (buffer) throws(CodedError) in
+      try parse(UnsafeRawBufferPointer(buffer), name: name, advice: advice)
     }
   }
 

@@ -67,9 +67,7 @@ extension JSON {
   /// Describes a document that the decoder rejected without further details.
   static func unreadable(_ data: Data) -> String {
     let document: JSON
-    do throws(JSONError) {
-      document = try JSON.parse([UInt8](data))
-    } catch {
+    do { document = try JSON.parse([UInt8](data)) } catch {
       return "not valid JSON: \(error)"
     }
     // The decoder does not report which number does not fit its type.

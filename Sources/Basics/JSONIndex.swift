@@ -35,19 +35,17 @@ package struct JSONIndex {
   /// Reads the next value.
   ///
   /// - Parameter reader: the reader, which moves past the value.
-  /// - Throws: ``JSONError``, like ``JSONReader/value()``; the index is empty then.
-  package mutating func read(_ reader: inout JSONReader) throws(JSONError) {
+  /// - Throws: ``CodedError``, like ``JSONReader/value()``; the index is empty then.
+  package mutating func read(_ reader: inout JSONReader) throws(CodedError) {
     parts.removeAll(keepingCapacity: true)
     bytes = reader.bytes
-    do throws(JSONError) {
-      try fill(&reader)
-    } catch {
+    do { try fill(&reader) } catch {
       parts = []
       throw error
     }
   }
 
-  private mutating func fill(_ reader: inout JSONReader) throws(JSONError) {
+  private mutating func fill(_ reader: inout JSONReader) throws(CodedError) {
     // The innermost open array or object; not recursive, like `JSONReader.value`.
     var open = -1
     var progress = JSONReader.Progress()

@@ -21,9 +21,17 @@ package struct JSONReader {
   package let bytes: UnsafeRawBufferPointer
   var position: Int
   private var depth = 0
+  private let name: String
+  private let advice: String
 
-  package init(_ bytes: UnsafeRawBufferPointer) {
+  /// - Parameters:
+  ///   - bytes: the text.
+  ///   - name: the name of the text, for errors.
+  ///   - advice: what to do about an error.
+  package init(_ bytes: UnsafeRawBufferPointer, name: String = "", advice: String = "") {
     self.bytes = bytes
+    self.name = name
+    self.advice = advice
     let hasMark = bytes.count >= 3 && bytes[0] == 0xEF && bytes[1] == 0xBB && bytes[2] == 0xBF
     position = hasMark ? 3 : 0
   }
@@ -68,7 +76,7 @@ package struct JSONReader {
   }
 
   /// Reads the next value.
-  package mutating func value() throws(JSONError) -> JSON {
+  package mutating func value() throws(CodedError) -> JSON {
     // The open objects and arrays, innermost last. Not recursive, since threads of C libraries may have a small stack.
     var open: [Container] = []
     var next = try scalar(orOpen: &open)
@@ -94,22 +102,22 @@ package struct JSONReader {
   }
 
   /// Checks that only white space is left.
-  package mutating func end() throws(JSONError) {
+  package mutating func end() throws(CodedError) {
     guard peek() == nil else { throw unexpected("the end after the value") }
   }
 
   /// Begins the next value, an object.
-  package mutating func beginObject() throws(JSONError) -> Progress {
+  package mutating func beginObject() throws(CodedError) -> Progress {
     try begin(UInt8(ascii: "{"), "an object")
   }
 
   /// The name of the next member, whose value must be read next; nil at the end of the object.
-  package mutating func nextKey(_ progress: inout Progress) throws(JSONError) -> String? {
+  package mutating func nextKey(_ progress: inout Progress) throws(CodedError) -> String? {
     try nextName(&progress).map(string)
   }
 
   /// Like ``nextKey(_:)``, as the range of the name.
-  mutating func nextName(_ progress: inout Progress) throws(JSONError) -> JSONText? {
+  mutating func nextName(_ progress: inout Progress) throws(CodedError) -> JSONText? {
     guard try next(&progress, until: UInt8(ascii: "}"), "',' or '}' after a member") else { return nil }
     guard peek() == UInt8(ascii: "\"") else { throw unexpected("a member's name in quotes") }
     let name = try text()
@@ -119,12 +127,12 @@ package struct JSONReader {
   }
 
   /// Begins the next value, an array.
-  package mutating func beginArray() throws(JSONError) -> Progress {
+  package mutating func beginArray() throws(CodedError) -> Progress {
     try begin(UInt8(ascii: "["), "an array")
   }
 
   /// Whether there is another element, which must be read next.
-  package mutating func nextElement(_ progress: inout Progress) throws(JSONError) -> Bool {
+  package mutating func nextElement(_ progress: inout Progress) throws(CodedError) -> Bool {
     try next(&progress, until: UInt8(ascii: "]"), "',' or ']' after an element")
   }
 
@@ -147,7 +155,7 @@ package struct JSONReader {
   }
 
   /// Reads the next value if it is a scalar; otherwise begins the object or array and returns nil.
-  private mutating func scalar(orOpen open: inout [Container]) throws(JSONError) -> JSON? {
+  private mutating func scalar(orOpen open: inout [Container]) throws(CodedError) -> JSON? {
     guard let byte = peek() else { throw unexpected("a value") }
     switch byte {
     case UInt8(ascii: "\""): return .string(string(try text()))
@@ -172,7 +180,7 @@ package struct JSONReader {
     }
   }
 
-  private mutating func begin(_ opening: UInt8, _ what: String) throws(JSONError) -> Progress {
+  private mutating func begin(_ opening: UInt8, _ what: String) throws(CodedError) -> Progress {
     guard peek() == opening else { throw unexpected(what) }
     guard depth < JSON.maximumDepth else {
       throw failure("arrays and objects lie more than \(JSON.maximumDepth) deep in each other", at: position)
@@ -184,7 +192,7 @@ package struct JSONReader {
 
   private mutating func next(
     _ progress: inout Progress, until closing: UInt8, _ separator: String
-  ) throws(JSONError) -> Bool {
+  ) throws(CodedError) -> Bool {
     let byte = peek()
     if byte == closing {
       position += 1
@@ -200,7 +208,7 @@ package struct JSONReader {
     return true
   }
 
-  mutating func word(_ word: StaticString) throws(JSONError) {
+  mutating func word(_ word: StaticString) throws(CodedError) {
     let count = word.utf8CodeUnitCount
     let isThere =
       position + count <= bytes.count
@@ -210,7 +218,7 @@ package struct JSONReader {
   }
 
   /// Skips a number (RFC 8259, 6) and returns its range.
-  mutating func number() throws(JSONError) -> Range<Int> {
+  mutating func number() throws(CodedError) -> Range<Int> {
     let start = position
     if bytes[position] == UInt8(ascii: "-") { position += 1 }
     if position < bytes.count, bytes[position] == UInt8(ascii: "0") {
@@ -235,7 +243,7 @@ package struct JSONReader {
     return start..<position
   }
 
-  private mutating func digits() throws(JSONError) {
+  private mutating func digits() throws(CodedError) {
     let start = position
     while position < bytes.count, 0x30...0x39 ~= bytes[position] {
       position += 1
@@ -244,7 +252,7 @@ package struct JSONReader {
   }
 
   /// An error at the current position, or at another: what is expected and what is found.
-  func unexpected(_ expected: String, at place: Int? = nil) -> JSONError {
+  func unexpected(_ expected: String, at place: Int? = nil) -> CodedError {
     let place = place ?? position
     guard place < bytes.count else {
       return failure("expected \(expected), found the end of the text", at: bytes.count)
@@ -254,8 +262,8 @@ package struct JSONReader {
     return failure("expected \(expected), found \(found)", at: place)
   }
 
-  func failure(_ problem: String, at offset: Int) -> JSONError {
-    JSONError(problem, at: offset, of: bytes)
+  func failure(_ problem: String, at offset: Int) -> CodedError {
+    CodedError(advice.isEmpty ? problem : "\(problem); \(advice)", at: offset, of: bytes, name: name)
   }
 
   func hex(_ byte: UInt8) -> String {
@@ -275,7 +283,7 @@ struct JSONText {
 
 extension JSONReader {
   /// Skips a string (RFC 8259, 7) and returns its range. The position is at its opening quote.
-  mutating func text() throws(JSONError) -> JSONText {
+  mutating func text() throws(CodedError) -> JSONText {
     let opening = position
     let start = opening + 1
     var isASCII = true
@@ -347,7 +355,7 @@ extension JSONReader {
   ///
   /// - Returns: the character, and the offset after the escape.
   @inline(__always)
-  private func escape(at place: Int, _ opening: Int) throws(JSONError) -> (scalar: Unicode.Scalar, end: Int) {
+  private func escape(at place: Int, _ opening: Int) throws(CodedError) -> (scalar: Unicode.Scalar, end: Int) {
     guard place + 1 < bytes.count else { throw endless(opening) }
     let byte = bytes[place + 1]
     switch byte {
@@ -363,7 +371,7 @@ extension JSONReader {
   }
 
   // Half of a surrogate pair becomes U+FFFD.
-  private func unicodeEscape(at place: Int, _ opening: Int) throws(JSONError) -> (scalar: Unicode.Scalar, end: Int) {
+  private func unicodeEscape(at place: Int, _ opening: Int) throws(CodedError) -> (scalar: Unicode.Scalar, end: Int) {
     let code = try fourHexDigits(at: place + 2, opening)
     let end = place + 6
     if 0xD800...0xDBFF ~= code, end + 1 < bytes.count,
@@ -377,7 +385,7 @@ extension JSONReader {
     return (Unicode.Scalar(code) ?? "\u{FFFD}", end)
   }
 
-  private func fourHexDigits(at place: Int, _ opening: Int) throws(JSONError) -> UInt32 {
+  private func fourHexDigits(at place: Int, _ opening: Int) throws(CodedError) -> UInt32 {
     var code: UInt32 = 0
     for place in place..<place + 4 {
       guard place < bytes.count else { throw endless(opening) }
@@ -424,7 +432,7 @@ extension JSONReader {
     return at
   }
 
-  private func endless(_ opening: Int) -> JSONError {
+  private func endless(_ opening: Int) -> CodedError {
     failure("the text ends inside the string that begins here", at: opening)
   }
 }

@@ -20,7 +20,7 @@ enum AppBench {
     let large = try ReplayedEnvironment(strings: draws * Comparison.rounds)
     let controlled = try small.launch()
     guard controlled.clock.now == ReplayedEnvironment.start else {
-      throw BenchError("this build ignores contracts; build it with --traits Controlled")
+      throw CodedError(.inputOutput, "this build ignores contracts; build it with --traits Controlled")
     }
     var all = try launches(small)
     all += clocks(live, controlled)

@@ -1,3 +1,4 @@
+import Basics
 import ControlAPI
 import Foundation
 import LaunchContract
@@ -79,7 +80,8 @@ enum DaemonBench {
       "POST /v1/environments HTTP/1.1\r\nAuthorization: Bearer \(daemon.token)\r\nContent-Type: application/json",
       body: Array(body.utf8))
     guard answer.status == 201 else {
-      throw BenchError(
+      throw CodedError(
+        .inputOutput,
         "provisioning failed with status \(answer.status): \(String(decoding: answer.body, as: UTF8.self))")
     }
     return answer.body
@@ -93,13 +95,13 @@ enum DaemonBench {
 
   private static func ask(_ environment: ProvisionedEnvironment) throws {
     guard let url = environment.endpoints["api"].flatMap(URL.init(string:)), let port = url.port else {
-      throw BenchError("environment \(environment.id) has no endpoint")
+      throw CodedError(.inputOutput, "environment \(environment.id) has no endpoint")
     }
     let connection = try PlainConnection(port: UInt16(port))
     for index in 0..<requests {
       let answer = try connection.exchange("GET \(path(index % 10)) HTTP/1.1")
       guard answer.status == 200 else {
-        throw BenchError("environment \(environment.id) responded with \(answer.status)")
+        throw CodedError(.inputOutput, "environment \(environment.id) responded with \(answer.status)")
       }
     }
   }
@@ -107,7 +109,9 @@ enum DaemonBench {
   private static func end(_ id: String, _ connection: PlainConnection, _ daemon: DaemonProcess) throws {
     let answer = try connection.exchange(
       "DELETE /v1/environments/\(id) HTTP/1.1\r\nAuthorization: Bearer \(daemon.token)")
-    guard answer.status == 200 else { throw BenchError("ending \(id) failed with status \(answer.status)") }
+    guard answer.status == 200 else {
+      throw CodedError(.inputOutput, "ending \(id) failed with status \(answer.status)")
+    }
   }
 }
 
@@ -123,7 +127,7 @@ final class DaemonProcess {
   ///   - state: the state folder.
   ///   - ports: the port pool, such as `20000-32767`.
   ///   - portserver: the address for the portserver protocol; empty to turn it off.
-  /// - Throws: ``BenchError`` if it does not start.
+  /// - Throws: ``CodedError`` if it does not start.
   init(_ command: URL, state: URL, ports: String, portserver: String = "") throws {
     let output = Pipe()
     process.executableURL = command
@@ -142,7 +146,7 @@ final class DaemonProcess {
     guard let ready = try? JSONDecoder().decode(ReadyLine.self, from: line),
       let port = URL(string: ready.control)?.port.flatMap(UInt16.init(exactly:))
     else {
-      throw BenchError("diorama serve did not start; run \(command.path) serve to see why")
+      throw CodedError(.inputOutput, "diorama serve did not start; run \(command.path) serve to see why")
     }
     let file = try Data(contentsOf: URL(fileURLWithPath: ready.tokenFile))
     control = port

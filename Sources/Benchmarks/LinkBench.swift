@@ -18,7 +18,9 @@ enum LinkBench {
     let environment = try service.provision(specification)
     let app = try Follower(environment)
     defer { app.stop() }
-    guard let control = environment.contract.control else { throw BenchError("the contract has no control") }
+    guard let control = environment.contract.control else {
+      throw CodedError(.inputOutput, "the contract has no control")
+    }
     let connection = try ControlConnection(control)
     say("\nan app in another process, \(rounds) changes each; microseconds, median and 99th percentile\n")
     let peer = try await measured("one request over loopback") { _ in
@@ -81,7 +83,7 @@ enum LinkBench {
       process.standardOutput = output
       try process.run()
       guard output.fileHandleForReading.availableData == Data("ready\n".utf8) else {
-        throw BenchError("the app did not start; build with --traits Controlled")
+        throw CodedError(.inputOutput, "the app did not start; build with --traits Controlled")
       }
     }
 

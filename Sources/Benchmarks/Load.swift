@@ -1,3 +1,4 @@
+import Basics
 import Foundation
 
 /// A run of wrk.
@@ -80,12 +81,15 @@ struct Load {
     process.waitUntilExit()
     let used = try server.processorSeconds() - before
     guard let line = text.split(separator: "\n").first(where: { $0.hasPrefix("result ") }) else {
-      throw BenchError("wrk printed no result; install it with Config/bootstrap bench")
+      throw CodedError(.inputOutput, "wrk printed no result; install it with Config/bootstrap bench")
     }
     let numbers = line.split(separator: " ").dropFirst().compactMap { Double($0) }
-    guard numbers.count == 5, numbers[0] > 0 else { throw BenchError("wrk got no response from \(server.origin)") }
+    guard numbers.count == 5, numbers[0] > 0 else {
+      throw CodedError(.inputOutput, "wrk got no response from \(server.origin)")
+    }
     guard numbers[4] == 0 else {
-      throw BenchError("\(Int(numbers[4])) requests to \(server.origin) failed, so the figures are invalid")
+      throw CodedError(
+        .inputOutput, "\(Int(numbers[4])) requests to \(server.origin) failed, so the figures are invalid")
     }
     server.answered += Int(numbers[0])
     return Sample(

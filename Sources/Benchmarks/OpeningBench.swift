@@ -1,3 +1,4 @@
+import Basics
 import Cassettes
 import Foundation
 import HTTPMessages
@@ -48,7 +49,7 @@ enum OpeningBench {
     let answer = try PlainConnection(port: server.port).exchange("GET \(path(last)) HTTP/1.1")
     let wall = (ContinuousClock.now - start) / .seconds(1)
     guard answer.status == 200, answer.body == LargeCassette.body(last, padding: answer.body) else {
-      throw BenchError("the first response is not the recorded one; its status is \(answer.status)")
+      throw CodedError(.inputOutput, "the first response is not the recorded one; its status is \(answer.status)")
     }
     return (wall, try server.processorSeconds(), try server.peakMegabytes())
   }
@@ -72,7 +73,7 @@ enum OpeningBench {
     let text = String(decoding: output.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
     process.waitUntilExit()
     let numbers = text.split(whereSeparator: \.isWhitespace).compactMap { Double($0) }
-    guard numbers.count == 2 else { throw BenchError("python3 cannot load \(file)") }
+    guard numbers.count == 2 else { throw CodedError(.inputOutput, "python3 cannot load \(file)") }
     return (numbers[0], numbers[1])
   }
 }

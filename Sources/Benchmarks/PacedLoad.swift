@@ -16,7 +16,7 @@ struct PacedLoad {
   ///
   /// - Returns: the 99th percentile of the requests' times, in milliseconds.
   func slowest(of server: Server) throws -> Double {
-    let outcome = Guarded<(times: [Double], failure: BenchError?)>(([], nil))
+    let outcome = Guarded<(times: [Double], failure: CodedError?)>(([], nil))
     let done = DispatchGroup()
     let start = Self.now() + 0.05
     let share = rate / Self.connections
@@ -31,7 +31,7 @@ struct PacedLoad {
         outcome.withLock { outcome in
           switch times {
           case .success(let times): outcome.times += times
-          case .failure(let error): outcome.failure = BenchError("\(error)")
+          case .failure(let error): outcome.failure = CodedError(.inputOutput, "\(error)")
           }
         }
         done.leave()
@@ -70,7 +70,7 @@ private struct Sender: @unchecked Sendable {
       // An overdue request is sent at once.
       while clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &time, nil) == EINTR {}
       let status = try connection.exchange("GET \(path) HTTP/1.1").status
-      guard status == 200 else { throw BenchError("an answer has status \(status)") }
+      guard status == 200 else { throw CodedError(.inputOutput, "an answer has status \(status)") }
       times.append(PacedLoad.now() - due)
     }
     return times

@@ -1,3 +1,4 @@
+import Basics
 import Foundation
 
 /// A persistent loopback connection for sequential requests, with little overhead on the client's side.
@@ -22,7 +23,7 @@ final class PlainConnection {
     guard status == 0 else {
       let reason = String(cString: strerror(errno))
       close(descriptor)
-      throw BenchError("cannot connect to port \(port): \(reason)")
+      throw CodedError(.inputOutput, "cannot connect to port \(port): \(reason)")
     }
   }
 
@@ -34,7 +35,7 @@ final class PlainConnection {
   ///   - head: the request line and header fields, without Content-Length and the empty line.
   ///   - body: the body.
   /// - Returns: the status and the body.
-  /// - Throws: ``BenchError`` if the connection is closed.
+  /// - Throws: ``CodedError`` if the connection is closed.
   func exchange(_ head: String, body: [UInt8] = []) throws -> (status: Int, body: [UInt8]) {
     let request = Array("\(head)\r\nHost: 127.0.0.1:\(port)\r\nContent-Length: \(body.count)\r\n\r\n".utf8) + body
     var sent = 0
@@ -42,7 +43,7 @@ final class PlainConnection {
       let count = request[sent...].withUnsafeBytes {
         send(descriptor, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL))
       }
-      guard count > 0 else { throw BenchError("cannot send: \(String(cString: strerror(errno)))") }
+      guard count > 0 else { throw CodedError(.inputOutput, "cannot send: \(String(cString: strerror(errno)))") }
       sent += count
     }
     return try receive()
@@ -52,16 +53,20 @@ final class PlainConnection {
   func readToEnd(_ path: String) throws -> [UInt8] {
     let request = Array("GET \(path) HTTP/1.0\r\nHost: 127.0.0.1:\(port)\r\n\r\n".utf8)
     guard send(descriptor, request, request.count, Int32(MSG_NOSIGNAL)) == request.count else {
-      throw BenchError("cannot send: \(String(cString: strerror(errno)))")
+      throw CodedError(.inputOutput, "cannot send: \(String(cString: strerror(errno)))")
     }
     var bytes: [UInt8] = []
     while true {
       let count = recv(descriptor, &buffer, buffer.count, 0)
-      guard count >= 0 else { throw BenchError("the connection was cut: \(String(cString: strerror(errno)))") }
+      guard count >= 0 else {
+        throw CodedError(.inputOutput, "the connection was cut: \(String(cString: strerror(errno)))")
+      }
       guard count > 0 else { break }
       bytes += buffer[..<count]
     }
-    guard let end = bytes.firstRange(of: Array("\r\n\r\n".utf8)) else { throw BenchError("no answer of HTTP") }
+    guard let end = bytes.firstRange(of: Array("\r\n\r\n".utf8)) else {
+      throw CodedError(.inputOutput, "no answer of HTTP")
+    }
     return Array(bytes[end.upperBound...])
   }
 
@@ -81,7 +86,7 @@ final class PlainConnection {
         let head = String(decoding: bytes[..<end.lowerBound], as: UTF8.self)
         let lines = head.components(separatedBy: "\r\n")
         guard let status = lines.first?.split(separator: " ").dropFirst().first.flatMap({ Int($0) }) else {
-          throw BenchError("the response is not HTTP: \(head)")
+          throw CodedError(.inputOutput, "the response is not HTTP: \(head)")
         }
         let field = lines.first { $0.lowercased().hasPrefix("content-length:") }
         let length = field.flatMap { Int($0.dropFirst("content-length:".count).trimmingCharacters(in: .whitespaces)) }
@@ -96,7 +101,7 @@ final class PlainConnection {
 
   private func more(_ bytes: inout [UInt8]) throws {
     let count = recv(descriptor, &buffer, buffer.count, 0)
-    guard count > 0 else { throw BenchError("the connection closed before the end of the response") }
+    guard count > 0 else { throw CodedError(.inputOutput, "the connection closed before the end of the response") }
     bytes += buffer[..<count]
   }
 }

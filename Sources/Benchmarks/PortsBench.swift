@@ -1,3 +1,4 @@
+import Basics
 import Foundation
 
 /// Leases with the portserver protocol: `diorama serve` beside portpicker's portserver.py, with one client.
@@ -49,7 +50,7 @@ enum PortsBench {
     let request = Array("\(owner.processIdentifier)\n".utf8)
     let start = ContinuousClock.now
     for _ in 0..<leases {
-      guard try ask(address, request) > 0 else { throw BenchError("\(address) has no free port") }
+      guard try ask(address, request) > 0 else { throw CodedError(.inputOutput, "\(address) has no free port") }
     }
     return Double(leases) / ((ContinuousClock.now - start) / .seconds(1))
   }
@@ -66,7 +67,7 @@ enum PortsBench {
       pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { connect(descriptor, $0, length) }
     }
     guard status == 0, send(descriptor, request, request.count, Int32(MSG_NOSIGNAL)) == request.count else {
-      throw BenchError("cannot reach \(address): \(String(cString: strerror(errno)))")
+      throw CodedError(.inputOutput, "cannot reach \(address): \(String(cString: strerror(errno)))")
     }
     var buffer = [UInt8](repeating: 0, count: 1024)
     let count = recv(descriptor, &buffer, buffer.count, 0)
@@ -84,7 +85,7 @@ final class PeerPortserver {
     let folder = URL(fileURLWithPath: ".build/portpicker/bin")
     let python = folder.appendingPathComponent("python")
     guard FileManager.default.isExecutableFile(atPath: python.path) else {
-      throw BenchError("portserver.py is missing; run Config/venv portpicker in the package folder")
+      throw CodedError(.inputOutput, "portserver.py is missing; run Config/venv portpicker in the package folder")
     }
     let words = scratch.file("portserver.log")
     try Data().write(to: words)
@@ -99,7 +100,7 @@ final class PeerPortserver {
     let deadline = ContinuousClock.now + .seconds(30)
     while !(try String(contentsOf: words, encoding: .utf8)).contains("Serving on") {
       guard process.isRunning, .now < deadline else {
-        throw BenchError("portserver.py did not start: \(try String(contentsOf: words, encoding: .utf8))")
+        throw CodedError(.inputOutput, "portserver.py did not start: \(try String(contentsOf: words, encoding: .utf8))")
       }
       usleep(10_000)
     }

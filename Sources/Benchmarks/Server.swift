@@ -1,3 +1,4 @@
+import Basics
 import Foundation
 
 /// A running server.
@@ -30,7 +31,7 @@ final class Server {
   ///   - upstream: the backend.
   ///   - words: the file for its standard error.
   /// - Returns: the server, ready.
-  /// - Throws: ``BenchError`` if it does not start.
+  /// - Throws: ``CodedError`` if it does not start.
   static func diorama(
     _ command: URL, mode: String, cassette: URL?, upstream: String, words: URL
   ) throws -> Server {
@@ -49,7 +50,7 @@ final class Server {
     process.standardError = try FileHandle(forWritingTo: words)
     try process.run()
     guard let line = output.fileHandleForReading.line(withPrefix: "endpoint ") else {
-      throw BenchError("diorama run did not start: \(try String(contentsOf: words, encoding: .utf8))")
+      throw CodedError(.inputOutput, "diorama run did not start: \(try String(contentsOf: words, encoding: .utf8))")
     }
     let origin = String(line.dropFirst("endpoint ".count))
     return Server(origin: origin, workers: [process.processIdentifier], process: process, input: input)
@@ -75,7 +76,7 @@ final class Server {
   ///   - http: directives of its `http` block.
   ///   - location: directives of its only `location`.
   /// - Returns: the server, ready.
-  /// - Throws: ``BenchError`` if it does not start.
+  /// - Throws: ``CodedError`` if it does not start.
   static func nginx(_ name: String, in scratch: Scratch, http: String = "", location: String) throws -> Server {
     let port = try freePort()
     let configuration = scratch.file("\(name).conf")
@@ -116,7 +117,7 @@ final class Server {
       workers += line.split(separator: " ").last.flatMap { Int32($0) }.map { [$0] } ?? []
     }
     guard workers.count == 2 else {
-      throw BenchError("nginx does not start; is it installed? Config/bootstrap bench installs it")
+      throw CodedError(.inputOutput, "nginx does not start; is it installed? Config/bootstrap bench installs it")
     }
     return Server(origin: "http://127.0.0.1:\(port)", workers: workers, process: process, input: nil)
   }
@@ -160,7 +161,7 @@ func freePort() throws -> UInt16 {
       bind(descriptor, $0, length) == 0 ? getsockname(descriptor, $0, &length) : -1
     }
   }
-  guard status == 0 else { throw BenchError("no port is free: \(String(cString: strerror(errno)))") }
+  guard status == 0 else { throw CodedError(.inputOutput, "no port is free: \(String(cString: strerror(errno)))") }
   return UInt16(bigEndian: address.sin_port)
 }
 
@@ -187,10 +188,12 @@ enum Readings {
   static func processorSeconds(of process: Int32) throws -> Double {
     let text = try read("/proc/\(process)/stat")
     // The second field is the program's name in parentheses and may contain spaces, so fields are counted from its end.
-    guard let end = text.lastIndex(of: ")") else { throw BenchError("/proc/\(process)/stat is not as expected") }
+    guard let end = text.lastIndex(of: ")") else {
+      throw CodedError(.inputOutput, "/proc/\(process)/stat is not as expected")
+    }
     let fields = text[text.index(after: end)...].split(separator: " ")
     guard fields.count > 12, let user = Double(fields[11]), let system = Double(fields[12]) else {
-      throw BenchError("/proc/\(process)/stat is not as expected")
+      throw CodedError(.inputOutput, "/proc/\(process)/stat is not as expected")
     }
     return (user + system) / Double(sysconf(Int32(_SC_CLK_TCK)))
   }
@@ -204,7 +207,7 @@ enum Readings {
       guard let kibibytes = line.split(separator: " ").compactMap({ Double($0) }).first else { break }
       return kibibytes * 1024 / 1_000_000
     }
-    throw BenchError("/proc/\(process)/status has no \(field)")
+    throw CodedError(.inputOutput, "/proc/\(process)/status has no \(field)")
   }
 
   /// The limited resources of a process.
@@ -216,10 +219,8 @@ enum Readings {
 
   static func resources(of process: Int32) throws -> Resources {
     func entries(_ folder: String) throws -> Int {
-      do {
-        return try FileManager.default.contentsOfDirectory(atPath: "/proc/\(process)/\(folder)").count
-      } catch {
-        throw BenchError("cannot look into /proc/\(process)/\(folder): has the process ended?")
+      do { return try FileManager.default.contentsOfDirectory(atPath: "/proc/\(process)/\(folder)").count } catch {
+        throw CodedError(.inputOutput, "cannot look into /proc/\(process)/\(folder): has the process ended?")
       }
     }
     return Resources(
@@ -229,7 +230,7 @@ enum Readings {
 
   fileprivate static func read(_ path: String) throws -> String {
     guard let data = FileManager.default.contents(atPath: path) else {
-      throw BenchError("cannot read \(path); this needs Linux and a running process")
+      throw CodedError(.inputOutput, "cannot read \(path); this needs Linux and a running process")
     }
     return String(decoding: data, as: UTF8.self)
   }

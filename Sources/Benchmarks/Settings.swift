@@ -1,3 +1,4 @@
+import Basics
 import Foundation
 
 /// The settings of a run, from environment variables. The Makefile has the defaults.
@@ -40,13 +41,13 @@ struct Settings {
   init(environment: [String: String], arguments: [String]) throws {
     func positive(_ name: String, _ text: String) throws -> Int {
       guard let number = Int(text), number > 0 else {
-        throw BenchError("\(name) has to be a number above 0, not \"\(text)\"")
+        throw CodedError(.inputOutput, "\(name) has to be a number above 0, not \"\(text)\"")
       }
       return number
     }
     var words = arguments.dropFirst()
     guard let part = Part(rawValue: words.popFirst() ?? ""), words.allSatisfy({ $0 == "--check" }) else {
-      throw BenchError("usage: Benchmarks replay|opening|traffic|large|app|link|daemon|ports [--check]")
+      throw CodedError(.inputOutput, "usage: Benchmarks replay|opening|traffic|large|app|link|daemon|ports [--check]")
     }
     self.part = part
     rounds = try positive("BENCH_ROUNDS", environment["BENCH_ROUNDS"] ?? "7")
@@ -60,18 +61,9 @@ struct Settings {
       ![.replay, .opening, .traffic, .large, .daemon, .ports].contains(part)
         || FileManager.default.isExecutableFile(atPath: diorama.path)
     else {
-      throw BenchError("no diorama at \(diorama.path); run make bench, or name it in DIORAMA_BIN")
+      throw CodedError(.inputOutput, "no diorama at \(diorama.path); run make bench, or name it in DIORAMA_BIN")
     }
     check = words.contains("--check")
-  }
-}
-
-/// An error on one line: what happened, where, and what to do next.
-struct BenchError: Error, CustomStringConvertible {
-  let description: String
-
-  init(_ description: String) {
-    self.description = description
   }
 }
 

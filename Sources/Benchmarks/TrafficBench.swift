@@ -1,3 +1,4 @@
+import Basics
 import Foundation
 
 /// Replay, proxying and recording beside nginx, WireMock and mitmproxy, in one run.
@@ -158,10 +159,8 @@ struct Contest {
     for contestant in contestants { load.warm(contestant.server) }
     for _ in 0..<settings.rounds {
       for contestant in contestants {
-        do {
-          samples[contestant.name, default: []].append(try load.run(against: contestant.server))
-        } catch {
-          throw BenchError("\(title), \(contestant.name): \(error)")
+        do { samples[contestant.name, default: []].append(try load.run(against: contestant.server)) } catch {
+          throw CodedError(.inputOutput, "\(title), \(contestant.name): \(error)")
         }
       }
     }

@@ -117,11 +117,7 @@ extension ForeignCassette {
   }
 
   private static func json(_ bytes: [UInt8], name: String) throws(CodedError) -> JSON {
-    do {
-      return try JSON.parse(bytes)
-    } catch {
-      throw CodedError(name: name, json: error)
-    }
+    try JSON.parse(bytes, name: name, advice: CodedError.restoring)
   }
 
   /// Both tools can also write JSON, which is tried first.

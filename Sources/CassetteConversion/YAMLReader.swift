@@ -164,8 +164,8 @@ package struct YAMLReader {
     let problem = parser.problem.map { String(cString: $0) } ?? "it is no YAML"
     guard parser.error != YAML_READER_ERROR else {
       // For bytes that cannot be decoded, libyaml reports only the offset.
-      let place = JSONError(problem, at: Int(parser.problem_offset), of: bytes)
-      return failure("\(problem) (it is no text, or not in UTF-8)", (place.line, place.column))
+      return CodedError(
+        "\(problem) (it is no text, or not in UTF-8); \(advice)", at: Int(parser.problem_offset), of: bytes, name: name)
     }
     let mark = parser.problem_mark
     return failure(problem, (Int(mark.line) + 1, Int(mark.column) + 1))

@@ -84,10 +84,6 @@ extension CodedError {
     self.init(.broken, "\(problem); \(advice)", at: place)
   }
 
-  /// A file that is not valid JSON.
-  package init(name: String, json error: JSONError) {
-    self.init(
-      name: name, line: error.line, column: error.column, problem: error.problem,
-      advice: "restore the file or re-record it")
-  }
+  /// What to do about a cassette or string store that is not valid JSON.
+  package static let restoring = "restore the file or re-record it"
 }

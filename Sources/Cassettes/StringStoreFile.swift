@@ -99,13 +99,7 @@ extension StringStoreFile {
   /// - Throws: ``CodedError`` if the file is not a string store, its format or algorithm is unsupported, or an
   ///   entry lacks a required member.
   package static func read(_ bytes: UnsafeRawBufferPointer, name: String) throws(CodedError) -> StringStoreFile {
-    let document: JSON
-    do {
-      document = try JSON.parse(bytes)
-    } catch {
-      throw CodedError(name: name, json: error)
-    }
-    return try StoreReader(name: name).store(document)
+    try StoreReader(name: name).store(JSON.parse(bytes, name: name, advice: CodedError.restoring))
   }
 
   /// Reads a string store from an array.

@@ -73,9 +73,7 @@ package final class DaemonClient: Sendable {
     patience: Duration = DaemonClient.patience, as type: Answer.Type = Answer.self
   ) async throws(DaemonClientError) -> Answer {
     let bytes = try await exchange(method, path, message, patience)
-    do throws(CodedError) {
-      return try JSON.decode(type, from: Data(bytes), source: "\(method) \(path)")
-    } catch {
+    do { return try JSON.decode(type, from: Data(bytes), source: "\(method) \(path)") } catch {
       throw DaemonClientError(
         .notUnderstood,
         "unexpected response from the daemon to \(error.place): \(error.problem); restart the daemon with this version: "
@@ -102,9 +100,7 @@ package final class DaemonClient: Sendable {
         "a number is infinite or NaN, which JSON cannot express; use another")
     }
     let first = link.withLock { $0 }
-    do throws(DaemonClientError) {
-      return try await Self.attempt(method, path, body, first, home, patience)
-    } catch {
+    do { return try await Self.attempt(method, path, body, first, home, patience) } catch {
       // Nothing has been done: the daemon did not get the request, or rejected the token.
       guard error.kind == .dead || error.isUnauthorised, let again = try renewed(first) else { throw error }
       return try await Self.attempt(method, path, body, again, home, patience)
@@ -127,7 +123,7 @@ package final class DaemonClient: Sendable {
     var headers: Headers = ["Authorization": "Bearer \(link.control.token.revealed)", "Accept": "application/json"]
     if body != nil { headers.set("Content-Type", "application/json") }
     let request = Request(method: method, target: path, headers: headers, body: .bytes(body ?? []))
-    let answer: Result<(status: Int, bytes: [UInt8]), Watch.Missed>
+    let answer: Result<(status: Int, bytes: [UInt8]), Watch.Verdict>
     do {
       answer = try await Watch.over(link.control.pid, patience: patience) {
         let response = try await link.client.send(request, to: link.origin)
@@ -139,7 +135,7 @@ package final class DaemonClient: Sendable {
     switch answer {
     case .success((200..<300, let bytes)): return bytes
     case .success((let status, let bytes)): throw refusal(status, bytes, "\(method) \(path)")
-    case .failure(let missed) where missed.verdict == .suspended: throw home.suspended(link.control)
+    case .failure(.suspended): throw home.suspended(link.control)
     case .failure: throw home.unresponsive(link.control, patience)
     }
   }

@@ -28,9 +28,7 @@ package struct DaemonStarter: Sendable {
   /// - Returns: a client for it.
   /// - Throws: ``DaemonClientError``.
   package func connect() async throws(DaemonClientError) -> DaemonClient {
-    do throws(DaemonClientError) {
-      return try await DaemonClient.connect(to: home)
-    } catch {
+    do { return try await DaemonClient.connect(to: home) } catch {
       guard error.isNobody, program != nil else { throw error }
     }
     let lock = try await onOwnThread { [home] () throws(DaemonClientError) in
@@ -38,9 +36,7 @@ package struct DaemonStarter: Sendable {
     }
     defer { withExtendedLifetime(lock) {} }
     // Another program may have started it in the meantime.
-    do throws(DaemonClientError) {
-      return try await DaemonClient.connect(to: home)
-    } catch {
+    do { return try await DaemonClient.connect(to: home) } catch {
       guard error.isNobody, let program else { throw error }
       try await start(program)
     }
@@ -49,7 +45,7 @@ package struct DaemonStarter: Sendable {
 
   private func start(_ program: String) async throws(DaemonClientError) {
     let launch = DaemonLaunch(home: home, program: program)
-    do throws(DaemonClientError) {
+    do {
       try await onOwnThread { () throws(DaemonClientError) in try launch.run(patience: Self.patience) }
     } catch {
       // A daemon started by another program at the same moment is fine too.

@@ -48,7 +48,7 @@ package enum ProcessState: Sendable, Equatable {
 /// Waits for a daemon's response, unless the daemon is suspended.
 enum Watch {
   /// Why the wait ended early.
-  enum Verdict: Sendable, Equatable {
+  enum Verdict: Error, Equatable {
     case timedOut
     case suspended
   }
@@ -64,18 +64,14 @@ enum Watch {
   /// - Throws: the error that `work` throws.
   static func over<Value: Sendable>(
     _ pid: Int32, patience: Duration, _ work: @escaping @Sendable () async throws -> Value
-  ) async throws -> Result<Value, Missed> {
-    try await withThrowingTaskGroup(of: Result<Value, Missed>.self) { group in
+  ) async throws -> Result<Value, Verdict> {
+    try await withThrowingTaskGroup(of: Result<Value, Verdict>.self) { group in
       group.addTask { .success(try await work()) }
-      group.addTask { .failure(Missed(verdict: try await verdict(pid, patience))) }
+      group.addTask { .failure(try await verdict(pid, patience)) }
       defer { group.cancelAll() }
       // There are two tasks, so `next` is not nil.
-      return try await group.next() ?? .failure(Missed(verdict: .timedOut))
+      return try await group.next() ?? .failure(.timedOut)
     }
-  }
-
-  struct Missed: Error {
-    var verdict: Verdict
   }
 
   private static func verdict(_ pid: Int32, _ patience: Duration) async throws -> Verdict {

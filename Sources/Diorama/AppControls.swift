@@ -164,9 +164,7 @@ public struct AppControls: Sendable {
       patience: Patience = Patience(), warn: @escaping @Sendable (String) -> Void
     ) throws(DioramaError) -> AppControls {
       let contract: LaunchContract?
-      do {
-        contract = try LaunchContract.decode(argumentsOf: arguments, environment: environment)
-      } catch {
+      do { contract = try LaunchContract.decode(argumentsOf: arguments, environment: environment) } catch {
         throw DioramaError(error)
       }
       guard let contract else { return live(credentials() ?? platformCredentialStore()) }
@@ -174,11 +172,7 @@ public struct AppControls: Sendable {
         warn("ignored unknown members of the launch contract: \(contract.unknownFields.joined(separator: ", "))")
       }
       let controls = try AppControls(contract, declaring: registry, patience: patience, warn: warn)
-      do {
-        if let defaults { try contract.applyDefaults(to: defaults) }
-      } catch {
-        throw DioramaError(error)
-      }
+      do { if let defaults { try contract.applyDefaults(to: defaults) } } catch { throw DioramaError(error) }
       try controls.follow(contract, warn: warn)
       return controls
     }
@@ -197,9 +191,7 @@ public struct AppControls: Sendable {
       reporter = environment.map {
         UsageReporter(ControlConnection($0, timeout: .seconds(5), waitsForReturn: false), warn: warn)
       }
-      do {
-        clock = DioramaClock(try Timeline(contract.clock))
-      } catch {
+      do { clock = DioramaClock(try Timeline(contract.clock)) } catch {
         throw DioramaError(error.kind, "launch contract: \(error.description)")
       }
       if contract.strings == nil, contract.seed.isEmpty {

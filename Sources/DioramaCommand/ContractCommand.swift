@@ -9,7 +9,7 @@ enum ContractCommand {
   static func run(_ arguments: [String], terminal: Terminal) throws -> Int32 {
     var arguments = arguments
     guard let name = arguments.first else {
-      throw UsageError("missing subcommand; choose from show, check", command: "contract")
+      throw CodedError(usage: "missing subcommand; choose from show, check", command: "contract")
     }
     arguments.removeFirst()
     switch name {
@@ -19,18 +19,19 @@ enum ContractCommand {
       print(help, terminator: "")
       return 0
     default:
-      throw UsageError(
-        "unknown subcommand 'contract \(name)'" + suggestion(for: name, among: ["show", "check"]), command: "contract")
+      throw CodedError(
+        usage: "unknown subcommand 'contract \(name)'" + suggestion(for: name, among: ["show", "check"]),
+        command: "contract")
     }
   }
 
   /// The contract to read: a file, or the `DIORAMA_CONTRACT` of this process.
-  static func source(_ options: Options, command: String) throws(UsageError) -> ContractSource {
+  static func source(_ options: Options, command: String) throws(CodedError) -> ContractSource {
     let words = options.operands + (options.rest ?? [])
-    guard words.count <= 1 else { throw UsageError("unexpected argument '\(words[1])'", command: command) }
+    guard words.count <= 1 else { throw CodedError(usage: "unexpected argument '\(words[1])'", command: command) }
     if let path = words.first { return .file(path) }
     guard let value = ProcessInfo.processInfo.environment[ContractSource.variable], !value.isEmpty else {
-      throw UsageError("no contract; give a file, or set \(ContractSource.variable)", command: command)
+      throw CodedError(usage: "no contract; give a file, or set \(ContractSource.variable)", command: command)
     }
     return .variable(value)
   }
@@ -66,11 +67,7 @@ enum ContractSource {
   /// - Throws: ``CodedError`` if it is missing or invalid.
   func read() throws(CodedError) -> LaunchContract {
     if let path, !FileManager.default.fileExists(atPath: path) { throw missing }
-    do throws(CodedError) {
-      return try LaunchContract.read(value, source: name)
-    } catch {
-      throw broken(error)
-    }
+    do { return try LaunchContract.read(value, source: name) } catch { throw broken(error) }
   }
 
   /// Reads the contract as an app does, including checks at launch: time zone, credentials and endpoints.
@@ -78,11 +75,7 @@ enum ContractSource {
   /// - Throws: ``CodedError`` for a contract that an app would refuse.
   func readAsApp() throws(CodedError) -> LaunchContract {
     let contract = try read()
-    do throws(CodedError) {
-      _ = try contract.userDefaults()
-    } catch {
-      throw broken(error)
-    }
+    do { _ = try contract.userDefaults() } catch { throw broken(error) }
     #if DEBUG || Controlled
       do {
         // Runs the app's own code. It connects only when it sends its first report.
@@ -98,13 +91,13 @@ enum ContractSource {
 
   /// The contract's JSON, including what the decoded type lacks.
   func document() throws(CodedError) -> JSON {
-    do {
-      let data = try path.map { try InputFile($0).read(atMost: WholeFiles.limit) } ?? Data(value.utf8)
-      return try JSON.parse([UInt8](data))
-    } catch let error as JSONError {
+    var data = Data(value.utf8)
+    if let path {
+      data = try CodedError.translating(
+        to: .inputOutput, at: "cannot read \(path)", try InputFile(path).read(atMost: WholeFiles.limit))
+    }
+    do { return try JSON.parse([UInt8](data)) } catch {
       throw broken(.contract("not valid JSON, although an app on this machine accepts it: \(error)"))
-    } catch {
-      throw CodedError(.inputOutput, "cannot read \(path ?? name): \(error.systemReason)")
     }
   }
 
@@ -244,7 +237,7 @@ enum ContractCheck {
     let source = try ContractCommand.source(options, command: "contract check")
     var result = Result(contract: source.name)
     var status: Int32 = 0
-    do throws(CodedError) {
+    do {
       let contract = try source.readAsApp()
       result.version = contract.version
       result.unknownFields = contract.unknownFields

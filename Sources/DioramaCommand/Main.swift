@@ -17,20 +17,11 @@ struct Main {
     var arguments = Array(CommandLine.arguments.dropFirst())
     do {
       exit(try run(&arguments, terminal: terminal))
-    } catch let error as UsageError {
-      terminal.error("\(error.message); see diorama \(error.command.map { "\($0) " } ?? "")--help")
-      exit(CodedError.Kind.usage.rawValue)
     } catch let error as CodedError {
       terminal.error(error.message)
       exit(error.kind.rawValue)
     } catch let error as DaemonClientError {
       terminal.error(error.message)
-      exit(error.exitStatus)
-    } catch let error as ConfigurationError {
-      terminal.error("\(error); see diorama serve --help")
-      exit(CodedError.Kind.usage.rawValue)
-    } catch let error as StoreError {
-      terminal.error("\(error)")
       exit(error.exitStatus)
     } catch let error as NotStarted {
       terminal.error(error.message)
@@ -43,7 +34,7 @@ struct Main {
 
   private static func run(_ arguments: inout [String], terminal: Terminal) throws -> Int32 {
     guard let name = arguments.first else {
-      throw UsageError("no command; choose from \(commands.dropLast().joined(separator: ", "))")
+      throw CodedError(usage: "no command; choose from \(commands.dropLast().joined(separator: ", "))")
     }
     arguments.removeFirst()
     switch name {
@@ -59,14 +50,14 @@ struct Main {
       print(help, terminator: "")
       return 0
     default:
-      throw UsageError("unknown command '\(name)'" + suggestion(for: name, among: commands))
+      throw CodedError(usage: "unknown command '\(name)'" + suggestion(for: name, among: commands))
     }
   }
 
-  private static func printVersion(_ arguments: [String]) throws(UsageError) -> Int32 {
+  private static func printVersion(_ arguments: [String]) throws(CodedError) -> Int32 {
     let options = try Options(arguments, table: [], command: "version")
     if let extra = options.operands.first ?? options.rest?.first {
-      throw UsageError("unexpected argument '\(extra)'", command: "version")
+      throw CodedError(usage: "unexpected argument '\(extra)'", command: "version")
     }
     print(options.has("--help") ? "usage: diorama version\n\nPrints the version." : "diorama \(version)")
     return 0

@@ -1,3 +1,4 @@
+import Basics
 import ControlAPI
 import DaemonClient
 import EnvironmentService
@@ -13,8 +14,8 @@ enum PortCommand {
       try Output.write(raw: help)
       return 0
     case let word? where !word.hasPrefix("-"):
-      throw UsageError(
-        "unknown subcommand 'port \(word)'" + suggestion(for: word, among: ["list", "release"])
+      throw CodedError(
+        usage: "unknown subcommand 'port \(word)'" + suggestion(for: word, among: ["list", "release"])
           + "; without a subcommand, port leases ports", command: "port")
     default: return try lease(arguments)
     }
@@ -46,16 +47,16 @@ enum PortCommand {
     return 0
   }
 
-  private static func request(_ options: Options) throws(UsageError) -> PortsRequest {
+  private static func request(_ options: Options) throws(CodedError) -> PortsRequest {
     let names = options.all("--name")
-    if names.contains("") { throw UsageError("--name must not be empty", command: "port") }
+    if names.contains("") { throw CodedError(usage: "--name must not be empty", command: "port") }
     var count = max(names.count, 1)
     if let text = options.value("--count") {
       guard let number = Int(text), number > 0 else {
-        throw UsageError("--count takes a number from 1, not '\(text)'", command: "port")
+        throw CodedError(usage: "--count takes a number from 1, not '\(text)'", command: "port")
       }
       guard names.count <= 1 || names.count == number else {
-        throw UsageError("--count \(number) contradicts \(names.count) names", command: "port")
+        throw CodedError(usage: "--count \(number) contradicts \(names.count) names", command: "port")
       }
       count = number
     }
@@ -99,9 +100,9 @@ enum PortCommand {
 
 extension Options {
   /// Refuses arguments of commands that take only options.
-  func refuseWords(command: String) throws(UsageError) {
+  func refuseWords(command: String) throws(CodedError) {
     if let extra = operands.first ?? rest?.first {
-      throw UsageError("unexpected argument '\(extra)'", command: command)
+      throw CodedError(usage: "unexpected argument '\(extra)'", command: command)
     }
   }
 }
@@ -162,19 +163,19 @@ enum PortRelease {
       try Output.write(raw: help)
       return 0
     }
-    let ports = try (options.operands + (options.rest ?? [])).map { word throws(UsageError) in
+    let ports = try (options.operands + (options.rest ?? [])).map { word throws(CodedError) in
       guard let port = UInt16(word), port > 0 else {
-        throw UsageError("'\(word)' is not a port from 1 to 65535", command: "port release")
+        throw CodedError(usage: "'\(word)' is not a port from 1 to 65535", command: "port release")
       }
       return port
     }
-    guard !ports.isEmpty else { throw UsageError("no port to release; give its number", command: "port release") }
+    guard !ports.isEmpty else {
+      throw CodedError(usage: "no port to release; give its number", command: "port release")
+    }
     let access = DaemonAccess(options)
     var status: Int32 = 0
     for port in ports {
-      do throws(DaemonClientError) {
-        try access.release(Int(port))
-      } catch {
+      do { try access.release(Int(port)) } catch {
         // Releases the other ports, too, unless there is no daemon.
         guard case .refused = error.kind else { throw error }
         terminal.error(error.message)

@@ -16,12 +16,12 @@ enum ServeCommand {
       return 0
     }
     if let extra = parsed.operands.first ?? parsed.rest?.first {
-      throw UsageError("unexpected argument '\(extra)'", command: ServeOptions.command)
+      throw CodedError(usage: "unexpected argument '\(extra)'", command: ServeOptions.command)
     }
     let variables = ProcessInfo.processInfo.environment
     if parsed.has("--stop") || parsed.has("--status") {
       guard parsed.has("--stop") != parsed.has("--status") else {
-        throw UsageError("--stop and --status exclude each other", command: ServeOptions.command)
+        throw CodedError(usage: "--stop and --status exclude each other", command: ServeOptions.command)
       }
       let access = DaemonAccess(parsed)
       if parsed.has("--stop") { return try ServeControl.stop(access, terminal: terminal) }
@@ -114,22 +114,23 @@ struct ServeOptions {
   let configuration: DaemonConfiguration
   let isOnDemand: Bool
 
-  /// - Throws: ``UsageError``, or ``ConfigurationError`` for the file.
+  /// - Throws: ``CodedError``.
   init(_ options: Options, variables: [String: String]) throws {
     folder = try Self.folder(options, variables: variables)
-    var configuration = try options.value("--config").map { try DaemonConfiguration(path: $0) } ?? DaemonConfiguration()
-    do throws(ConfigurationError) {
+    var configuration = DaemonConfiguration()
+    do {
+      if let path = options.value("--config") { configuration = try DaemonConfiguration(path: path) }
       if let text = options.value("--control") { configuration.control = try ControlAddress(text) }
       if let text = options.value("--ports") { configuration.ports = try PortRange(text) }
     } catch {
-      throw UsageError(error.description, command: Self.command)
+      throw CodedError(usage: error.message, command: Self.command)
     }
     if let address = options.value("--portserver-address") { configuration.portserverAddress = address }
     if let name = options.value("--log-level") {
       guard let level = Log.Level(rawValue: name) else {
         let names = Log.Level.allCases.map(\.rawValue)
-        throw UsageError(
-          "'\(name)' is not a log level; choose from \(names.joined(separator: ", "))"
+        throw CodedError(
+          usage: "'\(name)' is not a log level; choose from \(names.joined(separator: ", "))"
             + suggestion(for: name, among: names),
           command: Self.command)
       }
@@ -140,9 +141,9 @@ struct ServeOptions {
   }
 
   /// The absolute path of the state folder.
-  static func folder(_ options: Options, variables: [String: String]) throws(UsageError) -> String {
+  static func folder(_ options: Options, variables: [String: String]) throws(CodedError) -> String {
     guard let path = options.value("--state") else { return DaemonHome.standard(variables: variables).folder }
-    guard !path.isEmpty else { throw UsageError("--state must not be empty", command: command) }
+    guard !path.isEmpty else { throw CodedError(usage: "--state must not be empty", command: command) }
     return DaemonHome(folder: path).folder
   }
 }
@@ -194,19 +195,5 @@ enum ServeControl {
     }
     Output.print("leased ports: \(status.ports.count)")
     return 0
-  }
-}
-
-extension StoreError {
-  /// The exit status of a daemon that can't start because of its state.
-  var exitStatus: Int32 {
-    let kind: CodedError.Kind =
-      switch self.kind {
-      case .inUse: .noUpstream
-      case .newer, .corrupt: .broken
-      case .full, .notPermitted: .cannotWrite
-      case .closed, .other: .inputOutput
-      }
-    return kind.rawValue
   }
 }

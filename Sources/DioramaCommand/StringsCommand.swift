@@ -13,37 +13,38 @@ enum StringsCommand {
       return 0
     }
     if let extra = options.operands.first ?? options.rest?.first {
-      throw UsageError("unexpected argument '\(extra)'", command: "strings")
+      throw CodedError(usage: "unexpected argument '\(extra)'", command: "strings")
     }
     if options.has("--batch") {
       if let other = options.values.keys.sorted().first(where: { $0 != "--batch" }) {
-        throw UsageError("\(other) cannot be combined with --batch; give it in the input lines", command: "strings")
+        throw CodedError(
+          usage: "\(other) cannot be combined with --batch; give it in the input lines", command: "strings")
       }
       try StringsBatch.answer(FileHandle.standardInput.readDataToEndOfFile())
       return 0
     }
-    guard let seed = options.value("--seed") else { throw UsageError("--seed is missing", command: "strings") }
-    guard let key = options.value("--key") else { throw UsageError("--key is missing", command: "strings") }
+    guard let seed = options.value("--seed") else { throw CodedError(usage: "--seed is missing", command: "strings") }
+    guard let key = options.value("--key") else { throw CodedError(usage: "--key is missing", command: "strings") }
     let ordinal = try number(options, "--ordinal") ?? 0
     do {
       print(try StringDerivation(seed: seed).value(key: key, ordinal: ordinal, parameters(options)))
     } catch let error as DioramaError {
-      throw UsageError("\(error)", command: "strings")
+      throw CodedError(usage: "\(error)", command: "strings")
     }
     return 0
   }
 
-  private static func parameters(_ options: Options) throws(UsageError) -> StringParameters {
+  private static func parameters(_ options: Options) throws(CodedError) -> StringParameters {
     let kinds = ["--uuid", "--integer", "--email", "--choice", "--shuffle"].filter(options.has)
     guard kinds.count <= 1 else {
-      throw UsageError("\(kinds[0]) and \(kinds[1]) exclude each other", command: "strings")
+      throw CodedError(usage: "\(kinds[0]) and \(kinds[1]) exclude each other", command: "strings")
     }
     let others = ["--length", "--alphabet"].filter { $0 == "--alphabet" || kinds != ["--email"] }
     if let kind = kinds.first, let other = others.first(where: options.has) {
-      throw UsageError("\(other) cannot be combined with \(kind)", command: "strings")
+      throw CodedError(usage: "\(other) cannot be combined with \(kind)", command: "strings")
     }
     if options.has("--version4"), !options.has("--uuid") {
-      throw UsageError("--version4 requires --uuid", command: "strings")
+      throw CodedError(usage: "--version4 requires --uuid", command: "strings")
     }
     let length = try number(options, "--length") ?? StringParameters.defaultLength
     switch kinds.first {
@@ -57,18 +58,18 @@ enum StringsCommand {
     }
   }
 
-  private static func integer(_ range: String) throws(UsageError) -> StringParameters {
+  private static func integer(_ range: String) throws(CodedError) -> StringParameters {
     let ends = range.split(separator: ".", omittingEmptySubsequences: false)
     guard ends.count == 3, ends[1].isEmpty, let low = Int64(ends[0]), let high = Int64(ends[2]), low <= high else {
-      throw UsageError("--integer takes LOW..HIGH, such as 18..99, not '\(range)'", command: "strings")
+      throw CodedError(usage: "--integer takes LOW..HIGH, such as 18..99, not '\(range)'", command: "strings")
     }
     return .integer(low: low, high: high)
   }
 
-  private static func number(_ options: Options, _ name: String) throws(UsageError) -> Int? {
+  private static func number(_ options: Options, _ name: String) throws(CodedError) -> Int? {
     guard let text = options.value(name) else { return nil }
     guard let number = Int(text), number >= 0 else {
-      throw UsageError("\(name) takes a number from 0, not '\(text)'", command: "strings")
+      throw CodedError(usage: "\(name) takes a number from 0, not '\(text)'", command: "strings")
     }
     return number
   }
@@ -134,7 +135,7 @@ enum StringsBatch {
 
   /// Prints a JSON object for each line; skips empty lines.
   ///
-  /// - Throws: ``UsageError`` that names the first invalid line. Earlier lines have been answered.
+  /// - Throws: ``CodedError`` that names the first invalid line. Earlier lines have been answered.
   static func answer(_ input: Data) throws {
     for (index, line) in input.split(separator: 0x0A, omittingEmptySubsequences: false).enumerated() {
       if line.isEmpty || line.elementsEqual([0x0D]) { continue }
@@ -145,7 +146,7 @@ enum StringsBatch {
         print(String(decoding: try JSON.encode(["value": value]), as: UTF8.self))
       } catch {
         let error = (error as? CodedError)?.problem ?? "\(error)"
-        throw UsageError("standard input, line \(index + 1): \(error)", command: "strings")
+        throw CodedError(usage: "standard input, line \(index + 1): \(error)", command: "strings")
       }
     }
   }

@@ -16,12 +16,7 @@ extension ConfigurationPart {
   ///
   /// - Throws: a `CodedError` with one line: what is wrong, and where.
   package init(decoding data: Data) throws(CodedError) {
-    let json: JSON
-    do throws(JSONError) {
-      json = try JSON.parse([UInt8](data))
-    } catch {
-      throw CodedError(.broken, "not JSON: \(error)")
-    }
+    let json = try CodedError.translating(at: "not JSON", try JSON.parse([UInt8](data)))
     let schema = EnvironmentConfiguration.members.first { $0.name == Self.member }?.schema.accepting(.caller)
     if let problem = schema?.problem(with: json) { throw CodedError(.broken, problem) }
     self = try JSON.decode(Self.self, from: data, source: "")

@@ -17,10 +17,7 @@ extension EnvironmentConfiguration {
   }
 
   private static func check(_ data: Data, _ schema: Schema) throws(CodedError) {
-    let json: JSON
-    do throws(JSONError) { json = try JSON.parse([UInt8](data)) } catch {
-      throw CodedError(.broken, "not JSON: \(error)")
-    }
+    let json = try CodedError.translating(at: "not JSON", try JSON.parse([UInt8](data)))
     if let problem = schema.problem(with: json) { throw CodedError(.broken, problem) }
   }
 
@@ -29,9 +26,7 @@ extension EnvironmentConfiguration {
   /// - Throws: a `CodedError` in one line that names the place of the first mistake and what is allowed there.
   package func check() throws(CodedError) {
     let data: Data
-    do {
-      data = try JSON.encode(self)
-    } catch {
+    do { data = try JSON.encode(self) } catch {
       throw CodedError(.broken, Self.numberProblem(self) ?? "a value cannot be encoded as JSON: \(error)")
     }
     try Self.check(data, Schema.record(Self.members))
@@ -55,9 +50,7 @@ extension EnvironmentConfiguration {
     try checkCassette()
     for (name, upstream) in upstreams.sorted(by: { $0.key < $1.key }) {
       if let url = upstream.url {
-        do throws(CodedError) { _ = try Origin(parsing: url) } catch {
-          throw CodedError(.broken, "upstreams.\(name): \(error)")
-        }
+        _ = try CodedError.translating(at: "upstreams.\(name)", try Origin(parsing: url))
       }
       try upstream.access.check("upstreams.\(name)")
     }

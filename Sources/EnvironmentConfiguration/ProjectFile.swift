@@ -87,15 +87,12 @@ package struct ProjectFile: Sendable, Equatable {
   /// - Throws: a `CodedError` in one line that names the file, the place of the mistake, and what is allowed there.
   package init(decoding data: Data, path: String) throws(CodedError) {
     do throws(CodedError) {
-      let json: JSON
-      do throws(JSONError) { json = try JSON.parse([UInt8](data)) } catch {
-        throw CodedError(.broken, "not JSON: \(error)")
-      }
+      let json = try CodedError.translating(at: "not JSON", try JSON.parse([UInt8](data)))
       if let problem = Self.schema.problem(with: json) { throw CodedError(.broken, problem) }
       let content = try JSON.decode(Content.self, from: data, source: "")
       try content.settings.checkRelations()
       for (index, override) in content.overrides.enumerated() {
-        do throws(CodedError) { try override.settings.checkRelations() } catch {
+        do { try override.settings.checkRelations() } catch {
           throw CodedError(.broken, "overrides[\(index)].\(error.problem)")
         }
       }

@@ -18,13 +18,9 @@ package final class EnvironmentService: Sendable {
   package init(threads: Int? = nil) throws(CodedError) {
     var configuration = HTTPServer.Configuration()
     if let threads { configuration.threads = threads }
-    do {
-      server = try HTTPServer(configuration)
-      isServerShared = false
-      cache = CassetteCache()
-    } catch {
-      throw CodedError(.inputOutput, "\(error)")
-    }
+    server = try CodedError.translating(to: .inputOutput, try HTTPServer(configuration))
+    isServerShared = false
+    cache = CassetteCache()
   }
 
   /// - Parameter server: where environments listen. The caller stops it.

@@ -1,4 +1,4 @@
-import Basics
+package import Basics
 import CEpoll
 import HTTPMessages
 import Synchronization
@@ -21,14 +21,6 @@ import Synchronization
   /// The loop keeps its sources until it ends. Its own descriptors stay open until the loop is deallocated, so a late
   /// wake-up never writes to a descriptor that has been reused.
   package final class EventLoop: @unchecked Sendable {
-    /// The system refused a descriptor or a thread.
-    package struct Failure: Error, CustomStringConvertible {
-      /// The system's error message.
-      package let description: String
-
-      init(_ code: Int32) { description = String(cString: strerror(code)) }
-    }
-
     private struct Entry {
       let source: any EventSource
       let place: EventPlace
@@ -66,8 +58,8 @@ import Synchronization
     /// Creates a loop without starting its thread.
     ///
     /// - Parameter name: the thread's name, as shown by `top -H`; at most 15 bytes.
-    /// - Throws: ``Failure`` if no descriptors are left.
-    package init(named name: String) throws(Failure) {
+    /// - Throws: a `CodedError` with the system's error message if no descriptors are left.
+    package init(named name: String) throws(CodedError) {
       self.name = name
       poll = epoll_create1(Int32(EPOLL_CLOEXEC))
       bell = eventfd(0, Int32(EFD_CLOEXEC) | Int32(EFD_NONBLOCK))
@@ -75,7 +67,7 @@ import Synchronization
       guard poll >= 0, bell >= 0 else {
         if poll >= 0 { close(poll) }
         if bell >= 0 { close(bell) }
-        throw Failure(code)
+        throw CodedError(.inputOutput, String(cString: strerror(code)))
       }
       var event = epoll_event(events: EPOLLIN.rawValue, data: epoll_data_t(fd: bell))
       epoll_ctl(poll, EPOLL_CTL_ADD, bell, &event)
@@ -95,8 +87,8 @@ import Synchronization
 
     /// Starts the thread.
     ///
-    /// - Throws: ``Failure`` if the system cannot create a thread.
-    package func start() throws(Failure) {
+    /// - Throws: a `CodedError` with the system's error message if the system cannot create a thread.
+    package func start() throws(CodedError) {
       let context = Unmanaged.passRetained(self)
       // Leave signals to the program's other threads. This also protects the thread from SIGPIPE.
       var all = sigset_t()
@@ -114,7 +106,7 @@ import Synchronization
       pthread_sigmask(SIG_SETMASK, &old, nil)
       guard code == 0 else {
         context.release()
-        throw Failure(code)
+        throw CodedError(.inputOutput, String(cString: strerror(code)))
       }
       state.withLock { $0 = .running(thread) }
     }

@@ -195,10 +195,10 @@ package final class HTTPClient: Sendable {
       }
       state.own = (loop, driver)
       return driver
-    } catch let failure as EventLoop.Failure {
+    } catch let error as CodedError {
       throw UpstreamError(
         kind: .other,
-        message: "cannot start a thread for upstream requests (\(failure)): raise the limits of open files and of "
+        message: "cannot start a thread for upstream requests (\(error)): raise the limits of open files and of "
           + "threads ('ulimit -n', 'ulimit -u')")
     }
   }

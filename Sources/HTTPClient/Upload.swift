@@ -84,7 +84,8 @@ struct Upload {
     case .failed(let error): return .failed(error)
     case .end:
       if let length, sent < length, !pipe.isAbandoned {
-        return .failed(ShortBody(length: length, sent: sent))
+        return .failed(
+          BodyError("the request's body ended after \(sent) of \(length) bytes: declare the right length"))
       }
       return .bytes(0)
     }
@@ -118,12 +119,4 @@ struct Upload {
     bytes = []
     position = 0
   }
-}
-
-/// A request's stream ended before its declared length.
-struct ShortBody: Error, CustomStringConvertible {
-  let length: Int
-  let sent: Int
-
-  var description: String { "the request's body ended after \(sent) of \(length) bytes: declare the right length" }
 }

@@ -94,7 +94,7 @@ package final class FileBody: Sendable {
   /// Reads bytes at an offset.
   ///
   /// - Returns: the number of bytes read; 0 at the end of the body.
-  /// - Throws: ``FileBodyCut`` if the file ends before `length` or cannot be read.
+  /// - Throws: ``BodyError`` if the file ends before `length` or cannot be read.
   package func read(at offset: Int, into buffer: UnsafeMutableRawBufferPointer) throws -> Int {
     let most = min(buffer.count, length - offset)
     guard most > 0 else { return 0 }
@@ -102,13 +102,14 @@ package final class FileBody: Sendable {
       let count = pread(descriptor, buffer.baseAddress, most, off_t(offset))
       if count > 0 { return count }
       if count < 0, errno == EINTR { continue }
-      throw FileBodyCut(length: length, offset: offset, code: count < 0 ? errno : 0)
+      let reason = count < 0 ? String(cString: strerror(errno)) : "the file was truncated"
+      throw BodyError("cannot read byte \(offset) of a file of \(length) bytes: \(reason)")
     }
   }
 
   /// Reads at most `most` bytes at an offset; an empty array at the end of the body.
   ///
-  /// - Throws: ``FileBodyCut`` if the file ends before `length` or cannot be read.
+  /// - Throws: ``BodyError`` if the file ends before `length` or cannot be read.
   package func read(at offset: Int, upTo most: Int) throws -> [UInt8] {
     try [UInt8](unsafeUninitializedCapacity: max(0, min(most, length - offset))) { buffer, count in
       count = try read(at: offset, into: UnsafeMutableRawBufferPointer(buffer))
@@ -121,7 +122,7 @@ package final class FileBody: Sendable {
   /// Reads the whole file piece by piece into one buffer.
   ///
   /// - Parameter body: called with each piece, which is valid during the call only.
-  /// - Throws: ``FileBodyCut``; the error that `body` throws.
+  /// - Throws: ``BodyError``; the error that `body` throws.
   package func forEachPiece(_ body: (UnsafeRawBufferPointer) throws -> Void) throws {
     try withUnsafeTemporaryAllocation(byteCount: Self.pieceSize, alignment: 16) { buffer in
       var offset = 0
@@ -134,14 +135,12 @@ package final class FileBody: Sendable {
   }
 }
 
-/// A file ended before its expected length or could not be read while it was sent.
-package struct FileBodyCut: Error, CustomStringConvertible {
-  let length: Int
-  let offset: Int
-  let code: Int32
+/// A body cannot be read or sent to its end.
+///
+/// Not a `CodedError`, which fails a recording.
+package struct BodyError: Error, CustomStringConvertible {
+  /// What happened.
+  package let description: String
 
-  package var description: String {
-    let reason = code == 0 ? "the file was truncated" : String(cString: strerror(code))
-    return "cannot read byte \(offset) of a file of \(length) bytes: \(reason)"
-  }
+  package init(_ description: String) { self.description = description }
 }

@@ -154,7 +154,8 @@ extension Connection {
     let bytes = UnsafeRawBufferPointer(start: upload, count: size.pointee)
     guard let call = request.pointee.call, let pipe = call.upload, !isAbandoned else { return .NO }
     guard request.pointee.uploaded + bytes.count <= core.configuration.bodyLimit else {
-      pipe.fail(ServerError(bodyLimit: core.configuration.bodyLimit))
+      let limit = core.configuration.bodyLimit
+      pipe.fail(BodyError("request: the body exceeds \(limit) bytes; raise the server's body limit"))
       call.end(complete: false)
       size.pointee = 0
       return linger(with: .bodyTooLarge)

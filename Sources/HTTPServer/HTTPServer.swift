@@ -1,4 +1,4 @@
-import Basics
+package import Basics
 import HTTPMessages
 
 #if canImport(Darwin)
@@ -21,7 +21,7 @@ package final class HTTPServer: Sendable {
 
   /// Starts the threads, without listening.
   ///
-  /// - Throws: ``ServerError`` if the system refuses threads or descriptors.
+  /// - Throws: ``CodedError`` if the system refuses threads or descriptors.
   package init(_ configuration: Configuration = .init()) throws {
     core = try ServerCore(configuration)
   }
@@ -50,7 +50,7 @@ extension HTTPServer {
   ///   - port: the port; nil for a free one.
   ///   - handler: answers the requests.
   /// - Returns: the listener, which you need not keep.
-  /// - Throws: ``ServerError`` if the port is in use or the server has stopped.
+  /// - Throws: ``CodedError`` if the port is in use or the server has stopped.
   @discardableResult
   package func listen(on port: UInt16? = nil, handler: any RequestHandler) throws -> Listener {
     try core.serve(ListeningSocket.onLoopback(port: port), handler: handler)
@@ -65,7 +65,7 @@ extension HTTPServer {
   ///   - path: at most 107 bytes (103 on Apple platforms).
   ///   - handler: answers the requests.
   /// - Returns: the listener, which you need not keep.
-  /// - Throws: ``ServerError`` if the path is too long or not usable, if another process listens on it, or if the
+  /// - Throws: ``CodedError`` if the path is too long or not usable, if another process listens on it, or if the
   ///   server has stopped.
   @discardableResult
   package func listen(onUnixSocket path: String, handler: any RequestHandler) throws -> Listener {
@@ -79,7 +79,7 @@ extension HTTPServer {
   ///     it throws because the socket is unsuitable. The file of a Unix socket is not removed.
   ///   - handler: answers the requests.
   /// - Returns: the listener, which you need not keep.
-  /// - Throws: ``ServerError`` if the socket is unsuitable or the server has stopped.
+  /// - Throws: ``CodedError`` if the socket is unsuitable or the server has stopped.
   @discardableResult
   package func listen(descriptor: Int32, handler: any RequestHandler) throws -> Listener {
     try core.serve(ListeningSocket.inherited(descriptor), handler: handler)
@@ -89,7 +89,7 @@ extension HTTPServer {
   ///
   /// - Parameter port: the port; nil for a free one.
   /// - Returns: the reserved port, which you must keep.
-  /// - Throws: ``ServerError`` if the port is in use.
+  /// - Throws: ``CodedError`` if the port is in use.
   package func reserve(_ port: UInt16? = nil) throws -> ReservedListener {
     ReservedListener(try .onLoopback(port: port), core: core)
   }
@@ -191,13 +191,13 @@ package final class ReservedListener: Sendable {
   ///
   /// - Parameter handler: answers the requests.
   /// - Returns: the listener, which you need not keep.
-  /// - Throws: ``ServerError`` if the port was already served or closed, or if the server has stopped; the port is then
+  /// - Throws: ``CodedError`` if the port was already served or closed, or if the server has stopped; the port is then
   ///   free.
   @discardableResult
   package func serve(handler: any RequestHandler) throws -> Listener {
     guard let socket = socket.withLock({ $0.take() }) else {
-      throw ServerError(
-        what: "the reserved port is already served or closed", where: "127.0.0.1 port \(port)", next: "reserve it again"
+      throw CodedError(
+        "the reserved port is already served or closed", at: "127.0.0.1 port \(port)", next: "reserve it again"
       )
     }
     return try core.serve(socket, handler: handler)
@@ -211,20 +211,14 @@ package final class ReservedListener: Sendable {
   }
 }
 
-/// An error of the server.
-package struct ServerError: Error, Sendable, CustomStringConvertible {
-  /// What happened.
-  package let what: String
-  /// Where it happened, such as a port or a header field.
-  package let location: String
-  /// What to do about it.
-  package let next: String
-
-  package init(what: String, where location: String, next: String) {
-    self.what = what
-    self.location = location
-    self.next = next
+extension CodedError {
+  /// An error of the server.
+  ///
+  /// - Parameters:
+  ///   - what: what happened.
+  ///   - place: where it happened, such as a port or a header field.
+  ///   - next: what to do about it.
+  package init(_ what: String, at place: String, next: String) {
+    self.init(.inputOutput, "\(what); \(next)", at: place)
   }
-
-  package var description: String { "\(location): \(what); \(next)" }
 }

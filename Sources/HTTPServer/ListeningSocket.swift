@@ -1,3 +1,4 @@
+import Basics
 import CMicroHTTPD
 
 #if canImport(Darwin)
@@ -40,8 +41,8 @@ struct ListeningSocket: Sendable {
   ///
   /// - Parameter port: the port; nil for a free one.
   /// - Returns: the socket.
-  /// - Throws: ``ServerError`` if the port is in use or not permitted.
-  static func onLoopback(port: UInt16?) throws(ServerError) -> ListeningSocket {
+  /// - Throws: ``CodedError`` if the port is in use or not permitted.
+  static func onLoopback(port: UInt16?) throws(CodedError) -> ListeningSocket {
     let descriptor = try Socket.make(AF_INET, for: .init(port: port))
     var on: Int32 = 1
     setsockopt(descriptor, SOL_SOCKET, SO_REUSEADDR, &on, socklen_t(MemoryLayout<Int32>.size))
@@ -63,8 +64,8 @@ struct ListeningSocket: Sendable {
   ///
   /// - Parameter path: at most ``SocketAddress/longestPath`` bytes.
   /// - Returns: the socket.
-  /// - Throws: ``ServerError`` if the path is too long, in use or not permitted.
-  static func onPath(_ path: String) throws(ServerError) -> ListeningSocket {
+  /// - Throws: ``CodedError`` if the path is too long, in use or not permitted.
+  static func onPath(_ path: String) throws(CodedError) -> ListeningSocket {
     try SocketFile.check(path)
     try SocketFile.makeRoom(at: path)
     let descriptor = try Socket.make(AF_UNIX, for: .init(path: path))
@@ -88,11 +89,11 @@ struct ListeningSocket: Sendable {
   /// - Parameter descriptor: a listening socket on a loopback address or a Unix path; remains the caller's if this
   ///   throws.
   /// - Returns: the socket.
-  /// - Throws: ``ServerError`` if the socket is unsuitable.
-  static func inherited(_ descriptor: Int32) throws(ServerError) -> ListeningSocket {
-    func error(_ what: String) -> ServerError {
-      ServerError(
-        what: what, where: "inherited descriptor \(descriptor)",
+  /// - Throws: ``CodedError`` if the socket is unsuitable.
+  static func inherited(_ descriptor: Int32) throws(CodedError) -> ListeningSocket {
+    func error(_ what: String) -> CodedError {
+      CodedError(
+        what, at: "inherited descriptor \(descriptor)",
         next: "pass a listening stream socket on 127.0.0.1, [::1] or a Unix path, and check the socket unit")
     }
     guard Socket.option(SO_ACCEPTCONN, of: descriptor) == 1 else { throw error("not a listening socket") }
@@ -135,25 +136,25 @@ struct SocketFile: Sendable {
   }
 
   /// Rejects paths that the system would truncate or misread.
-  static func check(_ path: String) throws(ServerError) {
+  static func check(_ path: String) throws(CodedError) {
     let count = path.utf8.count
     guard count > 0, !path.utf8.contains(0) else {
-      throw ServerError(what: "not a path for a Unix socket", where: "'\(path)'", next: "pass the path of a file")
+      throw CodedError("not a path for a Unix socket", at: "'\(path)'", next: "pass the path of a file")
     }
     guard count <= SocketAddress.longestPath else {
-      throw ServerError(
-        what: "a Unix socket's path has at most \(SocketAddress.longestPath) bytes, and this one has \(count)",
-        where: path, next: "choose a folder with a shorter path")
+      throw CodedError(
+        "a Unix socket's path has at most \(SocketAddress.longestPath) bytes, and this one has \(count)",
+        at: path, next: "choose a folder with a shorter path")
     }
   }
 
   /// Removes the file of a socket on which no process listens.
-  static func makeRoom(at path: String) throws(ServerError) {
+  static func makeRoom(at path: String) throws(CodedError) {
     var status = stat()
     guard lstat(path, &status) == 0 else { return }
     guard status.st_mode & S_IFMT == S_IFSOCK else {
-      throw ServerError(
-        what: "a file that is not a socket exists", where: path, next: "move it away or choose another path")
+      throw CodedError(
+        "a file that is not a socket exists", at: path, next: "move it away or choose another path")
     }
     let probe = try Socket.make(AF_UNIX, for: .init(path: path))
     defer { Socket.close(probe) }
@@ -161,8 +162,8 @@ struct SocketFile: Sendable {
     let isAnswered = address.withPointer { connect(probe, $0, $1) } == 0
     // EAGAIN: the backlog is full, so a process is listening.
     guard !isAnswered, errno != EAGAIN else {
-      throw ServerError(
-        what: "another process listens on this path", where: path,
+      throw CodedError(
+        "another process listens on this path", at: path,
         next: "stop it ('ss -lxp' shows it) or choose another path")
     }
     guard errno == ECONNREFUSED || errno == ENOENT else {
@@ -191,8 +192,8 @@ struct SocketFailure {
     isAnyPort = false
   }
 
-  func error(_ what: String) -> ServerError {
-    ServerError(what: "\(what): \(String(cString: strerror(code)))", where: location, next: next)
+  func error(_ what: String) -> CodedError {
+    CodedError("\(what): \(String(cString: strerror(code)))", at: location, next: next)
   }
 
   private var next: String {

@@ -1,3 +1,4 @@
+import Basics
 import CMicroHTTPD
 package import HTTPMessages
 
@@ -32,7 +33,7 @@ package final class PreparedResponse: Sendable {
   ///   - body: the content; ignored if `status` or `framing` do not allow a body.
   ///   - framing: how the length of the body is communicated.
   ///   - trailers: the fields that follow a chunked body.
-  /// - Throws: ``ServerError`` for a status or a header field that cannot be sent.
+  /// - Throws: ``CodedError`` for a status or a header field that cannot be sent.
   package init(
     status: Int, headers: Headers, body: [UInt8], framing: Framing = .length, trailers: Headers = [:]
   ) throws {
@@ -63,11 +64,11 @@ package final class PreparedResponse: Sendable {
     return head.wire.pointer
   }
 
-  /// - Throws: ``ServerError`` if it is not the status of a final response.
-  static func checked(_ status: Int) throws(ServerError) -> UInt32 {
+  /// - Throws: ``CodedError`` if it is not the status of a final response.
+  static func checked(_ status: Int) throws(CodedError) -> UInt32 {
     guard 200...999 ~= status else {
-      throw ServerError(
-        what: "\(status) is not a valid response status", where: "response", next: "use one from 200 to 999")
+      throw CodedError(
+        "\(status) is not a valid response status", at: "response", next: "use one from 200 to 999")
     }
     return UInt32(status)
   }
@@ -76,7 +77,7 @@ package final class PreparedResponse: Sendable {
   private final class Shared: @unchecked Sendable {
     let wire: WireResponse
 
-    init(_ headers: Headers, _ content: WireResponse.Content, trailers: Headers = [:]) throws(ServerError) {
+    init(_ headers: Headers, _ content: WireResponse.Content, trailers: Headers = [:]) throws(CodedError) {
       wire = try WireResponse(headers: headers, content: content, trailers: trailers)
     }
   }
@@ -120,8 +121,8 @@ struct WireResponse: ~Copyable {
   ///   - headers: the header fields; connection and framing fields are omitted.
   ///   - content: the body.
   ///   - trailers: the fields that follow a chunked body; a stream supplies its own at its end.
-  /// - Throws: ``ServerError`` for a header field that cannot be sent.
-  init(headers: Headers, content: Content, trailers: Headers = [:]) throws(ServerError) {
+  /// - Throws: ``CodedError`` for a header field that cannot be sent.
+  init(headers: Headers, content: Content, trailers: Headers = [:]) throws(CodedError) {
     var headers = headers
     let upgrade = headers["Upgrade"]
     headers.removeHopByHop()
@@ -130,16 +131,16 @@ struct WireResponse: ~Copyable {
     headers.remove("Content-Length")
     if !content.mayHaveTrailers { headers.remove("Trailer") }
     guard let pointer = Self.create(content) else {
-      throw ServerError(
-        what: "out of memory or file descriptors", where: "response",
+      throw CodedError(
+        "out of memory or file descriptors", at: "response",
         next: "use a stream for a large body, or raise the limit of open files")
     }
     for field in headers.fields {
       guard Self.add(field, to: pointer) else {
         MHD_destroy_response(pointer)
-        throw ServerError(
-          what: "the header field '\(field.name)' has a name or a value that cannot be sent",
-          where: "response", next: "remove line breaks from the value, and all but token characters from the name")
+        throw CodedError(
+          "the header field '\(field.name)' has a name or a value that cannot be sent",
+          at: "response", next: "remove line breaks from the value, and all but token characters from the name")
       }
     }
     for field in trailers.fields { Self.addTrailer(field, to: pointer) }

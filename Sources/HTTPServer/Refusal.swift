@@ -108,11 +108,3 @@ struct Refusal: Sendable {
     Socket.sendAndEndWriting(descriptor, Array(head.utf8) + body)
   }
 }
-
-extension ServerError {
-  /// The error a handler gets when a request body exceeds the limit.
-  init(bodyLimit: Int) {
-    self.init(
-      what: "the body exceeds \(bodyLimit) bytes", where: "request", next: "raise the server's body limit")
-  }
-}

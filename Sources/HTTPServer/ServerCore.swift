@@ -35,7 +35,7 @@ final class ServerCore: @unchecked Sendable {
   private nonisolated(unsafe) var loop: pthread_t?
   private nonisolated(unsafe) var areDescriptorsClosed = false
 
-  init(_ configuration: HTTPServer.Configuration) throws(ServerError) {
+  init(_ configuration: HTTPServer.Configuration) throws(CodedError) {
     self.configuration = configuration
     registry = Monitor(Registry(workers: configuration.threads))
     epoll = diorama_epoll_create()
@@ -55,9 +55,9 @@ final class ServerCore: @unchecked Sendable {
     releaseResources()
   }
 
-  private static var cannotStart: ServerError {
-    ServerError(
-      what: "cannot start: \(String(cString: strerror(errno)))", where: "HTTP server",
+  private static var cannotStart: CodedError {
+    CodedError(
+      "cannot start: \(String(cString: strerror(errno)))", at: "HTTP server",
       next: "raise the limits of open files and of threads ('ulimit -n', 'ulimit -u')")
   }
 
@@ -82,7 +82,7 @@ final class ServerCore: @unchecked Sendable {
   // MARK: Listeners
 
   /// Accepts connections on a socket and takes ownership of it.
-  func serve(_ socket: ListeningSocket, handler: any RequestHandler) throws(ServerError) -> Listener {
+  func serve(_ socket: ListeningSocket, handler: any RequestHandler) throws(CodedError) -> Listener {
     let id = registry.withLock { registry -> UInt32? in
       guard registry.phase == .running else { return nil }
       let id = registry.add(.init(socket: socket, handler: handler))
@@ -94,7 +94,7 @@ final class ServerCore: @unchecked Sendable {
     }
     guard let id else {
       socket.close()
-      throw ServerError(what: "the server has been stopped", where: "\(socket.place)", next: "start another server")
+      throw CodedError("the server has been stopped", at: "\(socket.place)", next: "start another server")
     }
     return Listener(place: socket.place, id: id, core: self)
   }

@@ -1,3 +1,4 @@
+import Basics
 import CMicroHTTPD
 import HTTPMessages
 
@@ -15,15 +16,15 @@ enum Socket {
   ///   - family: `AF_INET` or `AF_UNIX`.
   ///   - failure: describes the socket's purpose; evaluated after a failure.
   /// - Returns: the descriptor.
-  /// - Throws: ``ServerError`` if no descriptors are left.
-  static func make(_ family: Int32, for failure: @autoclosure () -> SocketFailure) throws(ServerError) -> Int32 {
+  /// - Throws: ``CodedError`` if no descriptors are left.
+  static func make(_ family: Int32, for failure: @autoclosure () -> SocketFailure) throws(CodedError) -> Int32 {
     let descriptor = socket(family, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue), 0)
     guard descriptor >= 0 else { throw failure().error("cannot create a socket") }
     return descriptor
   }
 
   /// Closes a socket and passes the error on.
-  static func closing(_ descriptor: Int32, _ error: ServerError) -> ServerError {
+  static func closing(_ descriptor: Int32, _ error: CodedError) -> CodedError {
     close(descriptor)
     return error
   }

@@ -41,7 +41,9 @@ final class Worker: @unchecked Sendable {
     self.core = core
     self.number = number
     loop = try EventLoop(named: "http-server")
-    guard let daemon = Callbacks.startDaemon(for: core) else { throw NoDaemon() }
+    guard let daemon = Callbacks.startDaemon(for: core) else {
+      throw CodedError(.inputOutput, "libmicrohttpd could not start")
+    }
     self.daemon = daemon
     let turns = Turns()
     place = loop.add(turns)
@@ -54,9 +56,6 @@ final class Worker: @unchecked Sendable {
       throw error
     }
   }
-
-  /// libmicrohttpd could not start a daemon.
-  struct NoDaemon: Error {}
 
   deinit {
     MHD_stop_daemon(daemon)

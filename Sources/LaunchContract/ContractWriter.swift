@@ -68,9 +68,7 @@ enum ContractFile {
   ///
   /// - Throws: ``CodedError`` with the path and the system's message.
   static func read(_ path: String) throws(CodedError) -> Data {
-    do throws(CodedError) {
-      return try InputFile(path).read(atMost: limit)
-    } catch {
+    do { return try InputFile(path).read(atMost: limit) } catch {
       throw .contract("cannot be read: \(error)", source: path)
     }
   }

@@ -91,7 +91,7 @@ enum RecordedEntries {
     document.withUnsafeBytes { bytes in
       var reader = JSONReader(bytes)
       var parts: Parts?
-      do throws(JSONError) {
+      do {
         parts = try find(path[...], document, &reader)
         try reader.end()
       } catch {
@@ -103,7 +103,7 @@ enum RecordedEntries {
 
   private static func find(
     _ path: ArraySlice<String>, _ document: Data, _ reader: inout JSONReader
-  ) throws(JSONError) -> Parts? {
+  ) throws(CodedError) -> Parts? {
     guard let name = path.first else {
       _ = reader.peek()
       let start = reader.offset
@@ -131,7 +131,7 @@ enum RecordedEntries {
 
   private static func entries(
     _ document: Data, _ reader: inout JSONReader
-  ) throws(JSONError) -> [String: [StringEntry?]]? {
+  ) throws(CodedError) -> [String: [StringEntry?]]? {
     var entries: [String: [StringEntry?]] = [:]
     var isWhole = true
     var keys = try reader.beginObject()

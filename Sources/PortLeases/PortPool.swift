@@ -81,9 +81,7 @@ package final class PortPool: Sendable {
     guard let lease = state.withLock({ $0.entries[port]?.lease }) else {
       throw PortError(.notLeased, "port \(port) is not leased; list leases with: diorama port list")
     }
-    do {
-      try record?(.released([port]))
-    } catch {
+    do { try record?(.released([port])) } catch {
       throw PortError(.notRecorded, "cannot store the release of port \(port), so it stays leased: \(error)")
     }
     state.withLock { $0.remove([port]) }

@@ -7,10 +7,10 @@ import Testing
 struct JSONIndexTests {
   /// The result of parsing a text with one value.
   private static func read(
-    _ text: [UInt8], _ make: (inout JSONReader) throws(JSONError) -> JSON
-  ) -> Result<JSON, JSONError> {
+    _ text: [UInt8], _ make: (inout JSONReader) throws(CodedError) -> JSON
+  ) -> Result<JSON, CodedError> {
     text.withUnsafeBytes { bytes in
-      Result { () throws(JSONError) in
+      Result { () throws(CodedError) in
         var reader = JSONReader(bytes)
         let value = try make(&reader)
         try reader.end()
@@ -19,16 +19,16 @@ struct JSONIndexTests {
     }
   }
 
-  private static func outlined(_ text: [UInt8]) -> Result<JSON, JSONError> {
-    read(text) { reader throws(JSONError) in
+  private static func outlined(_ text: [UInt8]) -> Result<JSON, CodedError> {
+    read(text) { reader throws(CodedError) in
       var outline = JSONIndex()
       try outline.read(&reader)
       return outline.withValue { tree($0) }
     }
   }
 
-  private static func parsed(_ text: [UInt8]) -> Result<JSON, JSONError> {
-    read(text) { reader throws(JSONError) in try reader.value() }
+  private static func parsed(_ text: [UInt8]) -> Result<JSON, CodedError> {
+    read(text) { reader throws(CodedError) in try reader.value() }
   }
 
   /// The whole value, rebuilt through its accessors.

@@ -5,7 +5,7 @@ import Testing
 
 @Suite("JSON parsing")
 struct JSONParsingTests {
-  private func parse(_ text: String) throws(JSONError) -> JSON {
+  private func parse(_ text: String) throws(CodedError) -> JSON {
     try JSON.parse(Array(text.utf8))
   }
 
@@ -27,8 +27,8 @@ struct JSONParsingTests {
       "1.2.3", "1e5.5", "00",
     ])
   func badNumber(_ text: String) {
-    #expect(throws: JSONError.self) { try parse(text) }
-    #expect(throws: JSONError.self) { try parse("[\(text)]x") }
+    #expect(throws: CodedError.self) { try parse(text) }
+    #expect(throws: CodedError.self) { try parse("[\(text)]x") }
   }
 
   @Test(
@@ -111,15 +111,15 @@ struct JSONParsingTests {
   @Test("allows a byte order mark and white space around the value")
   func context() throws {
     #expect(try parse("\u{FEFF} \t\r\n{} \n") == .object([]))
-    #expect(throws: JSONError.self) { try parse("\u{FEFF}\u{FEFF}{}") }
-    #expect(throws: JSONError.self) { try parse("\u{A0}1") }
+    #expect(throws: CodedError.self) { try parse("\u{FEFF}\u{FEFF}{}") }
+    #expect(throws: CodedError.self) { try parse("\u{A0}1") }
   }
 
   @Test("allows 512 levels and rejects the next")
   func depth() throws {
     let deepest = String(repeating: "[", count: 512) + String(repeating: "]", count: 512)
     #expect(try parse(deepest).array?.count == 1)
-    #expect(throws: JSONError.self) { try parse("[\(deepest)]") }
+    #expect(throws: CodedError.self) { try parse("[\(deepest)]") }
     let objects = String(repeating: "{\"a\":", count: 100_000)
     #expect {
       try parse(objects)
@@ -152,51 +152,51 @@ struct JSONParsingTests {
   @Test(
     "reports the problem and its position",
     arguments: [
-      ("", 0, "line 1, column 1: expected a value, found the end of the text"),
-      ("  \n ", 4, "line 2, column 2: expected a value, found the end of the text"),
-      ("[1, 2", 5, "line 1, column 6: expected ',' or ']' after an element, found the end of the text"),
-      ("[1 2]", 3, "line 1, column 4: expected ',' or ']' after an element, found '2'"),
-      ("[1,]", 3, "line 1, column 4: expected a value, found ']'"),
-      ("[,1]", 1, "line 1, column 2: expected a value, found ','"),
-      ("{\"a\":1,}", 7, "line 1, column 8: expected a member's name in quotes, found '}'"),
-      ("{\"a\" 1}", 5, "line 1, column 6: expected ':' after a member's name, found '1'"),
-      ("{\"a\":1 \"b\":2}", 7, "line 1, column 8: expected ',' or '}' after a member, found '\"'"),
-      ("{a:1}", 1, "line 1, column 2: expected a member's name in quotes, found 'a'"),
-      ("1 2", 2, "line 1, column 3: expected the end after the value, found '2'"),
-      ("{}\n\n}", 4, "line 3, column 1: expected the end after the value, found '}'"),
-      ("tru", 0, "line 1, column 1: expected 'true', found 't'"),
-      ("[nul]", 1, "line 1, column 2: expected 'null', found 'n'"),
-      ("01", 0, "line 1, column 1: a number with a leading zero"),
-      ("1.x", 2, "line 1, column 3: expected a digit, found 'x'"),
-      ("[\n\"abc", 2, "line 2, column 1: the text ends inside the string that begins here"),
-      ("\"abc\\", 0, "line 1, column 1: the text ends inside the string that begins here"),
-      ("\"\\u12", 0, "line 1, column 1: the text ends inside the string that begins here"),
-      ("\"\\u12G4\"", 5, "line 1, column 6: expected four hexadecimal digits after \\u, found 'G'"),
-      ("\"\\x\"", 2, "line 1, column 3: expected one of \" \\ / b f n r t u after a backslash, found 'x'"),
-      ("\"\u{E9}\u{E9}\n\"", 5, "line 1, column 4: a control character, 0x0A, has to be escaped in a string"),
-      ("\u{1}", 0, "line 1, column 1: expected a value, found the byte 0x01"),
+      ("", "line 1, column 1: expected a value, found the end of the text"),
+      ("  \n ", "line 2, column 2: expected a value, found the end of the text"),
+      ("[1, 2", "line 1, column 6: expected ',' or ']' after an element, found the end of the text"),
+      ("[1 2]", "line 1, column 4: expected ',' or ']' after an element, found '2'"),
+      ("[1,]", "line 1, column 4: expected a value, found ']'"),
+      ("[,1]", "line 1, column 2: expected a value, found ','"),
+      ("{\"a\":1,}", "line 1, column 8: expected a member's name in quotes, found '}'"),
+      ("{\"a\" 1}", "line 1, column 6: expected ':' after a member's name, found '1'"),
+      ("{\"a\":1 \"b\":2}", "line 1, column 8: expected ',' or '}' after a member, found '\"'"),
+      ("{a:1}", "line 1, column 2: expected a member's name in quotes, found 'a'"),
+      ("1 2", "line 1, column 3: expected the end after the value, found '2'"),
+      ("{}\n\n}", "line 3, column 1: expected the end after the value, found '}'"),
+      ("tru", "line 1, column 1: expected 'true', found 't'"),
+      ("[nul]", "line 1, column 2: expected 'null', found 'n'"),
+      ("01", "line 1, column 1: a number with a leading zero"),
+      ("1.x", "line 1, column 3: expected a digit, found 'x'"),
+      ("[\n\"abc", "line 2, column 1: the text ends inside the string that begins here"),
+      ("\"abc\\", "line 1, column 1: the text ends inside the string that begins here"),
+      ("\"\\u12", "line 1, column 1: the text ends inside the string that begins here"),
+      ("\"\\u12G4\"", "line 1, column 6: expected four hexadecimal digits after \\u, found 'G'"),
+      ("\"\\x\"", "line 1, column 3: expected one of \" \\ / b f n r t u after a backslash, found 'x'"),
+      ("\"\u{E9}\u{E9}\n\"", "line 1, column 4: a control character, 0x0A, has to be escaped in a string"),
+      ("\u{1}", "line 1, column 1: expected a value, found the byte 0x01"),
     ])
-  func errors(_ text: String, _ offset: Int, _ description: String) {
+  func errors(_ text: String, _ description: String) {
     #expect {
       try parse(text)
     } throws: { error in
-      (error as? JSONError)?.offset == offset && "\(error)" == description
+      "\(error)" == description
     }
   }
 
   @Test(
     "rejects invalid UTF-8 with its position",
     arguments: [
-      ([0x22, 0x61, 0xFF, 0x22], 2), ([0x22, 0xC3, 0x22], 1), ([0x22, 0xC0, 0xAF, 0x22], 1),
-      ([0x22, 0xE0, 0x80, 0x80, 0x22], 1), ([0x22, 0xED, 0xA0, 0x80, 0x22], 1),
-      ([0x22, 0xF4, 0x90, 0x80, 0x80, 0x22], 1), ([0x22, 0xC3, 0xA9, 0x80, 0x22], 3),
-      ([0x22, 0x5C, 0x6E, 0xF0, 0x9F, 0x99, 0x22], 3), ([0xFF], 0),
+      ([0x22, 0x61, 0xFF, 0x22], 3), ([0x22, 0xC3, 0x22], 2), ([0x22, 0xC0, 0xAF, 0x22], 2),
+      ([0x22, 0xE0, 0x80, 0x80, 0x22], 2), ([0x22, 0xED, 0xA0, 0x80, 0x22], 2),
+      ([0x22, 0xF4, 0x90, 0x80, 0x80, 0x22], 2), ([0x22, 0xC3, 0xA9, 0x80, 0x22], 3),
+      ([0x22, 0x5C, 0x6E, 0xF0, 0x9F, 0x99, 0x22], 4), ([0xFF], 1),
     ] as [([UInt8], Int)])
-  func notUTF8(_ bytes: [UInt8], _ offset: Int) {
+  func notUTF8(_ bytes: [UInt8], _ column: Int) {
     #expect {
       try JSON.parse(bytes)
     } throws: { error in
-      (error as? JSONError)?.offset == offset
+      (error as? CodedError)?.place == "line 1, column \(column)"
     }
   }
 
@@ -204,7 +204,7 @@ struct JSONParsingTests {
   func prefixes() throws {
     let text = Array(#"{"a\u00e9": [1.5e3, "x\ud83d\ude42", true, null], "bcdefghijkl": {"c": "é"}}"#.utf8)
     for count in 0..<text.count {
-      #expect(throws: JSONError.self) { try JSON.parse(Array(text[..<count])) }
+      #expect(throws: CodedError.self) { try JSON.parse(Array(text[..<count])) }
     }
     _ = try JSON.parse(text)
   }

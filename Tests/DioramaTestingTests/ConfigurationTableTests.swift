@@ -123,7 +123,7 @@ struct ConfigurationTableTests {
     let file = #expect(throws: CodedError.self) {
       try EnvironmentConfiguration(decoding: Data(mistake.json.utf8), from: .caller)
     }
-    let command = #expect(throws: UsageError.self) {
+    let command = #expect(throws: CodedError.self) {
       let options = try Options(mistake.options, table: RunCommand.table, command: "run")
       _ = try ConfigurationOptions(options, command: "run", variables: [:]).configuration()
     }

@@ -65,7 +65,7 @@ struct FileBodyTests {
   @Test("reports a truncated file")
   func cut() async throws {
     try await withFile([1, 2, 3], length: 4) { file async throws in
-      let cut = await #expect(throws: FileBodyCut.self) { try await Body.file(file).collect(upTo: 10) }
+      let cut = await #expect(throws: BodyError.self) { try await Body.file(file).collect(upTo: 10) }
       #expect(cut?.description == "cannot read byte 3 of a file of 4 bytes: the file was truncated")
     }
   }

@@ -1,3 +1,4 @@
+import Basics
 import HTTPMessages
 import HTTPServer
 import TestSupport
@@ -24,7 +25,7 @@ struct ReservedListenerTests {
     #expect(try await onThread { try client.receiveAnswer().status } == 200)
     // Neither frees the port that is being served.
     reserved.close()
-    #expect(throws: ServerError.self) { try reserved.serve(handler: ok) }
+    #expect(throws: CodedError.self) { try reserved.serve(handler: ok) }
     #expect(try await ask(listener.port, .get("/")).status == 200)
     await server.stop()
   }
@@ -33,11 +34,11 @@ struct ReservedListenerTests {
   func exclusive() async throws {
     let server = try HTTPServer()
     let reserved = try server.reserve()
-    #expect(throws: ServerError.self) { try server.reserve(reserved.port) }
-    #expect(throws: ServerError.self) { try server.listen(on: reserved.port, handler: ok) }
+    #expect(throws: CodedError.self) { try server.reserve(reserved.port) }
+    #expect(throws: CodedError.self) { try server.listen(on: reserved.port, handler: ok) }
     reserved.close()
-    let error = #expect(throws: ServerError.self) { try reserved.serve(handler: ok) }
-    #expect(error?.next == "reserve it again")
+    let error = #expect(throws: CodedError.self) { try reserved.serve(handler: ok) }
+    #expect(error?.problem.hasSuffix("; reserve it again") == true)
     #expect(soon { (try? RawClient(port: reserved.port)) == nil ? true : nil } == true)
     await server.stop()
   }
@@ -49,7 +50,7 @@ struct ReservedListenerTests {
     #expect(soon { (try? RawClient(port: port)) == nil ? true : nil } == true)
     let late = try server.reserve()
     await server.stop()
-    #expect(throws: ServerError.self) { try late.serve(handler: ok) }
+    #expect(throws: CodedError.self) { try late.serve(handler: ok) }
     #expect(soon { (try? RawClient(port: late.port)) == nil ? true : nil } == true)
   }
 }
@@ -105,12 +106,12 @@ struct InheritedSocketTests {
       (make(address: 0), "the socket can be reached from other machines"),
     ]
     for (descriptor, what) in others {
-      let error = #expect(throws: ServerError.self) { try server.listen(descriptor: descriptor, handler: ok) }
-      #expect(error?.what == what)
+      let error = #expect(throws: CodedError.self) { try server.listen(descriptor: descriptor, handler: ok) }
+      #expect(error?.problem.hasPrefix("\(what); ") == true)
       #expect(fcntl(descriptor, F_GETFD) >= 0)
       close(descriptor)
     }
-    #expect(throws: ServerError.self) { try server.listen(descriptor: -1, handler: ok) }
+    #expect(throws: CodedError.self) { try server.listen(descriptor: -1, handler: ok) }
     await server.stop()
   }
 }

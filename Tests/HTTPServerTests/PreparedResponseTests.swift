@@ -1,3 +1,4 @@
+import Basics
 import HTTPMessages
 import HTTPServer
 import TestSupport
@@ -92,10 +93,10 @@ struct PreparedResponseTests {
 
   @Test("rejects statuses and fields that cannot be sent")
   func refusals() {
-    #expect(throws: ServerError.self) { try PreparedResponse(status: 99, headers: [:], body: []) }
-    #expect(throws: ServerError.self) { try PreparedResponse(status: 200, headers: ["A": "\n"], body: []) }
-    #expect(throws: ServerError.self) { try PreparedResponse(status: 200, headers: ["": "a"], body: []) }
-    #expect(throws: ServerError.self) { try PreparedResponse(status: 200, headers: ["A:": "a"], body: []) }
+    #expect(throws: CodedError.self) { try PreparedResponse(status: 99, headers: [:], body: []) }
+    #expect(throws: CodedError.self) { try PreparedResponse(status: 200, headers: ["A": "\n"], body: []) }
+    #expect(throws: CodedError.self) { try PreparedResponse(status: 200, headers: ["": "a"], body: []) }
+    #expect(throws: CodedError.self) { try PreparedResponse(status: 200, headers: ["A:": "a"], body: []) }
   }
 
   @Test("can be dropped while it is being sent")

@@ -1,3 +1,4 @@
+import Basics
 import HTTPMessages
 import HTTPServer
 import TestSupport
@@ -123,7 +124,7 @@ struct StopTests {
     _ = await (first, second)
     await server.stop()
     listener.close()
-    #expect(throws: ServerError.self) { try server.listen(handler: TestHandler.mirror) }
+    #expect(throws: CodedError.self) { try server.listen(handler: TestHandler.mirror) }
   }
 
   @Test("a closed listener frees its port, and its connections stay open")
@@ -170,11 +171,11 @@ struct StopTests {
   func takenPort() async throws {
     let server = try HTTPServer()
     let listener = try server.listen(handler: TestHandler.mirror)
-    let error = #expect(throws: ServerError.self) {
+    let error = #expect(throws: CodedError.self) {
       try server.listen(on: listener.port, handler: TestHandler.mirror)
     }
     #expect(error?.description.contains("port \(listener.port)") == true)
-    #expect(error?.next.contains("choose another port") == true)
+    #expect(error?.problem.contains("choose another port") == true)
     await server.stop()
   }
 

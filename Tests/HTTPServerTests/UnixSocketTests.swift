@@ -1,3 +1,4 @@
+import Basics
 import HTTPMessages
 import HTTPServer
 import TestSupport
@@ -147,12 +148,12 @@ struct SocketFileTests {
   private let ok = TestHandler.responding(Response(status: 200))
 
   /// The error of listening at a path, if any.
-  private func attempt(_ path: String) async throws -> ServerError? {
+  private func attempt(_ path: String) async throws -> CodedError? {
     let server = try HTTPServer()
     let result = Result { try server.listen(onUnixSocket: path, handler: ok) }
     await server.stop()
     guard case .failure(let error) = result else { return nil }
-    return error as? ServerError
+    return error as? CodedError
   }
 
   @Test("are accessible to this user only, whatever the umask")
@@ -209,7 +210,7 @@ struct SocketFileTests {
   func taken() async throws {
     try await withUnixServer(.init(), ok) { path in
       let error = try await attempt(path)
-      #expect(error?.what == "another process listens on this path" && error?.location == path)
+      #expect(error?.problem.hasPrefix("another process listens on this path; ") == true && error?.place == path)
       #expect(try await onThread { try RawClient(path: path).exchange(.get("/")).status } == 200)
     }
   }
@@ -218,7 +219,7 @@ struct SocketFileTests {
   func foreign() async throws {
     let folder = try SocketFolder()
     close(open(folder.socket, O_CREAT | O_WRONLY, 0o600))
-    #expect(try await attempt(folder.socket)?.what == "a file that is not a socket exists")
+    #expect(try await attempt(folder.socket)?.problem.hasPrefix("a file that is not a socket exists; ") == true)
     #expect(folder.mode == S_IFREG | 0o600)
   }
 
@@ -228,9 +229,9 @@ struct SocketFileTests {
     let longest = folder.socket + String(repeating: "x", count: 107 - folder.socket.utf8.count)
     #expect(try await attempt(longest) == nil)
     let error = try await attempt(longest + "x")
-    #expect(error?.what == "a Unix socket's path has at most 107 bytes, and this one has 108")
-    #expect(try await attempt("")?.what == "not a path for a Unix socket")
-    #expect(try await attempt(folder.path + "/none/socket")?.next == "create the folder first")
+    #expect(error?.problem.hasPrefix("a Unix socket's path has at most 107 bytes, and this one has 108; ") == true)
+    #expect(try await attempt("")?.problem.hasPrefix("not a path for a Unix socket; ") == true)
+    #expect(try await attempt(folder.path + "/none/socket")?.problem.hasSuffix("; create the folder first") == true)
   }
 }
 

@@ -1,3 +1,4 @@
+import Basics
 import Cassettes
 import Foundation
 import HTTPMessages
@@ -59,7 +60,8 @@ struct LargeTexts {
       let text = try String(contentsOf: folder.appendingPathComponent("\(size)"), encoding: .utf8)
       let expected = text.replacingOccurrences(of: Self.origin.description, with: server.origin)
       guard try PlainConnection(port: server.port).readToEnd("/\(size)") == Array(expected.utf8) else {
-        throw BenchError("the text of \(size) bytes is not what it should be: the figures would mean nothing")
+        throw CodedError(
+          .inputOutput, "the text of \(size) bytes is not what it should be: the figures would mean nothing")
       }
     }
   }

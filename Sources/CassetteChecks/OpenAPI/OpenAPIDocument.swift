@@ -42,14 +42,10 @@ package struct OpenAPIDocument: Sendable {
   package init(_ bytes: [UInt8], name: String) throws(CodedError) {
     let advice = "fix the document, or name another with --openapi"
     let json: JSON
-    do throws(JSONError) {
-      json = try JSON.parse(bytes)
-    } catch let error {
-      let first = bytes.first { $0 > 0x20 }
-      guard first != UInt8(ascii: "{") else {
-        throw CodedError(
-          name: name, line: error.line, column: error.column, problem: error.problem, advice: advice)
-      }
+    do {
+      json = try JSON.parse(bytes, name: name, advice: advice)
+    } catch {
+      guard bytes.first(where: { $0 > 0x20 }) != UInt8(ascii: "{") else { throw error }
       json = try YAMLReader.parse(bytes, name: name, advice: advice).json
     }
     root = Node(json: json, pointer: "#")

@@ -1,4 +1,5 @@
 import CCompression
+import HTTPMessages
 
 /// Decodes brotli (RFC 7932).
 final class BrotliDecompressor: CodingStage {
@@ -9,7 +10,7 @@ final class BrotliDecompressor: CodingStage {
 
   init() throws {
     guard let state = BrotliDecoderCreateInstance(nil, nil, nil) else {
-      throw ContentCodingError.unavailable(.brotli)
+      throw BodyError.unavailable(.brotli)
     }
     self.state = state
   }
@@ -20,11 +21,11 @@ final class BrotliDecompressor: CodingStage {
 
   func push(_ bytes: [UInt8], _ step: CodingStep, into output: inout [UInt8], limit: Int) throws {
     if !bytes.isEmpty {
-      guard !hasEnded else { throw ContentCodingError.trailing(.brotli) }
+      guard !hasEnded else { throw BodyError.trailing(.brotli) }
       hasBegun = true
       try decompress(bytes, into: &output, limit: limit)
     }
-    if step == .finish, hasBegun, !hasEnded { throw ContentCodingError.truncated(.brotli) }
+    if step == .finish, hasBegun, !hasEnded { throw BodyError.truncated(.brotli) }
   }
 
   private func decompress(_ bytes: [UInt8], into output: inout [UInt8], limit: Int) throws {
@@ -41,12 +42,12 @@ final class BrotliDecompressor: CodingStage {
         case BROTLI_DECODER_RESULT_NEEDS_MORE_INPUT: return
         case BROTLI_DECODER_RESULT_SUCCESS:
           hasEnded = true
-          guard available == 0 else { throw ContentCodingError.trailing(.brotli) }
+          guard available == 0 else { throw BodyError.trailing(.brotli) }
           return
         default:
           // Brotli has no header, so any output before an error may be garbage.
           output = []
-          throw ContentCodingError.corrupt(.brotli, BrotliDecoderErrorString(BrotliDecoderGetErrorCode(state)))
+          throw BodyError.corrupt(.brotli, BrotliDecoderErrorString(BrotliDecoderGetErrorCode(state)))
         }
       }
     }
@@ -60,7 +61,7 @@ final class BrotliCompressor: CodingStage {
 
   init() throws {
     guard let state = BrotliEncoderCreateInstance(nil, nil, nil) else {
-      throw ContentCodingError.unavailable(.brotli)
+      throw BodyError.unavailable(.brotli)
     }
     // Servers use quality 5 for dynamic responses: as fast as gzip, but smaller.
     BrotliEncoderSetParameter(state, BROTLI_PARAM_QUALITY, 5)
@@ -87,7 +88,7 @@ final class BrotliCompressor: CodingStage {
         var next: UnsafeMutablePointer<UInt8>? = buffer.start
         var room = buffer.capacity
         guard BrotliEncoderCompressStream(state, operation, &available, &input, &room, &next, nil) == 1 else {
-          throw ContentCodingError.unavailable(.brotli)
+          throw BodyError.unavailable(.brotli)
         }
         try buffer.move(buffer.capacity - room, to: &output, limit: limit)
       } while available > 0 || BrotliEncoderHasMoreOutput(state) == 1

@@ -33,7 +33,7 @@ package final class ContentDecoder {
   ///
   /// - Parameter bytes: any number of bytes.
   /// - Returns: the decoded bytes, possibly empty.
-  /// - Throws: ``ContentCodingError`` if the bytes are corrupt; `BodyTooLarge` above the limit.
+  /// - Throws: ``BodyError`` if the bytes are corrupt; `BodyTooLarge` above the limit.
   package func push(_ bytes: [UInt8]) throws -> [UInt8] {
     try run(bytes, .proceed)
   }
@@ -41,7 +41,7 @@ package final class ContentDecoder {
   /// Ends the body.
   ///
   /// - Returns: the remaining decoded bytes.
-  /// - Throws: ``ContentCodingError`` if the body is truncated.
+  /// - Throws: ``BodyError`` if the body is truncated.
   package func finish() throws -> [UInt8] {
     try run([], .finish)
   }
@@ -59,7 +59,7 @@ package final class ContentDecoder {
       let allowed = isLast ? limit - produced : max(limit, limit &+ limit / 8 &+ 4096)
       do {
         try stage.push(bytes, step, into: &output, limit: allowed)
-      } catch is OutputTooLarge {
+      } catch is BodyTooLarge {
         throw BodyTooLarge(limit: limit)
       } catch {
         // Reports the error of the outermost coding.
@@ -98,7 +98,7 @@ package final class ContentEncoder {
   ///   - bytes: any number of bytes.
   ///   - flush: whether the receiver must be able to decode all bytes so far.
   /// - Returns: the encoded bytes; without `flush`, often empty.
-  /// - Throws: ``ContentCodingError`` if memory is exhausted.
+  /// - Throws: ``BodyError`` if memory is exhausted.
   package func push(_ bytes: [UInt8], flush: Bool) throws -> [UInt8] {
     try run(bytes, flush ? .flush : .proceed)
   }
@@ -106,7 +106,7 @@ package final class ContentEncoder {
   /// Ends the body.
   ///
   /// - Returns: the remaining encoded bytes.
-  /// - Throws: ``ContentCodingError`` if memory is exhausted.
+  /// - Throws: ``BodyError`` if memory is exhausted.
   package func finish() throws -> [UInt8] {
     try run([], .finish)
   }
@@ -131,7 +131,7 @@ protocol CodingStage: AnyObject {
   ///   - step: what to do after them.
   ///   - output: the buffer to append to.
   ///   - limit: the maximum length of `output`.
-  /// - Throws: ``ContentCodingError``; ``OutputTooLarge`` above the limit.
+  /// - Throws: ``BodyError``; `BodyTooLarge` above the limit.
   func push(_ bytes: [UInt8], _ step: CodingStep, into output: inout [UInt8], limit: Int) throws
 }
 
@@ -144,9 +144,6 @@ enum CodingStep {
   /// End the body.
   case finish
 }
-
-/// A stage exceeded its output limit; the caller that knows the limit reports it.
-struct OutputTooLarge: Error {}
 
 /// A fixed-size buffer that a C library writes to.
 final class OutputBuffer {
@@ -163,7 +160,7 @@ final class OutputBuffer {
 
   /// Appends the first `count` bytes to an output of at most `limit` bytes.
   func move(_ count: Int, to output: inout [UInt8], limit: Int) throws {
-    guard count <= limit - output.count else { throw OutputTooLarge() }
+    guard count <= limit - output.count else { throw BodyTooLarge(limit: limit) }
     output.append(contentsOf: UnsafeBufferPointer(start: start, count: count))
   }
 }

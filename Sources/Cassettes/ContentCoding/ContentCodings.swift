@@ -1,3 +1,5 @@
+import HTTPMessages
+
 /// The codings of a `Content-Encoding`, in the order in which they were applied (RFC 9110, 8.4).
 ///
 /// Cassettes store decoded bodies; replay encodes them again if the app accepts the codings.
@@ -51,7 +53,7 @@ package struct ContentCodings: Sendable, Equatable {
   ///   - bytes: the body as sent; if empty, there is no body, regardless of the header.
   ///   - limit: the maximum length of the result.
   /// - Returns: the decoded body.
-  /// - Throws: ``ContentCodingError`` if the body is truncated or corrupt; `BodyTooLarge` above the limit.
+  /// - Throws: ``BodyError`` if the body is truncated or corrupt; `BodyTooLarge` above the limit.
   package func decode(_ bytes: [UInt8], limit: Int) throws -> [UInt8] {
     guard !isIdentity else { return bytes }
     let decoder = try decoder(limit: limit)
@@ -64,7 +66,7 @@ package struct ContentCodings: Sendable, Equatable {
   /// - Parameter bytes: the body.
   /// - Returns: the encoded body, which is deterministic: the compression levels are fixed, and gzip headers name
   ///   neither a time nor a system.
-  /// - Throws: ``ContentCodingError`` if memory is exhausted.
+  /// - Throws: ``BodyError`` if memory is exhausted.
   package func encode(_ bytes: [UInt8]) throws -> [UInt8] {
     guard !isIdentity else { return bytes }
     let encoder = try encoder()
@@ -76,7 +78,7 @@ package struct ContentCodings: Sendable, Equatable {
   ///
   /// - Parameter limit: the maximum length of the result; the ratio limit of ``ContentDecoder`` may be lower.
   /// - Returns: a decoder for one body.
-  /// - Throws: ``ContentCodingError`` if memory is exhausted.
+  /// - Throws: ``BodyError`` if memory is exhausted.
   package func decoder(limit: Int = .max) throws -> ContentDecoder {
     try ContentDecoder(codings, limit: limit)
   }
@@ -84,7 +86,7 @@ package struct ContentCodings: Sendable, Equatable {
   /// Creates a streaming encoder.
   ///
   /// - Returns: an encoder for one body.
-  /// - Throws: ``ContentCodingError`` if memory is exhausted.
+  /// - Throws: ``BodyError`` if memory is exhausted.
   package func encoder() throws -> ContentEncoder {
     try ContentEncoder(codings)
   }
@@ -132,31 +134,24 @@ extension ContentCodings {
   }
 }
 
-/// A body that does not match its `Content-Encoding`.
-package struct ContentCodingError: Error, Equatable, CustomStringConvertible {
-  /// The name in the header: `gzip`, `deflate` or `br`.
-  package let coding: String
-  package let problem: String
-
-  package var description: String { "the body is not valid \(coding): \(problem)" }
-
-  static func truncated(_ coding: ContentCodings.Coding) -> ContentCodingError {
-    ContentCodingError(coding: coding.name, problem: "it is truncated")
+extension BodyError {
+  /// A body that does not match its `Content-Encoding`.
+  private init(_ coding: ContentCodings.Coding, _ problem: String) {
+    self.init("the body is not valid \(coding.name): \(problem)")
   }
 
+  static func truncated(_ coding: ContentCodings.Coding) -> BodyError { BodyError(coding, "it is truncated") }
+
   /// The body is corrupt, with the library's explanation.
-  static func corrupt(_ coding: ContentCodings.Coding, _ words: UnsafePointer<CChar>?) -> ContentCodingError {
-    let words = words.map { String(cString: $0) } ?? "unknown reason"
-    return ContentCodingError(coding: coding.name, problem: "it is corrupt (\(words))")
+  static func corrupt(_ coding: ContentCodings.Coding, _ words: UnsafePointer<CChar>?) -> BodyError {
+    BodyError(coding, "it is corrupt (\(words.map { String(cString: $0) } ?? "unknown reason"))")
   }
 
   /// The body continues after its end.
-  static func trailing(_ coding: ContentCodings.Coding) -> ContentCodingError {
-    ContentCodingError(coding: coding.name, problem: "it is corrupt (more bytes after its end)")
+  static func trailing(_ coding: ContentCodings.Coding) -> BodyError {
+    BodyError(coding, "it is corrupt (more bytes after its end)")
   }
 
   /// The library could not start.
-  static func unavailable(_ coding: ContentCodings.Coding) -> ContentCodingError {
-    ContentCodingError(coding: coding.name, problem: "out of memory")
-  }
+  static func unavailable(_ coding: ContentCodings.Coding) -> BodyError { BodyError(coding, "out of memory") }
 }

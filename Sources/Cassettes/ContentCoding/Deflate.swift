@@ -1,4 +1,5 @@
 import CCompression
+import HTTPMessages
 
 /// Decodes gzip (RFC 1952) with one or more members, and deflate (RFC 1950), including the raw form without a zlib
 /// header (RFC 1951) that some servers send.
@@ -28,7 +29,7 @@ final class Inflater: CodingStage {
     // 15 bits of window; 16 more means gzip only.
     guard Self.start(stream, windowBits: coding == .gzip ? 31 : 15) else {
       stream.deallocate()
-      throw ContentCodingError.unavailable(coding)
+      throw BodyError.unavailable(coding)
     }
   }
 
@@ -51,7 +52,7 @@ final class Inflater: CodingStage {
         bytes = []
       } else if !Self.isZlibHeader(bytes[0], bytes[1]) {
         isBare = true
-        guard inflateReset2(stream, -15) == Z_OK else { throw ContentCodingError.unavailable(coding) }
+        guard inflateReset2(stream, -15) == Z_OK else { throw BodyError.unavailable(coding) }
       }
     }
     try bytes.withUnsafeBufferPointer { bytes in
@@ -68,12 +69,12 @@ final class Inflater: CodingStage {
             // Padding, which gzip skips too.
             offset += 1
           } else {
-            throw ContentCodingError.trailing(coding)
+            throw BodyError.trailing(coding)
           }
         }
       }
     }
-    if step == .finish, phase == .within || !first.isEmpty { throw ContentCodingError.truncated(coding) }
+    if step == .finish, phase == .within || !first.isEmpty { throw BodyError.truncated(coding) }
   }
 
   /// Whether two bytes are a zlib header: the method is 8, and the bytes are a multiple of 31 (RFC 1950, 2.2).
@@ -102,7 +103,7 @@ final class Inflater: CodingStage {
       default:
         // Without a header, the output of corrupt input is garbage.
         if isBare { output = [] }
-        throw ContentCodingError.corrupt(coding, stream.pointee.msg)
+        throw BodyError.corrupt(coding, stream.pointee.msg)
       }
     } while stream.pointee.avail_in > 0 || stream.pointee.avail_out == 0
     return given
@@ -133,7 +134,7 @@ final class Deflater: CodingStage {
       if isReady { deflateEnd(stream) }
       stream.deallocate()
       header.deallocate()
-      throw ContentCodingError.unavailable(coding)
+      throw BodyError.unavailable(coding)
     }
   }
 
@@ -168,7 +169,7 @@ final class Deflater: CodingStage {
       stream.pointee.next_out = buffer.start
       stream.pointee.avail_out = UInt32(buffer.capacity)
       let result = CCompression.deflate(stream, flush)
-      guard result != Z_STREAM_ERROR else { throw ContentCodingError.corrupt(coding, stream.pointee.msg) }
+      guard result != Z_STREAM_ERROR else { throw BodyError.corrupt(coding, stream.pointee.msg) }
       try buffer.move(buffer.capacity - Int(stream.pointee.avail_out), to: &output, limit: limit)
     } while stream.pointee.avail_out == 0
   }

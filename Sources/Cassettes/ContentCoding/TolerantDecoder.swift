@@ -84,7 +84,7 @@ extension ContentCodings {
   ///
   /// - Parameter limit: the maximum length of the result.
   /// - Returns: a decoder for one body.
-  /// - Throws: ``ContentCodingError`` if memory is exhausted.
+  /// - Throws: ``BodyError`` if memory is exhausted.
   package func tolerantDecoder(limit: Int = .max) throws -> TolerantDecoder {
     TolerantDecoder(try decoder(limit: limit))
   }

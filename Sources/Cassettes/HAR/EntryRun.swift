@@ -53,7 +53,7 @@ extension HAR {
     /// - Throws: ``CodedError``.
     mutating func read(to stop: Int? = nil) throws(CodedError) -> Bool {
       var elements = JSONReader.Progress()
-      while try syntax({ reader throws(JSONError) in try reader.nextElement(&elements) }) {
+      while try reader.nextElement(&elements) {
         if let stop, reader.peek() != nil, reader.offset == stop { return true }
         count += 1
         try take()
@@ -77,15 +77,11 @@ extension HAR {
     private mutating func take() throws(CodedError) {
       // The whole entry is only needed to find losses.
       var whole: JSON?
-      do {
-        if losses != nil {
-          var ahead = reader
-          whole = try ahead.value()
-        }
-        try outline.read(&reader)
-      } catch {
-        throw CodedError(name: decoder.name, json: error)
+      if losses != nil {
+        var ahead = reader
+        whole = try ahead.value()
       }
+      try outline.read(&reader)
       decoder.number = count
       decoder.author = outline.withValue { $0["_diorama"] != nil } ? .diorama : author
       let outcome = try outline.withValue(decoder.decode)
@@ -105,16 +101,6 @@ extension HAR {
       guard end > done else { return }
       isDone(done..<end)
       done = end
-    }
-
-    private mutating func syntax<Result>(
-      _ step: (inout JSONReader) throws(JSONError) -> Result
-    ) throws(CodedError) -> Result {
-      do {
-        return try step(&reader)
-      } catch {
-        throw CodedError(name: decoder.name, json: error)
-      }
     }
   }
 }

@@ -103,7 +103,7 @@ package enum HAR {
     guard let value else { return }
     guard let found = value.int, found >= 1 else {
       throw CodedError(
-        name: name, problem: "\(member) is not a positive integer", advice: "restore the file or re-record it")
+        name: name, problem: "\(member) is not a positive integer", advice: CodedError.restoring)
     }
     guard found <= format else {
       throw CodedError(
@@ -156,13 +156,9 @@ extension HAR {
   ) throws(CodedError) -> Interaction {
     let decoder = EntryDecoder(name: name, number: number, author: .diorama)
     var outline = JSONIndex()
-    do {
-      var reader = JSONReader(line)
-      try outline.read(&reader)
-      try reader.end()
-    } catch {
-      throw CodedError(name: name, json: error)
-    }
+    var reader = JSONReader(line, name: name, advice: CodedError.restoring)
+    try outline.read(&reader)
+    try reader.end()
     switch try outline.withValue(decoder.decode) {
     case .interaction(let interaction, _): return interaction
     case .skipped(let reason): throw decoder.failure("it cannot be replayed: \(reason)")
@@ -177,11 +173,7 @@ extension HAR {
   }
 
   private static func parse(line: UnsafeRawBufferPointer, name: String) throws(CodedError) -> JSON {
-    do {
-      return try JSON.parse(line)
-    } catch {
-      throw CodedError(name: name, json: error)
-    }
+    try JSON.parse(line, name: name, advice: CodedError.restoring)
   }
 }
 
@@ -239,7 +231,7 @@ private struct Document {
   private(set) var losses: HARLosses?
 
   init(_ bytes: UnsafeRawBufferPointer, name: String, losses: HARLosses? = nil) {
-    reader = JSONReader(bytes)
+    reader = JSONReader(bytes, name: name, advice: CodedError.restoring)
     self.name = name
     self.losses = losses
   }
@@ -251,16 +243,16 @@ private struct Document {
     }
     var others: [JSON.Member] = []
     var hasLog = false
-    var progress = try syntax { reader throws(JSONError) in try reader.beginObject() }
-    while let key = try syntax({ reader throws(JSONError) in try reader.nextKey(&progress) }) {
+    var progress = try reader.beginObject()
+    while let key = try reader.nextKey(&progress) {
       if key == "log", !hasLog {
         hasLog = true
         try log(isDone)
       } else {
-        others.append(JSON.Member(key, try value()))
+        others.append(JSON.Member(key, try reader.value()))
       }
     }
-    try syntax { reader throws(JSONError) in try reader.end() }
+    try reader.end()
     guard hasLog else { throw notHAR(ForeignFormat(value: .object(others), bytes: reader.bytes)) }
     return finished()
   }
@@ -268,20 +260,20 @@ private struct Document {
   private mutating func log(_ isDone: @escaping @Sendable (Range<Int>) -> Void) throws(CodedError) {
     guard reader.peek() == UInt8(ascii: "{") else { throw failure("log is not an object") }
     var hasEntries = false
-    var progress = try syntax { reader throws(JSONError) in try reader.beginObject() }
-    while let key = try syntax({ reader throws(JSONError) in try reader.nextKey(&progress) }) {
+    var progress = try reader.beginObject()
+    while let key = try reader.nextKey(&progress) {
       switch key {
       case "_diorama":
-        header = try HAR.decodeHeader(try value(), name: name)
+        header = try HAR.decodeHeader(try reader.value(), name: name)
         author = .diorama
       case "creator":
-        let creator = try value()["name"]?.string?.lowercased() ?? ""
+        let creator = try reader.value()["name"]?.string?.lowercased() ?? ""
         if creator.hasPrefix("mitmproxy"), header == nil { author = .mitmproxy }
       case "entries":
         hasEntries = true
         try entries(isDone)
       default:
-        let value = try value()
+        let value = try reader.value()
         losses?.member(key, value)
       }
     }
@@ -290,7 +282,7 @@ private struct Document {
 
   private mutating func entries(_ isDone: @escaping @Sendable (Range<Int>) -> Void) throws(CodedError) {
     guard reader.peek() == UInt8(ascii: "[") else { throw failure("log.entries is not an array") }
-    _ = try syntax { reader throws(JSONError) in try reader.beginArray() }
+    _ = try reader.beginArray()
     let (name, author) = (name, author)
     var run: HAR.EntryRun
     if losses == nil,
@@ -324,22 +316,8 @@ private struct Document {
     return cassette
   }
 
-  private mutating func value() throws(CodedError) -> JSON {
-    try syntax { reader throws(JSONError) in try reader.value() }
-  }
-
-  private mutating func syntax<Result>(
-    _ step: (inout JSONReader) throws(JSONError) -> Result
-  ) throws(CodedError) -> Result {
-    do {
-      return try step(&reader)
-    } catch {
-      throw CodedError(name: name, json: error)
-    }
-  }
-
   private func failure(_ problem: String) -> CodedError {
-    CodedError(name: name, problem: problem, advice: "restore the file or re-record it")
+    CodedError(name: name, problem: problem, advice: CodedError.restoring)
   }
 
   private func notHAR(_ format: ForeignFormat?) -> CodedError {

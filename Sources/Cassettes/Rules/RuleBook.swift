@@ -77,11 +77,7 @@ package struct RuleBook: Sendable {
   ) throws(CodedError) -> [Value] {
     var values: [Value] = []
     for (index, text) in texts.enumerated() {
-      do throws(CodedError) {
-        values.append(try make(text))
-      } catch {
-        throw CodedError(.broken, "\(place)[\(index)]: \(error.problem)")
-      }
+      values.append(try CodedError.translating(at: "\(place)[\(index)]", try make(text)))
     }
     return values
   }

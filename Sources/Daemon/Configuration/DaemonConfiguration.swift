@@ -1,4 +1,4 @@
-import Basics
+package import Basics
 import EnvironmentConfiguration
 import Foundation
 import LaunchContract
@@ -29,19 +29,13 @@ package struct DaemonConfiguration: Codable, Sendable, Equatable {
 
   /// Reads a configuration file.
   ///
-  /// - Throws: ``ConfigurationError`` if the file can't be read, isn't JSON, or holds an invalid value.
-  package init(path: String) throws(ConfigurationError) {
+  /// - Throws: ``CodedError`` if the file can't be read, isn't JSON, or holds an invalid value.
+  package init(path: String) throws(CodedError) {
     let data: Data
-    do throws(CodedError) {
-      data = try InputFile(path, acceptsPipes: true).read(atMost: 16 << 20)
-    } catch {
-      throw ConfigurationError("\(path): cannot be read: \(error); choose another file with --config")
+    do { data = try InputFile(path, acceptsPipes: true).read(atMost: 16 << 20) } catch {
+      throw CodedError(.broken, "\(path): cannot be read: \(error); choose another file with --config")
     }
-    do throws(CodedError) {
-      self = try JSON.decode(Self.self, from: data, source: path)
-    } catch {
-      throw ConfigurationError("\(path): \(error.problem)")
-    }
+    self = try JSON.decode(Self.self, from: data, source: path)
   }
 
   private enum CodingKeys: String, CodingKey, CaseIterable {
@@ -68,13 +62,6 @@ package struct DaemonConfiguration: Codable, Sendable, Equatable {
       throw CodedError(.broken, "cassetteRoots: '\(root)' is not an absolute path without '..'")
     }
   }
-}
-
-/// An invalid configuration; the description is one line.
-package struct ConfigurationError: Error, Sendable, Equatable, CustomStringConvertible {
-  package let description: String
-
-  package init(_ description: String) { self.description = description }
 }
 
 extension Decoder {
@@ -163,12 +150,12 @@ package struct PortRange: Sendable, Equatable, Codable {
     highest = 32_767
   }
 
-  /// - Throws: ``ConfigurationError`` unless the text is two ports from 1024 on, in ascending order.
-  package init(_ text: String) throws(ConfigurationError) {
+  /// - Throws: ``CodedError`` unless the text is two ports from 1024 on, in ascending order.
+  package init(_ text: String) throws(CodedError) {
     let ends = text.split(separator: "-", omittingEmptySubsequences: false).map { UInt16($0) }
     guard ends.count == 2, let low = ends[0], let high = ends[1], low >= 1024, low <= high else {
-      throw ConfigurationError(
-        "'\(text)' is not a range LOW-HIGH of ports from 1024 to 65535; give a range such as 20000-32767")
+      throw CodedError(
+        .broken, "'\(text)' is not a range LOW-HIGH of ports from 1024 to 65535; give a range such as 20000-32767")
     }
     lowest = low
     highest = high
@@ -178,11 +165,7 @@ package struct PortRange: Sendable, Equatable, Codable {
 
   package init(from decoder: any Decoder) throws {
     let text = try decoder.singleValueContainer().decode(String.self)
-    do throws(ConfigurationError) {
-      try self.init(text)
-    } catch {
-      throw CodedError(.broken, "ports: \(error)")
-    }
+    self = try CodedError.translating(at: "ports", try Self(text))
   }
 
   package func encode(to encoder: any Encoder) throws {
@@ -198,14 +181,15 @@ package struct ControlAddress: Sendable, Equatable, Codable {
 
   package init(port: UInt16? = nil) { self.port = port }
 
-  /// - Throws: ``ConfigurationError`` if the host isn't 127.0.0.1 or localhost, or the port is missing.
-  package init(_ text: String) throws(ConfigurationError) {
+  /// - Throws: ``CodedError`` if the host isn't 127.0.0.1 or localhost, or the port is missing.
+  package init(_ text: String) throws(CodedError) {
     guard let colon = text.lastIndex(of: ":"), let port = UInt16(text[text.index(after: colon)...]) else {
-      throw ConfigurationError(
-        "'\(text)' is not HOST:PORT; give an address such as 127.0.0.1:4010, or port 0 for a free port")
+      throw CodedError(
+        .broken, "'\(text)' is not HOST:PORT; give an address such as 127.0.0.1:4010, or port 0 for a free port")
     }
     guard ["127.0.0.1", "localhost"].contains(text[..<colon].lowercased()) else {
-      throw ConfigurationError(
+      throw CodedError(
+        .broken,
         "'\(text[..<colon])' is not allowed, since the control API listens on 127.0.0.1 only; give 127.0.0.1:\(port)"
       )
     }
@@ -214,11 +198,7 @@ package struct ControlAddress: Sendable, Equatable, Codable {
 
   package init(from decoder: any Decoder) throws {
     let text = try decoder.singleValueContainer().decode(String.self)
-    do throws(ConfigurationError) {
-      try self.init(text)
-    } catch {
-      throw CodedError(.broken, "control: \(error)")
-    }
+    self = try CodedError.translating(at: "control", try Self(text))
   }
 
   package func encode(to encoder: any Encoder) throws {

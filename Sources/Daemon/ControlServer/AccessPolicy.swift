@@ -33,28 +33,29 @@ package struct AccessPolicy: Sendable {
   }
 
   /// Returns why a request is refused before its path is read, or nil.
-  func refusal(of request: Request) -> Problem? {
+  func refusal(of request: Request) -> DaemonError? {
     var ownPort: UInt16?
     switch way {
     case .loopback(let port):
       guard request.headers.isAddressedToLoopback(port: port) else {
-        return Problem(
+        return DaemonError(
           403, "Host header not allowed",
           "the Host header must be 127.0.0.1:\(port) or localhost:\(port); use the URL in control.json")
       }
       ownPort = port
     case .unixSocket(let owner):
       guard let peer = request.peer, peer.uid == owner || peer.uid == 0 else {
-        return Problem(
+        return DaemonError(
           403, "Daemon of another user", "start your own with: diorama serve")
       }
     }
     guard request.headers.isFromForeignPage(port: ownPort) else { return nil }
-    return Problem(403, "Cross-origin request refused", "web pages cannot use this API; send requests from a program")
+    return DaemonError(
+      403, "Cross-origin request refused", "web pages cannot use this API; send requests from a program")
   }
 
   /// Returns why a request lacks the token, or nil if it doesn't.
-  func lackOfToken(in request: Request) -> Problem? {
+  func lackOfToken(in request: Request) -> DaemonError? {
     let values = request.headers.all("Authorization")
     if values.isEmpty {
       // The kernel has identified the peer, which is stronger than a token.
@@ -73,8 +74,8 @@ package struct AccessPolicy: Sendable {
     return parts[1]
   }
 
-  private func unauthorized(_ challenge: String, _ title: String) -> Problem {
-    Problem(
+  private func unauthorized(_ challenge: String, _ title: String) -> DaemonError {
+    DaemonError(
       401, title, "send Authorization: Bearer with the token in control.json, in the daemon's state folder",
       headers: ["WWW-Authenticate": challenge])
   }

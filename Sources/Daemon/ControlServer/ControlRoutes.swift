@@ -209,36 +209,34 @@ struct RequestBody: Sendable {
   ///   - request: the request.
   ///   - limit: the maximum size in bytes.
   /// - Returns: the bytes.
-  /// - Throws: ``Problem``: 415 for another type, 413 if the body is too long, 400 if it doesn't fit the schema.
+  /// - Throws: ``DaemonError``: 415 for another type, 413 if the body is too long, 400 if it doesn't fit the schema.
   func read(from request: Request, upTo limit: Int) async throws -> [UInt8] {
     try checkType(request.headers)
     let bytes: [UInt8]
     do {
       bytes = try await request.body.collect(upTo: limit)
     } catch is BodyTooLarge {
-      throw Problem(413, "Body too long", "the body has more than \(limit) bytes; send less")
+      throw DaemonError(413, "Body too long", "the body has more than \(limit) bytes; send less")
     }
     let value: JSON
-    do throws(JSONError) {
-      value = try JSON.parse(bytes)
-    } catch {
-      throw Problem(400, "Invalid body", bytes.isEmpty ? "the body is empty; send {}" : "not JSON: \(error)")
+    do { value = try JSON.parse(bytes) } catch {
+      throw DaemonError(400, "Invalid body", bytes.isEmpty ? "the body is empty; send {}" : "not JSON: \(error)")
     }
     if let problem = Schemas.named(schema).problem(with: value) {
-      throw Problem(400, "Invalid body", problem)
+      throw DaemonError(400, "Invalid body", problem)
     }
     return bytes
   }
 
   /// Web pages can send forms and plain text cross-origin without a preflight, so the type check is a security measure.
-  private func checkType(_ headers: Headers) throws(Problem) {
+  private func checkType(_ headers: Headers) throws(DaemonError) {
     let values = headers.all("Content-Type")
     let parts = (values.first ?? "").split(separator: ";").map { Self.trimmed($0).lowercased() }
     let isUTF8 = parts.dropFirst().allSatisfy { !$0.hasPrefix("charset=") || $0.contains("utf-8") }
     guard values.count == 1, let type = parts.first, mediaTypes.contains(type), isUTF8,
       headers["Content-Encoding"] == nil
     else {
-      throw Problem(
+      throw DaemonError(
         415, "Unsupported body type", "send the body with Content-Type: \(mediaTypes.joined(separator: " or "))",
         headers: ["Accept": mediaTypes.joined(separator: ", ")])
     }

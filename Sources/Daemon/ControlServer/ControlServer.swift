@@ -113,16 +113,14 @@ package final class ControlHandler: RequestHandler {
     let response: Response
     do {
       response = try await answer(request, &operation)
-    } catch let problem as Problem {
-      response = problem.response
     } catch let error as DaemonError {
-      response = Problem(error).response
+      response = error.response
     } catch is CancellationError {
       // The client has disconnected; this response is not read.
-      response = Problem(503, "Client disconnected", "send the request again").response
+      response = DaemonError(503, "Client disconnected", "send the request again").response
     } catch {
       server.report("\(request.method) \(operation): \(error)")
-      response = Problem(500, "Internal error", "\(error); please report it").response
+      response = DaemonError(500, "Internal error", "\(error); please report it").response
     }
     server.calls.count(operation, status: response.status)
     if let documented = RouteTable.statuses[operation], !documented.contains(response.status) {
@@ -138,50 +136,13 @@ package final class ControlHandler: RequestHandler {
     if !match.isOpen, let problem = policy.lackOfToken(in: request) { throw problem }
     let (route, values) = try match.found()
     operation = route.operation
-    guard route.isOpen || !server.isClosed else { throw Problem.closing }
+    guard route.isOpen || !server.isClosed else { throw DaemonError.closing }
     var parameters = ParameterValues(try route.read(path: values))
     parameters.merge(try route.read(query: String(request.target.dropFirst(path.count + 1))))
     parameters.merge(try route.read(headers: request.headers))
     let body = try await route.body?.read(from: request, upTo: server.bodyLimit)
     return try await route.perform(
       Call(server: server, parameters: parameters, headers: request.headers, body: body ?? []))
-  }
-}
-
-/// An error response of the control API: `application/problem+json` (RFC 9457).
-struct Problem: Error, Sendable {
-  let status: Int
-  let title: String
-  /// One line: what happened, where, and what to do next.
-  let detail: String
-  let headers: Headers
-  /// See ``ProblemDocument/kind``.
-  let kind: String?
-
-  init(_ status: Int, _ title: String, _ detail: String, headers: Headers = [:], kind: String? = nil) {
-    self.status = status
-    self.title = title
-    self.detail = detail
-    self.headers = headers
-    self.kind = kind
-  }
-
-  init(_ error: DaemonError) {
-    self.init(error.status, error.title, error.detail, kind: error.kind)
-  }
-
-  static let closing = Problem(
-    503, "Daemon is stopping", "start it again with diorama serve, then send the request again",
-    headers: ["Retry-After": "1"])
-
-  var response: Response {
-    var headers = headers
-    headers.append("Content-Type", "application/problem+json")
-    headers.append("Cache-Control", "no-store")
-    let document = ProblemDocument(title: title, status: status, detail: detail, kind: kind)
-    // Strings and a number always encode.
-    let body = (try? JSON.encode(document)).map { Array($0) } ?? []
-    return Response(status: status, headers: headers, body: .bytes(body))
   }
 }
 

@@ -18,11 +18,11 @@ struct JournalStream: Sendable {
 
   /// Starts the stream.
   ///
-  /// - Throws: `DaemonError` if the environment doesn't exist; ``Problem`` if the daemon is ending.
+  /// - Throws: `DaemonError` if the environment doesn't exist; ``DaemonError`` if the daemon is ending.
   func response() throws -> Response {
     let follower = try call.operations.followJournal(call.id)
     let pipe = BytePipe()
-    guard call.server.streams.run({ await send(follower, into: pipe) }, for: pipe) else { throw Problem.closing }
+    guard call.server.streams.run({ await send(follower, into: pipe) }, for: pipe) else { throw DaemonError.closing }
     return Response(
       status: 200, headers: ["Content-Type": "text/event-stream", "Cache-Control": "no-store"],
       body: .stream(pipe, length: nil))

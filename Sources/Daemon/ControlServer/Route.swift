@@ -53,12 +53,10 @@ struct Call: Sendable {
 
   /// Decodes the body.
   ///
-  /// - Throws: ``Problem`` for values that the schema can't exclude, such as a number that doesn't fit a `Double`.
-  func decode<Message: Decodable>() throws(Problem) -> Message {
-    do {
-      return try JSON.decode(Message.self, from: Data(body), source: "the body")
-    } catch {
-      throw Problem(400, "Invalid body", error.problem)
+  /// - Throws: ``DaemonError`` for values that the schema can't exclude, such as a number that doesn't fit a `Double`.
+  func decode<Message: Decodable>() throws(DaemonError) -> Message {
+    do { return try JSON.decode(Message.self, from: Data(body), source: "the body") } catch {
+      throw DaemonError(400, "Invalid body", error.problem)
     }
   }
 }
@@ -89,40 +87,40 @@ extension Route {
 }
 
 extension Route {
-  /// - Throws: ``Problem`` if a value in the path is invalid.
-  func read(path values: [String: String]) throws(Problem) -> [String: String] {
+  /// - Throws: ``DaemonError`` if a value in the path is invalid.
+  func read(path values: [String: String]) throws(DaemonError) -> [String: String] {
     for parameter in parameters where parameter.place == .path {
       if let text = values[parameter.name] { try parameter.check(text) }
     }
     return values
   }
 
-  /// - Throws: ``Problem`` if a query item is unknown, invalid, or repeated.
-  func read(query: String) throws(Problem) -> [String: String] {
+  /// - Throws: ``DaemonError`` if a query item is unknown, invalid, or repeated.
+  func read(query: String) throws(DaemonError) -> [String: String] {
     let known = parameters.filter { $0.place == .query }
     var values: [String: String] = [:]
     for item in query.split(separator: "&") {
       let parts = item.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
       guard let name = parts[0].removingPercentEncoding,
         let value = (parts.dropFirst().first ?? "").removingPercentEncoding
-      else { throw Problem(400, "Invalid query", "an item is not valid percent-encoding") }
+      else { throw DaemonError(400, "Invalid query", "an item is not valid percent-encoding") }
       guard let parameter = known.first(where: { $0.name == name }) else {
         let names = known.map(\.name).joined(separator: " and ")
-        throw Problem(
+        throw DaemonError(
           400, "Invalid query",
           "'\(name.prefix(80))' is not a query item; \(names.isEmpty ? "this call takes no query" : "this call takes \(names)")"
         )
       }
       try parameter.check(value)
       guard values.updateValue(value, forKey: name) == nil else {
-        throw Problem(400, "Invalid query", "\(name): given twice")
+        throw DaemonError(400, "Invalid query", "\(name): given twice")
       }
     }
     return values
   }
 
-  /// - Throws: ``Problem`` if a header parameter is invalid.
-  func read(headers: Headers) throws(Problem) -> [String: String] {
+  /// - Throws: ``DaemonError`` if a header parameter is invalid.
+  func read(headers: Headers) throws(DaemonError) -> [String: String] {
     var values: [String: String] = [:]
     for parameter in parameters where parameter.place == .header {
       guard let text = headers[parameter.name] else { continue }
@@ -144,8 +142,8 @@ struct Parameter: Sendable {
   let schema: Schema
   let note: String
 
-  /// - Throws: ``Problem`` if the text is not a valid value.
-  func check(_ text: String) throws(Problem) {
+  /// - Throws: ``DaemonError`` if the text is not a valid value.
+  func check(_ text: String) throws(DaemonError) {
     let value: JSON
     switch schema {
     // JSON allows no leading zeros and no plus sign; parameters follow it.
@@ -154,7 +152,7 @@ struct Parameter: Sendable {
     default: value = .string(text)
     }
     if let problem = schema.problem(with: value, at: name) {
-      throw Problem(400, "Invalid \(place)", problem)
+      throw DaemonError(400, "Invalid \(place)", problem)
     }
   }
 }
@@ -232,16 +230,16 @@ enum RouteTable {
       }
     }
 
-    /// - Throws: ``Problem`` unless the lookup found an operation.
-    func found() throws(Problem) -> (Route, [String: String]) {
+    /// - Throws: ``DaemonError`` unless the lookup found an operation.
+    func found() throws(DaemonError) -> (Route, [String: String]) {
       switch self {
       case .found(let route, let values): return (route, values)
       case .otherMethods(let routes):
         let methods = RouteTable.methods(of: routes).joined(separator: ", ")
-        throw Problem(405, "Method not allowed", "use \(methods)", headers: ["Allow": methods])
+        throw DaemonError(405, "Method not allowed", "use \(methods)", headers: ["Allow": methods])
       case .none:
-        throw Problem(404, "Path not found", "GET /openapi.json lists all paths")
-      case .unreadable: throw Problem(400, "Invalid path", "the path is not percent-encoded UTF-8")
+        throw DaemonError(404, "Path not found", "GET /openapi.json lists all paths")
+      case .unreadable: throw DaemonError(400, "Invalid path", "the path is not percent-encoded UTF-8")
       }
     }
   }

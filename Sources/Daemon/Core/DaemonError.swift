@@ -1,4 +1,6 @@
 import Basics
+import ControlAPI
+package import HTTPMessages
 import LaunchContract
 import PortLeases
 
@@ -12,15 +14,33 @@ package struct DaemonError: Error, Sendable, CustomStringConvertible {
   package let detail: String
   /// The name of a `CodedError.Kind`, if it is one; see ``ProblemDocument/kind``.
   package let kind: String?
+  /// Header fields of the answer in addition to `Content-Type` and `Cache-Control`.
+  let headers: Headers
 
-  package init(_ status: Int, _ title: String, _ detail: String, kind: String? = nil) {
+  package init(_ status: Int, _ title: String, _ detail: String, headers: Headers = [:], kind: String? = nil) {
     self.status = status
     self.title = title
+    self.headers = headers
     self.kind = kind
     self.detail = detail.split(whereSeparator: \.isNewline).joined(separator: " ")
   }
 
   package var description: String { detail }
+
+  static let closing = DaemonError(
+    503, "Daemon is stopping", "start it again with diorama serve, then send the request again",
+    headers: ["Retry-After": "1"])
+
+  /// The answer of the control API: `application/problem+json` (RFC 9457).
+  var response: Response {
+    var headers = headers
+    headers.append("Content-Type", "application/problem+json")
+    headers.append("Cache-Control", "no-store")
+    let document = ProblemDocument(title: title, status: status, detail: detail, kind: kind)
+    // Strings and a number always encode.
+    let body = (try? JSON.encode(document)).map { Array($0) } ?? []
+    return Response(status: status, headers: headers, body: .bytes(body))
+  }
 }
 
 extension DaemonError {
@@ -64,9 +84,9 @@ extension DaemonError {
     }
   }
 
-  /// Converts an error of the store; usually the disk is full.
-  init(_ error: StoreError) {
-    if error.kind == .closed {
+  /// Converts an error of the store: usually the disk is full; `unanswered` means that the store is closed.
+  init(ofStore error: CodedError) {
+    if error.kind == .unanswered {
       self.init(503, "Daemon is stopping", "start it again with diorama serve, then send the request again")
     } else {
       self.init(507, "Environment not stored", "\(error)", kind: CodedError.Kind.cannotWrite.name)
@@ -76,10 +96,10 @@ extension DaemonError {
   static func translating<Output>(
     _ body: () throws(CodedError) -> Output
   ) throws(DaemonError) -> Output {
-    do throws(CodedError) { return try body() } catch { throw DaemonError(error) }
+    do { return try body() } catch { throw DaemonError(error) }
   }
 
   static func translating<Output>(_ body: () throws(PortError) -> Output) throws(DaemonError) -> Output {
-    do throws(PortError) { return try body() } catch { throw DaemonError(error) }
+    do { return try body() } catch { throw DaemonError(error) }
   }
 }

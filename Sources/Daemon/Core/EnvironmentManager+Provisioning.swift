@@ -48,9 +48,7 @@ extension EnvironmentManager {
     try lifecycle.withLock { lifecycle throws(DaemonError) in
       try lifecycle.begin(id, hosted, name: specification.name, lifetime: lifetime, recording: recording)
     }
-    do throws(DaemonError) {
-      try fill(hosted, specification, names: request.configuration.ports, recording: recording)
-    } catch {
+    do { try fill(hosted, specification, names: request.configuration.ports, recording: recording) } catch {
       await undo(hosted)
       throw error
     }
@@ -83,11 +81,9 @@ extension EnvironmentManager {
     }
     hosted.attach(environment, recording: environment.mode.mayRecord ? recording : nil)
     hosted.attach(contract: try writeContract(of: environment))
-    do throws(StoreError) {
-      try hosted.save()
-    } catch {
+    do { try hosted.save() } catch {
       tally.change { $0.storeFailures += 1 }
-      throw DaemonError(error)
+      throw DaemonError(ofStore: error)
     }
   }
 
@@ -105,9 +101,7 @@ extension EnvironmentManager {
         throw error
       }
     }
-    do throws(CodedError) {
-      return try provision(hooks)
-    } catch {
+    do { return try provision(hooks) } catch {
       throw refusal.withLock { $0 }.map { DaemonError($0) } ?? DaemonError(error)
     }
   }
@@ -121,9 +115,7 @@ extension EnvironmentManager {
     hooks.reserve = reserve
     // Weak, since the environment retains these hooks.
     hooks.changed = { [weak hosted, log, tally] () throws(CodedError) in
-      do throws(StoreError) {
-        try hosted?.save()
-      } catch {
+      do { try hosted?.save() } catch {
         tally.change { $0.storeFailures += 1 }
         log.error("cannot store a change of an environment", ["reason": "\(error)"])
         throw CodedError(.cannotWrite, "\(error)")
@@ -138,7 +130,7 @@ extension EnvironmentManager {
 
   /// - Returns: the absolute path of the file.
   func writeContract(of environment: Environment) throws(DaemonError) -> String {
-    do throws(CodedError) {
+    do {
       // With a control token in it, a contract passed by argument is always a file.
       return try ContractWriter.deliver(environment.contract, folder: contracts, by: .arguments).file ?? ""
     } catch {
@@ -172,7 +164,7 @@ extension EnvironmentManager {
   /// Removes an environment from the store, now or as soon as the store allows. Its secrets must go, and it must not be
   /// restored.
   func removeFromStore(_ id: String) {
-    do throws(StoreError) {
+    do {
       try store.remove(environment: id)
       unremoved.withLock { _ = $0.remove(id) }
     } catch {
@@ -195,7 +187,7 @@ extension EnvironmentManager {
   ///
   /// An environment that can't be restored is ended, with the reason in its report and in the log.
   ///
-  /// - Throws: ``StoreError`` if the store can't be read, is damaged, or was written by a newer version. Nothing has
+  /// - Throws: ``CodedError`` if the store can't be read, is damaged, or was written by a newer version. Nothing has
   ///   changed then.
   package func restore() async throws {
     try await withTaskExecutorPreference(workers) { try await bringBack() }
@@ -237,9 +229,7 @@ extension EnvironmentManager {
       if record.state == .ending {
         finishEnd(id, record)
       } else if let ports = reserved[id] {
-        do throws(DaemonError) {
-          try bringBack(id, record, ports: ports)
-        } catch {
+        do { try bringBack(id, record, ports: ports) } catch {
           for port in ports { port.close() }
           lose(id, record, because: error.detail)
         }
@@ -249,12 +239,13 @@ extension EnvironmentManager {
   }
 
   /// Refuses a record that isn't JSON. Ending the environment instead would remove its contract, too.
-  private func checkWhole(_ document: Data, _ what: String) throws(StoreError) {
+  private func checkWhole(_ document: Data, _ what: String) throws(CodedError) {
     guard (try? JSONSerialization.jsonObject(with: document, options: .fragmentsAllowed)) == nil else { return }
     let folder = (contracts as NSString).deletingLastPathComponent
-    throw StoreError(
+    throw CodedError(
+      .broken,
       "the daemon's state in '\(folder)' is damaged: the record of \(what) is not JSON; restore the folder from a "
-        + "backup, or start without it: mv '\(folder)' '\(folder).damaged'", kind: .corrupt)
+        + "backup, or start without it: mv '\(folder)' '\(folder).damaged'")
   }
 
   private func restoreLeases(_ documents: [Data], environments: Set<String>) throws {
@@ -277,12 +268,12 @@ extension EnvironmentManager {
       try lifecycle.begin(
         id, hosted, name: record.name, lifetime: record.lifetime, recording: recording, isRestored: true)
     }
-    do throws(DaemonError) {
+    do {
       let left = Guarded(ports[...])
       let hooks = hosting(of: hosted) {
         guard let port = left.withLock({ $0.popFirst() }) else {
-          throw ServerError(
-            what: "the environment had \(ports.count) ports and now needs more", where: "its cassette",
+          throw CodedError(
+            "the environment had \(ports.count) ports and now needs more", at: "its cassette",
             next: "provision another environment")
         }
         return port
@@ -310,7 +301,7 @@ extension EnvironmentManager {
     guard let location = record.recording.map({ CassetteLocation($0) }) else {
       return forget(id, record, .request, because: killed)
     }
-    do throws(CodedError) {
+    do {
       let outcome = try CassetteRecovery.recover(location)
       // There is nothing to seal if the kill came after sealing, or if nothing was recorded.
       let isSealed = outcome != nil || location.exists

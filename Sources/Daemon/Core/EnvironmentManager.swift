@@ -181,9 +181,7 @@ extension EnvironmentManager {
       return (try lifecycle.hosted(id).hosted, nil)
     }
     if let hosted { return try running(hosted).report() }
-    do throws(CodedError) {
-      return try JSON.decode(Report.self, from: Data(kept ?? []), source: "the kept report")
-    } catch {
+    do { return try JSON.decode(Report.self, from: Data(kept ?? []), source: "the kept report") } catch {
       throw DaemonError(500, "Report unreadable", "\(error)")
     }
   }
@@ -227,9 +225,7 @@ extension EnvironmentManager {
   ) throws(DaemonError) -> ProvisionedEnvironment.Contract {
     var document = environment.contract
     let arguments: [String]
-    do throws(CodedError) {
-      arguments = try document.launchArguments()
-    } catch {
+    do { arguments = try document.launchArguments() } catch {
       throw DaemonError(422, "Invalid launch contract", "\(error)")
     }
     // Credentials are only in the file, which only its owner can read.
@@ -281,7 +277,7 @@ extension EnvironmentManager {
   }
 
   private func finish(_ hosted: HostedEnvironment, because cause: EndCause, keepEmptyRecording: Bool) async {
-    do throws(StoreError) {
+    do {
       // Before the cassette is sealed: after that, a restart must not restore an environment that would overwrite it.
       try hosted.saveEnding()
     } catch {
@@ -355,7 +351,7 @@ extension EnvironmentManager {
   }
 
   private func stored(_ id: String, after: Int, before first: Int, limit: Int) -> [JournalPage.Entry] {
-    do throws(StoreError) {
+    do {
       return try store.journal(of: id, after: after, limit: limit)
         .compactMap { try? JSONDecoder().decode(JournalPage.Entry.self, from: $0.document) }
         .filter { $0.number < first }

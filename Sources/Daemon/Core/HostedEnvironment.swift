@@ -65,20 +65,20 @@ final class HostedEnvironment: Sendable {
   func attach(_ report: Report) { state.withLock { $0.report = report } }
 
   /// Stores that the end has begun, so that a restart doesn't restore the environment.
-  func saveEnding() throws(StoreError) {
+  func saveEnding() throws(CodedError) {
     state.withLock { $0.recordState = .ending }
     try save()
   }
 
   /// Stores the current state. Does nothing before the environment is provisioned.
-  func save() throws(StoreError) {
+  func save() throws(CodedError) {
     saving.lock()
     defer { saving.unlock() }
     try saveAll()
   }
 
   /// Stores what requests have changed; if more has changed, stores everything.
-  func saveTraffic() throws(StoreError) {
+  func saveTraffic() throws(CodedError) {
     saving.lock()
     defer { saving.unlock() }
     let state = state.withLock { $0 }
@@ -86,14 +86,14 @@ final class HostedEnvironment: Sendable {
     guard version == state.saved else { return try saveAll() }
     do {
       try store.save(traffic: try JSON.encode(traffic), of: id)
-    } catch let error as StoreError {
+    } catch let error as CodedError {
       throw error
     } catch {
-      throw StoreError("the traffic of environment '\(name)' cannot be encoded: \(error)")
+      throw CodedError(.inputOutput, "the traffic of environment '\(name)' cannot be encoded: \(error)")
     }
   }
 
-  private func saveAll() throws(StoreError) {
+  private func saveAll() throws(CodedError) {
     let state = state.withLock { state in
       state.saves += 1
       return state
@@ -146,25 +146,23 @@ struct EnvironmentRecord: Codable, Sendable {
 
   /// Refuses records of later versions, since storing them again would lose data.
   ///
-  /// - Throws: ``StoreError`` of kind `newer`. An unreadable record passes; decoding it reports the error.
-  static func check(_ stored: StoredEnvironment) throws(StoreError) {
+  /// - Throws: ``CodedError`` of kind `broken`. An unreadable record passes; decoding it reports the error.
+  static func check(_ stored: StoredEnvironment) throws(CodedError) {
     guard let format = try? JSONDecoder().decode(Version.self, from: stored.document).snapshot.format,
       format > EnvironmentSnapshot.format
     else { return }
-    throw StoreError(
+    throw CodedError(
+      .broken,
       "environment \(stored.id) in the daemon's state has format \(format), but this diorama supports formats up to "
-        + "\(EnvironmentSnapshot.format); use the newer diorama that wrote it, or choose another folder with --state",
-      kind: .newer(version: format))
+        + "\(EnvironmentSnapshot.format); use the newer diorama that wrote it, or choose another folder with --state")
   }
 
   /// Returns the record as JSON.
   ///
-  /// - Throws: ``StoreError`` if JSON can't represent it.
-  func encoded() throws(StoreError) -> Data {
-    do {
-      return try JSON.encode(self)
-    } catch {
-      throw StoreError("environment '\(name)' cannot be encoded: \(error)")
+  /// - Throws: ``CodedError`` if JSON can't represent it.
+  func encoded() throws(CodedError) -> Data {
+    do { return try JSON.encode(self) } catch {
+      throw CodedError(.inputOutput, "environment '\(name)' cannot be encoded: \(error)")
     }
   }
 }
@@ -179,7 +177,7 @@ struct EndpointPorts: Sendable {
 
   /// Reserves a port of the pool.
   ///
-  /// - Throws: ``PortError`` if the pool has no free port, ``ServerError`` if none of the tried ports could be bound.
+  /// - Throws: ``PortError`` if the pool has no free port, ``CodedError`` if none of the tried ports could be bound.
   func reserve(for environment: String) throws -> ReservedListener {
     var failure: (any Error)?
     // Released at the end, so that the pool doesn't return the same port twice.
@@ -198,8 +196,8 @@ struct EndpointPorts: Sendable {
       }
     }
     throw failure
-      ?? ServerError(
-        what: "no port could be leased", where: "the port pool", next: "see who holds ports with: diorama port list")
+      ?? CodedError(
+        "no port could be leased", at: "the port pool", next: "see who holds ports with: diorama port list")
   }
 }
 

@@ -29,7 +29,7 @@ final class ControlListeners: Sendable {
   ///   - options: the daemon's options.
   ///   - files: the last daemon's port, and the path of the Unix socket.
   ///   - log: receives warnings.
-  /// - Throws: ``ServerError`` if the configured port is taken, or the system is out of threads or descriptors.
+  /// - Throws: ``CodedError`` if the configured port is taken, or the system is out of threads or descriptors.
   init(_ options: Daemon.Options, files: ControlFiles, log: Log) throws {
     var configuration = HTTPServer.Configuration()
     configuration.maximumConnections = OpenFiles.controlConnections
@@ -64,7 +64,7 @@ final class ControlListeners: Sendable {
 
   /// Starts serving.
   ///
-  /// - Throws: ``ServerError`` if the Unix socket can't be created.
+  /// - Throws: ``CodedError`` if the Unix socket can't be created.
   func open(_ control: ControlServer) throws {
     if let descriptor = sockets.socket {
       try server.listen(descriptor: descriptor, handler: control.handler(.unixSocket))

@@ -80,7 +80,7 @@ package final class Daemon: Sendable {
   ///   - options: the options.
   ///   - log: receives events.
   /// - Returns: the daemon, once it is ready.
-  /// - Throws: ``StoreError`` if another daemon or a newer version uses the state folder, ``ServerError`` if a port is
+  /// - Throws: ``CodedError`` if another daemon or a newer version uses the state folder, ``CodedError`` if a port is
   ///   taken. Nothing has changed then.
   package static func start(_ options: Options, log: Log) async throws -> Daemon {
     Memory.limitArenas()
@@ -201,7 +201,7 @@ package final class Daemon: Sendable {
     -> PortserverServer?
   {
     guard !address.isEmpty else { return nil }
-    do throws(CodedError) {
+    do {
       return try PortserverServer(address: address, pool: manager.pool) { event in
         manager.noteUse()
         switch event {

@@ -1,4 +1,4 @@
-import Basics
+package import Basics
 import ControlAPI
 import Foundation
 import LaunchContract
@@ -20,9 +20,9 @@ package final class StateFolder: Sendable {
   /// Creates the folder and its parents if needed, and locks it.
   ///
   /// - Parameter path: an absolute path.
-  /// - Throws: ``StoreError``: `inUse` if another daemon uses it, `notPermitted` if it belongs to another user, or is
+  /// - Throws: ``CodedError``: `noUpstream` if another daemon uses it, `cannotWrite` if it belongs to another user, or is
   ///   accessible to others and not empty. Nothing has changed then.
-  package init(_ path: String) throws(StoreError) {
+  package init(_ path: String) throws(CodedError) {
     self.path = path
     try Self.makeFolder(path)
     try Self.makePrivate(path)
@@ -49,7 +49,7 @@ package final class StateFolder: Sendable {
   /// Returns the path of a file in the folder.
   package func path(of name: String) -> String { "\(path)/\(name)" }
 
-  private static func makeFolder(_ path: String) throws(StoreError) {
+  private static func makeFolder(_ path: String) throws(CodedError) {
     guard mkdir(path, 0o700) != 0 else { return }
     switch errno {
     case EEXIST: return
@@ -62,22 +62,24 @@ package final class StateFolder: Sendable {
     }
   }
 
-  private static func makePrivate(_ path: String) throws(StoreError) {
+  private static func makePrivate(_ path: String) throws(CodedError) {
     let descriptor = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
     guard descriptor >= 0 else { throw failure(path, "cannot be opened") }
     defer { close(descriptor) }
     var status = stat()
     guard fstat(descriptor, &status) == 0 else { throw failure(path, "cannot be examined") }
     guard status.st_uid == geteuid() else {
-      throw StoreError(
+      throw CodedError(
+        .cannotWrite,
         "the state folder '\(path)' belongs to user \(status.st_uid), not to you (\(geteuid())); choose another folder "
-          + "with --state or DIORAMA_HOME", kind: .notPermitted)
+          + "with --state or DIORAMA_HOME")
     }
     guard status.st_mode & 0o077 != 0 else { return }
     guard isEmpty(path), fchmod(descriptor, 0o700) == 0 else {
-      throw StoreError(
+      throw CodedError(
+        .cannotWrite,
         "the state folder '\(path)' is accessible to other users (mode \(String(status.st_mode & 0o777, radix: 8))); check "
-          + "that all files in it are yours, then run: chmod 700 '\(path)'", kind: .notPermitted)
+          + "that all files in it are yours, then run: chmod 700 '\(path)'")
     }
   }
 
@@ -85,7 +87,7 @@ package final class StateFolder: Sendable {
     (try? FileManager.default.contentsOfDirectory(atPath: path))?.isEmpty ?? false
   }
 
-  private static func lock(in path: String) throws(StoreError) -> Int32 {
+  private static func lock(in path: String) throws(CodedError) -> Int32 {
     let file = "\(path)/lock"
     let descriptor = open(file, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
     guard descriptor >= 0 else { throw failure(path, "cannot be written to") }
@@ -111,24 +113,21 @@ package final class StateFolder: Sendable {
     return Int32(String(decoding: text.prefix(max(0, count)).prefix { $0 != 0x0A }, as: UTF8.self))
   }
 
-  private static func inUse(_ path: String, pid: Int32?) -> StoreError {
-    StoreError(
+  private static func inUse(_ path: String, pid: Int32?) -> CodedError {
+    CodedError(
+      .noUpstream,
       "the state folder '\(path)' is in use by another daemon\(pid.map { ", process \($0)" } ?? ""); stop it with "
-        + "'diorama serve --stop', or choose another folder with --state", kind: .inUse(pid: pid))
+        + "'diorama serve --stop', or choose another folder with --state")
   }
 
-  private static func failure(_ path: String, _ what: String) -> StoreError {
+  private static func failure(_ path: String, _ what: String) -> CodedError {
     let code = errno
-    let kind: StoreError.Kind =
-      switch code {
-      case ENOSPC, EDQUOT: .full
-      case EIO: .other
-      // Any other error means that the folder can't be used.
-      default: .notPermitted
-      }
-    return StoreError(
+    let isFull = code == ENOSPC || code == EDQUOT
+    // Any error but EIO means that the folder can't be used.
+    return CodedError(
+      code == EIO ? .inputOutput : .cannotWrite,
       "the state folder '\(path)' \(what): \(String(cString: strerror(code))); "
-        + (kind == .full ? "free some space" : "choose another folder with --state or DIORAMA_HOME"), kind: kind)
+        + (isFull ? "free some space" : "choose another folder with --state or DIORAMA_HOME"))
   }
 }
 

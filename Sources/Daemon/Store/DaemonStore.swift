@@ -1,3 +1,4 @@
+package import Basics
 package import Foundation
 
 /// The storage of what must survive the daemon: environments, leases and journals.
@@ -7,31 +8,31 @@ package import Foundation
 /// about 10 µs, and concurrent saves share a transaction.
 package protocol DaemonStore: Sendable {
   /// Loads everything except journals.
-  func load() throws(StoreError) -> StoredState
+  func load() throws(CodedError) -> StoredState
 
   /// Stores an environment, replacing an earlier one with this id.
-  func save(environment id: String, document: Data) throws(StoreError)
+  func save(environment id: String, document: Data) throws(CodedError)
 
   /// Stores what requests have changed in a stored environment, until the environment is saved as a whole.
-  func save(traffic document: Data, of environment: String) throws(StoreError)
+  func save(traffic document: Data, of environment: String) throws(CodedError)
 
   /// Removes an environment and its journal, and overwrites their data in all files. Does nothing if the environment
   /// isn't stored.
-  func remove(environment id: String) throws(StoreError)
+  func remove(environment id: String) throws(CodedError)
 
   /// Stores leases, replacing earlier ones for these ports.
-  func save(leases: [(port: UInt16, document: Data)]) throws(StoreError)
+  func save(leases: [(port: UInt16, document: Data)]) throws(CodedError)
 
   /// Removes leases. Ports without a stored lease are ignored.
-  func remove(leases ports: [UInt16]) throws(StoreError)
+  func remove(leases ports: [UInt16]) throws(CodedError)
 
   /// Stores journal entries, replacing earlier ones with the same numbers.
   ///
   /// Pass entries in batches. Entries of an environment that is never stored are removed at the next restart.
-  func append(journal entries: [StoredJournalEntry]) throws(StoreError)
+  func append(journal entries: [StoredJournalEntry]) throws(CodedError)
 
   /// Removes the entries of an environment up to a number.
-  func trim(journal environment: String, through number: Int) throws(StoreError)
+  func trim(journal environment: String, through number: Int) throws(CodedError)
 
   /// Returns entries of an environment in order.
   ///
@@ -43,7 +44,7 @@ package protocol DaemonStore: Sendable {
   /// - Throws: if the store can't be read.
   func journal(
     of environment: String, after number: Int, limit: Int
-  ) throws(StoreError) -> [StoredJournalEntry]
+  ) throws(CodedError) -> [StoredJournalEntry]
 
   /// Closes the store. Later calls throw; closing again does nothing.
   func close()
@@ -89,34 +90,5 @@ package struct StoredJournalEntry: Sendable, Equatable {
     self.environment = environment
     self.number = number
     self.document = document
-  }
-}
-
-/// An error of the daemon's store or state folder. The description is one line: what happened, where, and what to do
-/// next.
-package struct StoreError: Error, Sendable, Equatable, CustomStringConvertible {
-  package enum Kind: Sendable, Equatable {
-    /// Another daemon uses the state; its process id, if known.
-    case inUse(pid: Int32?)
-    /// A later version of Diorama wrote the state.
-    case newer(version: Int)
-    /// The state is damaged.
-    case corrupt
-    /// The disk is full.
-    case full
-    /// The system denies access, the path isn't a folder, or others could read it.
-    case notPermitted
-    /// The store has been closed.
-    case closed
-    /// Anything else.
-    case other
-  }
-
-  package let kind: Kind
-  package let description: String
-
-  package init(_ description: String, kind: Kind = .other) {
-    self.kind = kind
-    self.description = description
   }
 }

@@ -1,3 +1,4 @@
+import Basics
 import CSQLite
 import Foundation
 
@@ -13,7 +14,7 @@ final class SQLiteConnection {
   private let database: OpaquePointer
 
   /// Opens an existing file.
-  init(_ path: String) throws(StoreError) {
+  init(_ path: String) throws(CodedError) {
     self.path = path
     var database: OpaquePointer?
     // Only one thread uses the connection, so SQLite needs no mutexes.
@@ -39,28 +40,28 @@ final class SQLiteConnection {
   }
 
   /// Runs statements without parameters and results.
-  func execute(_ statements: String) throws(StoreError) {
+  func execute(_ statements: String) throws(CodedError) {
     try check(sqlite3_exec(database, statements, nil, nil, nil))
   }
 
   /// Returns the first column of the first row, or nil if there is no row.
-  func text(_ statement: String) throws(StoreError) -> String? {
+  func text(_ statement: String) throws(CodedError) -> String? {
     let statement = try prepare(statement)
     return try statement.step() ? statement.text(0) : nil
   }
 
   /// Prepares a statement for repeated use.
-  func prepare(_ text: String) throws(StoreError) -> SQLiteStatement {
+  func prepare(_ text: String) throws(CodedError) -> SQLiteStatement {
     var statement: OpaquePointer?
     try check(sqlite3_prepare_v3(database, text, -1, UInt32(SQLITE_PREPARE_PERSISTENT), &statement, nil))
-    guard let statement else { throw StoreError("'\(text)' is not a statement") }
+    guard let statement else { throw CodedError(.inputOutput, "'\(text)' is not a statement") }
     return SQLiteStatement(statement, of: self)
   }
 
   /// Runs `body` in a transaction.
-  func transaction(_ body: () throws(StoreError) -> Void) throws(StoreError) {
+  func transaction(_ body: () throws(CodedError) -> Void) throws(CodedError) {
     try execute("BEGIN IMMEDIATE")
-    do throws(StoreError) {
+    do {
       try body()
       try execute("COMMIT")
     } catch {
@@ -70,7 +71,7 @@ final class SQLiteConnection {
     }
   }
 
-  func check(_ code: Int32) throws(StoreError) {
+  func check(_ code: Int32) throws(CodedError) {
     guard code != SQLITE_OK, code != SQLITE_ROW, code != SQLITE_DONE else { return }
     throw SQLiteFailure(path: path, code: code, database: database).error
   }
@@ -91,14 +92,14 @@ final class SQLiteStatement {
   }
 
   /// Runs the statement with the given parameters, ignoring its rows.
-  func run(_ values: SQLiteValue...) throws(StoreError) {
+  func run(_ values: SQLiteValue...) throws(CodedError) {
     try bind(values)
     defer { reset() }
     while try step() {}
   }
 
   /// Runs the statement and converts each row.
-  func rows<Row>(_ values: SQLiteValue..., row: (SQLiteStatement) -> Row) throws(StoreError) -> [Row] {
+  func rows<Row>(_ values: SQLiteValue..., row: (SQLiteStatement) -> Row) throws(CodedError) -> [Row] {
     try bind(values)
     defer { reset() }
     var rows: [Row] = []
@@ -110,7 +111,7 @@ final class SQLiteStatement {
   ///
   /// - Returns: whether there is one.
   /// - Throws: SQLite's error.
-  func step() throws(StoreError) -> Bool {
+  func step() throws(CodedError) -> Bool {
     let code = sqlite3_step(statement)
     try connection.check(code)
     return code == SQLITE_ROW
@@ -132,7 +133,7 @@ final class SQLiteStatement {
 
   func integer(_ column: Int32) -> Int { Int(sqlite3_column_int64(statement, column)) }
 
-  private func bind(_ values: [SQLiteValue]) throws(StoreError) {
+  private func bind(_ values: [SQLiteValue]) throws(CodedError) {
     for (index, value) in values.enumerated() {
       let code =
         switch value {
@@ -190,10 +191,10 @@ struct SQLiteFailure {
   /// - Parameters:
   ///   - path: the path of the database.
   ///   - finding: the result of the check, on one or more lines.
-  /// - Returns: an error of kind `corrupt`.
-  static func damage(path: String, _ finding: String) -> StoreError {
+  /// - Returns: an error of kind `broken`.
+  static func damage(path: String, _ finding: String) -> CodedError {
     let line = finding.split(whereSeparator: \.isNewline).joined(separator: " ").prefix(200)
-    return StoreError("the daemon's state '\(path)' is damaged (\(line)); \(recovery(path))", kind: .corrupt)
+    return CodedError(.broken, "the daemon's state '\(path)' is damaged (\(line)); \(recovery(path))")
   }
 
   /// Explains how to continue without a damaged database.
@@ -205,31 +206,25 @@ struct SQLiteFailure {
     return "restore the folder from a backup, or start without it: mv '\(folder)' '\(folder).damaged'"
   }
 
-  var error: StoreError { StoreError("the daemon's state '\(path)' \(what)", kind: kind) }
-
-  private var kind: StoreError.Kind {
+  var error: CodedError {
     // The low byte is the primary result code; the rest extends it.
-    switch code & 0xFF {
-    case SQLITE_CORRUPT, SQLITE_NOTADB: .corrupt
-    case SQLITE_FULL: .full
-    case SQLITE_IOERR where systemCode == ENOSPC || systemCode == EDQUOT: .full
-    case SQLITE_BUSY, SQLITE_LOCKED: .inUse(pid: nil)
-    case SQLITE_PERM, SQLITE_READONLY, SQLITE_CANTOPEN, SQLITE_AUTH: .notPermitted
-    default: .other
-    }
-  }
-
-  private var what: String {
-    switch kind {
-    case .corrupt:
-      "is damaged (\(message)); \(Self.recovery(path))"
-    case .full: "cannot be written: the disk is full; free some space and try again"
-    case .inUse: "is open in another process; find it with: fuser '\(path)'"
-    case .notPermitted:
-      "cannot be opened or written (\(message)); check the permissions of the file and its folder"
-    default:
-      "cannot be used: \(message)\(systemCode == 0 ? "" : ", " + String(cString: strerror(systemCode))); check the disk "
-        + "and the system's log, then start the daemon again"
-    }
+    let (kind, what): (CodedError.Kind, String) =
+      switch code & 0xFF {
+      case SQLITE_CORRUPT, SQLITE_NOTADB: (.broken, "is damaged (\(message)); \(Self.recovery(path))")
+      case SQLITE_FULL,
+        SQLITE_IOERR where [ENOSPC, EDQUOT].contains(systemCode):
+        (.cannotWrite, "cannot be written: the disk is full; free some space and try again")
+      case SQLITE_BUSY, SQLITE_LOCKED:
+        (.noUpstream, "is open in another process; find it with: fuser '\(path)'")
+      case SQLITE_PERM, SQLITE_READONLY, SQLITE_CANTOPEN, SQLITE_AUTH:
+        (.cannotWrite, "cannot be opened or written (\(message)); check the permissions of the file and its folder")
+      default:
+        (
+          .inputOutput,
+          "cannot be used: \(message)\(systemCode == 0 ? "" : ", " + String(cString: strerror(systemCode))); check the "
+            + "disk and the system's log, then start the daemon again"
+        )
+      }
+    return CodedError(kind, "the daemon's state '\(path)' \(what)")
   }
 }

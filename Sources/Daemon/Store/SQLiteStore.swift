@@ -1,3 +1,4 @@
+package import Basics
 package import Foundation
 
 #if canImport(Darwin)
@@ -33,8 +34,8 @@ package final class SQLiteStore: DaemonStore {
       folder = nil
     }
 
-    func get() throws(StoreError) -> StoreDatabase {
-      guard let database else { throw StoreError("the daemon's store is closed; restart the daemon", kind: .closed) }
+    func get() throws(CodedError) -> StoreDatabase {
+      guard let database else { throw CodedError(.unanswered, "the daemon's store is closed; restart the daemon") }
       return database
     }
   }
@@ -42,13 +43,13 @@ package final class SQLiteStore: DaemonStore {
   /// Opens or creates the database, and migrates it to the current schema.
   ///
   /// - Parameter folder: the state folder.
-  /// - Throws: ``StoreError``: `newer` for a database of a later version, which isn't changed; `corrupt` if the
-  ///   database is damaged or stored data is missing (see ``CommitCount``); `full`; `notPermitted`.
-  package convenience init(in folder: StateFolder) throws(StoreError) {
+  /// - Throws: ``CodedError`` of kind `broken` for a database of a later version, which isn't changed, or one
+  ///   that is damaged or misses stored data (see ``CommitCount``); `cannotWrite`.
+  package convenience init(in folder: StateFolder) throws(CodedError) {
     try self.init(in: folder, schema: .current)
   }
 
-  init(in folder: StateFolder, schema: StoreSchema) throws(StoreError) {
+  init(in folder: StateFolder, schema: StoreSchema) throws(CodedError) {
     let open = Open(try StoreDatabase(in: folder, schema: schema), in: folder)
     self.open = open
     commits = GroupCommit { changes in
@@ -58,8 +59,8 @@ package final class SQLiteStore: DaemonStore {
     }
   }
 
-  private static func attempt(_ changes: [StoreChange], in open: Open) -> StoreError? {
-    do throws(StoreError) {
+  private static func attempt(_ changes: [StoreChange], in open: Open) -> CodedError? {
+    do {
       try open.get().make(changes)
       return nil
     } catch {
@@ -67,54 +68,54 @@ package final class SQLiteStore: DaemonStore {
     }
   }
 
-  package func load() throws(StoreError) -> StoredState {
-    try commits.alone { () throws(StoreError) in try open.get().load() }
+  package func load() throws(CodedError) -> StoredState {
+    try commits.alone { () throws(CodedError) in try open.get().load() }
   }
 
-  package func save(environment id: String, document: Data) throws(StoreError) {
+  package func save(environment id: String, document: Data) throws(CodedError) {
     try commits.make(.saveEnvironment(id: id, document: document))
   }
 
-  package func save(traffic document: Data, of environment: String) throws(StoreError) {
+  package func save(traffic document: Data, of environment: String) throws(CodedError) {
     try commits.make(.saveTraffic(id: environment, document: document))
   }
 
-  package func remove(environment id: String) throws(StoreError) {
+  package func remove(environment id: String) throws(CodedError) {
     try commits.make(.removeEnvironment(id: id))
   }
 
-  package func save(leases: [(port: UInt16, document: Data)]) throws(StoreError) {
+  package func save(leases: [(port: UInt16, document: Data)]) throws(CodedError) {
     if !leases.isEmpty { try commits.make(.saveLeases(leases)) }
   }
 
-  package func remove(leases ports: [UInt16]) throws(StoreError) {
+  package func remove(leases ports: [UInt16]) throws(CodedError) {
     if !ports.isEmpty { try commits.make(.removeLeases(ports)) }
   }
 
-  package func append(journal entries: [StoredJournalEntry]) throws(StoreError) {
+  package func append(journal entries: [StoredJournalEntry]) throws(CodedError) {
     if !entries.isEmpty { try commits.make(.appendJournal(entries)) }
   }
 
-  package func trim(journal environment: String, through number: Int) throws(StoreError) {
+  package func trim(journal environment: String, through number: Int) throws(CodedError) {
     try commits.make(.trimJournal(id: environment, through: number))
   }
 
   package func journal(
     of environment: String, after number: Int, limit: Int
-  ) throws(StoreError) -> [StoredJournalEntry] {
-    try commits.alone { () throws(StoreError) in
+  ) throws(CodedError) -> [StoredJournalEntry] {
+    try commits.alone { () throws(CodedError) in
       try open.get().journal(of: environment, after: number, limit: limit)
     }
   }
 
   package func close() {
     // Closing doesn't fail.
-    try? commits.alone { () throws(StoreError) in open.close() }
+    try? commits.alone { () throws(CodedError) in open.close() }
   }
 
   /// For tests: simulates a disk that is full once the database has this many pages.
-  func limit(pages: Int) throws(StoreError) {
-    try commits.alone { () throws(StoreError) in try open.get().limit(pages: pages) }
+  func limit(pages: Int) throws(CodedError) {
+    try commits.alone { () throws(CodedError) in try open.get().limit(pages: pages) }
   }
 }
 
@@ -125,7 +126,7 @@ package final class SQLiteStore: DaemonStore {
 final class GroupCommit<Change: Sendable>: @unchecked Sendable {
   private let mutex: UnsafeMutablePointer<pthread_mutex_t>
   private let changed: UnsafeMutablePointer<pthread_cond_t>
-  private let commit: @Sendable ([Change]) -> [StoreError?]
+  private let commit: @Sendable ([Change]) -> [CodedError?]
   private var isBusy = false
   private var waiting: [Change] = []
   /// The number of changes being committed.
@@ -133,10 +134,10 @@ final class GroupCommit<Change: Sendable>: @unchecked Sendable {
   /// The number of changes committed or refused; also the index of the first pending change.
   private var finished = 0
   /// Errors of finished changes that their threads haven't read yet.
-  private var failures: [Int: StoreError] = [:]
+  private var failures: [Int: CodedError] = [:]
 
   /// - Parameter commit: commits changes and returns an error or nil for each. One thread at a time calls it.
-  init(commit: @escaping @Sendable ([Change]) -> [StoreError?]) {
+  init(commit: @escaping @Sendable ([Change]) -> [CodedError?]) {
     self.commit = commit
     mutex = .allocate(capacity: 1)
     mutex.initialize(to: pthread_mutex_t())
@@ -154,7 +155,7 @@ final class GroupCommit<Change: Sendable>: @unchecked Sendable {
   }
 
   /// Returns once the change is committed.
-  func make(_ change: Change) throws(StoreError) {
+  func make(_ change: Change) throws(CodedError) {
     pthread_mutex_lock(mutex)
     let number = finished + inWork + waiting.count
     waiting.append(change)
@@ -166,7 +167,7 @@ final class GroupCommit<Change: Sendable>: @unchecked Sendable {
   }
 
   /// Runs `body` while no commit is running.
-  func alone<Result>(_ body: () throws(StoreError) -> Result) throws(StoreError) -> Result {
+  func alone<Result>(_ body: () throws(CodedError) -> Result) throws(CodedError) -> Result {
     pthread_mutex_lock(mutex)
     while isBusy { pthread_cond_wait(changed, mutex) }
     isBusy = true

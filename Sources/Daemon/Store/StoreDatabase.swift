@@ -1,3 +1,4 @@
+import Basics
 import Foundation
 import LaunchContract
 
@@ -26,8 +27,8 @@ final class StoreDatabase {
   /// - Parameters:
   ///   - folder: the state folder; the database is created if needed.
   ///   - schema: the schema to migrate to.
-  /// - Throws: ``StoreError``. A database that is damaged or of a newer version isn't changed.
-  init(in folder: StateFolder, schema: StoreSchema) throws(StoreError) {
+  /// - Throws: ``CodedError``. A database that is damaged or of a newer version isn't changed.
+  init(in folder: StateFolder, schema: StoreSchema) throws(CodedError) {
     let path = folder.path(of: "state.sqlite")
     let file = StoreFile(path: path)
     let commits = try CommitCount(in: folder)
@@ -80,9 +81,9 @@ final class StoreDatabase {
   }
 
   /// Applies changes in one transaction.
-  func make(_ changes: [StoreChange]) throws(StoreError) {
+  func make(_ changes: [StoreChange]) throws(CodedError) {
     var removesSecrets = false
-    try connection.transaction { () throws(StoreError) in
+    try connection.transaction { () throws(CodedError) in
       for change in changes {
         try make(change)
         removesSecrets = removesSecrets || change.removesSecrets
@@ -94,7 +95,7 @@ final class StoreDatabase {
     if removesSecrets { try emptyLog() }
   }
 
-  private func make(_ change: StoreChange) throws(StoreError) {
+  private func make(_ change: StoreChange) throws(CodedError) {
     switch change {
     case .saveEnvironment(let id, let document):
       try saveEnvironment.run(.text(id), .blob(document))
@@ -117,9 +118,9 @@ final class StoreDatabase {
   }
 
   /// Moves the log into the database and truncates it.
-  private func emptyLog() throws(StoreError) { try connection.execute("PRAGMA wal_checkpoint(TRUNCATE)") }
+  private func emptyLog() throws(CodedError) { try connection.execute("PRAGMA wal_checkpoint(TRUNCATE)") }
 
-  func load() throws(StoreError) -> StoredState {
+  func load() throws(CodedError) -> StoredState {
     let environments = try connection.prepare(
       """
       SELECT id, environments.document, (SELECT max(number) FROM journal WHERE environment = id), traffic.document
@@ -133,14 +134,14 @@ final class StoreDatabase {
     return StoredState(environments: environments, leases: leases)
   }
 
-  func journal(of id: String, after number: Int, limit: Int) throws(StoreError) -> [StoredJournalEntry] {
+  func journal(of id: String, after number: Int, limit: Int) throws(CodedError) -> [StoredJournalEntry] {
     try findEntries.rows(.text(id), .integer(number), .integer(max(0, limit))) {
       StoredJournalEntry(environment: id, number: $0.integer(0), document: $0.data(1))
     }
   }
 
   /// For tests: simulates a disk that is full once the database has this many pages.
-  func limit(pages: Int) throws(StoreError) { try connection.execute("PRAGMA max_page_count = \(pages)") }
+  func limit(pages: Int) throws(CodedError) { try connection.execute("PRAGMA max_page_count = \(pages)") }
 }
 
 /// The tables, as a list of migrations.
@@ -168,12 +169,12 @@ struct StoreSchema: Sendable {
   var version: Int { steps.count }
 
   /// Refuses databases of later versions and of other programs.
-  func check(_ version: Int, of path: String) throws(StoreError) {
+  func check(_ version: Int, of path: String) throws(CodedError) {
     guard version <= self.version else {
-      throw StoreError(
+      throw CodedError(
+        .broken,
         "the daemon's state '\(path)' has schema version \(version), but this diorama supports versions up to "
-          + "\(self.version); use the newer diorama that wrote it, or choose another folder with --state",
-        kind: .newer(version: version))
+          + "\(self.version); use the newer diorama that wrote it, or choose another folder with --state")
     }
     guard version >= 0 else { throw notOurs(path) }
   }
@@ -182,8 +183,8 @@ struct StoreSchema: Sendable {
   ///
   /// - Parameter connection: the database.
   /// - Returns: the schema version.
-  /// - Throws: ``StoreError`` if this version can't use the database.
-  func check(_ connection: SQLiteConnection) throws(StoreError) -> Int {
+  /// - Throws: ``CodedError`` if this version can't use the database.
+  func check(_ connection: SQLiteConnection) throws(CodedError) -> Int {
     let version = Int(try connection.text("PRAGMA user_version") ?? "") ?? 0
     try check(version, of: connection.path)
     if version == 0, try connection.text("SELECT name FROM sqlite_schema LIMIT 1") != nil {
@@ -193,18 +194,19 @@ struct StoreSchema: Sendable {
   }
 
   /// Applies the missing migrations, each in a transaction.
-  func migrate(_ connection: SQLiteConnection, from version: Int) throws(StoreError) {
+  func migrate(_ connection: SQLiteConnection, from version: Int) throws(CodedError) {
     for (index, step) in steps.enumerated().dropFirst(version) {
-      try connection.transaction { () throws(StoreError) in
+      try connection.transaction { () throws(CodedError) in
         try connection.execute(step)
         try connection.execute("PRAGMA user_version = \(index + 1)")
       }
     }
   }
 
-  private func notOurs(_ path: String) -> StoreError {
-    StoreError(
-      "'\(path)' belongs to another program; move it, or choose another folder with --state", kind: .corrupt)
+  private func notOurs(_ path: String) -> CodedError {
+    CodedError(
+      .broken,
+      "'\(path)' belongs to another program; move it, or choose another folder with --state")
   }
 }
 
@@ -219,14 +221,14 @@ struct StoreFile {
   }
 
   /// Creates the file if needed, readable by its owner only. SQLite gives its other files the same mode.
-  func makePrivate() throws(StoreError) {
+  func makePrivate() throws(CodedError) {
     let descriptor = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
     guard descriptor >= 0, fchmod(descriptor, 0o600) == 0 else {
       let code = errno
       if descriptor >= 0 { close(descriptor) }
-      throw StoreError(
-        "the daemon's state '\(path)' cannot be opened: \(String(cString: strerror(code))); check its permissions",
-        kind: code == ENOSPC || code == EDQUOT ? .full : .notPermitted)
+      throw CodedError(
+        .cannotWrite,
+        "the daemon's state '\(path)' cannot be opened: \(String(cString: strerror(code))); check its permissions")
     }
     close(descriptor)
   }
@@ -268,8 +270,8 @@ final class CommitCount {
 
   /// Reads the file, and changes nothing.
   ///
-  /// - Throws: ``StoreError`` of kind `corrupt` if the file doesn't hold a count.
-  init(in folder: StateFolder) throws(StoreError) {
+  /// - Throws: ``CodedError`` of kind `broken` if the file doesn't hold a count.
+  init(in folder: StateFolder) throws(CodedError) {
     path = folder.path(of: "state.count")
     contracts = folder.path(of: "contracts")
     let text = (try? InputFile(path).read(atMost: 1024)).map { String(decoding: $0, as: UTF8.self) } ?? ""
@@ -279,9 +281,10 @@ final class CommitCount {
       return
     }
     guard let count = Int(text.dropLast()), text.utf8.count == Self.digits + 1 else {
-      throw StoreError(
+      throw CodedError(
+        .broken,
         "the daemon's state '\(path)' is damaged, so it is unknown whether '\(folder.path(of: "state.sqlite"))' is "
-          + "complete; to continue with the existing data: rm '\(path)'", kind: .corrupt)
+          + "complete; to continue with the existing data: rm '\(path)'")
     }
     expected = count
   }
@@ -293,14 +296,15 @@ final class CommitCount {
   /// Refuses an empty database if the count or the contracts show that it had content.
   ///
   /// - Parameter file: the database file, before SQLite creates it.
-  /// - Throws: ``StoreError`` of kind `corrupt`.
-  func checkEmptiness(of file: StoreFile) throws(StoreError) {
+  /// - Throws: ``CodedError`` of kind `broken`.
+  func checkEmptiness(of file: StoreFile) throws(CodedError) {
     guard file.isEmpty else { return }
     let contracts = (try? FileManager.default.contentsOfDirectory(atPath: contracts))?.count ?? 0
     guard (expected ?? 0) > 0 || contracts > 0 else { return }
-    throw StoreError(
+    throw CodedError(
+      .broken,
       "the daemon's state '\(file.path)' is empty or missing, but environments or leases were stored in it; "
-        + SQLiteFailure.recovery(file.path), kind: .corrupt)
+        + SQLiteFailure.recovery(file.path))
   }
 
   /// Refuses a database that lacks commits.
@@ -308,26 +312,26 @@ final class CommitCount {
   /// - Parameters:
   ///   - found: the count in the database.
   ///   - database: the path of the database.
-  /// - Throws: ``StoreError`` of kind `corrupt`.
-  func check(_ found: Int, in database: String) throws(StoreError) {
+  /// - Throws: ``CodedError`` of kind `broken`.
+  func check(_ found: Int, in database: String) throws(CodedError) {
     guard let expected, found < expected else { return }
-    throw StoreError(
+    throw CodedError(
+      .broken,
       "the daemon's state '\(database)' has only \(found) of \(expected) changes; the rest are missing from it or from "
-        + "'\(database)-wal'; \(SQLiteFailure.recovery(database)), or continue with the remaining data: rm '\(path)'",
-      kind: .corrupt)
+        + "'\(database)-wal'; \(SQLiteFailure.recovery(database)), or continue with the remaining data: rm '\(path)'")
   }
 
   /// Starts counting.
   ///
-  /// - Throws: ``StoreError`` if the file can't be opened or created.
-  func begin(at count: Int) throws(StoreError) {
+  /// - Throws: ``CodedError`` if the file can't be opened or created.
+  func begin(at count: Int) throws(CodedError) {
     self.count = count
     descriptor = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
     guard descriptor >= 0, fchmod(descriptor, 0o600) == 0 else {
       let code = errno
-      throw StoreError(
-        "the daemon's state '\(path)' cannot be opened: \(String(cString: strerror(code))); check its permissions",
-        kind: code == ENOSPC || code == EDQUOT ? .full : .notPermitted)
+      throw CodedError(
+        .cannotWrite,
+        "the daemon's state '\(path)' cannot be opened: \(String(cString: strerror(code))); check its permissions")
     }
     write()
   }

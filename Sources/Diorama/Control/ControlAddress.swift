@@ -64,7 +64,7 @@
       return Array(lines.joined(separator: "\r\n").utf8) + (body ?? [])
     }
 
-    func connect(by deadline: ContinuousClock.Instant) throws(SocketFailure) -> LoopbackSocket {
+    func connect(by deadline: ContinuousClock.Instant) throws(CodedError) -> LoopbackSocket {
       try LoopbackSocket(to: address, port: port, by: deadline)
     }
 
@@ -187,11 +187,8 @@
   extension Error {
     /// Whether the peer was absent, or disappeared before its response was complete.
     fileprivate var isAbsence: Bool {
-      switch self {
-      case let failure as SocketFailure: !failure.isTimeOut
-      case let malformed as HTTPResponse.Malformed: malformed.isCutOff
-      default: false
-      }
+      let kind = (self as? CodedError)?.kind
+      return kind == .noUpstream || kind == .inputOutput
     }
   }
 #endif

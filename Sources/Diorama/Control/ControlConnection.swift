@@ -70,7 +70,7 @@
       let answer: HTTPResponse
       do {
         answer = try send(address.request("POST", path, body: [UInt8](try JSON.encode(message))))
-      } catch let error as HTTPResponse.Malformed {
+      } catch let error as CodedError where [.broken, .inputOutput].contains(error.kind) {
         throw failure(path, error.problem)
       } catch {
         throw failure(path, "\(error); is the environment that started this app still running?")

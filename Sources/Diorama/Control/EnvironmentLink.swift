@@ -86,7 +86,7 @@
       var signals = sigset_t()
       sigfillset(&signals)
       pthread_sigmask(SIG_BLOCK, &signals, nil)
-      do throws(DioramaError) {
+      do {
         while try follow(wait: Self.wait) {}
         lose(DioramaError(.control, "the environment has ended: nothing moves the app's clock any more"))
       } catch {
@@ -207,41 +207,34 @@
     mutating func response(to poll: Poll) throws(DioramaError) -> LiveState {
       var retries = Retries(address.presence)
       while true {
-        do {
-          let state = try receive(poll, by: .now + .seconds(poll.wait) + Self.grace)
-          address.presence.answered()
-          if state.over { address.presence.end() }
-          return state
-        } catch let error as Refusal {
-          throw failure(error.text)
-        } catch {
+        let answer: HTTPResponse
+        do { answer = try receive(poll, by: .now + .seconds(poll.wait) + Self.grace) } catch {
           socket = nil
           sent = nil
           guard retries.shouldRetry(after: error) else { throw failure("\(error)") }
+          continue
         }
+        guard answer.status == 200 else { throw failure(answer.refusal) }
+        let state: LiveState
+        do { state = try JSON.decode(LiveState.self, from: Data(answer.body), source: "") } catch {
+          throw failure("cannot decode its response: \(error.problem)")
+        }
+        address.presence.answered()
+        if state.over { address.presence.end() }
+        return state
       }
     }
 
-    /// An error that must not be retried.
-    private struct Refusal: Error {
-      let text: String
-    }
-
-    private mutating func receive(_ poll: Poll, by deadline: ContinuousClock.Instant) throws -> LiveState {
+    private mutating func receive(_ poll: Poll, by deadline: ContinuousClock.Instant) throws -> HTTPResponse {
       if sent == nil {
         if socket == nil { socket = try address.connect(by: deadline) }
         try socket?.send(request(poll), by: deadline)
       }
       sent = nil
-      guard let socket = socket.take() else { throw SocketFailure("no connection") }
+      guard let socket = socket.take() else { throw CodedError(.noUpstream, "no connection") }
       let answer = try socket.receiveAnswer(by: deadline)
       if answer.keepsAlive { self.socket = consume socket }
-      guard answer.status == 200 else { throw Refusal(text: answer.refusal) }
-      do throws(CodedError) {
-        return try JSON.decode(LiveState.self, from: Data(answer.body), source: "")
-      } catch {
-        throw Refusal(text: "cannot decode its response: \(error.problem)")
-      }
+      return answer
     }
 
     private func request(_ poll: Poll) -> [UInt8] {

@@ -1,23 +1,24 @@
 #if DEBUG || Controlled
+  import Basics
+
   #if canImport(Darwin)
     import Darwin
   #else
     import Glibc
   #endif
 
-  /// An error on a socket, as described by the system.
-  struct SocketFailure: Error, CustomStringConvertible {
-    let description: String
-    /// Whether the peer did not respond in time.
-    let isTimeOut: Bool
-
-    init(_ description: String, isTimeOut: Bool = false) {
-      self.description = description
-      self.isTimeOut = isTimeOut
+  extension CodedError {
+    /// A socket call that failed; the peer counts as absent.
+    fileprivate init(_ call: String, _ code: Int32) {
+      self.init(.noUpstream, "\(call): \(String(cString: strerror(code)))")
     }
 
-    init(_ call: String, _ code: Int32) {
-      self.init("\(call): \(String(cString: strerror(code)))")
+    /// Bytes that are not a valid response.
+    fileprivate static func malformed(_ problem: String) -> CodedError { CodedError(.broken, problem) }
+
+    /// The peer closed the connection in the middle of the response; it counts as absent.
+    fileprivate static func cutOff(_ part: String) -> CodedError {
+      CodedError(.inputOutput, "the connection closed within the response's \(part)")
     }
   }
 
@@ -31,14 +32,14 @@
     ///   - address: an IPv4 address of this machine.
     ///   - port: the port to connect to.
     ///   - deadline: the time limit.
-    /// - Throws: ``SocketFailure``.
-    init(to address: in_addr, port: UInt16, by deadline: ContinuousClock.Instant) throws(SocketFailure) {
+    /// - Throws: ``CodedError``.
+    init(to address: in_addr, port: UInt16, by deadline: ContinuousClock.Instant) throws(CodedError) {
       #if canImport(Darwin)
         descriptor = socket(AF_INET, SOCK_STREAM, 0)
       #else
         descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
       #endif
-      guard descriptor >= 0 else { throw SocketFailure("socket", errno) }
+      guard descriptor >= 0 else { throw CodedError("socket", errno) }
       #if canImport(Darwin)
         _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC)
         var on: Int32 = 1
@@ -47,7 +48,7 @@
       var noDelay: Int32 = 1
       setsockopt(descriptor, Int32(IPPROTO_TCP), TCP_NODELAY, &noDelay, socklen_t(MemoryLayout<Int32>.size))
       guard fcntl(descriptor, F_SETFL, fcntl(descriptor, F_GETFL) | O_NONBLOCK) == 0 else {
-        throw SocketFailure("fcntl", errno)
+        throw CodedError("fcntl", errno)
       }
       try connect(to: address, port: port, by: deadline)
     }
@@ -57,7 +58,7 @@
     }
 
     /// Sends all bytes.
-    func send(_ bytes: [UInt8], by deadline: ContinuousClock.Instant) throws(SocketFailure) {
+    func send(_ bytes: [UInt8], by deadline: ContinuousClock.Instant) throws(CodedError) {
       #if canImport(Darwin)
         let flags: Int32 = 0
       #else
@@ -82,7 +83,7 @@
     }
 
     /// The next bytes; empty when the peer has closed the connection.
-    func receive(by deadline: ContinuousClock.Instant) throws(SocketFailure) -> [UInt8] {
+    func receive(by deadline: ContinuousClock.Instant) throws(CodedError) -> [UInt8] {
       var buffer = [UInt8](repeating: 0, count: 65_536)
       while true {
         let count = recv(descriptor, &buffer, buffer.count, 0)
@@ -93,7 +94,7 @@
 
     private func connect(
       to address: in_addr, port: UInt16, by deadline: ContinuousClock.Instant
-    ) throws(SocketFailure) {
+    ) throws(CodedError) {
       var name = sockaddr_in()
       name.sin_family = sa_family_t(AF_INET)
       name.sin_port = port.bigEndian
@@ -109,27 +110,27 @@
       }
       if result == 0 { return }
       // An interrupted connect continues, like one in progress (connect(2)).
-      guard errno == EINPROGRESS || errno == EINTR else { throw SocketFailure("connect", errno) }
+      guard errno == EINPROGRESS || errno == EINTR else { throw CodedError("connect", errno) }
       try wait(for: Int16(POLLOUT), after: EAGAIN, call: "connect", by: deadline)
       var failure: Int32 = 0
       var size = socklen_t(MemoryLayout<Int32>.size)
       getsockopt(descriptor, SOL_SOCKET, SO_ERROR, &failure, &size)
-      guard failure == 0 else { throw SocketFailure("connect", failure) }
+      guard failure == 0 else { throw CodedError("connect", failure) }
     }
 
     /// Waits until a failed call can be repeated.
     private func wait(
       for events: Int16, after code: Int32, call: String, by deadline: ContinuousClock.Instant
-    ) throws(SocketFailure) {
+    ) throws(CodedError) {
       if code == EINTR { return }
-      guard code == EAGAIN || code == EWOULDBLOCK else { throw SocketFailure(call, code) }
+      guard code == EAGAIN || code == EWOULDBLOCK else { throw CodedError(call, code) }
       while true {
         let left = ContinuousClock.now.duration(to: deadline)
-        guard left > .zero else { throw SocketFailure("no response in time", isTimeOut: true) }
+        guard left > .zero else { throw CodedError(.unanswered, "no response in time") }
         var watched = pollfd(fd: descriptor, events: events, revents: 0)
         let ready = poll(&watched, 1, Int32(min(left.seconds * 1_000, 60_000)) + 1)
         if ready > 0 { return }
-        guard ready == 0 || errno == EINTR else { throw SocketFailure("poll", errno) }
+        guard ready == 0 || errno == EINTR else { throw CodedError("poll", errno) }
       }
     }
   }
@@ -143,13 +144,6 @@
     /// Whether the connection can be used for another request.
     var keepsAlive: Bool
 
-    /// An error for bytes that are not a valid response, or are too many.
-    struct Malformed: Error {
-      let problem: String
-      /// Whether the peer closed the connection in the middle of the response.
-      var isCutOff = false
-    }
-
     /// The maximum number of bytes: enough for the longest random string in any alphabet.
     static let limit = 8 << 20
 
@@ -159,11 +153,11 @@
     ///   - bytes: all bytes received so far.
     ///   - ended: whether the peer has closed the connection.
     /// - Returns: nil if the response is not complete.
-    /// - Throws: ``Malformed``.
-    static func parse(_ bytes: [UInt8], ended: Bool) throws(Malformed) -> HTTPResponse? {
-      guard bytes.count <= limit else { throw Malformed(problem: "the response has more than \(limit) bytes") }
+    /// - Throws: ``CodedError``.
+    static func parse(_ bytes: [UInt8], ended: Bool) throws(CodedError) -> HTTPResponse? {
+      guard bytes.count <= limit else { throw CodedError.malformed("the response has more than \(limit) bytes") }
       guard let headEnd = bytes.firstRange(of: Array("\r\n\r\n".utf8)) else {
-        if ended { throw Malformed(problem: "the connection closed within the response's head", isCutOff: true) }
+        if ended { throw CodedError.cutOff("head") }
         return nil
       }
       let lines = bytes[..<headEnd.lowerBound].split(separator: 0x0A, omittingEmptySubsequences: false)
@@ -182,7 +176,7 @@
         body = ended ? rest : nil
       }
       guard let body else {
-        if ended { throw Malformed(problem: "the connection closed within the response's body", isCutOff: true) }
+        if ended { throw CodedError.cutOff("body") }
         return nil
       }
       let isDelimited = head.isChunked || head.length != nil || head.status == 204 || head.status == 304
@@ -190,14 +184,14 @@
     }
 
     /// The content of a chunked body (RFC 9112, section 7.1); nil if it is not complete.
-    private static func dechunked(_ bytes: [UInt8]) throws(Malformed) -> [UInt8]? {
+    private static func dechunked(_ bytes: [UInt8]) throws(CodedError) -> [UInt8]? {
       let lineEnd = Array("\r\n".utf8)
       var body: [UInt8] = []
       var rest = bytes[...]
       while let end = rest.firstRange(of: lineEnd) {
         let digits = rest[..<end.lowerBound].prefix { $0 != UInt8(ascii: ";") && $0 != 0x20 }
         guard let size = Int(String(decoding: digits, as: UTF8.self), radix: 16), 0...limit ~= size else {
-          throw Malformed(problem: "a chunk has no size")
+          throw CodedError.malformed("a chunk has no size")
         }
         rest = rest[end.upperBound...]
         if size == 0 { return rest.starts(with: lineEnd) || rest.firstRange(of: lineEnd + lineEnd) != nil ? body : nil }
@@ -215,21 +209,21 @@
       var isChunked = false
       var keepsAlive: Bool
 
-      init(_ lines: [String]) throws(Malformed) {
+      init(_ lines: [String]) throws(CodedError) {
         let words = lines[0].split(separator: " ", maxSplits: 2)
         guard words.count >= 2, words[0].hasPrefix("HTTP/1."), let status = Int(words[1]), 100...599 ~= status else {
-          throw Malformed(problem: "the response is not HTTP/1.1")
+          throw CodedError.malformed("the response is not HTTP/1.1")
         }
         self.status = status
         keepsAlive = words[0] != "HTTP/1.0"
         for line in lines.dropFirst() {
           let parts = line.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
-          guard parts.count == 2 else { throw Malformed(problem: "a header line has no colon") }
+          guard parts.count == 2 else { throw CodedError.malformed("a header line has no colon") }
           let value = parts[1].split { $0 == " " || $0 == "\t" }.joined(separator: " ").lowercased()
           switch parts[0].lowercased() {
           case "content-length":
             guard let length = Int(value), length >= 0 else {
-              throw Malformed(problem: "the Content-Length '\(value)' is not valid")
+              throw CodedError.malformed("the Content-Length '\(value)' is not valid")
             }
             self.length = length
           case "transfer-encoding": isChunked = value.hasSuffix("chunked")

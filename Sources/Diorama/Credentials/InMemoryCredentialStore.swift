@@ -149,11 +149,7 @@ extension InMemoryCredentialStore: CustomStringConvertible, CustomDebugStringCon
       var secrets: [CredentialKey: Data] = [:]
       for (index, item) in credentials.items.enumerated() {
         let key = CredentialKey(service: item.service, account: item.account, group: item.group)
-        do {
-          try key.validate()
-        } catch {
-          throw Self.error("items.\(index)", error.description)
-        }
+        do { try key.validate() } catch { throw Self.error("items.\(index)", error.description) }
         guard let secret = Data(base64Encoded: item.secret.revealed) else {
           throw Self.error("items.\(index).secret", "not base64")
         }

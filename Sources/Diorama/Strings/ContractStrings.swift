@@ -91,11 +91,7 @@
       if let entries = strings.entries {
         self.entries = entries
       } else if let file = strings.file {
-        do {
-          entries = try StringStoreDocument(path: file).entries
-        } catch {
-          throw DioramaError(error)
-        }
+        do { entries = try StringStoreDocument(path: file).entries } catch { throw DioramaError(error) }
       } else {
         entries = [:]
       }

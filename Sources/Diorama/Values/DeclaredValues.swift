@@ -197,13 +197,13 @@ struct DeclaredReader: @unchecked Sendable {
     ) -> Resolution<Value> {
       guard let given else { return Resolution(value: declared.defaultValue, isGiven: false) }
       if let place { return Resolution(value: place.pointer.pointee, isGiven: true) }
-      do throws(ValueForm<Value>.Mismatch) {
+      do {
         return Resolution(value: try declared.form.read(given), isGiven: true)
       } catch {
         let text = given.text.count > 100 ? given.text.prefix(100) + "…" : given.text[...]
         return Resolution(
           value: declared.defaultValue, isGiven: false,
-          problem: "the \(hooks.noun) \(declared.name) is \(text), \(error.text)")
+          problem: "the \(hooks.noun) \(declared.name) is \(text), \(error.problem)")
       }
     }
 

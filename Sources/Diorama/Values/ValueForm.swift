@@ -44,16 +44,11 @@ struct ValueForm<Value: Sendable>: Sendable {
     case scalar, raw, json
   }
 
-  /// The contract's value has a different type: `which is not a Bool`.
-  struct Mismatch: Error {
-    let text: String
-  }
-
   let kind: Kind
   /// The type's name; for an enumeration with the possible values.
   let typeName: String
-  /// Converts a contract value.
-  let read: @Sendable (JSON) throws(Mismatch) -> Value
+  /// Converts a contract value. If it has a different type, the error's problem is `which is not a Bool`.
+  let read: @Sendable (JSON) throws(CodedError) -> Value
   /// Converts a value of the app.
   let write: @Sendable (Value) -> JSON
 
@@ -63,8 +58,8 @@ struct ValueForm<Value: Sendable>: Sendable {
   ) {
     self.kind = kind
     self.typeName = typeName
-    self.read = { (given) throws(Mismatch) in
-      guard let value = read(given) else { throw Mismatch(text: mismatch) }
+    self.read = { (given) throws(CodedError) in
+      guard let value = read(given) else { throw CodedError(.broken, mismatch) }
       return value
     }
     self.write = write
@@ -122,12 +117,10 @@ extension ValueForm where Value: Codable {
   private init() {
     kind = .json
     typeName = "\(Value.self)"
-    read = { (given) throws(Mismatch) in
-      do {
-        return try JSON.decode(Value.self, from: Data(given.encoded()), source: "")
-      } catch {
-        throw Mismatch(text: "which is not a valid \(Value.self): \((error as? CodedError)?.problem ?? "\(error)")")
-      }
+    read = { (given) throws(CodedError) in
+      try CodedError.translating(
+        at: "which is not a valid \(Value.self)",
+        try JSON.decode(Value.self, from: Data(given.encoded()), source: ""))
     }
     write = { value in
       let data = try? JSON.encode(value)

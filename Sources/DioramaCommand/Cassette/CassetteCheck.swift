@@ -42,25 +42,25 @@ enum CassetteCheck {
   /// The comparison to run instead of the check, if requested.
   private static func comparison(
     _ options: Options
-  ) throws(UsageError) -> ((Options, String, Terminal) throws -> Int32)? {
+  ) throws(CodedError) -> ((Options, String, Terminal) throws -> Int32)? {
     let isLive = options.has("--live")
     let isDocument = options.has("--openapi")
     guard isLive || isDocument else {
       for name in ["--upstream", "--timeout", "--values"] + accessNames where options.has(name) {
-        throw UsageError("\(name) requires --live", command: command)
+        throw CodedError(usage: "\(name) requires --live", command: command)
       }
       return nil
     }
     guard !isLive || !isDocument else {
-      throw UsageError("--live and --openapi exclude each other", command: command)
+      throw CodedError(usage: "--live and --openapi exclude each other", command: command)
     }
     guard !options.has("--recover") else {
-      throw UsageError(
-        "--recover changes the cassette; run it before \(isLive ? "--live" : "--openapi")", command: command)
+      throw CodedError(
+        usage: "--recover changes the cassette; run it before \(isLive ? "--live" : "--openapi")", command: command)
     }
     if isLive { return CassetteLiveCheck.run }
     for name in ["--timeout", "--values"] + accessNames where options.has(name) {
-      throw UsageError("\(name) requires --live, not --openapi", command: command)
+      throw CodedError(usage: "\(name) requires --live, not --openapi", command: command)
     }
     return CassetteDocumentCheck.run
   }

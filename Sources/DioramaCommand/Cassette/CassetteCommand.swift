@@ -10,8 +10,8 @@ enum CassetteCommand {
   static func run(_ arguments: [String], terminal: Terminal) throws -> Int32 {
     var arguments = arguments
     guard let name = arguments.first else {
-      throw UsageError(
-        "missing subcommand; choose from \(verbs.dropLast().joined(separator: ", ")) or \(verbs.last ?? "")",
+      throw CodedError(
+        usage: "missing subcommand; choose from \(verbs.dropLast().joined(separator: ", ")) or \(verbs.last ?? "")",
         command: "cassette"
       )
     }
@@ -27,17 +27,17 @@ enum CassetteCommand {
       print(help, terminator: "")
       return 0
     default:
-      throw UsageError(
-        "unknown subcommand 'cassette \(name)'" + suggestion(for: name, among: verbs), command: "cassette")
+      throw CodedError(
+        usage: "unknown subcommand 'cassette \(name)'" + suggestion(for: name, among: verbs), command: "cassette")
     }
   }
 
   private static let verbs = ["show", "check", "diff", "prune", "import", "export"]
 
   /// The cassettes named on the command line.
-  static func locations(_ options: Options, command: String) throws(UsageError) -> [CassetteLocation] {
+  static func locations(_ options: Options, command: String) throws(CodedError) -> [CassetteLocation] {
     let paths = options.operands + (options.rest ?? [])
-    guard !paths.isEmpty else { throw UsageError("no cassette; give its path", command: command) }
+    guard !paths.isEmpty else { throw CodedError(usage: "no cassette; give its path", command: command) }
     return paths.map(CassetteLocation.init)
   }
 

@@ -14,7 +14,7 @@ enum CassetteDiffCommand {
     }
     let locations = try CassetteCommand.locations(options, command: command)
     guard locations.count == 2 else {
-      throw UsageError("diff takes two cassettes, OLD and NEW", command: command)
+      throw CodedError(usage: "diff takes two cassettes, OLD and NEW", command: command)
     }
     let recordings = try locations.map { location in
       let stored = try terminal.progress("reading \(location.har)") { () throws(CodedError) in

@@ -17,7 +17,7 @@ enum CassetteDocumentCheck {
     var status: Int32 = 0
     var results: [Result] = []
     for location in try CassetteCommand.locations(options, command: command) {
-      do throws(CodedError) {
+      do {
         let stored = try CassetteReader.read(location)
         let check = try check(stored, location, document, named, terminal: terminal)
         let result = Result(check, document: file, location: location)

@@ -16,13 +16,13 @@ enum CassetteExport {
     }
     let locations = try CassetteCommand.locations(options, command: command)
     guard locations.count == 1, let location = locations.first else {
-      throw UsageError("export writes one cassette at a time", command: command)
+      throw CodedError(usage: "export writes one cassette at a time", command: command)
     }
     guard let target = options.value("--to"), !target.isEmpty else {
-      throw UsageError("--to is missing; give the file or folder to write", command: command)
+      throw CodedError(usage: "--to is missing; give the file or folder to write", command: command)
     }
     guard let format = options.value("--as") else {
-      throw UsageError("--as is missing; give har or wiremock", command: command)
+      throw CodedError(usage: "--as is missing; give har or wiremock", command: command)
     }
 
     let stored = try terminal.progress("reading \(location.har)") { () throws(CodedError) in
@@ -34,8 +34,8 @@ enum CassetteExport {
     case "wiremock":
       product = try Product(wireMock: try interactions(stored, location), of: stored, location, to: target)
     default:
-      throw UsageError(
-        "--as takes har or wiremock, not '\(format)'" + suggestion(for: format, among: ["har", "wiremock"]),
+      throw CodedError(
+        usage: "--as takes har or wiremock, not '\(format)'" + suggestion(for: format, among: ["har", "wiremock"]),
         command: command)
     }
     product.losses += (stored.cassette.skipped + stored.cassette.incomplete.map { "\($0): its body was not saved" })
@@ -48,8 +48,8 @@ enum CassetteExport {
     }
     let own = URL(fileURLWithPath: location.har).resolvingSymlinksInPath()
     for (path, _) in product.files where URL(fileURLWithPath: path).resolvingSymlinksInPath() == own {
-      throw UsageError(
-        "\(path) is the cassette itself; choose another file with --to",
+      throw CodedError(
+        usage: "\(path) is the cassette itself; choose another file with --to",
         command: command)
     }
     try WholeFiles.write(product.files, isReplacing: options.has("--force"))
@@ -132,7 +132,7 @@ extension CassetteExport {
     /// One file of mappings for each upstream, since WireMock doesn't distinguish upstreams at its one address.
     init(
       wireMock interactions: [Interaction], of stored: StoredCassette, _ location: CassetteLocation, to target: String
-    ) throws(UsageError) {
+    ) throws(CodedError) {
       let upstreams = Cassette.upstreams(of: interactions, besides: stored.cassette.header.upstreams)
       let assignment = UpstreamAssignment(upstreams)
       var groups = upstreams.map { _ in [(index: Int, interaction: Interaction)]() }
@@ -147,8 +147,9 @@ extension CassetteExport {
       let used = upstreams.indices.filter { !groups[$0].isEmpty }
       let isFile = target.hasSuffix(".json")
       guard used.count <= 1 || !isFile else {
-        throw UsageError(
-          "the cassette has \(used.count) upstreams, and WireMock needs mappings for each; give --to a folder, not "
+        throw CodedError(
+          usage:
+            "the cassette has \(used.count) upstreams, and WireMock needs mappings for each; give --to a folder, not "
             + target, command: CassetteExport.command)
       }
       for upstream in used {

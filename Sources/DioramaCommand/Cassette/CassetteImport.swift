@@ -17,9 +17,9 @@ enum CassetteImport {
       return 0
     }
     let files = options.operands + (options.rest ?? [])
-    guard !files.isEmpty else { throw UsageError("no file to import; give its path", command: command) }
+    guard !files.isEmpty else { throw CodedError(usage: "no file to import; give its path", command: command) }
     guard let target = options.value("--to"), !target.isEmpty else {
-      throw UsageError("--to is missing; give the path of the cassette", command: command)
+      throw CodedError(usage: "--to is missing; give the path of the cassette", command: command)
     }
     let format = try format(options)
     let recordedAt = try recordedAt(options)
@@ -86,20 +86,20 @@ enum CassetteImport {
     return (redaction.redact(cassette), redaction.count)
   }
 
-  private static func format(_ options: Options) throws(UsageError) -> ImportFormat? {
+  private static func format(_ options: Options) throws(CodedError) -> ImportFormat? {
     guard let text = options.value("--from") else { return nil }
     if let format = ImportFormat(rawValue: text.lowercased()) { return format }
     let known = ImportFormat.allCases.map(\.rawValue)
-    throw UsageError(
-      "--from takes \(known.dropLast().joined(separator: ", ")) or \(known.last ?? ""), not '\(text)'"
+    throw CodedError(
+      usage: "--from takes \(known.dropLast().joined(separator: ", ")) or \(known.last ?? ""), not '\(text)'"
         + suggestion(for: text, among: known), command: command)
   }
 
-  private static func recordedAt(_ options: Options) throws(UsageError) -> String? {
+  private static func recordedAt(_ options: Options) throws(CodedError) -> String? {
     guard let text = options.value("--recorded-at") else { return nil }
     guard RFC3339.parse(text) != nil else {
-      throw UsageError(
-        "--recorded-at takes an RFC 3339 time such as 2018-10-08T09:00:00Z, not '\(text)'", command: command)
+      throw CodedError(
+        usage: "--recorded-at takes an RFC 3339 time such as 2018-10-08T09:00:00Z, not '\(text)'", command: command)
     }
     return text
   }
@@ -108,10 +108,8 @@ enum CassetteImport {
     var upstreams: [CassetteHeader.Upstream] = []
     for text in options.all("--upstream") {
       let (name, url) = try pair(text, option: "--upstream", command: command)
-      do throws(CodedError) {
-        upstreams.append(.init(name: name, origin: try Origin(parsing: url)))
-      } catch {
-        throw UsageError("--upstream \(name): \(error)", command: command)
+      do { upstreams.append(.init(name: name, origin: try Origin(parsing: url))) } catch {
+        throw CodedError(usage: "--upstream \(name): \(error)", command: command)
       }
     }
     return upstreams
@@ -158,11 +156,7 @@ extension CassetteImport {
     init(_ path: String, format: ImportFormat?) throws(CodedError) {
       self.path = path
       let bytes = try WholeFiles.read(path, acceptsPipes: true)
-      do throws(CodedError) {
-        foreign = try ForeignCassette.read(bytes, name: path, as: format)
-      } catch {
-        throw CodedError(.broken, "\(error)")
-      }
+      foreign = try CodedError.translating(try ForeignCassette.read(bytes, name: path, as: format))
       modified = (try? FileManager.default.attributesOfItem(atPath: path))?[.modificationDate] as? Date ?? Date()
       losses = foreign.losses
       let strings = CassetteLocation(path).strings
@@ -190,9 +184,7 @@ extension CassetteImport {
         throw CodedError(
           .broken, "the bodies of \(path) total more than \(WholeFiles.limit >> 20) MiB; import fewer interactions")
       }
-      do throws(CodedError) {
-        return .bytes([UInt8](try file.read(atMost: file.size)))
-      } catch {
+      do { return .bytes([UInt8](try file.read(atMost: file.size))) } catch {
         throw CodedError(.inputOutput, "cannot read \(location.folder)/\(name): \(error); fix or remove it")
       }
     }

@@ -51,17 +51,15 @@ enum CassetteLiveCheck {
   /// Combines exit statuses: an error outweighs a change, and the first of two errors counts.
   static func worse(_ status: Int32, _ other: Int32) -> Int32 { status <= DriftStatus.changed ? other : status }
 
-  private static func upstreams(_ options: Options, command: String) throws(UsageError) -> [CassetteHeader.Upstream] {
+  private static func upstreams(_ options: Options, command: String) throws(CodedError) -> [CassetteHeader.Upstream] {
     var upstreams: [CassetteHeader.Upstream] = []
     for text in options.all("--upstream") {
       let (name, url) = try pair(text, option: "--upstream", command: command)
       guard !upstreams.contains(where: { $0.name == name }) else {
-        throw UsageError("--upstream \(name) is given twice", command: command)
+        throw CodedError(usage: "--upstream \(name) is given twice", command: command)
       }
-      do throws(CodedError) {
-        upstreams.append(.init(name: name, origin: try Origin(parsing: url)))
-      } catch {
-        throw UsageError("--upstream \(name): \(error)", command: command)
+      do { upstreams.append(.init(name: name, origin: try Origin(parsing: url))) } catch {
+        throw CodedError(usage: "--upstream \(name): \(error)", command: command)
       }
     }
     return upstreams

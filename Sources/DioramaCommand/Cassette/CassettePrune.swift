@@ -13,12 +13,13 @@ enum CassettePrune {
     }
     let locations = try CassetteCommand.locations(options, command: command)
     guard locations.count == 1, let location = locations.first else {
-      throw UsageError("prune takes one cassette at a time", command: command)
+      throw CodedError(usage: "prune takes one cassette at a time", command: command)
     }
     let files = options.all("--report")
     guard !files.isEmpty else {
-      throw UsageError(
-        "--report is missing; give the report of each test that replays the cassette, from: diorama run --report",
+      throw CodedError(
+        usage:
+          "--report is missing; give the report of each test that replays the cassette, from: diorama run --report",
         command: command)
     }
     let usages = try files.map { file in

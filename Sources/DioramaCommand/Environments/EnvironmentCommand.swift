@@ -1,3 +1,4 @@
+import Basics
 import ControlAPI
 import DaemonClient
 import EnvironmentService
@@ -7,7 +8,7 @@ import Foundation
 enum EnvironmentCommand {
   static func run(_ arguments: [String], terminal: Terminal) throws -> Int32 {
     guard let name = arguments.first else {
-      throw UsageError("missing subcommand; choose from " + verbs.joined(separator: ", "), command: "env")
+      throw CodedError(usage: "missing subcommand; choose from " + verbs.joined(separator: ", "), command: "env")
     }
     let rest = Array(arguments.dropFirst())
     switch name {
@@ -21,16 +22,16 @@ enum EnvironmentCommand {
       try Output.write(raw: help)
       return 0
     default:
-      throw UsageError("unknown subcommand 'env \(name)'" + suggestion(for: name, among: verbs), command: "env")
+      throw CodedError(usage: "unknown subcommand 'env \(name)'" + suggestion(for: name, among: verbs), command: "env")
     }
   }
 
   /// The environment to use: an argument, or `DIORAMA_ENVIRONMENT`.
-  static func id(_ options: Options, command: String) throws(UsageError) -> String {
+  static func id(_ options: Options, command: String) throws(CodedError) -> String {
     let words = options.operands + (options.rest ?? [])
-    guard words.count <= 1 else { throw UsageError("unexpected argument '\(words[1])'", command: command) }
+    guard words.count <= 1 else { throw CodedError(usage: "unexpected argument '\(words[1])'", command: command) }
     if let id = words.first ?? ProcessInfo.processInfo.environment["DIORAMA_ENVIRONMENT"], !id.isEmpty { return id }
-    throw UsageError("no environment; give its id, or set DIORAMA_ENVIRONMENT", command: command)
+    throw CodedError(usage: "no environment; give its id, or set DIORAMA_ENVIRONMENT", command: command)
   }
 
   private static let verbs = ["list", "show", "create", "update", "report", "delete"]

@@ -1,3 +1,4 @@
+import Basics
 import ControlAPI
 import DaemonClient
 import EnvironmentConfiguration
@@ -16,7 +17,7 @@ enum EnvironmentCreate {
     }
     try options.refuseWords(command: command)
     if options.has("--shell"), options.has("--json") {
-      throw UsageError("--shell and --json exclude each other", command: command)
+      throw CodedError(usage: "--shell and --json exclude each other", command: command)
     }
     let variables = ProcessInfo.processInfo.environment
     let request = try request(options, variables: variables)

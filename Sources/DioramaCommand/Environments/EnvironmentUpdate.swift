@@ -22,9 +22,11 @@ enum EnvironmentUpdate {
     let move = try move(options)
     let access = DaemonAccess(options)
     switch (patch, move) {
-    case (nil, nil): throw UsageError("nothing to change; give an option such as --toggle NAME=VALUE", command: command)
+    case (nil, nil):
+      throw CodedError(usage: "nothing to change; give an option such as --toggle NAME=VALUE", command: command)
     case (.some, .some):
-      throw UsageError("--advance and --set cannot be combined with other changes; use two calls", command: command)
+      throw CodedError(
+        usage: "--advance and --set cannot be combined with other changes; use two calls", command: command)
     case (let patch?, nil):
       let revision = try access.ask { client throws(DaemonClientError) in try await client.change(id, patch) }
       if options.has("--json") { try Output.write(json: revision) }
@@ -65,16 +67,16 @@ enum EnvironmentUpdate {
     }
     guard move.advance != nil || move.set != nil else {
       if options.has("--sleepers") {
-        throw UsageError("--sleepers requires --advance or --set", command: command)
+        throw CodedError(usage: "--sleepers requires --advance or --set", command: command)
       }
       return nil
     }
     if move.advance != nil, move.set != nil {
-      throw UsageError("--advance and --set exclude each other", command: command)
+      throw CodedError(usage: "--advance and --set exclude each other", command: command)
     }
     if let text = options.value("--sleepers") {
       guard let count = Int(text), count >= 0 else {
-        throw UsageError("--sleepers takes a number from 0, not '\(text)'", command: command)
+        throw CodedError(usage: "--sleepers takes a number from 0, not '\(text)'", command: command)
       }
       move.sleepers = count
     }

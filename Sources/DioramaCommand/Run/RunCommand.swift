@@ -71,9 +71,7 @@ enum RunCommand {
     terminal.report(
       ReportText(report, cassette: specification.cassette.map { "\($0).har" }, wholeIn: "--report FILE"))
     let status = exitStatus(outcome, report: report, sealed: sealed, environment: environment)
-    do throws(CodedError) {
-      try reportFile?.write(report)
-    } catch {
+    do { try reportFile?.write(report) } catch {
       terminal.error(error.message)
       return status == 0 ? error.kind.rawValue : status
     }
@@ -199,9 +197,7 @@ struct Supervisor {
     var terminal = CommandTerminal()
     spawn.terminal = terminal.atStart
     let pid: pid_t
-    do throws(NotStarted) {
-      pid = try spawn.start()
-    } catch {
+    do { pid = try spawn.start() } catch {
       if spawn.terminal != nil { terminal.keep() }
       throw error
     }

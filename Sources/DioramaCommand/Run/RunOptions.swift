@@ -1,3 +1,4 @@
+import Basics
 import EnvironmentConfiguration
 import EnvironmentService
 import Foundation
@@ -18,17 +19,18 @@ struct RunOptions {
   init(_ options: Options, environment: [String: String]) throws {
     guard let command = options.rest, !command.isEmpty else {
       let hint = options.operands.first.map { "; write -- before '\($0)'" } ?? ""
-      throw UsageError("there is no command to run" + hint, command: Self.command)
+      throw CodedError(usage: "there is no command to run" + hint, command: Self.command)
     }
     if let extra = options.operands.first {
-      throw UsageError("'\(extra)' is no option; the command comes after --", command: Self.command)
+      throw CodedError(usage: "'\(extra)' is no option; the command comes after --", command: Self.command)
     }
     self.command = command
     let settings = ConfigurationOptions(options, command: Self.command, variables: environment)
     ports = try options.names("--port", command: Self.command)
     listen = try options.names("--listen", command: Self.command)
     if listen.contains(where: { $0.contains(":") }) {
-      throw UsageError("a name of --listen has no colon, since LISTEN_FDNAMES separates by it", command: Self.command)
+      throw CodedError(
+        usage: "a name of --listen has no colon, since LISTEN_FDNAMES separates by it", command: Self.command)
     }
     let name = (command[0] as NSString).lastPathComponent
     var configuration = try settings.configuration(named: (name as NSString).deletingPathExtension)

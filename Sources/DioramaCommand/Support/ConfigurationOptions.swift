@@ -39,7 +39,7 @@ struct ConfigurationOptions {
   ///
   /// - Parameter command: the cassette's name in the project's folder if no option names a cassette.
   /// - Returns: the settings.
-  /// - Throws: ``UsageError`` for a value that cannot be used; a `CodedError` for a file that cannot be read.
+  /// - Throws: ``CodedError`` for a value that cannot be used; a `CodedError` for a file that cannot be read.
   func configuration(named command: String? = nil) throws -> EnvironmentConfiguration {
     var configuration = try given()
     if let project = try Self.project(options) {
@@ -71,8 +71,8 @@ struct ConfigurationOptions {
     return specification
   }
 
-  private func checked(_ configuration: EnvironmentConfiguration) throws(UsageError) -> EnvironmentConfiguration {
-    do throws(CodedError) { try configuration.check() } catch { throw UsageError(error.problem, command: command) }
+  private func checked(_ configuration: EnvironmentConfiguration) throws(CodedError) -> EnvironmentConfiguration {
+    do { try configuration.check() } catch { throw CodedError(usage: error.problem, command: command) }
     return configuration
   }
 
@@ -107,7 +107,7 @@ struct ConfigurationOptions {
     return configuration
   }
 
-  private func value(of option: CommandOption, _ member: ObjectRule.Member) throws(UsageError) -> JSON? {
+  private func value(of option: CommandOption, _ member: ObjectRule.Member) throws(CodedError) -> JSON? {
     let texts = options.all(option.name)
     guard let last = texts.last else { return nil }
     let value: JSON
@@ -123,7 +123,7 @@ struct ConfigurationOptions {
   }
 
   /// Returns a number if the setting is one, else a string.
-  private func value(_ text: String, of schema: Schema, _ option: String) throws(UsageError) -> JSON {
+  private func value(_ text: String, of schema: Schema, _ option: String) throws(CodedError) -> JSON {
     switch schema {
     case .integer, .number:
       if let whole = Int(text) { return .int(whole) }
@@ -135,13 +135,13 @@ struct ConfigurationOptions {
     }
   }
 
-  /// - Throws: ``UsageError`` for an invalid value.
-  func check(_ value: JSON, _ schema: Schema, _ option: String) throws(UsageError) {
+  /// - Throws: ``CodedError`` for an invalid value.
+  func check(_ value: JSON, _ schema: Schema, _ option: String) throws(CodedError) {
     if let problem = schema.problem(with: value) { throw usage("\(option): \(problem)") }
   }
 
   /// The clock's settings; nil without options for the clock.
-  func clock() throws(UsageError) -> EnvironmentConfiguration.Clock? {
+  func clock() throws(CodedError) -> EnvironmentConfiguration.Clock? {
     var clock = EnvironmentConfiguration.Clock(
       start: options.value("--start"), timeZone: options.value("--time-zone"), locale: options.value("--locale"))
     if let start = clock.start { try check(.string(start), .instant, "--start") }
@@ -163,7 +163,7 @@ struct ConfigurationOptions {
     for text in options.all("--upstream") {
       let (name, url) = try pair(text, option: "--upstream", command: command)
       if let other = configuration.upstreams[name]?.url {
-        throw UsageError("upstream '\(name)' is given twice, as \(other) and \(url)", command: command)
+        throw CodedError(usage: "upstream '\(name)' is given twice, as \(other) and \(url)", command: command)
       }
       configuration.upstreams[name] = .init(url: url)
     }
@@ -172,7 +172,7 @@ struct ConfigurationOptions {
     }
   }
 
-  private func credential(_ text: String) throws(UsageError) -> EnvironmentConfiguration.Credential {
+  private func credential(_ text: String) throws(CodedError) -> EnvironmentConfiguration.Credential {
     guard let equals = text.lastIndex(of: "="), let slash = text[..<equals].firstIndex(of: "/"),
       slash != text.startIndex, text.index(after: slash) < equals
     else { throw usage("--credential takes SERVICE/ACCOUNT=env:VAR or SERVICE/ACCOUNT=file:PATH") }
@@ -187,7 +187,7 @@ struct ConfigurationOptions {
   }
 
   /// The values of an option that takes `NAME=VALUE`, where VALUE is JSON or a bare word.
-  func values(_ option: String) throws(UsageError) -> [String: JSON] {
+  func values(_ option: String) throws(CodedError) -> [String: JSON] {
     var values: [String: JSON] = [:]
     for text in options.all(option) {
       let (key, value) = try pair(text, option: option, command: command)
@@ -196,7 +196,7 @@ struct ConfigurationOptions {
     return values
   }
 
-  private func usage(_ message: String) -> UsageError { UsageError(message, command: command) }
+  private func usage(_ message: String) -> CodedError { CodedError(usage: message, command: command) }
 }
 
 extension [String: JSON] {

@@ -4,16 +4,14 @@ import EnvironmentConfiguration
 import Foundation
 import LaunchContract
 
-/// Invalid command-line arguments (exit status 64).
-struct UsageError: Error {
-  /// One line: what is wrong, and where.
-  let message: String
-  /// The command whose `--help` the error refers to.
-  let command: String?
-
-  init(_ message: String, command: String? = nil) {
-    self.message = message
-    self.command = command
+extension CodedError {
+  /// Invalid command-line arguments.
+  ///
+  /// - Parameters:
+  ///   - message: what is wrong, and where.
+  ///   - command: the command whose `--help` the error refers to.
+  init(usage message: String, command: String? = nil) {
+    self.init(.usage, "\(message); see diorama \(command.map { "\($0) " } ?? "")--help")
   }
 }
 
@@ -59,7 +57,7 @@ struct Options {
   /// Parses arguments.
   ///
   /// An option takes the next argument, even if that begins with `-`. `--name=value` works, too.
-  init(_ arguments: [String], table: [Option], command: String) throws(UsageError) {
+  init(_ arguments: [String], table: [Option], command: String) throws(CodedError) {
     var index = 0
     while index < arguments.count {
       let word = arguments[index]
@@ -79,17 +77,17 @@ struct Options {
         continue
       }
       guard let option = table.first(where: { $0.name == name }) else {
-        throw UsageError(
-          "unknown option \(name)" + suggestion(for: name, among: table.map(\.name)), command: command)
+        throw CodedError(
+          usage: "unknown option \(name)" + suggestion(for: name, among: table.map(\.name)), command: command)
       }
       if option.value == nil {
-        guard inline == nil else { throw UsageError("\(name) takes no value", command: command) }
+        guard inline == nil else { throw CodedError(usage: "\(name) takes no value", command: command) }
         values[name] = [""]
       } else if let inline {
         values[name, default: []].append(inline)
       } else {
         guard index < arguments.count else {
-          throw UsageError("\(name) needs a value (\(option.value ?? ""))", command: command)
+          throw CodedError(usage: "\(name) needs a value (\(option.value ?? ""))", command: command)
         }
         values[name, default: []].append(arguments[index])
         index += 1
@@ -151,31 +149,31 @@ struct Options {
 
 extension Options {
   /// The port names given by a repeatable option.
-  func names(_ option: String, command: String) throws(UsageError) -> [String] {
+  func names(_ option: String, command: String) throws(CodedError) -> [String] {
     let names = all(option)
     for (index, name) in names.enumerated() {
-      guard !name.isEmpty else { throw UsageError("\(option) needs a name", command: command) }
+      guard !name.isEmpty else { throw CodedError(usage: "\(option) needs a name", command: command) }
       guard !names[..<index].contains(name) else {
-        throw UsageError("\(option) \(name) is given twice", command: command)
+        throw CodedError(usage: "\(option) \(name) is given twice", command: command)
       }
     }
     return names
   }
 
   /// The value of an option in seconds, with an optional fraction.
-  func seconds(_ option: String, upTo most: Double, command: String) throws(UsageError) -> Double? {
+  func seconds(_ option: String, upTo most: Double, command: String) throws(CodedError) -> Double? {
     guard let text = value(option) else { return nil }
     guard let seconds = Double(text), seconds > 0, seconds <= most else {
-      throw UsageError("\(option) takes seconds, such as 30 or 0.5, not '\(text)'", command: command)
+      throw CodedError(usage: "\(option) takes seconds, such as 30 or 0.5, not '\(text)'", command: command)
     }
     return seconds
   }
 }
 
 /// Splits `NAME=VALUE`.
-func pair(_ text: String, option: String, command: String) throws(UsageError) -> (name: String, value: String) {
+func pair(_ text: String, option: String, command: String) throws(CodedError) -> (name: String, value: String) {
   guard let equals = text.firstIndex(of: "="), equals != text.startIndex else {
-    throw UsageError("\(option) takes NAME=VALUE, not '\(text)'", command: command)
+    throw CodedError(usage: "\(option) takes NAME=VALUE, not '\(text)'", command: command)
   }
   return (String(text[..<equals]), String(text[text.index(after: equals)...]))
 }
@@ -193,14 +191,14 @@ struct OwnerOptions {
   var owner: Owner?
   var seconds: Double?
 
-  init(_ options: Options, command: String) throws(UsageError) {
+  init(_ options: Options, command: String) throws(CodedError) {
     seconds = try options.seconds("--ttl", upTo: 1e9, command: command)
     guard let text = options.value("--owner") else {
       owner = seconds == nil ? Owner(pid: CallingProcess.pid) : nil
       return
     }
     guard let pid = Int32(text), pid > 0 else {
-      throw UsageError("--owner takes a process id, not '\(text)'", command: command)
+      throw CodedError(usage: "--owner takes a process id, not '\(text)'", command: command)
     }
     owner = Owner(pid: pid)
   }

@@ -27,7 +27,7 @@ enum Executable {
     _ name: String, products: String = products, path: String?
   ) throws(DioramaTestingError) -> String {
     if !name.contains("/"), !name.isEmpty, isProgram("\(products)/\(name)") { return "\(products)/\(name)" }
-    do throws(NotStarted) {
+    do {
       try Spawn.check(Array(name.utf8), path: path)
       return name
     } catch {

@@ -27,7 +27,7 @@ final class LaunchedProcess: Sendable {
     var ours = [stdin.ours]
     var theirs = [stdin.theirs]
     defer { for descriptor in theirs { close(descriptor) } }
-    do throws(NotStarted) {
+    do {
       for _ in 0..<2 {
         let pipe = try DescriptorPair.pipe()
         ours.append(pipe.read)

@@ -167,11 +167,7 @@ extension TestApplication {
     var arguments = [program] + wishes.arguments
     var variables: [String: String] = [:]
     let folder: String
-    do throws(CodedError) {
-      folder = try TemporaryFolder.make()
-    } catch {
-      throw DioramaTestingError(.notStarted, error.message)
-    }
+    do { folder = try TemporaryFolder.make() } catch { throw DioramaTestingError(.notStarted, error.message) }
     do {
       if let environment {
         let parameters = try await environment.refreshedLaunchParameters(in: folder)
@@ -206,7 +202,7 @@ extension TestApplication {
   /// In a separate task, so that a cancelled test cleans up as well.
   private func isOver(_ process: LaunchedProcess, within timeout: Duration) async -> Bool {
     await Task.detached {
-      do throws(LaunchedProcess.WaitFailure) {
+      do {
         return try await process.wait(timeout: timeout) { $0.ending == nil ? nil : true }
       } catch {
         return false
@@ -331,9 +327,7 @@ extension TestApplication {
     what: String, _ timeout: Duration, _ check: @escaping @Sendable (inout LaunchedProcess.State) -> Value?
   ) async throws -> Value {
     guard let process else { throw notLaunched() }
-    do throws(LaunchedProcess.WaitFailure) {
-      return try await process.wait(timeout: timeout, check)
-    } catch {
+    do { return try await process.wait(timeout: timeout, check) } catch {
       throw failure(error, "\(name) \(what)", timeout, process)
     }
   }

@@ -57,11 +57,7 @@ struct DaemonBackend: EnvironmentBackend {
     get async throws(CodedError) {
       try await refresh()
       let clock = seen.withLock { $0.document.clock }
-      do throws(DioramaError) {
-        return try Timeline(clock).now
-      } catch {
-        throw CodedError(.inputOutput, error.description)
-      }
+      return try CodedError.translating(to: .inputOutput, try Timeline(clock).now)
     }
   }
 
@@ -135,9 +131,7 @@ struct DaemonBackend: EnvironmentBackend {
   private func asking<Answer>(
     _ work: () async throws(DaemonClientError) -> Answer
   ) async throws(CodedError) -> Answer {
-    do throws(DaemonClientError) {
-      return try await work()
-    } catch {
+    do { return try await work() } catch {
       throw CodedError(error)
     }
   }
@@ -171,7 +165,7 @@ enum SharedDaemons {
   ) async throws(CodedError) -> (DaemonClient, ProvisionedEnvironment) {
     do throws(DaemonClientError) {
       if let client = clients.withLock({ $0[home.folder] }) {
-        do throws(DaemonClientError) {
+        do {
           return (client, try await client.provision(request))
         } catch {
           // An idle daemon exits, possibly since the last request.

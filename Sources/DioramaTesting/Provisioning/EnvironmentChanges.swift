@@ -26,9 +26,7 @@ extension TestEnvironment {
     /// - Throws: ``DioramaTestingError`` if the daemon does not respond, or the environment has ended there.
     public var now: Date {
       get async throws(DioramaTestingError) {
-        do throws(CodedError) {
-          return try await environment.backend.now
-        } catch {
+        do { return try await environment.backend.now } catch {
           throw environment.failure(error)
         }
       }
@@ -87,7 +85,7 @@ extension TestEnvironment {
     private func move(
       _ move: Environment.ClockMove, _ sleepers: Int?, _ timeout: Duration
     ) async throws(DioramaTestingError) -> Move {
-      do throws(CodedError) {
+      do {
         let moved = try await environment.backend.move(move, afterSleepers: sleepers, timeout: timeout)
         return Move(now: moved.now, woken: moved.woken)
       } catch {
@@ -121,9 +119,7 @@ extension TestEnvironment {
     let change = EnvironmentChange(
       toggles: try toggles.contractPatch("toggle"), values: try values.contractPatch("value"),
       clock: try clock?.patch(), mode: mode.map { .init($0) })
-    do throws(CodedError) {
-      try await backend.update(change, timeout: timeout)
-    } catch {
+    do { try await backend.update(change, timeout: timeout) } catch {
       throw failure(error)
     }
   }

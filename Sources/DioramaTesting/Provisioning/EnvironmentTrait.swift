@@ -23,9 +23,7 @@ public struct EnvironmentTrait: TestTrait, SuiteTrait, TestScoping {
     var identity = TestIdentity(test, case: testCase)
     identity.splitsCases = true
     let environment: TestEnvironment
-    do throws(DioramaTestingError) {
-      environment = try await TestEnvironment.make(configuration, for: identity, reporter: reporter)
-    } catch {
+    do { environment = try await TestEnvironment.make(configuration, for: identity, reporter: reporter) } catch {
       return reporter.fail(error.description)
     }
     let hasFailed = Atomic(false)

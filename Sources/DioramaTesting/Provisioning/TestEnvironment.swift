@@ -62,7 +62,7 @@ public final class TestEnvironment: Sendable {
     let settings = try configuration.resolved(for: identity, variables: variables)
     let home = try RequestedHost.resolve(configuration.host, variables: variables)
     let backend: any EnvironmentBackend
-    do throws(CodedError) {
+    do {
       // Also for a daemon, so that invalid settings are rejected here.
       let specification = try EnvironmentSpecification(settings, variables: variables)
       backend =
@@ -194,9 +194,7 @@ public final class TestEnvironment: Sendable {
   /// The variables and arguments for launching a program, including changes by other processes.
   func refreshedLaunchParameters(in folder: String) async throws(DioramaTestingError) -> LaunchParameters {
     try checkIsAlive()
-    do throws(CodedError) {
-      try await backend.refresh()
-    } catch {
+    do { try await backend.refresh() } catch {
       throw DioramaTestingError(.environment, error.message)
     }
     return try launchParameters(in: folder)
@@ -249,7 +247,7 @@ public final class TestEnvironment: Sendable {
     guard let claimed else { return nil }
     for application in claimed.applications { await application.terminate() }
     let report: Result<Report, CodedError>
-    do throws(CodedError) {
+    do {
       report = .success(try await backend.end(keepingEmptyRecording: !hasFailed))
     } catch {
       report = .failure(error)

@@ -100,9 +100,7 @@ extension TestIdentity {
     line = test.sourceLocation.line
     self.caseName = caseName.map(FileName.make)
     guard caseName == nil, let testCase else { return }
-    do throws(DioramaTestingError) {
-      self.caseName = try CaseName.make(testCase)
-    } catch {
+    do { self.caseName = try CaseName.make(testCase) } catch {
       caseProblem = error
     }
   }

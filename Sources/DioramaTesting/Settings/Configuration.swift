@@ -91,7 +91,7 @@ extension TestEnvironment {
     }
 
     private mutating func json(_ values: [String: Value], _ what: String) -> [String: JSON] {
-      do throws(DioramaTestingError) { return try values.contractValues(what) } catch {
+      do { return try values.contractValues(what) } catch {
         failure = failure ?? error
         return [:]
       }
@@ -118,7 +118,7 @@ extension TestEnvironment {
     ) throws(DioramaTestingError) -> EnvironmentConfiguration {
       if let failure { throw failure }
       let project: ProjectFile?
-      do throws(CodedError) {
+      do {
         project = try ProjectFile.nearest(to: identity.folder).map { path throws(CodedError) in
           try ProjectFile.read(path)
         }
@@ -141,8 +141,8 @@ extension TestEnvironment {
       settings.caller = "test"
       let folder = identity.folder
       settings.upstreams = settings.upstreams.mapValues { $0.absolute(in: folder) }
-      do throws(CodedError) { try settings.check() } catch { throw DioramaTestingError(.usage, error.problem) }
-      do throws(CodedError) {
+      do { try settings.check() } catch { throw DioramaTestingError(.usage, error.problem) }
+      do {
         return try settings.readingSecrets(
           in: folder, variables, isContinuousIntegration: !(variables["CI"] ?? "").isEmpty)
       } catch {

@@ -71,9 +71,7 @@ extension [String: TestEnvironment.Value] {
   func contractValues(_ what: String) throws(DioramaTestingError) -> [String: JSON] {
     var values: [String: JSON] = [:]
     for (name, value) in self {
-      do throws(DioramaTestingError) {
-        values[name] = try value.content.get()
-      } catch {
+      do { values[name] = try value.content.get() } catch {
         throw DioramaTestingError(.usage, "\(what) '\(name)': \(error.description)")
       }
     }

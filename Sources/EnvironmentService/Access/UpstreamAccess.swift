@@ -35,9 +35,7 @@ extension EnvironmentSpecification {
           "there is no upstream '\(name)'; "
             + (names.isEmpty ? "declare it with \(upstreamAdvice(name))" : "the declared upstreams are: \(names)"))
       }
-      do throws(CodedError) { try access.check("upstreams.\(name)") } catch {
-        throw CodedError(.usage, error.problem)
-      }
+      try CodedError.translating(to: .usage, try access.check("upstreams.\(name)"))
       for (member, path) in [
         ("ca", access.ca), ("clientCertificate", access.clientCertificate), ("clientKey", access.clientKey),
       ] {
@@ -127,7 +125,7 @@ extension UpstreamAccess {
   private static let certificate = "-----BEGIN CERTIFICATE-----"
 
   private static func read(_ path: String, _ what: String, of upstream: String) throws(CodedError) -> String {
-    do throws(CodedError) {
+    do {
       return String(decoding: try InputFile(path).read(atMost: WholeFiles.smallLimit), as: UTF8.self)
     } catch {
       throw CodedError(

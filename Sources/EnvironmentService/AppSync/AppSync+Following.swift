@@ -129,7 +129,7 @@ extension AppSync {
 
   /// Makes a step and waits for all apps that follow at this moment.
   mutating func make(_ number: Int, _ change: (inout MutableState) throws(CodedError) -> Void) {
-    do throws(CodedError) {
+    do {
       let before = state.revision
       try change(&state)
       let waiting = state.revision > before ? Set(followers.keys) : []

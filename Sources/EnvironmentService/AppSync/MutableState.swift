@@ -36,11 +36,7 @@ struct MutableState: Sendable {
     mode: Mode, provisionedMode: Mode? = nil, clock: LaunchContract.Clock, toggles: [String: JSON],
     values: [String: JSON]
   ) throws(CodedError) {
-    do {
-      timeline = try Timeline(clock)
-    } catch {
-      throw CodedError(.usage, error.description)
-    }
+    timeline = try CodedError.translating(to: .usage, try Timeline(clock))
     base = clock
     self.mode = mode
     self.provisionedMode = provisionedMode ?? mode
@@ -103,7 +99,7 @@ struct MutableState: Sendable {
   /// - Throws: a ``CodedError`` if the clock cannot be moved that way; nothing has changed then.
   mutating func move(_ move: Environment.ClockMove) throws(CodedError) {
     var step = LiveStep(revision: revision + 1)
-    do throws(DioramaError) {
+    do {
       switch move {
       case .advance(let duration):
         try timeline.advance(by: duration)
@@ -138,11 +134,7 @@ struct MutableState: Sendable {
     let size = try Self.size(of: step)
     if let clock = step.clock {
       // The last step that can fail.
-      do {
-        try timeline.change(to: clock)
-      } catch {
-        throw CodedError(.usage, error.description)
-      }
+      try CodedError.translating(to: .usage, try timeline.change(to: clock))
       base = clock
       isMoved = false
     }
@@ -163,12 +155,8 @@ struct MutableState: Sendable {
   }
 
   private static func size(of step: LiveStep) throws(CodedError) -> Int {
-    let size: Int
-    do {
-      size = try JSON.encode(step).count
-    } catch {
-      throw CodedError(.usage, "the change cannot be written as JSON: \(error)")
-    }
+    let size = try CodedError.translating(
+      to: .usage, at: "the change cannot be written as JSON", try JSON.encode(step).count)
     guard size <= stepLimit else {
       throw CodedError(.usage, "the change has \(size) bytes of JSON; the limit is \(stepLimit)")
     }

@@ -93,9 +93,7 @@ struct Control: Sendable {
 
   /// Stores the use of an ordinal, so that no other request gets it, even after this process is killed.
   private func keepUse(of key: String, _ ordinal: Int) throws {
-    do throws(CodedError) {
-      try environment.changes.keep()
-    } catch {
+    do { try environment.changes.keep() } catch {
       // A retry gets the same ordinal.
       environment.state.withLock { $0.ledger.takeBack(key, ordinal) }
       throw Problem(status: 507, title: "The use of the key could not be stored", detail: error.message)
@@ -103,9 +101,7 @@ struct Control: Sendable {
   }
 
   private func record(_ entry: StringEntry, key: String, ordinal: Int) throws {
-    do throws(CodedError) {
-      try environment.recorder?.append(entry, key: key, ordinal: ordinal)
-    } catch {
+    do { try environment.recorder?.append(entry, key: key, ordinal: ordinal) } catch {
       environment.failRecording(error)
       throw Problem(status: 507, title: "The value cannot be recorded", detail: error.message)
     }
@@ -129,9 +125,7 @@ struct Control: Sendable {
   }
 
   private static func decode<Value: Decodable>(_ body: [UInt8]) throws -> Value {
-    do {
-      return try JSON.decode(Value.self, from: Data(body), source: "the request's body")
-    } catch {
+    do { return try JSON.decode(Value.self, from: Data(body), source: "the request's body") } catch {
       throw Problem(status: 400, title: "The body cannot be read", detail: error.problem)
     }
   }

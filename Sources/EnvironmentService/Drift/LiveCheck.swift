@@ -208,7 +208,7 @@ package struct LiveCheck: Sendable {
       }
     } catch is BodyTooLarge {
       answer.isWhole = false
-    } catch is ContentCodingError {
+    } catch is BodyError {
       answer.isWhole = false
     }
     return answer

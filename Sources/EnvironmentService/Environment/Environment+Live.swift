@@ -146,7 +146,7 @@ extension Environment {
   private func keepChanges(
     or what: String, _ keep: () throws(CodedError) -> Void
   ) throws(CodedError) {
-    do throws(CodedError) { try keep() } catch { throw CodedError(error.kind, "\(what): \(error.message)") }
+    do { try keep() } catch { throw CodedError(error.kind, "\(what): \(error.message)") }
   }
 
   private func cancel(_ number: Guarded<Int>) {

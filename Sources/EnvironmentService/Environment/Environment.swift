@@ -123,7 +123,7 @@ package final class Environment: Sendable {
 
   /// Serves the reserved ports: the main port first, then each upstream's.
   ///
-  /// - Throws: ``ServerError`` if the server has stopped. The ports are free then.
+  /// - Throws: ``CodedError`` if the server has stopped. The ports are free then.
   init(
     _ plan: Plan, hooks: EnvironmentHooks, reserved: [ReservedListener], client: UpstreamClient?
   ) throws {
@@ -266,7 +266,7 @@ package final class Environment: Sendable {
       recorder.discard()
       return .success(.init(interactions: 0, added: 0, strings: 0, isWritten: false))
     }
-    do throws(CodedError) {
+    do {
       return .success(try recorder.seal())
     } catch {
       fail(error.message)

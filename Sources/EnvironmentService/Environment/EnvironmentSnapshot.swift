@@ -85,11 +85,8 @@ package struct EnvironmentSnapshot: Sendable, Codable {
   ///
   /// - Throws: a ``CodedError`` if a value cannot be represented in JSON.
   package func encoded() throws(CodedError) -> Data {
-    do {
-      return try JSON.encode(self)
-    } catch {
-      throw CodedError(.inputOutput, "the environment \(id) cannot be written as JSON: \(error)")
-    }
+    try CodedError.translating(
+      to: .inputOutput, at: "the environment \(id) cannot be written as JSON", try JSON.encode(self))
   }
 
   /// Decodes a snapshot from ``encoded()``.

@@ -17,11 +17,7 @@ extension EnvironmentSpecification {
   ///   - isChecked: whether its schema has been checked.
   /// - Throws: a ``CodedError`` of kind `usage` that names the first invalid setting.
   package init(_ configuration: EnvironmentConfiguration, isChecked: Bool = false) throws(CodedError) {
-    do throws(CodedError) {
-      try isChecked ? configuration.checkRelations() : configuration.check()
-    } catch {
-      throw CodedError(.usage, error.problem)
-    }
+    try CodedError.translating(to: .usage, try isChecked ? configuration.checkRelations() : configuration.check())
     self.init(name: configuration.name ?? "", mode: configuration.mode.flatMap(Mode.init(rawValue:)) ?? .once)
     caller = configuration.caller.flatMap(Caller.init(rawValue:)) ?? .api
     command = configuration.command ?? command
@@ -99,9 +95,7 @@ extension EnvironmentConfiguration {
   ///
   /// - Throws: a ``CodedError`` of kind `usage` that names the first invalid rule.
   func checkRules() throws(CodedError) {
-    do throws(CodedError) { _ = try RuleBook(matching ?? MatchingRules(), upstreams: []) } catch {
-      throw CodedError(.usage, error.problem)
-    }
+    try CodedError.translating(to: .usage, try RuleBook(matching ?? MatchingRules(), upstreams: []))
     _ = try redaction?.compiled()
     _ = try dates?.compiled()
   }

@@ -167,11 +167,7 @@ extension EnvironmentSpecification {
     try Self.check(defaults, "default")
     try Self.check(values, "value")
     for (name, value) in defaults.sorted(by: { $0.key < $1.key }) {
-      do throws(CodedError) {
-        _ = try PropertyList(value, at: "the default '\(name)'")
-      } catch {
-        throw CodedError(.usage, error.problem)
-      }
+      do { _ = try PropertyList(value, at: "the default '\(name)'") } catch { throw CodedError(.usage, error.problem) }
     }
   }
 

@@ -15,26 +15,18 @@ extension ProjectFile {
   ///   `broken` for invalid content, with its place and what is allowed there.
   package static func read(_ path: String, acceptsPipes: Bool = false) throws(CodedError) -> ProjectFile {
     let data: Data
-    do throws(CodedError) {
-      data = try InputFile(path, acceptsPipes: acceptsPipes).read(atMost: WholeFiles.smallLimit)
-    } catch {
+    do { data = try InputFile(path, acceptsPipes: acceptsPipes).read(atMost: WholeFiles.smallLimit) } catch {
       throw CodedError(
         error.isMissing ? .noCassette : .inputOutput,
         "cannot read the project file \(path): \(error); name another with --config, or use --no-config")
     }
-    do throws(CodedError) {
-      let file = try ProjectFile(decoding: data, path: path)
-      for (place, settings) in [("", file.settings)]
-        + file.overrides.enumerated().map({ ("overrides[\($0)].", $1.settings) })
-      {
-        do throws(CodedError) { try settings.checkRules() } catch {
-          throw CodedError(.broken, "\(path): \(place)\(error.message)")
-        }
-      }
-      return file
-    } catch {
-      throw CodedError(.broken, error.problem)
+    let file = try ProjectFile(decoding: data, path: path)
+    for (place, settings) in [("", file.settings)]
+      + file.overrides.enumerated().map({ ("overrides[\($0)].", $1.settings) })
+    {
+      do { try settings.checkRules() } catch { throw CodedError(.broken, "\(path): \(place)\(error)") }
     }
+    return file
   }
 }
 

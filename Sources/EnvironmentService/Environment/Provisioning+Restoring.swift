@@ -31,7 +31,7 @@ extension Provisioning {
       requests = max(requests, resumed.partial.places.last?.number ?? 0)
       recorder = resumed.recorder
     }
-    do throws(CodedError) {
+    do {
       var state = Environment.State(
         ledger: StringLedger(
           stored: strings, mode: progress.live.mode, seed: snapshot.seed, progress: progress.strings),

@@ -47,9 +47,7 @@ package struct SecretSource {
     guard source.hasPrefix("file:") else { throw Self.invalid(source, at: place) }
     let name = String(source.dropFirst(5))
     let path = name.hasPrefix("/") || folder.isEmpty ? name : "\(folder)/\(name)"
-    do throws(CodedError) {
-      return [UInt8](try InputFile(path, acceptsPipes: true).read(atMost: WholeFiles.smallLimit))
-    } catch {
+    do { return [UInt8](try InputFile(path, acceptsPipes: true).read(atMost: WholeFiles.smallLimit)) } catch {
       throw CodedError(.inputOutput, "\(place): cannot read \(path): \(error); specify a file with the secret")
     }
   }

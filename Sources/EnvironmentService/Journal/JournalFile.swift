@@ -42,9 +42,7 @@ final class JournalFile: @unchecked Sendable {
 
   func flush() {
     guard !buffer.isEmpty, failure == nil else { return }
-    do throws(CodedError) {
-      try FileWriting.write(buffer, to: descriptor, path: path)
-    } catch {
+    do { try FileWriting.write(buffer, to: descriptor, path: path) } catch {
       failure = error
     }
     buffer.removeAll(keepingCapacity: true)

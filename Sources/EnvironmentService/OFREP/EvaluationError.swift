@@ -24,9 +24,7 @@ struct EvaluationError: Sendable {
   init?(body: [UInt8]) {
     guard !body.isEmpty else { return nil }
     let document: JSON
-    do throws(JSONError) {
-      document = try JSON.parse(body)
-    } catch {
+    do { document = try JSON.parse(body) } catch {
       self.init(.parseError, "the body is not valid JSON: \(error)")
       return
     }

@@ -74,9 +74,7 @@ struct SoughtInteractions {
   }
 
   private func read(_ index: Int, _ body: ([UInt8]) -> Void) throws(CodedError) {
-    do {
-      try readRequestBody(index, body)
-    } catch {
+    do { try readRequestBody(index, body) } catch {
       throw error as? CodedError ?? CodedError(.inputOutput, "\(location.har): \(error)")
     }
   }

@@ -140,9 +140,7 @@ extension CassetteLocation {
       throw CodedError(.broken, "\(path), a body of \(har), cannot be read: \(reason); restore the folder")
     }
     defer { close(place) }
-    do throws(CodedError) {
-      return try InputFile(parts[parts.count - 1], in: place, followsLinks: false)
-    } catch {
+    do { return try InputFile(parts[parts.count - 1], in: place, followsLinks: false) } catch {
       if error.isMissing { throw missingBody(path) }
       throw CodedError(
         .broken, "\(path), a body of \(har), cannot be read: \(error); restore it or re-record the cassette")

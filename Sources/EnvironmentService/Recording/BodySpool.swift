@@ -72,9 +72,7 @@ final class BodySpool: Sendable {
   /// - Throws: a ``CodedError`` if they cannot be written.
   func append(_ chunk: [UInt8], sent: [UInt8]? = nil, isTooLarge: Bool = false) throws {
     try state.withLock { state in
-      do throws(Problem) {
-        try state.sent?.append(sent ?? chunk)
-      } catch {
+      do throws(Problem) { try state.sent?.append(sent ?? chunk) } catch {
         throw CodedError(.cannotWrite, error.detail)
       }
       guard !state.isTooLarge else { return }

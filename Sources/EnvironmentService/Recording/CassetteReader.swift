@@ -130,9 +130,7 @@ package enum CassetteReader {
 
   /// Reads a string store; nil if there is none. It may be a link only if the HAR is one.
   static func stringsData(_ path: String, of location: CassetteLocation) throws(CodedError) -> Data? {
-    do throws(CodedError) {
-      return try InputFile(path, followsLinks: isLink(location.har)).read(atMost: WholeFiles.limit)
-    } catch {
+    do { return try InputFile(path, followsLinks: isLink(location.har)).read(atMost: WholeFiles.limit) } catch {
       if error.isMissing { return nil }
       throw error
     }

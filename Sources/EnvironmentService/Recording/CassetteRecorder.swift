@@ -44,7 +44,7 @@ final class CassetteRecorder: Sendable {
       throw CodedError(
         .cannotWrite, "\(location.partial) was just left by another recording; run again to recover it")
     }
-    do throws(CodedError) {
+    do {
       let line = PartialLine.header(header, purpose: purpose)
       try FileWriting.write(line, to: lock.descriptor, path: location.partial)
       state = Guarded(State(lock: lock, length: off_t(line.count)))

@@ -66,7 +66,7 @@ package enum CassetteSealer {
     let har = target.har + ".new"
     let stringsFile = target.strings + ".new"
     var count = 0
-    do throws(CodedError) {
+    do {
       count = try writeHAR(
         to: har, header: header, base: base?.cassette.interactions ?? [], partial: partial, location: location,
         target: target, bodies: &bodies)
@@ -107,9 +107,7 @@ package enum CassetteSealer {
     let before = target.stringsBefore
     if target.exists { try keepStrings(of: target) }
     try FileWriting.rename(strings, to: target.strings)
-    do throws(CodedError) {
-      try FileWriting.rename(har, to: target.har)
-    } catch {
+    do { try FileWriting.rename(har, to: target.har) } catch {
       if access(before, F_OK) == 0 { try FileWriting.rename(before, to: target.strings) }
       throw error
     }
@@ -127,9 +125,7 @@ package enum CassetteSealer {
     }
     if access(target.strings, F_OK) == 0 {
       let content: Data
-      do throws(CodedError) {
-        content = try CassetteReader.stringsData(target.strings, of: target) ?? Data()
-      } catch {
+      do { content = try CassetteReader.stringsData(target.strings, of: target) ?? Data() } catch {
         throw CodedError(.inputOutput, "cannot read \(target.strings): \(error); \(target.har) is as it was")
       }
       var file = try BufferedFile(before)
@@ -195,7 +191,7 @@ package enum CassetteSealer {
   ) throws(CodedError) {
     let new = location.har + ".new"
     var bodies = Set<String>()
-    do throws(CodedError) {
+    do {
       var output = try BufferedFile(new)
       try output.write(HAR.prologue(header))
       for (index, interaction) in interactions.enumerated() {

@@ -33,7 +33,7 @@ package enum CassetteWriter {
     let bodies = Set(try BodiesFolder(of: location)?.names ?? [])
     do throws(CodedError) {
       let recorder = try CassetteRecorder(location: location, header: cassette.header, purpose: .record)
-      do throws(CodedError) {
+      do {
         for (number, interaction) in cassette.interactions.enumerated() {
           try recorder.append(placing(interaction, with: recorder), number: number)
         }

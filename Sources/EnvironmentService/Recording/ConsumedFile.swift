@@ -30,7 +30,7 @@ final class ConsumedFile: @unchecked Sendable {
       // Use few large pages: most of the time is spent on page faults.
       madvise(memory, length, MADV_HUGEPAGE)
     #endif
-    do throws(POSIXError) {
+    do {
       let count = try Self.fill(memory, from: file.descriptor, length: file.size)
       self.memory = memory
       bytes = UnsafeRawBufferPointer(start: memory, count: count)

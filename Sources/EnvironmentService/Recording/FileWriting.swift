@@ -67,15 +67,11 @@ package enum FileWriting {
     _ bytes: [UInt8], to descriptor: Int32, path: String, isRecording: Bool = true
   ) throws(CodedError) {
     // A throwing closure in `withUnsafeBytes` would lose the typed error.
-    let result: Result<Void, CodedError> = bytes.withUnsafeBytes { buffer in
-      do throws(CodedError) {
+    try bytes.withUnsafeBytes { buffer in
+      Result { () throws(CodedError) in
         try write(buffer, to: descriptor, path: path, isRecording: isRecording)
-        return .success(())
-      } catch {
-        return .failure(error)
       }
-    }
-    try result.get()
+    }.get()
   }
 
   /// Makes what was written survive a power failure (fsync(2)).

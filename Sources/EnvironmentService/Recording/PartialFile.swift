@@ -77,9 +77,7 @@ struct PartialFile {
   /// - Returns: nil if there is none, or if nothing in it was acknowledged, not even its header.
   /// - Throws: a ``CodedError`` if it cannot be read.
   init?(of location: CassetteLocation) throws(CodedError) {
-    do throws(CodedError) {
-      bytes = try InputFile(location.partial, followsLinks: false).map(atMost: 16 << 30)
-    } catch {
+    do { bytes = try InputFile(location.partial, followsLinks: false).map(atMost: 16 << 30) } catch {
       if error.isMissing { return nil }
       throw CodedError(.inputOutput, "cannot read \(location.partial): \(error); fix it, or remove the file")
     }
@@ -180,12 +178,7 @@ struct PartialFile {
     _ line: UnsafeRawBufferPointer, name: String, purpose: inout PartialLine.Purpose?, header: inout CassetteHeader?,
     strings: inout [String: [Int: StringStoreFile.Entry]], sealing: inout String?
   ) throws {
-    let json: JSON
-    do {
-      json = try JSON.parse(line)
-    } catch {
-      throw CodedError(.broken, "\(name): \(error)")
-    }
+    let json = try CodedError.translating(at: name, try JSON.parse(line))
     if let text = json["purpose"]?.string, let value = json["header"] {
       guard let known = PartialLine.Purpose(rawValue: text) else {
         throw CodedError(.broken, "\(name): the purpose '\(text)' is of a later version")

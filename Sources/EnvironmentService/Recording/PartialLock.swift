@@ -51,7 +51,7 @@ final class PartialLock: Sendable {
   private static func take(_ location: CassetteLocation, creating: Bool) throws(CodedError) -> PartialLock? {
     let path = location.partial
     let descriptor: Int32
-    do throws(CodedError) {
+    do {
       descriptor = try FileWriting.open(
         path, O_RDWR | O_APPEND | O_NOFOLLOW | O_NONBLOCK | (creating ? O_CREAT : 0), mode: 0o600)
     } catch {

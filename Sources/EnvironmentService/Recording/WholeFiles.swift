@@ -23,7 +23,7 @@ package enum WholeFiles {
   /// - Returns: its bytes.
   /// - Throws: a ``CodedError``: `noCassette` if it does not exist, `inputOutput` if reading fails.
   package static func read(_ path: String, acceptsPipes: Bool = false) throws(CodedError) -> [UInt8] {
-    do throws(CodedError) {
+    do {
       return [UInt8](try InputFile(path, acceptsPipes: acceptsPipes).read(atMost: limit))
     } catch {
       if error.isMissing { throw CodedError(.noCassette, "there is no file \(path); check the name") }
@@ -57,7 +57,7 @@ package enum WholeFiles {
       }
     }
     var written: [String] = []
-    do throws(CodedError) {
+    do {
       for (path, bytes) in files {
         try FileWriting.createFolder(folder(of: path), for: path)
         let new = "\(path).new-\(getpid())"

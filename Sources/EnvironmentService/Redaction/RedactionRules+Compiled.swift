@@ -34,22 +34,16 @@ extension RedactionRules {
       throw failure("keep.headers[\(number)]", "'\(name)' is not redacted by default; remove it")
     }
     var rules = CompiledRules(patterns: .none)
-    do throws(PatternScanner.Invalid) {
-      rules.patterns = try PatternScanner(patterns: patterns, query: query)
-    } catch {
-      throw failure(error.place, error.problem)
+    do { rules.patterns = try PatternScanner(patterns: patterns, query: query) } catch {
+      throw CodedError(.usage, "redaction.\(error)")
     }
     for (number, text) in json.enumerated() {
-      do throws(CodedError) {
-        let path = try JSONPath(text)
-        guard !path.countsFromEnd else {
-          throw CodedError(
-            .broken, "'\(text)' counts from the end, which is unknown while a body is recorded; write [*]")
-        }
-        rules.json.append(path)
-      } catch {
-        throw failure("json[\(number)]", error.problem)
+      let path = try CodedError.translating(to: .usage, at: "redaction.json[\(number)]", try JSONPath(text))
+      guard !path.countsFromEnd else {
+        throw failure(
+          "json[\(number)]", "'\(text)' counts from the end, which is unknown while a body is recorded; write [*]")
       }
+      rules.json.append(path)
     }
     rules.headers = Set(headers.map { $0.lowercased() })
     rules.keptHeaders = Set(keep.headers.map { $0.lowercased() })

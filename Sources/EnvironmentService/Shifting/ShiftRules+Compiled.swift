@@ -17,18 +17,15 @@ extension ShiftRules {
     ]
     for (name, list, kind) in lists {
       for (number, text) in list.enumerated() {
-        do throws(CodedError) { try places.add(text, kind) } catch {
-          throw CodedError(.usage, "dates.\(name)[\(number)]: \(error.problem)")
-        }
+        try CodedError.translating(to: .usage, at: "dates.\(name)[\(number)]", try places.add(text, kind))
       }
     }
     var keys: [TokenKey] = []
     // Keys given by reference have been resolved earlier if they are needed.
     for (number, key) in jwt.enumerated() {
       guard let text = key.text?.revealed else { continue }
-      do throws(CodedError) { keys.append(try TokenKey(text, keyID: key.kid)) } catch {
-        throw CodedError(.usage, "dates.jwt[\(number)].text: \(error.problem)")
-      }
+      keys.append(
+        try CodedError.translating(to: .usage, at: "dates.jwt[\(number)].text", try TokenKey(text, keyID: key.kid)))
     }
     guard !keys.isEmpty else { return (places, nil) }
     let all = keys

@@ -3,9 +3,9 @@ import Transforms
 import Cassettes
 import HTTPMessages
 
-/// A stream was cut off, as its recording was or because its environment ended.
-struct StreamCut: Error, CustomStringConvertible {
-  var description: String { "the stream was cut off, as in its recording or because its environment ended" }
+extension BodyError {
+  /// A stream was cut off, as its recording was or because its environment ended.
+  static let streamCut = BodyError("the stream was cut off, as in its recording or because its environment ended")
 }
 
 extension Environment {
@@ -49,7 +49,7 @@ extension Environment {
       trailers: replay.trailers(of: index, addresses: addresses, form: form))
   }
 
-  /// - Throws: ``StreamCut`` if the recording was cut off; `CancellationError` when the environment ends.
+  /// - Throws: ``BodyError`` if the recording was cut off; `CancellationError` when the environment ends.
   private func play(
     _ recorded: RecordedResponse, _ source: RecordedBytes, _ transform: BodyTransform, waiting wait: StreamWait,
     to pipe: BytePipe
@@ -61,14 +61,14 @@ extension Environment {
       var rest = part.count
       while rest > 0 {
         let piece = try source.next(min(rest, Self.pieceSize))
-        guard !piece.isEmpty else { throw StreamCut() }
+        guard !piece.isEmpty else { throw BodyError.streamCut }
         rest -= piece.count
         try await pipe.write(try transform.push(piece))
       }
     }
     switch recorded.end {
     case .whole: try await pipe.write(try transform.finish())
-    case .cut: throw StreamCut()
+    case .cut: throw BodyError.streamCut
     case .open: try await streams.wait { try await Delay.sleep(until: .now + .seconds(1e9)) }
     }
   }

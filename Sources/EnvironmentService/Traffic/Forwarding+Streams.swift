@@ -32,7 +32,7 @@ extension Forwarding {
         let isTooLarge = decoder?.isTooLarge ?? false
         try spool?.append(decoded, sent: chunk, isTooLarge: isTooLarge)
         if isTooLarge, !transform.isIdentity, decoder?.isAsSent == false {
-          guard environment.recorder != nil else { throw TooLargeToRewrite() }
+          guard environment.recorder != nil else { throw Self.tooLarge }
           isCut = true
           continue
         }
@@ -60,8 +60,8 @@ extension Forwarding {
         held += isAsSent ? rest : try transform.pass(rest) + transform.finish()
       }
       try await record(answered, responseBody: spool, isAsSent: isAsSent, end: end, isCut: isCut)
-      guard end == .whole else { return target.fail(broken ?? StreamCut()) }
-      guard !isCut else { return target.fail(TooLargeToRewrite()) }
+      guard end == .whole else { return target.fail(broken ?? BodyError.streamCut) }
+      guard !isCut else { return target.fail(Self.tooLarge) }
       try await target.write(held)
       passTrailers(of: answered.response, to: trailers)
       target.finish()
@@ -80,9 +80,7 @@ extension Forwarding {
   }
 
   /// A response that an app cannot receive completely.
-  private struct TooLargeToRewrite: Error, CustomStringConvertible {
-    var description: String { "it is too large to decode and rewrite its URLs for the app" }
-  }
+  private static let tooLarge = BodyError("it is too large to decode and rewrite its URLs for the app")
 
   /// The next piece of a body. If the upstream cuts a stream off, the stream ends there and `brokenOff` gets the error.
   private static func next(

@@ -34,11 +34,7 @@ struct RecordedRequests: Sendable {
   ) throws(CodedError) {
     self.upstreams = upstreams
     self.rules = rules
-    do throws(CodedError) {
-      maker = MatchKeyMaker(try RuleBook(rules, upstreams: upstreams))
-    } catch {
-      throw CodedError(.usage, error.problem)
-    }
+    maker = MatchKeyMaker(try CodedError.translating(to: .usage, try RuleBook(rules, upstreams: upstreams)))
     self.sought = sought
     let interactions = sought.interactions
     let assignment = UpstreamAssignment(upstreams)

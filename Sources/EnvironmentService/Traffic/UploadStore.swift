@@ -40,7 +40,7 @@ final class UploadStore {
   func append(_ chunk: [UInt8]) throws(Problem) {
     guard !chunk.isEmpty else { return }
     guard descriptor >= 0 || bytes.count + chunk.count > Self.memoryLimit else { return bytes += chunk }
-    do throws(CodedError) {
+    do {
       if descriptor < 0 {
         try open()
         try write(bytes)

@@ -137,7 +137,7 @@ extension Forwarding {
     var interaction = interaction(of: answered)
     interaction.response.end = log.end
     interaction.webSocket = log.frames.map(environment.redactor.redact)
-    do throws(CodedError) {
+    do {
       try recorder.append(interaction, number: number)
       note(.recorded, status: 101, request)
     } catch {

@@ -167,7 +167,7 @@ struct WebSocketReplay: Sendable {
           try await app.outgoing.write((shifter?.message(message) ?? message).frame())
         }
         // The upstream disconnected here.
-        if batch.isLast, end == .cut { app.outgoing.fail(StreamCut()) }
+        if batch.isLast, end == .cut { app.outgoing.fail(BodyError.streamCut) }
       }
     } catch {
       // The app has disconnected.

@@ -1,4 +1,4 @@
-import Basics
+package import Basics
 import Cassettes
 import HTTPMessages
 import LaunchContract
@@ -17,25 +17,18 @@ package struct PatternScanner: Sendable {
   /// - Parameters:
   ///   - patterns: PCRE2 regular expressions.
   ///   - query: names of query items whose values are redacted.
-  /// - Throws: ``Invalid`` for the first invalid rule.
-  package init(patterns: [String], query: [String] = []) throws(Invalid) {
+  /// - Throws: ``CodedError`` for the first invalid rule.
+  package init(patterns: [String], query: [String] = []) throws(CodedError) {
     var compiled: [Pattern] = []
     for (number, text) in patterns.enumerated() {
-      do throws(CodedError) {
-        let pattern = try Pattern(text)
-        guard !pattern.matchesEmptyText else {
-          throw CodedError(.broken, "it also matches the empty string; write + instead of *")
-        }
-        compiled.append(pattern)
-      } catch {
-        throw Invalid(place: "patterns[\(number)]", problem: error.problem)
+      let pattern = try CodedError.translating(at: "patterns[\(number)]", try Pattern(text))
+      guard !pattern.matchesEmptyText else {
+        throw CodedError(
+          .broken, "patterns[\(number)]: it also matches the empty string; write + instead of *")
       }
+      compiled.append(pattern)
     }
-    do throws(CodedError) {
-      if !query.isEmpty { compiled += try Self.items(query[...]) }
-    } catch {
-      throw Invalid(place: "query", problem: error.problem)
-    }
+    if !query.isEmpty { compiled += try CodedError.translating(at: "query", try Self.items(query[...])) }
     self.patterns = compiled
   }
 
@@ -43,7 +36,7 @@ package struct PatternScanner: Sendable {
   /// URL.
   private static func items(_ names: ArraySlice<String>) throws(CodedError) -> [Pattern] {
     let quoted = names.flatMap { Set([$0, FormItem.encode($0)]) }.map(Pattern.quoted)
-    do throws(CodedError) {
+    do {
       // `\K` keeps what was matched before it.
       return [
         try Pattern(
@@ -56,12 +49,6 @@ package struct PatternScanner: Sendable {
       let middle = names.startIndex + names.count / 2
       return try items(names[..<middle]) + items(names[middle...])
     }
-  }
-
-  /// An invalid rule.
-  package struct Invalid: Error {
-    package let place: String
-    package let problem: String
   }
 
   private init() { patterns = [] }
@@ -99,7 +86,7 @@ package struct PatternScanner: Sendable {
     let budget = PatternBudget()
     var found: [Range<Int>] = []
     var marks: [Range<Int>] = []
-    do throws(Pattern.TooSlow) {
+    do {
       for pattern in patterns { found += try pattern.matches(in: text, budget) }
       for inner in Base64Text.all(in: text) {
         for pattern in patterns { found += try pattern.matches(in: inner.text, budget).map(inner.place) }

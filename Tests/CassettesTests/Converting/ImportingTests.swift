@@ -132,7 +132,7 @@ struct ImportingTests {
         #expect(!HARExport.write(cassette.interactions).file.isEmpty)
         let numbered = cassette.interactions.enumerated().map { ($0.offset, $0.element) }
         #expect(throws: Never.self) { try JSON.parse(WireMockExport.write(numbered, origin: nil).file) }
-      } catch let error as CodedError {
+      } catch {
         expectOneLine(error)
       }
     }

@@ -1,3 +1,4 @@
+import Basics
 import Foundation
 import Testing
 
@@ -79,7 +80,7 @@ struct DaemonConfigurationTests {
     do {
       _ = try Self.read(text)
       Issue.record("no error for \(text)")
-    } catch let error as ConfigurationError {
+    } catch let error as CodedError {
       #expect(error.description.contains(said), "\(error)")
       #expect(!error.description.contains("\n"))
     }
@@ -88,8 +89,8 @@ struct DaemonConfigurationTests {
   @Test("reports a missing file")
   func missing() {
     #expect(
-      throws: ConfigurationError(
-        "/nowhere/d.json: cannot be read: No such file or directory; choose another file with --config")
+      throws: CodedError(
+        .broken, "/nowhere/d.json: cannot be read: No such file or directory; choose another file with --config")
     ) {
       try DaemonConfiguration(path: "/nowhere/d.json")
     }

@@ -16,8 +16,8 @@ struct AnsweredStatusTests {
   // MARK: Every status that can occur is documented
 
   private static let stores: [DaemonError] =
-    [.inUse(pid: nil), .newer(version: 9), .corrupt, .full, .notPermitted, .closed, .other].map {
-      DaemonError(StoreError("a test", kind: $0))
+    [CodedError.Kind.noUpstream, .broken, .cannotWrite, .unanswered, .inputOutput].map {
+      DaemonError(ofStore: CodedError($0, "a test"))
     }
   private static let changes = [CodedError.Kind.usage, .cannotWrite, .unanswered].map {
     DaemonError(ofChange: CodedError($0, "a test"))

@@ -125,43 +125,43 @@ final class RefusingStore: DaemonStore {
   /// Lets this many more writes succeed.
   func leaveRoom(for writes: Int) { room.withLock { $0 = writes } }
 
-  private func take() throws(StoreError) {
+  private func take() throws(CodedError) {
     let isFull = room.withLock { room in
       room -= 1
       return room < 0
     }
-    if isFull { throw StoreError("the disk of /some/state is full; free some space", kind: .full) }
+    if isFull { throw CodedError(.cannotWrite, "the disk of /some/state is full; free some space") }
   }
 
-  func load() throws(StoreError) -> StoredState { try memory.load() }
-  func save(environment id: String, document: Data) throws(StoreError) {
+  func load() throws(CodedError) -> StoredState { try memory.load() }
+  func save(environment id: String, document: Data) throws(CodedError) {
     try take()
     try memory.save(environment: id, document: document)
   }
-  func save(traffic document: Data, of environment: String) throws(StoreError) {
+  func save(traffic document: Data, of environment: String) throws(CodedError) {
     try take()
     try memory.save(traffic: document, of: environment)
   }
-  func remove(environment id: String) throws(StoreError) {
+  func remove(environment id: String) throws(CodedError) {
     try take()
     try memory.remove(environment: id)
   }
-  func save(leases: [(port: UInt16, document: Data)]) throws(StoreError) {
+  func save(leases: [(port: UInt16, document: Data)]) throws(CodedError) {
     try take()
     try memory.save(leases: leases)
   }
-  func remove(leases ports: [UInt16]) throws(StoreError) {
+  func remove(leases ports: [UInt16]) throws(CodedError) {
     try take()
     try memory.remove(leases: ports)
   }
-  func append(journal entries: [StoredJournalEntry]) throws(StoreError) {
+  func append(journal entries: [StoredJournalEntry]) throws(CodedError) {
     try take()
     try memory.append(journal: entries)
   }
-  func trim(journal environment: String, through number: Int) throws(StoreError) {
+  func trim(journal environment: String, through number: Int) throws(CodedError) {
     try memory.trim(journal: environment, through: number)
   }
-  func journal(of environment: String, after number: Int, limit: Int) throws(StoreError) -> [StoredJournalEntry] {
+  func journal(of environment: String, after number: Int, limit: Int) throws(CodedError) -> [StoredJournalEntry] {
     try memory.journal(of: environment, after: number, limit: limit)
   }
   func close() { memory.close() }
@@ -169,17 +169,17 @@ final class RefusingStore: DaemonStore {
 
 /// A store that can't save environments, and ignores all other writes.
 struct FailingStore: DaemonStore {
-  func load() throws(StoreError) -> StoredState { StoredState() }
-  func save(environment id: String, document: Data) throws(StoreError) {
-    throw StoreError("the disk is full; free some space", kind: .full)
+  func load() throws(CodedError) -> StoredState { StoredState() }
+  func save(environment id: String, document: Data) throws(CodedError) {
+    throw CodedError(.cannotWrite, "the disk is full; free some space")
   }
-  func save(traffic document: Data, of environment: String) throws(StoreError) {}
-  func remove(environment id: String) throws(StoreError) {}
-  func save(leases: [(port: UInt16, document: Data)]) throws(StoreError) {}
-  func remove(leases ports: [UInt16]) throws(StoreError) {}
-  func append(journal entries: [StoredJournalEntry]) throws(StoreError) {}
-  func trim(journal environment: String, through number: Int) throws(StoreError) {}
-  func journal(of environment: String, after number: Int, limit: Int) throws(StoreError) -> [StoredJournalEntry] { [] }
+  func save(traffic document: Data, of environment: String) throws(CodedError) {}
+  func remove(environment id: String) throws(CodedError) {}
+  func save(leases: [(port: UInt16, document: Data)]) throws(CodedError) {}
+  func remove(leases ports: [UInt16]) throws(CodedError) {}
+  func append(journal entries: [StoredJournalEntry]) throws(CodedError) {}
+  func trim(journal environment: String, through number: Int) throws(CodedError) {}
+  func journal(of environment: String, after number: Int, limit: Int) throws(CodedError) -> [StoredJournalEntry] { [] }
   func close() {}
 }
 

@@ -250,8 +250,8 @@ struct RestoringTests {
     try store.save(environment: ids[1], document: try JSONSerialization.data(withJSONObject: record))
     let before = try store.load()
     let second = try TestManager(store: store, folder: first.folder)
-    let error = await #expect(throws: StoreError.self) { try await second.manager.restore() }
-    #expect(error?.kind == .newer(version: EnvironmentSnapshot.format + 1))
+    let error = await #expect(throws: CodedError.self) { try await second.manager.restore() }
+    #expect(error?.kind == .broken)
     #expect(error?.description.contains("use the newer diorama") == true)
     #expect(try store.load() == before)
     #expect(second.contracts.count == 2)
@@ -267,8 +267,8 @@ struct RestoringTests {
     try store.save(environment: id, document: Data(repeating: 0xA5, count: 500))
     let before = try store.load()
     let second = try TestManager(store: store, folder: first.folder)
-    let error = await #expect(throws: StoreError.self) { try await second.manager.restore() }
-    #expect(error?.kind == .corrupt)
+    let error = await #expect(throws: CodedError.self) { try await second.manager.restore() }
+    #expect(error?.kind == .broken)
     #expect(error?.description.contains("environment \(id) is not JSON") == true)
     #expect(try store.load() == before)
     #expect(second.contracts.count == 2)

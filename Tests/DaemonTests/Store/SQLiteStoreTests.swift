@@ -92,10 +92,10 @@ struct SQLiteStoreTests {
     let store = try open()
     try store.save(environment: "a", document: Data(count: 50_000))
     try store.limit(pages: 30)
-    let error = #expect(throws: StoreError.self) {
+    let error = #expect(throws: CodedError.self) {
       try store.save(environment: "b", document: Data(count: 500_000))
     }
-    #expect(error?.kind == .full && error?.description.contains("the disk is full") == true)
+    #expect(error?.kind == .cannotWrite && error?.description.contains("the disk is full") == true)
     try store.save(environment: "c", document: Data("small"))
     #expect(try store.load().environments.map(\.id) == ["a", "c"])
     try store.remove(environment: "a")
@@ -138,9 +138,9 @@ struct StoreVersionTests {
     }
     let before = try folder.files()
     #expect((before["state.sqlite-wal"]?.isEmpty == false) == isKilled)
-    let error = #expect(throws: StoreError.self) { try open([]) }
+    let error = #expect(throws: CodedError.self) { try open([]) }
     let version = StoreSchema.current.version + 2
-    #expect(error?.kind == .newer(version: version))
+    #expect(error?.kind == .broken)
     #expect(error?.description.contains("version \(version)") == true)
     var after = try folder.files()
     after["lock"] = before["lock"]
@@ -162,7 +162,7 @@ struct StoreVersionTests {
   @Test("keeps completed migrations if a later one fails")
   func failingStep() throws {
     try open([]).close()
-    #expect(throws: StoreError.self) {
+    #expect(throws: CodedError.self) {
       try open(["CREATE TABLE more (a)", "CREATE TABLE most (a); SELECT nonsense"])
     }
     let store = try open(["CREATE TABLE more (a)", "CREATE TABLE most (a)"])
@@ -177,8 +177,8 @@ struct StoreVersionTests {
     try file.makePrivate()
     try SQLiteConnection(folder.database).execute("CREATE TABLE theirs (a)")
     let before = try folder.files()
-    let error = #expect(throws: StoreError.self) { try SQLiteStore(in: state) }
-    #expect(error?.kind == .corrupt && error?.description.contains("another program") == true)
+    let error = #expect(throws: CodedError.self) { try SQLiteStore(in: state) }
+    #expect(error?.kind == .broken && error?.description.contains("another program") == true)
     #expect(try folder.files()["state.sqlite"] == before["state.sqlite"])
   }
 
@@ -190,11 +190,11 @@ struct StoreVersionTests {
     var content = try #require(try folder.files()["state.sqlite"])
     content.replaceSubrange((isHeadGood ? 4096 : 0)..<40_000, with: Data(repeating: 0x5A, count: 40_000))
     try content.write(to: URL(fileURLWithPath: folder.database))
-    let error = #expect(throws: StoreError.self) {
+    let error = #expect(throws: CodedError.self) {
       let store = try open([])
       _ = try store.load()
     }
-    #expect(error?.kind == .corrupt)
+    #expect(error?.kind == .broken)
     #expect(error?.description.contains("mv '\(folder.state)'") == true)
   }
 }
@@ -207,19 +207,19 @@ struct GroupCommitTests {
     private let entered = DispatchSemaphore(value: 0)
     private let leave = DispatchSemaphore(value: 0)
 
-    func commit(_ changes: [Int]) -> [StoreError?] {
+    func commit(_ changes: [Int]) -> [CodedError?] {
       batches.withLock { $0.append(changes) }
       entered.signal()
       leave.wait()
-      return changes.map { $0 < 0 ? StoreError("\($0)") : nil }
+      return changes.map { $0 < 0 ? CodedError(.inputOutput, "\($0)") : nil }
     }
 
     func awaitCommit() { entered.wait() }
     func open() { leave.signal() }
   }
 
-  private func failure(_ body: () throws(StoreError) -> Void) -> String? {
-    do throws(StoreError) {
+  private func failure(_ body: () throws(CodedError) -> Void) -> String? {
+    do throws(CodedError) {
       try body()
       return nil
     } catch {
@@ -231,10 +231,10 @@ struct GroupCommitTests {
   func groups() async throws {
     let blocked = BlockedCommits()
     let group = GroupCommit<Int> { blocked.commit($0) }
-    async let first = onThread { failure { () throws(StoreError) in try group.make(1) } }
+    async let first = onThread { failure { () throws(CodedError) in try group.make(1) } }
     try await onThread { blocked.awaitCommit() }
-    async let second = onThread { failure { () throws(StoreError) in try group.make(2) } }
-    async let third = onThread { failure { () throws(StoreError) in try group.make(-3) } }
+    async let second = onThread { failure { () throws(CodedError) in try group.make(2) } }
+    async let third = onThread { failure { () throws(CodedError) in try group.make(-3) } }
     while group.waitingCount < 2 { await Task.yield() }
     blocked.open()
     #expect(try await first == nil)
@@ -255,7 +255,7 @@ struct GroupCommitTests {
     let hasBegun = DispatchSemaphore(value: 0)
     let mayEnd = DispatchSemaphore(value: 0)
     async let seen = onThread {
-      try group.alone { () throws(StoreError) in
+      try group.alone { () throws(CodedError) in
         let before = counter.withLock { $0 }
         hasBegun.signal()
         mayEnd.wait()
@@ -276,14 +276,14 @@ struct GroupCommitTests {
     let made = Guarded<[Int]>([])
     let group = GroupCommit<Int> { changes in
       made.withLock { $0 += changes }
-      return changes.map { $0 % 7 == 0 ? StoreError("\($0)") : nil }
+      return changes.map { $0 % 7 == 0 ? CodedError(.inputOutput, "\($0)") : nil }
     }
     let wrong = Guarded(0)
     DispatchQueue.concurrentPerform(iterations: 8) { thread in
       for index in 0..<500 {
         let change = thread * 500 + index
         let expected = change % 7 == 0 ? "\(change)" : nil
-        if failure({ () throws(StoreError) in try group.make(change) }) != expected { wrong.withLock { $0 += 1 } }
+        if failure({ () throws(CodedError) in try group.make(change) }) != expected { wrong.withLock { $0 += 1 } }
       }
     }
     #expect(wrong.withLock { $0 } == 0)

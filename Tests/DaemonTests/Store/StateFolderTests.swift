@@ -1,3 +1,4 @@
+import Basics
 import Foundation
 import Testing
 
@@ -9,8 +10,8 @@ struct StateFolderTests {
 
   init() throws { scratch = try ScratchFolder() }
 
-  private func error(_ path: String) -> StoreError? {
-    do throws(StoreError) {
+  private func error(_ path: String) -> CodedError? {
+    do throws(CodedError) {
       _ = try StateFolder(path)
       return nil
     } catch {
@@ -30,7 +31,7 @@ struct StateFolderTests {
   func inUse() throws {
     let folder = try StateFolder(scratch.state)
     let error = error(scratch.state)
-    #expect(error?.kind == .inUse(pid: getpid()))
+    #expect(error?.kind == .noUpstream)
     #expect(error?.description.contains("process \(getpid())") == true)
     withExtendedLifetime(folder) {}
   }
@@ -65,7 +66,7 @@ struct StateFolderTests {
     #expect(scratch.mode(of: scratch.state) == 0o700)
     chmod(scratch.state, 0o750)
     let refusal = error(scratch.state)
-    #expect(refusal?.kind == .notPermitted && refusal?.description.contains("chmod 700") == true)
+    #expect(refusal?.kind == .cannotWrite && refusal?.description.contains("chmod 700") == true)
     #expect(scratch.mode(of: scratch.state) == 0o750)
   }
 
@@ -76,7 +77,7 @@ struct StateFolderTests {
       chown(scratch.state, 4711, 4711)
     }
     let path = geteuid() == 0 ? scratch.state : "/proc"
-    #expect(error(path)?.kind == .notPermitted)
+    #expect(error(path)?.kind == .cannotWrite)
     #expect(error(path)?.description.contains("belongs to user") == true)
   }
 

@@ -136,8 +136,8 @@ struct StoreConformanceTests {
         { _ = try store.journal(of: "a", after: 0, limit: 1) },
       ]
       for attempt in attempts {
-        let error = #expect(throws: StoreError.self, performing: attempt)
-        #expect(error?.kind == .closed)
+        let error = #expect(throws: CodedError.self, performing: attempt)
+        #expect(error?.kind == .unanswered)
       }
     }
   }
@@ -183,15 +183,15 @@ final class InMemoryStore: DaemonStore {
     var leases: [UInt16: Data] = [:]
     var journal: [String: [Int: Data]] = [:]
 
-    mutating func open() throws(StoreError) {
-      if isClosed { throw StoreError("the store is closed", kind: .closed) }
+    mutating func open() throws(CodedError) {
+      if isClosed { throw CodedError(.unanswered, "the store is closed") }
     }
   }
 
   private let state = Guarded(State())
 
-  func load() throws(StoreError) -> StoredState {
-    try state.withLock { state throws(StoreError) in
+  func load() throws(CodedError) -> StoredState {
+    try state.withLock { state throws(CodedError) in
       try state.open()
       return StoredState(
         environments: state.environments.map { id, document in
@@ -201,8 +201,8 @@ final class InMemoryStore: DaemonStore {
     }
   }
 
-  func save(environment id: String, document: Data) throws(StoreError) {
-    try state.withLock { state throws(StoreError) in
+  func save(environment id: String, document: Data) throws(CodedError) {
+    try state.withLock { state throws(CodedError) in
       try state.open()
       state.traffic[id] = nil
       if let index = state.environments.firstIndex(where: { $0.id == id }) {
@@ -213,15 +213,15 @@ final class InMemoryStore: DaemonStore {
     }
   }
 
-  func save(traffic document: Data, of environment: String) throws(StoreError) {
-    try state.withLock { state throws(StoreError) in
+  func save(traffic document: Data, of environment: String) throws(CodedError) {
+    try state.withLock { state throws(CodedError) in
       try state.open()
       state.traffic[environment] = document
     }
   }
 
-  func remove(environment id: String) throws(StoreError) {
-    try state.withLock { state throws(StoreError) in
+  func remove(environment id: String) throws(CodedError) {
+    try state.withLock { state throws(CodedError) in
       try state.open()
       state.traffic[id] = nil
       state.environments.removeAll { $0.id == id }
@@ -229,36 +229,36 @@ final class InMemoryStore: DaemonStore {
     }
   }
 
-  func save(leases: [(port: UInt16, document: Data)]) throws(StoreError) {
-    try state.withLock { state throws(StoreError) in
+  func save(leases: [(port: UInt16, document: Data)]) throws(CodedError) {
+    try state.withLock { state throws(CodedError) in
       try state.open()
       for (port, document) in leases { state.leases[port] = document }
     }
   }
 
-  func remove(leases ports: [UInt16]) throws(StoreError) {
-    try state.withLock { state throws(StoreError) in
+  func remove(leases ports: [UInt16]) throws(CodedError) {
+    try state.withLock { state throws(CodedError) in
       try state.open()
       for port in ports { state.leases[port] = nil }
     }
   }
 
-  func append(journal entries: [StoredJournalEntry]) throws(StoreError) {
-    try state.withLock { state throws(StoreError) in
+  func append(journal entries: [StoredJournalEntry]) throws(CodedError) {
+    try state.withLock { state throws(CodedError) in
       try state.open()
       for entry in entries { state.journal[entry.environment, default: [:]][entry.number] = entry.document }
     }
   }
 
-  func trim(journal environment: String, through number: Int) throws(StoreError) {
-    try state.withLock { state throws(StoreError) in
+  func trim(journal environment: String, through number: Int) throws(CodedError) {
+    try state.withLock { state throws(CodedError) in
       try state.open()
       state.journal[environment]?.keys.filter { $0 <= number }.forEach { state.journal[environment]?[$0] = nil }
     }
   }
 
-  func journal(of environment: String, after number: Int, limit: Int) throws(StoreError) -> [StoredJournalEntry] {
-    try state.withLock { state throws(StoreError) in
+  func journal(of environment: String, after number: Int, limit: Int) throws(CodedError) -> [StoredJournalEntry] {
+    try state.withLock { state throws(CodedError) in
       try state.open()
       let entries = state.journal[environment, default: [:]].filter { $0.key > number }.sorted { $0.key < $1.key }
       return entries.prefix(max(0, limit)).map { number, document in

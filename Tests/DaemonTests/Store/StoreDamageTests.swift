@@ -1,3 +1,4 @@
+import Basics
 import Foundation
 import Testing
 
@@ -54,8 +55,8 @@ struct StoreDamageTests {
     let folder = try await killed()
     try apply(damage, to: folder)
     var before = try folder.files()
-    let error = #expect(throws: StoreError.self) { try open(folder) }
-    #expect(error?.kind == .corrupt)
+    let error = #expect(throws: CodedError.self) { try open(folder) }
+    #expect(error?.kind == .broken)
     #expect(error?.description.contains("mv '\(folder.state)' '\(folder.state).damaged'") == true)
     #expect(error?.description.contains("\n") == false)
     var after = try folder.files()
@@ -85,13 +86,13 @@ struct StoreDamageTests {
         damaged.replaceSubrange(place..<end, with: Data(repeating: 0xA5, count: end - place))
       }
       try damaged.write(to: URL(fileURLWithPath: next.database + "-wal"))
-      do throws(StoreError) {
+      do throws(CodedError) {
         let store = try SQLiteStore(in: StateFolder(next.state))
         let found = try store.load()
         #expect(found.environments.count == Self.environments && found.leases.count == 1, "at \(place)")
         store.close()
       } catch {
-        #expect(error.kind == .corrupt, "at \(place)")
+        #expect(error.kind == .broken, "at \(place)")
       }
     }
   }
@@ -100,7 +101,7 @@ struct StoreDamageTests {
   func consent() async throws {
     let folder = try await killed()
     try apply(.logRemoved, to: folder)
-    let error = #expect(throws: StoreError.self) { try open(folder) }
+    let error = #expect(throws: CodedError.self) { try open(folder) }
     #expect(error?.description.contains("rm '\(folder.state)/state.count'") == true)
     unlink("\(folder.state)/state.count")
     let store = try open(folder)
@@ -117,7 +118,7 @@ struct StoreDamageTests {
     try FileManager.default.createDirectory(atPath: "\(folder.state)/contracts", withIntermediateDirectories: false)
     try Data().write(to: URL(fileURLWithPath: "\(folder.state)/contracts/one.json"))
     try Data().write(to: URL(fileURLWithPath: folder.database))
-    #expect(throws: StoreError.self) { try SQLiteStore(in: state) }
+    #expect(throws: CodedError.self) { try SQLiteStore(in: state) }
     #expect(FileManager.default.fileExists(atPath: "\(folder.state)/contracts/one.json"))
   }
 
@@ -143,7 +144,7 @@ struct StoreDamageTests {
     }
     for count in ["00000000000000000011\n", "no number at all, is it?"] {
       try Data(count).write(to: URL(fileURLWithPath: "\(folder.state)/state.count"))
-      #expect(throws: StoreError.self) { try SQLiteStore(in: state) }
+      #expect(throws: CodedError.self) { try SQLiteStore(in: state) }
     }
   }
 
@@ -160,7 +161,7 @@ struct StoreDamageTests {
       stride(from: 4096, to: content.count, by: 4096).first { content[$0] == 13 && content[$0 + 4] > 10 })
     content[leaf + 4] -= 1
     try content.write(to: URL(fileURLWithPath: folder.database))
-    let error = #expect(throws: StoreError.self) { try open(folder) }
-    #expect(error?.kind == .corrupt)
+    let error = #expect(throws: CodedError.self) { try open(folder) }
+    #expect(error?.kind == .broken)
   }
 }

@@ -203,12 +203,12 @@ struct HTTPResponseTests {
       "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhi",
     ])
   func malformed(_ text: String) {
-    #expect(throws: HTTPResponse.Malformed.self) { try parse(text, ended: true) }
+    #expect(throws: CodedError.self) { try parse(text, ended: true) }
   }
 
   @Test("are rejected above 8 MiB")
   func tooLong() {
     let bytes = [UInt8](repeating: 0x61, count: HTTPResponse.limit + 1)
-    #expect(throws: HTTPResponse.Malformed.self) { try HTTPResponse.parse(bytes, ended: false) }
+    #expect(throws: CodedError.self) { try HTTPResponse.parse(bytes, ended: false) }
   }
 }

@@ -1,4 +1,5 @@
 @testable import Transforms
+import Basics
 import Foundation
 import Testing
 
@@ -84,8 +85,8 @@ struct PatternScannerTests {
 
   @Test("that are invalid are reported by name")
   func invalid() {
-    #expect(throws: PatternScanner.Invalid.self) { try PatternScanner(patterns: ["a", "("]) }
-    #expect(throws: PatternScanner.Invalid.self) { try PatternScanner(patterns: ["a*"]) }
+    #expect(throws: CodedError.self) { try PatternScanner(patterns: ["a", "("]) }
+    #expect(throws: CodedError.self) { try PatternScanner(patterns: ["a*"]) }
   }
 
   @Test("that would never finish are given up, and the text is dropped")

@@ -1,3 +1,4 @@
+import Basics
 import Dispatch
 import Foundation
 import HTTPServer
@@ -23,8 +24,8 @@ struct ClinicBackend {
       fflush(nil)
       await signals.first()
       await server.stop()
-    } catch let error as Options.Problem {
-      printError("\(error.description)\n\(Options.usage)")
+    } catch let error as CodedError where error.kind == .usage {
+      printError("\(error)\n\(Options.usage)")
       exit(64)
     } catch {
       printError("\(error)")
@@ -48,30 +49,25 @@ struct Options {
   /// Nil for the first release with clinic IDs that change with every run.
   var release: Release?
 
-  /// An invalid argument.
-  struct Problem: Error {
-    var description: String
-  }
-
-  init(_ arguments: [String]) throws(Problem) {
+  init(_ arguments: [String]) throws(CodedError) {
     var rest = arguments[...]
     while let option = rest.popFirst() {
       guard ["--port", "--now", "--release"].contains(option) else {
-        throw Problem(description: "unknown option '\(option)'")
+        throw CodedError(.usage, "unknown option '\(option)'")
       }
-      guard let value = rest.popFirst() else { throw Problem(description: "\(option) requires a value") }
+      guard let value = rest.popFirst() else { throw CodedError(.usage, "\(option) requires a value") }
       switch option {
       case "--port":
-        guard let number = UInt16(value) else { throw Problem(description: "--port: '\(value)' is not a port") }
+        guard let number = UInt16(value) else { throw CodedError(.usage, "--port: '\(value)' is not a port") }
         port = number == 0 ? nil : number
       case "--release":
         guard let number = Int(value), let release = Release(rawValue: number) else {
-          throw Problem(description: "--release: '\(value)' is not a release; use 1 or 2")
+          throw CodedError(.usage, "--release: '\(value)' is not a release; use 1 or 2")
         }
         self.release = release
       default:
         guard let date = try? Date(value, strategy: .iso8601) else {
-          throw Problem(description: "--now: '\(value)' is not a date; expected, for example, 2018-10-08T09:00:00Z")
+          throw CodedError(.usage, "--now: '\(value)' is not a date; expected, for example, 2018-10-08T09:00:00Z")
         }
         now = date
       }
