@@ -82,7 +82,7 @@ package struct CodedError: Error, Sendable, Equatable, CustomStringConvertible {
   ///   - place: the place; part of the new problem.
   ///   - value: the expression.
   /// - Returns: the value.
-  /// - Throws: ``CodedError`` of that kind, with the description of the error that `value` throws.
+  /// - Throws: ``CodedError`` of the given kind, with the description of the error that `value` throws.
   @discardableResult
   package static func translating<Value>(
     to kind: Kind = .broken, at place: @autoclosure () -> String = "", _ value: @autoclosure () throws -> Value
