@@ -1,6 +1,12 @@
 // swift-tools-version: 6.2
 import PackageDescription
 
+// What a test process needs to run environments itself, with the C libraries of the service. On other platforms, and with
+// this variable, a daemon runs them.
+let isEmbedding = Context.environment["DIORAMA_WITHOUT_EMBEDDED_HOSTING"] == nil
+let embeddedHosting: [Target.Dependency] = (isEmbedding ? ["EnvironmentService", "PortLeases", "Transforms"] : [])
+  .map { .target(name: $0, condition: .when(platforms: [.linux, .macOS])) }
+
 let package = Package(
   name: "diorama",
   platforms: [.macOS(.v15), .iOS(.v18)],
@@ -54,7 +60,8 @@ let package = Package(
     .target(name: "HTTPMessages", dependencies: ["Basics"]),
     .target(name: "LaunchContract", dependencies: ["Basics"]),
     .target(name: "EnvironmentConfiguration", dependencies: ["Basics", "HTTPMessages", "LaunchContract"]),
-    .target(name: "Diorama", dependencies: ["Basics", "LaunchContract", "CLibUUID"]),
+    .target(name: "LocalHTTP", dependencies: ["Basics"]),
+    .target(name: "Diorama", dependencies: ["Basics", "LaunchContract", "LocalHTTP", "CLibUUID"]),
     .target(
       name: "DioramaSecretService",
       dependencies: ["Diorama", .target(name: "CSecret", condition: .when(platforms: [.linux]))]),
@@ -71,13 +78,14 @@ let package = Package(
       dependencies: ["Basics", "Cassettes", "CassetteConversion", "HTTPMessages", "LaunchContract"]),
     .target(name: "Transforms", dependencies: ["Basics", "Cassettes", "HTTPMessages", "LaunchContract", "CGnuTLS"]),
     .target(name: "PortLeases", dependencies: ["Basics", "HTTPMessages"]),
-    .target(name: "ChildProcesses", dependencies: ["CPosixSpawn"]),
+    .target(
+      name: "ChildProcesses",
+      dependencies: [.target(name: "CPosixSpawn", condition: .when(platforms: [.linux]))]),
     .target(name: "ControlAPI", dependencies: ["Basics", "EnvironmentConfiguration", "LaunchContract"]),
     .target(
       name: "DaemonClient",
       dependencies: [
-        "Basics", "ControlAPI", "HTTPClient", "ChildProcesses", "EnvironmentConfiguration", "HTTPMessages",
-        "LaunchContract",
+        "Basics", "ControlAPI", "ChildProcesses", "EnvironmentConfiguration", "LaunchContract", "LocalHTTP",
       ]),
     .target(
       name: "EnvironmentService",
@@ -97,10 +105,9 @@ let package = Package(
     .target(
       name: "DioramaTesting",
       dependencies: [
-        "Basics", "EnvironmentService", "EnvironmentConfiguration", "DaemonClient", "ControlAPI", "ChildProcesses",
-        "PortLeases",
-        "Diorama", "LaunchContract", "Cassettes", "HTTPMessages",
-      ]),
+        "Basics", "EnvironmentConfiguration", "DaemonClient", "ControlAPI", "ChildProcesses", "Diorama",
+        "LaunchContract", "HTTPMessages",
+      ] + embeddedHosting),
     .executableTarget(
       name: "DioramaCommand",
       dependencies: [
@@ -145,7 +152,7 @@ let package = Package(
     .testTarget(
       name: "DioramaTests",
       dependencies: [
-        "Basics", "TestSupport", "CredentialConcurrency", "DefaultsProbe", "Diorama", "DioramaTesting",
+        "Basics", "LocalHTTP", "TestSupport", "CredentialConcurrency", "DefaultsProbe", "Diorama", "DioramaTesting",
         "LaunchContract",
       ]),
     .testTarget(

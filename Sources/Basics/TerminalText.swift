@@ -57,3 +57,8 @@ extension Unicode.Scalar {
     }
   }
 }
+
+/// A count with its noun: `1 request`, `2 requests`.
+package func counted(_ count: Int, _ noun: String) -> String {
+  count == 1 ? "1 \(noun)" : "\(count) \(noun)s"
+}

@@ -1,8 +1,7 @@
-import CPosixSpawn
-
 #if canImport(Darwin)
   import Darwin
 #else
+  import CPosixSpawn
   import Glibc
 #endif
 

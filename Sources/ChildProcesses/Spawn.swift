@@ -1,10 +1,10 @@
-import CPosixSpawn
 package import Foundation
 
 // `@preconcurrency` because the C library's `environ` is a variable; this code never changes it.
 #if canImport(Darwin)
   @preconcurrency import Darwin
 #else
+  import CPosixSpawn
   @preconcurrency import Glibc
 #endif
 
@@ -241,5 +241,14 @@ package enum InheritedVariables {
 
   private static func bytes(_ text: UnsafeMutablePointer<CChar>) -> [UInt8] {
     Array(UnsafeBufferPointer(start: text, count: strlen(text)).map(UInt8.init(bitPattern:)))
+  }
+
+  /// Variables that exempt this machine from an inherited proxy, which an app would otherwise ask for the endpoints.
+  package static func proxyExceptions(_ inherited: [String: String]) -> [String: String] {
+    let names = ["http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"]
+    guard names.contains(where: { !(inherited[$0] ?? "").isEmpty }) else { return [:] }
+    let old = inherited["no_proxy"] ?? inherited["NO_PROXY"] ?? ""
+    let new = (old.isEmpty ? [] : [old]) + ["127.0.0.1", "localhost"]
+    return ["no_proxy": new.joined(separator: ","), "NO_PROXY": new.joined(separator: ",")]
   }
 }

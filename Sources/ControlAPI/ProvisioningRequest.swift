@@ -1,4 +1,11 @@
 package import EnvironmentConfiguration
+import Foundation
+
+#if canImport(Darwin)
+  import Darwin
+#else
+  import Glibc
+#endif
 
 /// The body of `POST /v1/environments`: the configuration of the environment, and its lifetime.
 @dynamicMemberLookup
@@ -11,6 +18,30 @@ package struct ProvisioningRequest: Codable, Sendable, Equatable {
 
   package init(_ configuration: EnvironmentConfiguration = EnvironmentConfiguration()) {
     self.configuration = configuration
+  }
+
+  /// A request that does not depend on the process that sends it.
+  ///
+  /// - Parameters:
+  ///   - configuration: the environment. The path of its cassette becomes absolute and loses `..`.
+  ///   - isContinuousIntegration: whether `CI` is set; mode `once` becomes `replay` then.
+  package init(_ configuration: EnvironmentConfiguration, isContinuousIntegration: Bool) {
+    self.init(configuration)
+    if isContinuousIntegration, configuration.mode ?? "once" == "once" { self.configuration.mode = "replay" }
+    self.configuration.cassette = configuration.cassette.map(Self.plain)
+  }
+
+  /// An absolute path without `..`, which the daemon rejects. Symbolic links are resolved if the path contains `..` and
+  /// its folder exists.
+  private static func plain(_ path: String) -> String {
+    let path = path.hasPrefix("/") ? path : "\(FileManager.default.currentDirectoryPath)/\(path)"
+    guard path.split(separator: "/").contains("..") else { return path }
+    let real = realpath((path as NSString).deletingLastPathComponent, nil).map { pointer in
+      defer { free(pointer) }
+      return String(cString: pointer)
+    }
+    let name = (path as NSString).lastPathComponent
+    return real.map { ($0 == "/" ? "" : $0) + "/" + name } ?? (path as NSString).standardizingPath
   }
 
   package subscript<Value>(dynamicMember member: WritableKeyPath<EnvironmentConfiguration, Value>) -> Value {

@@ -1,9 +1,14 @@
 import Basics
 package import ControlAPI
 import Foundation
-import HTTPClient
-import HTTPMessages
 import LaunchContract
+import LocalHTTP
+
+#if canImport(Darwin)
+  import Darwin
+#else
+  import Glibc
+#endif
 
 /// A client for a daemon's control API.
 ///
@@ -18,16 +23,15 @@ package final class DaemonClient: Sendable {
   /// How to reach the daemon.
   private struct Link: Sendable {
     var control: ControlFile
-    var origin: Origin
-    var client: HTTPClient
+    var address: LocalSocket.Address
+    /// The host and port of the daemon's URL.
+    var authority: String
   }
 
   /// The time for a response from a busy daemon.
   package static let patience = Duration.seconds(30)
   /// The maximum size of a response in bytes; a report is at most as long as the journal that the daemon keeps.
   private static let answerLimit = 64 << 20
-  /// The longest path that fits into a socket address, including its terminating null byte.
-  private static let longestSocketPath = MemoryLayout.size(ofValue: sockaddr_un().sun_path) - 1
 
   /// The daemon's state folder.
   package let home: DaemonHome
@@ -120,23 +124,50 @@ package final class DaemonClient: Sendable {
   private static func attempt(
     _ method: String, _ path: String, _ body: [UInt8]?, _ link: Link, _ home: DaemonHome, _ patience: Duration
   ) async throws(DaemonClientError) -> [UInt8] {
-    var headers: Headers = ["Authorization": "Bearer \(link.control.token.revealed)", "Accept": "application/json"]
-    if body != nil { headers.set("Content-Type", "application/json") }
-    let request = Request(method: method, target: path, headers: headers, body: .bytes(body ?? []))
-    let answer: Result<(status: Int, bytes: [UInt8]), Watch.Verdict>
+    let answer: Result<HTTPResponse, Watch.Verdict>
     do {
       answer = try await Watch.over(link.control.pid, patience: patience) {
-        let response = try await link.client.send(request, to: link.origin)
-        return (response.status, try await response.body.collect(upTo: answerLimit))
+        try await send(method, path, body, link, until: .now + patience + .seconds(1))
       }
     } catch {
       throw home.failure(error, link.control)
     }
     switch answer {
-    case .success((200..<300, let bytes)): return bytes
-    case .success((let status, let bytes)): throw refusal(status, bytes, "\(method) \(path)")
+    case .success(let response):
+      guard 200..<300 ~= response.status else { throw refusal(response.status, response.body, "\(method) \(path)") }
+      return response.body
     case .failure(.suspended): throw home.suspended(link.control)
     case .failure: throw home.unresponsive(link.control, patience)
+    }
+  }
+
+  /// Sends a request on a connection of its own. Cancelling the task ends it.
+  ///
+  /// - Throws: a `CodedError`: `noUpstream` if nothing accepts connections, `inputOutput` if the response was cut off,
+  ///   `broken` if it is not HTTP.
+  private static func send(
+    _ method: String, _ path: String, _ body: [UInt8]?, _ link: Link, until deadline: ContinuousClock.Instant
+  ) async throws -> HTTPResponse {
+    var lines = [
+      "\(method) \(path) HTTP/1.1", "Host: \(link.authority)", "Authorization: Bearer \(link.control.token.revealed)",
+      "Accept: application/json", "Connection: close",
+    ]
+    if let body { lines += ["Content-Type: application/json", "Content-Length: \(body.count)"] }
+    let request = Array((lines + ["", ""]).joined(separator: "\r\n").utf8) + (body ?? [])
+    let isCancelled = Guarded(false)
+    return try await withTaskCancellationHandler {
+      try await onOwnThread { () throws(CodedError) in
+        let socket = try LocalSocket(to: link.address, by: deadline) { isCancelled.withLock { $0 } }
+        do throws(CodedError) {
+          // A daemon that refuses a request may close the connection before it has read all of it.
+          try? socket.send(request, by: deadline)
+          return try socket.receiveResponse(by: deadline, upTo: answerLimit)
+        } catch {
+          throw error.kind == .noUpstream ? CodedError(.inputOutput, error.problem) : error
+        }
+      }
+    } onCancel: {
+      isCancelled.withLock { $0 = true }
     }
   }
 
@@ -152,16 +183,19 @@ package final class DaemonClient: Sendable {
   }
 
   private static func link(_ control: ControlFile, _ home: DaemonHome) throws(DaemonClientError) -> Link {
-    do {
-      let origin = try Origin(parsing: control.control)
-      let fits = !control.socket.isEmpty && control.socket.utf8.count <= longestSocketPath
-      // Ignore proxy variables; the timeout of a call is handled here.
-      let client = try HTTPClient(
-        .init(stallSeconds: 1e6, environment: [:], unixSocket: fits ? control.socket : nil))
-      return Link(control: control, origin: origin, client: client)
-    } catch {
-      throw DaemonClientError(.unusable, "cannot connect to the daemon of \(home.folder): \(error)")
+    var address = in_addr()
+    guard let url = URLComponents(string: control.control), let host = url.host,
+      inet_pton(AF_INET, host, &address) == 1, let port = UInt16(exactly: url.port ?? 80)
+    else {
+      throw DaemonClientError(
+        .unusable,
+        "cannot connect to the daemon of \(home.folder): '\(control.control)' is not a URL such as "
+          + "http://127.0.0.1:20010")
     }
+    let fits = !control.socket.isEmpty && control.socket.utf8.count <= LocalSocket.longestPath
+    return Link(
+      control: control, address: fits ? .unix(path: control.socket) : .loopback(address, port: port),
+      authority: "\(host):\(port)")
   }
 }
 

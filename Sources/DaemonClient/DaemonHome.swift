@@ -1,7 +1,6 @@
 import Basics
 package import ControlAPI
 import Foundation
-import HTTPClient
 
 #if canImport(Darwin)
   import Darwin
@@ -99,12 +98,11 @@ extension DaemonHome {
     if error is CancellationError {
       return DaemonClientError(.unresponsive, "the wait for the daemon of \(folder) was cancelled")
     }
-    guard let error = error as? UpstreamError else {
+    guard let error = error as? CodedError, error.kind != .broken else {
       return DaemonClientError(.notUnderstood, "the daemon of \(folder): \(error)")
     }
     switch error.kind {
-    case .other: return DaemonClientError(.notUnderstood, "the daemon of \(folder): \(error)")
-    case .cut where ProcessState(of: control.pid) != .gone:
+    case .inputOutput where ProcessState(of: control.pid) != .gone:
       return DaemonClientError(
         .dead,
         "the daemon of \(folder) (process \(control.pid)) closed the connection without a response; check its log")

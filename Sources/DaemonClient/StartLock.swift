@@ -1,7 +1,6 @@
 import Basics
 import Dispatch
 import Foundation
-import HTTPMessages
 
 #if canImport(Darwin)
   import Darwin

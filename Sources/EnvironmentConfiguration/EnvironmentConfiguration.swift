@@ -1,4 +1,5 @@
 package import Basics
+import Foundation
 package import LaunchContract
 
 /// What a test asks for. The project file, the command's options, the control API and the Swift API all make this value.
@@ -93,6 +94,11 @@ package struct EnvironmentConfiguration: Codable, Sendable, Equatable {
       self.secret = secret
       self.text = text
       self.from = from
+    }
+
+    /// The secret; nil if it is missing or not yet read from ``from``.
+    package var bytes: [UInt8]? {
+      secret.map { Data(base64Encoded: $0.revealed).map(Array.init) ?? [] } ?? text.map { Array($0.revealed.utf8) }
     }
   }
 

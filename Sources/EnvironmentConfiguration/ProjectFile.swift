@@ -195,3 +195,40 @@ extension EnvironmentConfiguration {
     return settings
   }
 }
+
+extension ProjectFile {
+  /// Reads a project file.
+  ///
+  /// - Parameters:
+  ///   - path: its absolute path.
+  ///   - acceptsPipes: whether it may be a pipe. Only a file that the user names may be one.
+  ///   - check: checks the rules in settings.
+  /// - Returns: the file.
+  /// - Throws: a ``CodedError``: `noCassette` if the file does not exist, `inputOutput` if it cannot be read, and
+  ///   `broken` for invalid content, with its place and what is allowed there.
+  package static func read(
+    _ path: String, acceptsPipes: Bool, checking check: (EnvironmentConfiguration) throws(CodedError) -> Void
+  ) throws(CodedError) -> ProjectFile {
+    let data: Data
+    do throws(CodedError) {
+      data = try InputFile(path, acceptsPipes: acceptsPipes).read(atMost: InputFile.smallLimit)
+    } catch {
+      throw CodedError(
+        error.isMissing ? .noCassette : .inputOutput,
+        "cannot read the project file \(path): \(error); name another with --config, or use --no-config")
+    }
+    do throws(CodedError) {
+      let file = try ProjectFile(decoding: data, path: path)
+      for (place, settings) in [("", file.settings)]
+        + file.overrides.enumerated().map({ ("overrides[\($0)].", $1.settings) })
+      {
+        do throws(CodedError) { try check(settings) } catch {
+          throw CodedError(.broken, "\(path): \(place)\(error.message)")
+        }
+      }
+      return file
+    } catch {
+      throw CodedError(.broken, error.problem)
+    }
+  }
+}

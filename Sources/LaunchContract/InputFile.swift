@@ -16,6 +16,9 @@ package import Foundation
 /// let data = try InputFile("rules.json").read(atMost: 16 << 20)
 /// ```
 package struct InputFile: ~Copyable {
+  /// The maximum size in bytes of a file of settings, certificates or keys.
+  package static let smallLimit = 16 << 20
+
   package let descriptor: Int32
   /// The size in bytes when it was opened; 0 for a pipe.
   package let size: Int

@@ -1,6 +1,6 @@
 import Basics
 package import ControlAPI
-package import EnvironmentService
+import EnvironmentService
 package import HTTPMessages
 import HTTPServer
 package import LaunchContract

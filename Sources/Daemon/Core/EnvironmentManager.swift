@@ -1,7 +1,7 @@
 import Basics
 import Transforms
 package import ControlAPI
-package import EnvironmentService
+import EnvironmentService
 package import Foundation
 import HTTPMessages
 package import HTTPServer

@@ -2,6 +2,7 @@
   import Basics
   import Foundation
   import LaunchContract
+  import LocalHTTP
 
   #if canImport(Darwin)
     import Darwin
@@ -64,8 +65,8 @@
       return Array(lines.joined(separator: "\r\n").utf8) + (body ?? [])
     }
 
-    func connect(by deadline: ContinuousClock.Instant) throws(CodedError) -> LoopbackSocket {
-      try LoopbackSocket(to: address, port: port, by: deadline)
+    func connect(by deadline: ContinuousClock.Instant) throws(CodedError) -> LocalSocket {
+      try LocalSocket(to: .loopback(address, port: port), by: deadline)
     }
 
     private static func loopback(_ host: String) -> in_addr? {
@@ -74,18 +75,6 @@
         UInt32(bigEndian: address.s_addr) >> 24 == 127
       else { return nil }
       return address
-    }
-  }
-
-  extension LoopbackSocket {
-    /// Reads one complete response.
-    func receiveAnswer(by deadline: ContinuousClock.Instant) throws -> HTTPResponse {
-      var received: [UInt8] = []
-      while true {
-        let bytes = try receive(by: deadline)
-        received += bytes
-        if let answer = try HTTPResponse.parse(received, ended: bytes.isEmpty) { return answer }
-      }
     }
   }
 

@@ -2,6 +2,7 @@
   import Basics
   import Foundation
   package import LaunchContract
+  import LocalHTTP
 
   /// The app's connection to its environment: one persistent loopback connection, one request at a time.
   ///
@@ -12,7 +13,7 @@
     private let address: ControlAddress
     private let timeout: Duration
     private let waitsForReturn: Bool
-    private let socket = Guarded<LoopbackSocket?>(nil)
+    private let socket = Guarded<LocalSocket?>(nil)
 
     /// Connects with the first report.
     ///
@@ -107,10 +108,10 @@
     }
 
     private static func send(
-      _ request: [UInt8], over socket: borrowing LoopbackSocket, by deadline: ContinuousClock.Instant
+      _ request: [UInt8], over socket: borrowing LocalSocket, by deadline: ContinuousClock.Instant
     ) throws -> HTTPResponse {
       try socket.send(request, by: deadline)
-      return try socket.receiveAnswer(by: deadline)
+      return try socket.receiveResponse(by: deadline)
     }
 
     private func failure(_ path: String, _ problem: String) -> DioramaError {

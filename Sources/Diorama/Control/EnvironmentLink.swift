@@ -3,6 +3,7 @@
   import Dispatch
   import Foundation
   import LaunchContract
+  import LocalHTTP
 
   #if canImport(Darwin)
     import Darwin
@@ -180,7 +181,7 @@
 
     private let address: ControlAddress
     private let follower: String
-    private var socket: LoopbackSocket?
+    private var socket: LocalSocket?
     /// A poll without a response yet.
     private var sent: Poll?
 
@@ -232,7 +233,7 @@
       }
       sent = nil
       guard let socket = socket.take() else { throw CodedError(.noUpstream, "no connection") }
-      let answer = try socket.receiveAnswer(by: deadline)
+      let answer = try socket.receiveResponse(by: deadline)
       if answer.keepsAlive { self.socket = consume socket }
       return answer
     }

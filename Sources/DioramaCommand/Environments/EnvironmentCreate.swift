@@ -1,4 +1,5 @@
 import Basics
+import ChildProcesses
 import ControlAPI
 import DaemonClient
 import EnvironmentConfiguration
@@ -53,8 +54,7 @@ enum EnvironmentCreate {
     configuration.name = options.value("--name") ?? (configuration.cassette == nil ? "environment" : nil)
     // Checked here, so that errors use the command's terms.
     _ = try settings.specification(configuration)
-    var request = ProvisioningRequest(
-      configuration.forDaemon(isContinuousIntegration: settings.isContinuousIntegration))
+    var request = ProvisioningRequest(configuration, isContinuousIntegration: settings.isContinuousIntegration)
     request.owner = owner.owner
     request.ttlSeconds = owner.seconds
     return request
@@ -63,7 +63,7 @@ enum EnvironmentCreate {
   /// Lines for `eval`: all variables that a program in the environment needs.
   private static func exports(_ environment: ProvisionedEnvironment, variables: [String: String]) -> String {
     var exports = environment.contract?.environment ?? [:]
-    exports.merge(Environment.proxyExceptions(variables)) { $1 }
+    exports.merge(InheritedVariables.proxyExceptions(variables)) { $1 }
     return exports.sorted { $0.key < $1.key }.compactMap { ShellWord.export($0.key, $0.value).map { $0 + "\n" } }
       .joined()
   }

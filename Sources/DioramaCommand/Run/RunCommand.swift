@@ -1,3 +1,4 @@
+import ControlAPI
 import Basics
 import ChildProcesses
 import Dispatch
@@ -94,7 +95,7 @@ enum RunCommand {
     sockets: [ListeningSocket]
   ) throws(CodedError) -> Spawn {
     var variables = environment.variables
-    variables.merge(Environment.proxyExceptions(ProcessInfo.processInfo.environment)) { $1 }
+    variables.merge(InheritedVariables.proxyExceptions(ProcessInfo.processInfo.environment)) { $1 }
     variables["DIORAMA_CONTRACT"] = try ContractWriter.deliver(environment.contract, folder: folder).value
     var arguments = command
     var files: [Spawn.FileAction] = []

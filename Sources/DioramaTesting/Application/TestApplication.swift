@@ -1,8 +1,8 @@
 import Basics
 import ChildProcesses
-import EnvironmentService
 import Foundation
 import HTTPMessages
+import LaunchContract
 
 /// A program that a test launches in its environment, similar to `XCUIApplication`.
 ///
@@ -172,7 +172,7 @@ extension TestApplication {
       if let environment {
         let parameters = try await environment.refreshedLaunchParameters(in: folder)
         variables = parameters.variables
-        variables.merge(Environment.proxyExceptions(inherited)) { $1 }
+        variables.merge(InheritedVariables.proxyExceptions(inherited)) { $1 }
         if wishes.passesPairs { arguments += parameters.arguments }
       }
       variables.merge(wishes.variables) { $1 }

@@ -1,10 +1,8 @@
 import Basics
-import CassetteChecks
 import ControlAPI
 import DaemonClient
 import Diorama
 import EnvironmentConfiguration
-import EnvironmentService
 import Foundation
 import HTTPMessages
 import LaunchContract
@@ -31,13 +29,13 @@ struct DaemonBackend: EnvironmentBackend {
   ///
   /// - Parameters:
   ///   - configuration: the environment.
-  ///   - credentials: the contents of the app's store, which the daemon doesn't return.
+  ///   - isContinuousIntegration: whether `CI` is set, so that `once` never records.
   ///   - home: the daemon's state folder; a daemon is started if none is running.
   /// - Throws: a `CodedError`.
   init(
-    _ configuration: EnvironmentConfiguration, credentials: LaunchContract.Credentials?, home: DaemonHome
+    _ configuration: EnvironmentConfiguration, isContinuousIntegration: Bool, home: DaemonHome
   ) async throws(CodedError) {
-    var request = ProvisioningRequest(configuration)
+    var request = ProvisioningRequest(configuration, isContinuousIntegration: isContinuousIntegration)
     request.owner = Owner(pid: ProcessInfo.processInfo.processIdentifier)
     let (client, environment) = try await SharedDaemons.provision(request, home: home)
     self.client = client
@@ -46,11 +44,11 @@ struct DaemonBackend: EnvironmentBackend {
     endpoints = environment.endpoints
     self.ports = environment.ports
     notes = environment.notes
-    self.credentials = credentials
+    credentials = configuration.contractCredentials
     seen = Guarded(try Self.seen(environment, credentials))
   }
 
-  var mode: Mode { seen.withLock { Mode(rawValue: $0.document.mode) } ?? .once }
+  var mode: TestEnvironment.Mode { seen.withLock { .init(rawValue: $0.document.mode) } ?? .once }
   var seed: String { seen.withLock { $0.document.seed } }
   /// The time that the contract would show to a program launched now.
   var now: Date {
@@ -77,7 +75,7 @@ struct DaemonBackend: EnvironmentBackend {
   }
 
   func move(
-    _ move: Environment.ClockMove, afterSleepers sleepers: Int?, timeout: Duration
+    _ move: ClockMove, afterSleepers sleepers: Int?, timeout: Duration
   ) async throws(CodedError) -> (now: Date, woken: Int) {
     var request = ClockMoveRequest()
     switch move {
@@ -134,6 +132,18 @@ struct DaemonBackend: EnvironmentBackend {
     do { return try await work() } catch {
       throw CodedError(error)
     }
+  }
+}
+
+extension EnvironmentConfiguration {
+  /// The contents and faults of the app's credential store, which the daemon doesn't return; nil if there are none.
+  fileprivate var contractCredentials: LaunchContract.Credentials? {
+    guard !credentials.isEmpty || !credentialFaults.isEmpty else { return nil }
+    return LaunchContract.Credentials(
+      items: credentials.map {
+        .init(service: $0.service, account: $0.account, group: $0.group, secret: Data($0.bytes ?? []))
+      },
+      faults: credentialFaults)
   }
 }
 

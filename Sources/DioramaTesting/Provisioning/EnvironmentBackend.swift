@@ -1,15 +1,12 @@
 import Basics
-import Transforms
-import ChildProcesses
-import EnvironmentService
+import ControlAPI
 import Foundation
 import LaunchContract
-import PortLeases
 
 /// An environment in this process or in a daemon.
 protocol EnvironmentBackend: Sendable {
   /// The current mode; never `once`.
-  var mode: Mode { get }
+  var mode: TestEnvironment.Mode { get }
   /// The path of the cassette's HAR file.
   var cassette: String? { get }
   var seed: String { get }
@@ -33,7 +30,7 @@ protocol EnvironmentBackend: Sendable {
   func refresh() async throws(CodedError)
 
   func move(
-    _ move: Environment.ClockMove, afterSleepers sleepers: Int?, timeout: Duration
+    _ move: ClockMove, afterSleepers sleepers: Int?, timeout: Duration
   ) async throws(CodedError) -> (now: Date, woken: Int)
 
   func update(_ change: EnvironmentChange, timeout: Duration) async throws(CodedError)
@@ -58,72 +55,21 @@ struct EnvironmentChange: Sendable {
   var toggles: [String: JSON?] = [:]
   /// A merge patch, like `toggles`.
   var values: [String: JSON?] = [:]
-  var clock: Environment.ClockPatch?
-  var mode: Mode?
-}
+  var clock: Clock?
+  var mode: TestEnvironment.Mode?
 
-/// An environment in this process.
-struct EmbeddedBackend: EnvironmentBackend {
-  private let environment: Environment
-  /// Kept until the end, because a reservation ends with its value.
-  private let reservations: [String: PortReservation]
-
-  /// Provisions the environment.
-  ///
-  /// - Parameters:
-  ///   - specification: the environment.
-  ///   - ports: names of free ports.
-  /// - Throws: a `CodedError`.
-  init(_ specification: EnvironmentSpecification, ports: [String]) throws(CodedError) {
-    var specification = specification
-    var reservations: [String: PortReservation] = [:]
-    for name in ports { reservations[name] = try PortReservation() }
-    specification.ports = reservations.mapValues(\.port)
-    self.reservations = reservations
-    environment = try SharedService.service.get().provision(specification)
-  }
-
-  var mode: Mode { environment.mode }
-  var cassette: String? { environment.specification.cassette?.har }
-  var seed: String { environment.seed }
-  var now: Date { environment.now }
-  var notes: [String] { environment.notes }
-  var ports: [String: Int] { reservations.mapValues { Int($0.port) } }
-  var endpoints: [String: String] {
-    environment.upstreams.reduce(into: [:]) { $0[$1.name] = environment.endpoint($1.name) }
-  }
-
-  func launchParameters(in folder: () throws(CodedError) -> String) throws -> LaunchParameters {
-    let contract = environment.contract
-    var parameters = LaunchParameters(variables: environment.variables, arguments: try contract.launchArguments())
-    parameters.variables["DIORAMA_CONTRACT"] = try ContractWriter.deliver(contract, folder: try folder()).value
-    return parameters
-  }
-
-  func refresh() {}
-
-  func move(
-    _ move: Environment.ClockMove, afterSleepers sleepers: Int?, timeout: Duration
-  ) async throws(CodedError) -> (now: Date, woken: Int) {
-    let moved = try await environment.moveClock(move, afterSleepers: sleepers, timeout: timeout)
-    return (moved.now, moved.woken)
-  }
-
-  func update(_ change: EnvironmentChange, timeout: Duration) async throws(CodedError) {
-    try await environment.update(
-      toggles: change.toggles, values: change.values, clock: change.clock, mode: change.mode, timeout: timeout)
-  }
-
-  func end(keepingEmptyRecording keepsEmptyRecording: Bool) async -> Report {
-    await environment.end(keepingEmptyRecording: keepsEmptyRecording).report
+  /// Changed settings of the clock; nil keeps the current one.
+  struct Clock: Sendable {
+    var kind: LaunchContract.Clock.Kind?
+    var start: Date?
+    var rate: Double?
+    var timeZone: String?
+    var locale: String?
   }
 }
 
-/// The service for all environments of this process: one pool of server threads, one HTTP client.
-enum SharedService {
-  /// Created on first use; lives as long as the process.
-  static let service = Result { () throws(CodedError) in
-    OpenFiles.raiseLimit()
-    return try EnvironmentService()
-  }
+/// A change of the time that the clock shows.
+enum ClockMove: Sendable {
+  case advance(Duration)
+  case set(Date)
 }

@@ -1,5 +1,4 @@
 import Basics
-import EnvironmentService
 public import Foundation
 import HTTPMessages
 import LaunchContract
@@ -83,7 +82,7 @@ extension TestEnvironment {
     }
 
     private func move(
-      _ move: Environment.ClockMove, _ sleepers: Int?, _ timeout: Duration
+      _ move: ClockMove, _ sleepers: Int?, _ timeout: Duration
     ) async throws(DioramaTestingError) -> Move {
       do {
         let moved = try await environment.backend.move(move, afterSleepers: sleepers, timeout: timeout)
@@ -118,7 +117,7 @@ extension TestEnvironment {
   ) async throws {
     let change = EnvironmentChange(
       toggles: try toggles.contractPatch("toggle"), values: try values.contractPatch("value"),
-      clock: try clock?.patch(), mode: mode.map { .init($0) })
+      clock: try clock?.patch(), mode: mode)
     do { try await backend.update(change, timeout: timeout) } catch {
       throw failure(error)
     }
@@ -137,8 +136,8 @@ extension TestEnvironment {
 
 extension TestEnvironment.ClockSettings {
   /// A change of a running clock; settings left out keep their values.
-  fileprivate func patch() throws(DioramaTestingError) -> Environment.ClockPatch {
-    Environment.ClockPatch(
+  fileprivate func patch() throws(DioramaTestingError) -> EnvironmentChange.Clock {
+    EnvironmentChange.Clock(
       kind: kind, start: try start?.date(), rate: kind == .scaled ? rate : nil, timeZone: timeZone,
       locale: locale)
   }

@@ -1,6 +1,6 @@
+import ControlAPI
 import Basics
 import EnvironmentConfiguration
-import EnvironmentService
 public import Foundation
 import HTTPMessages
 import LaunchContract
@@ -63,15 +63,14 @@ public final class TestEnvironment: Sendable {
     let home = try RequestedHost.resolve(configuration.host, variables: variables)
     let backend: any EnvironmentBackend
     do {
-      // Also for a daemon, so that invalid settings are rejected here.
-      let specification = try EnvironmentSpecification(settings, variables: variables)
+      // Rejects invalid settings here if the platform allows it; otherwise the daemon does.
+      try EmbeddedHosting.check(settings)
+      let isContinuousIntegration = !(variables["CI"] ?? "").isEmpty
       backend =
         if let home {
-          try await DaemonBackend(
-            settings.forDaemon(isContinuousIntegration: specification.isContinuousIntegration),
-            credentials: specification.contractCredentials, home: home)
+          try await DaemonBackend(settings, isContinuousIntegration: isContinuousIntegration, home: home)
         } else {
-          try EmbeddedBackend(specification, ports: settings.ports)
+          try EmbeddedHosting.provision(settings, isContinuousIntegration: isContinuousIntegration)
         }
     } catch {
       throw DioramaTestingError(error.kind == .usage ? .usage : .environment, error.message)
@@ -118,7 +117,7 @@ public final class TestEnvironment: Sendable {
   public var name: String { identity.name }
 
   /// The current mode; ``Mode/once`` is resolved to `record` or `replay`.
-  public var mode: Mode { Mode(rawValue: backend.mode.rawValue) ?? .once }
+  public var mode: Mode { backend.mode }
 
   /// The cassette's HAR file; nil in `proxy` and `mock`.
   public var cassette: URL? { backend.cassette.map { URL(fileURLWithPath: $0) } }

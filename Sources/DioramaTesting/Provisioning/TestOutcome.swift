@@ -1,5 +1,5 @@
+import ControlAPI
 import Basics
-import EnvironmentService
 import Foundation
 import LaunchContract
 import Testing

@@ -1,7 +1,5 @@
 import Basics
-import Cassettes
 import EnvironmentConfiguration
-import EnvironmentService
 import LaunchContract
 
 extension TestEnvironment {
@@ -120,7 +118,7 @@ extension TestEnvironment {
       let project: ProjectFile?
       do {
         project = try ProjectFile.nearest(to: identity.folder).map { path throws(CodedError) in
-          try ProjectFile.read(path)
+          try EmbeddedHosting.readProjectFile(path)
         }
       } catch {
         throw DioramaTestingError(.usage, error.message)
@@ -133,7 +131,7 @@ extension TestEnvironment {
       let mode = try RequestedMode.resolve(code, hasUpstreams: hasUpstreams, variables: variables)
       settings.mode = mode.rawValue
       settings.cassette =
-        ServiceMode(mode).needsCassette ? try identity.cassette(named: settings.cassette, in: project?.cassettes) : nil
+        mode.needsCassette ? try identity.cassette(named: settings.cassette, in: project?.cassettes) : nil
       if let project { settings = project.completing(settings) }
       settings.mode = mode.rawValue
       settings.name = identity.name
@@ -149,19 +147,6 @@ extension TestEnvironment {
         throw DioramaTestingError(.usage, error.message)
       }
     }
-  }
-}
-
-extension EnvironmentSpecification {
-  /// Resolves the settings of a test.
-  ///
-  /// - Parameters:
-  ///   - settings: the checked settings.
-  ///   - variables: the process's environment variables; `CI` is read.
-  /// - Throws: a `CodedError` for an invalid setting.
-  init(_ settings: EnvironmentConfiguration, variables: [String: String]) throws(CodedError) {
-    try self.init(settings, isChecked: true)
-    isContinuousIntegration = !(variables["CI"] ?? "").isEmpty
   }
 }
 

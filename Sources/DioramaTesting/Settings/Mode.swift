@@ -1,5 +1,3 @@
-import EnvironmentService
-
 extension TestEnvironment {
   /// What an environment does with the app's requests.
   ///
@@ -22,22 +20,7 @@ extension TestEnvironment {
     case once
     /// Answers with stubs only, without cassette or network access.
     case mock
+
+    var needsCassette: Bool { self != .proxy && self != .mock }
   }
 }
-
-// Outside `TestEnvironment`, where `Mode` would be the type above.
-extension Mode {
-  init(_ mode: TestEnvironment.Mode) {
-    self =
-      switch mode {
-      case .proxy: .proxy
-      case .record: .record
-      case .extend: .extend
-      case .replay: .replay
-      case .once: .once
-      case .mock: .mock
-      }
-  }
-}
-
-typealias ServiceMode = Mode

@@ -1,6 +1,7 @@
 import DaemonClient
 
-/// The host of an environment: the one set in code, otherwise by `DIORAMA_DAEMON`, otherwise this process.
+/// The host of an environment: the one set in code, otherwise by `DIORAMA_DAEMON`, otherwise this process if the platform
+/// allows it.
 enum RequestedHost {
   static let variable = "DIORAMA_DAEMON"
 
@@ -24,7 +25,8 @@ enum RequestedHost {
 
   private static func named(_ text: String) throws(DioramaTestingError) -> TestEnvironment.Host {
     switch text {
-    case "", "0": return .embedded
+    case "": return EmbeddedHosting.isAvailable ? .embedded : .daemon
+    case "0": return .embedded
     case "1": return .daemon
     case _ where text.hasPrefix("/"): return .daemon(stateFolder: text)
     default:

@@ -126,7 +126,7 @@ extension UpstreamAccess {
 
   private static func read(_ path: String, _ what: String, of upstream: String) throws(CodedError) -> String {
     do {
-      return String(decoding: try InputFile(path).read(atMost: WholeFiles.smallLimit), as: UTF8.self)
+      return String(decoding: try InputFile(path).read(atMost: InputFile.smallLimit), as: UTF8.self)
     } catch {
       throw CodedError(
         .inputOutput,

@@ -56,13 +56,4 @@ extension Environment {
 
   /// Upper case, every character outside A-Z0-9 as `_`.
   package static func variableName(_ name: String) -> String { EnvironmentConfiguration.variableName(name) }
-
-  /// Where a proxy is set, an app that honours it would ask it for the endpoints too.
-  package static func proxyExceptions(_ inherited: [String: String]) -> [String: String] {
-    let names = ["http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"]
-    guard names.contains(where: { !(inherited[$0] ?? "").isEmpty }) else { return [:] }
-    let old = inherited["no_proxy"] ?? inherited["NO_PROXY"] ?? ""
-    let new = (old.isEmpty ? [] : [old]) + ["127.0.0.1", "localhost"]
-    return ["no_proxy": new.joined(separator: ","), "NO_PROXY": new.joined(separator: ",")]
-  }
 }

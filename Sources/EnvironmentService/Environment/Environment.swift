@@ -1,3 +1,4 @@
+package import ControlAPI
 package import Basics
 package import Transforms
 import Cassettes

@@ -1,3 +1,4 @@
+import ControlAPI
 package import Basics
 package import Cassettes
 package import Foundation

@@ -62,11 +62,7 @@ extension EnvironmentSpecification {
   private static func credential(
     _ index: Int, _ item: EnvironmentConfiguration.Credential
   ) throws(CodedError) -> Credential {
-    let secret: [UInt8]
-    switch (item.secret, item.text) {
-    case (let text?, _): secret = Data(base64Encoded: text.revealed).map(Array.init) ?? []
-    case (nil, let text?): secret = Array(text.revealed.utf8)
-    case (nil, nil):
+    guard let secret = item.bytes else {
       throw CodedError(.usage, "credentials[\(index)]: missing secret; set \"secret\" (Base64) or \"text\"")
     }
     guard secret.count <= 64 << 10 else {
@@ -112,27 +108,5 @@ extension EnvironmentConfiguration {
       return upstream
     }
     return plain
-  }
-
-  /// The configuration to send to a daemon, independent of this process: the cassette's path is absolute and without
-  /// `..`, and `once` is replaced by `replay` if `CI` is set.
-  package func forDaemon(isContinuousIntegration: Bool) -> Self {
-    var settled = self
-    if isContinuousIntegration, mode ?? "once" == "once" { settled.mode = "replay" }
-    settled.cassette = cassette.map { CassetteLocation($0).plainBase }
-    return settled
-  }
-}
-
-extension CassetteLocation {
-  /// The absolute path without extension and without `..`, which the daemon rejects. Symbolic links are resolved if the
-  /// path contains `..` and its folder exists.
-  fileprivate var plainBase: String {
-    guard base.split(separator: "/").contains("..") else { return base }
-    let real = realpath(folder, nil).map { pointer in
-      defer { free(pointer) }
-      return String(cString: pointer)
-    }
-    return real.map { ($0 == "/" ? "" : $0) + "/" + name } ?? (base as NSString).standardizingPath
   }
 }

@@ -139,7 +139,7 @@ extension EnvironmentSpecification.Credential {
 
 extension EnvironmentSpecification {
   /// The contents and faults of the app's credential store, for the contract; nil if there are none.
-  package var contractCredentials: LaunchContract.Credentials? {
+  var contractCredentials: LaunchContract.Credentials? {
     guard !credentials.isEmpty || !credentialFaults.isEmpty else { return nil }
     return LaunchContract.Credentials(
       items: credentials.map {

@@ -5,7 +5,7 @@ import Foundation
 import LaunchContract
 
 extension ProjectFile {
-  /// Reads a project file.
+  /// Reads a project file and checks its rules.
   ///
   /// - Parameters:
   ///   - path: its absolute path.
@@ -14,19 +14,7 @@ extension ProjectFile {
   /// - Throws: a ``CodedError``: `noCassette` if the file does not exist, `inputOutput` if it cannot be read, and
   ///   `broken` for invalid content, with its place and what is allowed there.
   package static func read(_ path: String, acceptsPipes: Bool = false) throws(CodedError) -> ProjectFile {
-    let data: Data
-    do { data = try InputFile(path, acceptsPipes: acceptsPipes).read(atMost: WholeFiles.smallLimit) } catch {
-      throw CodedError(
-        error.isMissing ? .noCassette : .inputOutput,
-        "cannot read the project file \(path): \(error); name another with --config, or use --no-config")
-    }
-    let file = try ProjectFile(decoding: data, path: path)
-    for (place, settings) in [("", file.settings)]
-      + file.overrides.enumerated().map({ ("overrides[\($0)].", $1.settings) })
-    {
-      do { try settings.checkRules() } catch { throw CodedError(.broken, "\(path): \(place)\(error)") }
-    }
-    return file
+    try read(path, acceptsPipes: acceptsPipes) { settings throws(CodedError) in try settings.checkRules() }
   }
 }
 

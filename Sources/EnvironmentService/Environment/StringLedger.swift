@@ -1,3 +1,4 @@
+import ControlAPI
 import Basics
 import CassetteChecks
 import Cassettes

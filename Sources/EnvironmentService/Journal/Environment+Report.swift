@@ -1,3 +1,4 @@
+package import ControlAPI
 import Basics
 import Transforms
 import Cassettes
@@ -82,5 +83,26 @@ extension Report {
   /// Whether the report is ok, apart from unused interactions.
   var heldButForUnused: Bool {
     ok || (requests.unmatched == 0 && strings.missing.isEmpty && failures == [Self.unusedFailure(unused.count)])
+  }
+}
+
+extension Report.Unmatched {
+  func redacted(_ redactor: Redactor) -> Self {
+    Self(
+      method: redactor.redact(method), url: redactor.redactURL(url),
+      nearest: nearest.map {
+        .init(
+          index: $0.index, method: $0.method, url: redactor.redactURL($0.url),
+          differences: $0.differences.map(redactor.redact), rules: $0.rules?.map(redactor.redact))
+      }, refusal: refusal.map(redactor.redact))
+  }
+
+  /// The approximate size in memory, in bytes.
+  var size: Int {
+    nearest.reduce(100 + method.utf8.count + url.utf8.count + (refusal?.utf8.count ?? 0)) { size, nearest in
+      (nearest.differences + (nearest.rules ?? [])).reduce(size + 100 + nearest.url.utf8.count) {
+        $0 + 16 + $1.utf8.count
+      }
+    }
   }
 }

@@ -10,9 +10,7 @@ import LaunchContract
 
 /// Writes files completely or not at all: each is written under a temporary name, then renamed.
 package enum WholeFiles {
-  /// The maximum size in bytes of a file of rules, certificates or keys.
-  package static let smallLimit = 16 << 20
-  /// The maximum size in bytes of any other file that a user names.
+  /// The maximum size in bytes of a file that a user names, except those of settings and keys.
   package static let limit = 1 << 30
 
   /// Reads a file that a user names.

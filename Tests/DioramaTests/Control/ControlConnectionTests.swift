@@ -3,6 +3,7 @@ import Diorama
 @testable import Diorama
 import Foundation
 import LaunchContract
+import LocalHTTP
 import Testing
 
 @Suite("Control connection")

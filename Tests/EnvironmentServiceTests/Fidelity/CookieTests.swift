@@ -1,3 +1,4 @@
+import ControlAPI
 import Cassettes
 import HTTPMessages
 import TestSupport

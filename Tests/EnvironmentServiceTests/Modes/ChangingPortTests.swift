@@ -1,3 +1,4 @@
+import ControlAPI
 import HTTPMessages
 import TestSupport
 import Testing

@@ -1,5 +1,6 @@
 import Basics
 import Cassettes
+import ControlAPI
 import EnvironmentConfiguration
 import EnvironmentService
 import Foundation
@@ -66,10 +67,14 @@ struct RequestRoundTripTests {
     var configuration = EnvironmentConfiguration()
     configuration.cassette = "../tape.har"
     let folder = FileManager.default.currentDirectoryPath
-    let path = configuration.forDaemon(isContinuousIntegration: false).cassette
-    #expect(path == ((folder as NSString).deletingLastPathComponent as NSString).appendingPathComponent("tape"))
-    #expect(configuration.forDaemon(isContinuousIntegration: false).mode == nil)
-    #expect(configuration.forDaemon(isContinuousIntegration: true).mode == "replay")
+    func sent(isContinuousIntegration: Bool) -> EnvironmentConfiguration {
+      ProvisioningRequest(configuration, isContinuousIntegration: isContinuousIntegration).configuration
+    }
+    let path = try #require(sent(isContinuousIntegration: false).cassette)
+    #expect(path == ((folder as NSString).deletingLastPathComponent as NSString).appendingPathComponent("tape.har"))
+    #expect(CassetteLocation(path).har == path)
+    #expect(sent(isContinuousIntegration: false).mode == nil)
+    #expect(sent(isContinuousIntegration: true).mode == "replay")
   }
 
   @Test("takes secrets from variables and files, and redacts the headers that they are in")

@@ -1,3 +1,4 @@
+import ControlAPI
 @testable import Transforms
 import Cassettes
 import HTTPMessages

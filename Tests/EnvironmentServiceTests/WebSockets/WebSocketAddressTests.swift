@@ -1,3 +1,4 @@
+import ControlAPI
 import Basics
 @testable import Transforms
 import Cassettes

@@ -1,13 +1,16 @@
 package import Basics
-import Transforms
-import CassetteChecks
-import LaunchContract
+import Foundation
 
 /// The summary of an environment's journal. Its JSON is described in INTERFACE.md, "Report".
 package struct Report: Codable, Sendable {
   package struct Environment: Codable, Sendable {
     package var id: String
     package var name: String
+
+    package init(id: String, name: String) {
+      self.id = id
+      self.name = name
+    }
   }
 
   package struct Clock: Codable, Sendable {
@@ -16,6 +19,12 @@ package struct Report: Codable, Sendable {
     package var start: String?
     /// RFC 3339: what the environment's clock showed at the end.
     package var now: String
+
+    package init(kind: String, start: String?, now: String) {
+      self.kind = kind
+      self.start = start
+      self.now = now
+    }
   }
 
   package struct Requests: Codable, Sendable {
@@ -29,6 +38,8 @@ package struct Report: Codable, Sendable {
     package var failed = 0
     /// Requests that the app itself broke off, during its upload or before it had the whole answer; nil for none.
     package var left: Int?
+
+    package init() {}
   }
 
   /// A recorded interaction that is similar to a request.
@@ -39,6 +50,14 @@ package struct Report: Codable, Sendable {
     package var differences: [String]
     /// Descriptions of the rules it was compared by; nil without rules.
     package var rules: [String]?
+
+    package init(index: Int, method: String, url: String, differences: [String], rules: [String]?) {
+      self.index = index
+      self.method = method
+      self.url = url
+      self.differences = differences
+      self.rules = rules
+    }
   }
 
   /// A request that nothing answered.
@@ -48,6 +67,13 @@ package struct Report: Codable, Sendable {
     package var nearest: [Nearest]
     /// Why the request was refused without being matched, such as an undeclared host, and what to do; nil for a miss.
     package var refusal: String?
+
+    package init(method: String, url: String, nearest: [Nearest], refusal: String? = nil) {
+      self.method = method
+      self.url = url
+      self.nearest = nearest
+      self.refusal = refusal
+    }
   }
 
   /// An interaction that was never requested.
@@ -55,24 +81,47 @@ package struct Report: Codable, Sendable {
     package var method: String
     package var url: String
     package var index: Int
+
+    package init(method: String, url: String, index: Int) {
+      self.method = method
+      self.url = url
+      self.index = index
+    }
   }
 
   /// A random value by its key and ordinal.
   package struct StringUse: Codable, Sendable, Equatable {
     package var key: String
     package var ordinal: Int
+
+    package init(key: String, ordinal: Int) {
+      self.key = key
+      self.ordinal = ordinal
+    }
   }
 
   package struct Strings: Codable, Sendable {
-    package var read = 0
-    package var recorded = 0
-    package var missing: [StringUse] = []
-    package var unused: [StringUse] = []
+    package var read: Int
+    package var recorded: Int
+    package var missing: [StringUse]
+    package var unused: [StringUse]
+
+    package init(read: Int = 0, recorded: Int = 0, missing: [StringUse] = [], unused: [StringUse] = []) {
+      self.read = read
+      self.recorded = recorded
+      self.missing = missing
+      self.unused = unused
+    }
   }
 
   package struct Toggles: Codable, Sendable {
-    package var read: [String: JSON] = [:]
-    package var unread: [String] = []
+    package var read: [String: JSON]
+    package var unread: [String]
+
+    package init(read: [String: JSON] = [:], unread: [String] = []) {
+      self.read = read
+      self.unread = unread
+    }
   }
 
   /// What happened to the recording, once the environment has ended.
@@ -95,7 +144,7 @@ package struct Report: Codable, Sendable {
     /// The cassette could not be saved.
     package static let unsealed = Recording(outcome: .unsealed, interactions: 0)
 
-    init(outcome: Outcome, interactions: Int) {
+    package init(outcome: Outcome, interactions: Int) {
       self.outcome = outcome
       self.interactions = interactions
     }
@@ -132,25 +181,51 @@ package struct Report: Codable, Sendable {
   package var advice: String?
   /// Whether the run succeeded: nothing unmatched in `replay` and `mock`, no string missing, no failures.
   package var ok: Bool
+
+  package init(
+    environment: Environment, mode: String, cassette: String?, recordedAt: String?, clock: Clock, requests: Requests,
+    unmatched: [Unmatched], unused: [Unused], interactions: Int? = nil, ended: Bool? = nil, strings: Strings,
+    toggles: Toggles, durationSeconds: Double, failures: [String], keptAsSent: [String]? = nil,
+    recording: Recording? = nil, advice: String? = nil, ok: Bool
+  ) {
+    self.environment = environment
+    self.mode = mode
+    self.cassette = cassette
+    self.recordedAt = recordedAt
+    self.clock = clock
+    self.requests = requests
+    self.unmatched = unmatched
+    self.unused = unused
+    self.interactions = interactions
+    self.ended = ended
+    self.strings = strings
+    self.toggles = toggles
+    self.durationSeconds = durationSeconds
+    self.failures = failures
+    self.keptAsSent = keptAsSent
+    self.recording = recording
+    self.advice = advice
+    self.ok = ok
+  }
 }
 
-extension Report.Unmatched {
-  func redacted(_ redactor: Redactor) -> Self {
-    Self(
-      method: redactor.redact(method), url: redactor.redactURL(url),
-      nearest: nearest.map {
-        .init(
-          index: $0.index, method: $0.method, url: redactor.redactURL($0.url),
-          differences: $0.differences.map(redactor.redact), rules: $0.rules?.map(redactor.redact))
-      }, refusal: refusal.map(redactor.redact))
-  }
-
-  /// The approximate size in memory, in bytes.
-  var size: Int {
-    nearest.reduce(100 + method.utf8.count + url.utf8.count + (refusal?.utf8.count ?? 0)) { size, nearest in
-      (nearest.differences + (nearest.rules ?? [])).reduce(size + 100 + nearest.url.utf8.count) {
-        $0 + 16 + $1.utf8.count
-      }
-    }
+extension Report {
+  /// The report of an environment that ended with its process, so that little is known about it.
+  ///
+  /// - Parameters:
+  ///   - id: its id.
+  ///   - name: its display name.
+  ///   - mode: its mode.
+  ///   - cassette: the HAR file.
+  ///   - recording: what happened to its recording, if that is known.
+  ///   - reason: the report's only failure.
+  package init(
+    ended id: String, name: String, mode: String, cassette: String?, recording: Recording? = nil, because reason: String
+  ) {
+    self.init(
+      environment: .init(id: id, name: name), mode: mode, cassette: cassette, recordedAt: nil,
+      clock: .init(kind: "system", start: nil, now: RFC3339.format(Date())), requests: .init(), unmatched: [],
+      unused: [], strings: .init(), toggles: .init(), durationSeconds: 0, failures: [reason],
+      recording: recording, ok: false)
   }
 }

@@ -1,6 +1,5 @@
 import Basics
 import Foundation
-import LaunchContract
 
 /// The report as text, for the end of a run or a failed test.
 package struct ReportText {
@@ -144,9 +143,4 @@ package struct ReportText {
     case nil: ", from \(cassette)"
     }
   }
-}
-
-/// A count with its noun: `1 request`, `2 requests`.
-package func counted(_ count: Int, _ noun: String) -> String {
-  count == 1 ? "1 \(noun)" : "\(count) \(noun)s"
 }

@@ -1,5 +1,4 @@
 package import Basics
-package import EnvironmentConfiguration
 import Foundation
 import LaunchContract
 
@@ -47,7 +46,7 @@ package struct SecretSource {
     guard source.hasPrefix("file:") else { throw Self.invalid(source, at: place) }
     let name = String(source.dropFirst(5))
     let path = name.hasPrefix("/") || folder.isEmpty ? name : "\(folder)/\(name)"
-    do { return [UInt8](try InputFile(path, acceptsPipes: true).read(atMost: WholeFiles.smallLimit)) } catch {
+    do { return [UInt8](try InputFile(path, acceptsPipes: true).read(atMost: InputFile.smallLimit)) } catch {
       throw CodedError(.inputOutput, "\(place): cannot read \(path): \(error); specify a file with the secret")
     }
   }
@@ -88,13 +87,13 @@ extension EnvironmentConfiguration {
       read.credentials[index].secret = Secret(Data(bytes).base64EncodedString())
       read.credentials[index].from = nil
     }
-    let mode = Mode(rawValue: mode ?? "") ?? .once
-    let replays = mode == .replay || (mode == .once && (isContinuousIntegration || cassetteExists))
+    let mode = mode ?? "once"
+    let replays = mode == "replay" || (mode == "once" && (isContinuousIntegration || cassetteExists))
     for (upstream, value) in upstreams.sorted(by: { $0.key < $1.key }) {
       for (name, secret) in (value.access.headers ?? [:]).sorted(by: { $0.key < $1.key }) {
         guard SecretSource.isSource(secret.revealed) else { continue }
         let source = SecretSource(secret.revealed, in: folder, variables)
-        if (replays || mode == .mock) && source.isUnset {
+        if (replays || mode == "mock") && source.isUnset {
           read.upstreams[upstream]?.access.headers?[name] = nil
           continue
         }
@@ -117,5 +116,7 @@ extension EnvironmentConfiguration {
     return read
   }
 
-  private var cassetteExists: Bool { cassette.map { CassetteLocation($0).exists } ?? false }
+  private var cassetteExists: Bool {
+    cassette.map { FileManager.default.fileExists(atPath: $0.hasSuffix(".har") ? $0 : $0 + ".har") } ?? false
+  }
 }
