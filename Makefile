@@ -116,12 +116,13 @@ bench-build:
 docs: ready ## Builds the documentation of the libraries; a warning is an error
 	@Config/docs
 
-lint: ready ## Checks formatting, wording, C libraries of tests, and that a warning is an error
+lint: ready ## Checks formatting, wording, what tests link, and that a warning is an error
 	@$(SWIFT) format lint --strict -r Sources Tests Package.swift
 	@Config/lint-words
 	@$(SWIFT) package --ignore-lock dump-package | grep -q treatAllWarnings || \
 		{ echo "lint: Package.swift does not treat warnings as errors; is $(CURDIR) a link?" >&2; exit 1; }
 	@$(SWIFT) package --ignore-lock dump-package | Config/lint-dependencies
+	@DIORAMA_WITHOUT_EMBEDDED_HOSTING=1 $(SWIFT) build -q --target DioramaTesting --scratch-path .build/core
 
 install: ready ## Installs the command diorama; PREFIX=/usr/local
 	@echo "make: building diorama for release"
