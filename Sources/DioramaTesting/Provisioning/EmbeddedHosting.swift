@@ -122,7 +122,7 @@ import EnvironmentConfiguration
     static let isAvailable = false
 
     // The daemon checks what only the service can.
-    static func check(_ settings: EnvironmentConfiguration) {}
+    static func check(_ settings: EnvironmentConfiguration) throws(CodedError) {}
 
     static func readProjectFile(_ path: String) throws(CodedError) -> ProjectFile {
       try ProjectFile.read(path, acceptsPipes: false) { _ in }
