@@ -53,10 +53,10 @@ package struct Spawn {
   /// - Returns: the process ID.
   /// - Throws: ``NotStarted`` if the program cannot be started.
   package func start() throws(NotStarted) -> pid_t {
-    var actions = posix_spawn_file_actions_t.none
+    var actions = FileActions.none
     posix_spawn_file_actions_init(&actions)
     defer { posix_spawn_file_actions_destroy(&actions) }
-    var attributes = posix_spawnattr_t.none
+    var attributes = SpawnAttributes.none
     posix_spawnattr_init(&attributes)
     defer { posix_spawnattr_destroy(&attributes) }
     var flags: Int32 = 0
@@ -98,7 +98,7 @@ package struct Spawn {
     return pid
   }
 
-  private func add(_ files: [FileAction], to actions: inout posix_spawn_file_actions_t) {
+  private func add(_ files: [FileAction], to actions: inout FileActions) {
     var first: Int32 = 3
     for file in files {
       switch file {
@@ -166,11 +166,14 @@ package struct Spawn {
 }
 
 #if canImport(Darwin)
-  extension posix_spawn_file_actions_t { fileprivate static var none: Self { nil } }
-  extension posix_spawnattr_t { fileprivate static var none: Self { nil } }
+  // Pointers that posix_spawn_file_actions_init(3) and posix_spawnattr_init(3) set.
+  private typealias FileActions = posix_spawn_file_actions_t?
+  private typealias SpawnAttributes = posix_spawnattr_t?
 #else
-  extension posix_spawn_file_actions_t { fileprivate static var none: Self { Self() } }
-  extension posix_spawnattr_t { fileprivate static var none: Self { Self() } }
+  private typealias FileActions = posix_spawn_file_actions_t
+  private typealias SpawnAttributes = posix_spawnattr_t
+  extension FileActions { fileprivate static var none: Self { Self() } }
+  extension SpawnAttributes { fileprivate static var none: Self { Self() } }
 #endif
 
 /// Calls `body` with the texts as a null-terminated array of C strings.
