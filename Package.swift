@@ -97,9 +97,7 @@ let package = Package(
       name: "Daemon",
       dependencies: [
         "Basics", "EnvironmentService", "EnvironmentConfiguration", "PortLeases", "ControlAPI", "ChildProcesses",
-        "HTTPServer",
-        "HTTPMessages", "Cassettes",
-        "LaunchContract", "CEpoll", "CSQLite",
+        "HTTPServer", "HTTPMessages", "Cassettes", "LaunchContract", "CEpoll", "CSQLite",
       ],
       exclude: ["THREATS.md"]),
     .target(
@@ -112,9 +110,8 @@ let package = Package(
       name: "DioramaCommand",
       dependencies: [
         "Basics", "EnvironmentService", "EnvironmentConfiguration", "Daemon", "DaemonClient", "ControlAPI",
-        "ChildProcesses",
-        "PortLeases", "Diorama", "LaunchContract", "Cassettes", "HTTPMessages", "CassetteConversion", "CassetteChecks",
-        "Transforms",
+        "ChildProcesses", "PortLeases", "Diorama", "LaunchContract", "Cassettes", "HTTPMessages",
+        "CassetteConversion", "CassetteChecks", "Transforms",
       ]),
     .executableTarget(name: "Clinic", dependencies: ["Diorama"], path: "Sources/Examples/Clinic/App"),
     .executableTarget(
@@ -124,6 +121,7 @@ let package = Package(
       name: "Benchmarks",
       dependencies: [
         "Basics", "EnvironmentService", "ControlAPI", "Diorama", "LaunchContract", "Cassettes", "HTTPMessages",
+        "HTTPServer",
       ]),
 
     .target(
@@ -140,8 +138,7 @@ let package = Package(
       name: "FuzzedParsers",
       dependencies: [
         "Basics", "Cassettes", "CassetteConversion", "Transforms", "EnvironmentService", "EnvironmentConfiguration",
-        "ControlAPI",
-        "LaunchContract", "HTTPMessages",
+        "ControlAPI", "LaunchContract", "HTTPMessages",
       ],
       path: "Tests/Fuzzing/Parsers"),
     .executableTarget(name: "Fuzzing", dependencies: ["FuzzedParsers"], path: "Tests/Fuzzing/Driver"),
@@ -186,33 +183,28 @@ let package = Package(
       name: "DaemonTests",
       dependencies: [
         "Basics", "TestSupport", "Daemon", "DaemonClient", "ControlAPI", "EnvironmentService",
-        "EnvironmentConfiguration",
-        "PortLeases", "HTTPServer",
-        "HTTPClient", "HTTPMessages", "Cassettes", "ChildProcesses", "LaunchContract", "CSQLite",
+        "EnvironmentConfiguration", "PortLeases", "HTTPServer", "HTTPClient", "HTTPMessages", "Cassettes",
+        "ChildProcesses", "LaunchContract", "CSQLite",
       ]),
     .testTarget(
       name: "EnvironmentServiceTests",
       dependencies: [
         "Basics", "TestSupport", "EnvironmentService", "EnvironmentConfiguration", "ControlAPI", "PortLeases",
-        "Diorama",
-        "FollowingApp", "Cassettes", "Transforms",
-        "HTTPServer", "HTTPClient", "HTTPMessages", "LaunchContract",
+        "Diorama", "FollowingApp", "Cassettes", "Transforms", "HTTPServer", "HTTPClient", "HTTPMessages",
+        "LaunchContract",
       ]),
     .testTarget(
       name: "DioramaTestingTests",
       dependencies: [
         "Basics", "DioramaTesting", "ControlAPI", "TestSupport", "Cassettes", "EnvironmentService",
-        "EnvironmentConfiguration",
-        "Daemon", "DaemonClient", "LaunchContract", "HTTPMessages", "HTTPServer", "Clinic", "ClinicBackend",
-        "DioramaCommand",
+        "EnvironmentConfiguration", "Daemon", "DaemonClient", "LaunchContract", "HTTPMessages", "HTTPServer",
+        "Clinic", "ClinicBackend", "DioramaCommand",
       ]),
     .testTarget(
       name: "DioramaCommandTests",
       dependencies: [
         "Basics", "TestSupport", "DioramaCommand", "ControlAPI", "EnvironmentConfiguration", "LaunchContract",
-        "HTTPServer",
-        "HTTPMessages", "Clinic",
-        "ClinicBackend",
+        "HTTPServer", "HTTPMessages", "Clinic", "ClinicBackend",
       ]),
   ],
   swiftLanguageModes: [.v6]

@@ -3,6 +3,7 @@ import Cassettes
 import Diorama
 import EnvironmentService
 import Foundation
+import HTTPServer
 import LaunchContract
 
 /// The cost of an app's controls, each beside the plain alternative, in alternating rounds.
@@ -233,7 +234,7 @@ final class ReplayedEnvironment {
     specification.cassette = CassetteLocation(cassette.path)
     specification.clock.start = Self.start
     specification.toggles = ["flag": .bool(true), "count": .int(7), "share": .double(0.5), "name": .string("blue")]
-    service = try EnvironmentService(threads: 1)
+    service = try EnvironmentService(HTTPServer.Configuration(threads: 1))
     environment = try service.provision(specification)
     delivery = try ContractWriter.deliver(environment.contract, folder: scratch.folder.path)
   }

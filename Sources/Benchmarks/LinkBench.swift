@@ -2,6 +2,7 @@ import Basics
 import Diorama
 import EnvironmentService
 import Foundation
+import HTTPServer
 import LaunchContract
 
 /// The delay of a change in another process's environment, and the cost of listening for changes in that process.
@@ -12,7 +13,7 @@ enum LinkBench {
   /// Measures and prints; false if a limit is exceeded.
   static func run() async throws -> Bool {
     say(machine())
-    let service = try EnvironmentService(threads: 1)
+    let service = try EnvironmentService(HTTPServer.Configuration(threads: 1))
     var specification = EnvironmentSpecification(name: "bench", mode: .mock)
     specification.clock.kind = "manual"
     let environment = try service.provision(specification)

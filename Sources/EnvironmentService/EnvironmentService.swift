@@ -13,11 +13,9 @@ package final class EnvironmentService: Sendable {
   private let client = UpstreamClient()
   private let cache: CassetteCache
 
-  /// - Parameter threads: the number of server threads; nil for one per processor, at most four.
+  /// - Parameter configuration: the limits of the server for all endpoints.
   /// - Throws: a ``CodedError`` if the system refuses threads or descriptors.
-  package init(threads: Int? = nil) throws(CodedError) {
-    var configuration = HTTPServer.Configuration()
-    if let threads { configuration.threads = threads }
+  package init(_ configuration: HTTPServer.Configuration = HTTPServer.Configuration()) throws(CodedError) {
     server = try CodedError.translating(to: .inputOutput, try HTTPServer(configuration))
     isServerShared = false
     cache = CassetteCache()

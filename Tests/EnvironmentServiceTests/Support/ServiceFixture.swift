@@ -5,6 +5,7 @@ import Cassettes
 import EnvironmentConfiguration
 import Foundation
 import HTTPMessages
+import HTTPServer
 import LaunchContract
 import TestSupport
 import Testing
@@ -113,7 +114,8 @@ func withService<Value: Sendable>(_ body: (ServiceFixture) async throws -> Value
   let folder = NSTemporaryDirectory() + "diorama-\(UUID().uuidString)"
   try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
   defer { try? FileManager.default.removeItem(atPath: folder) }
-  let service = try EnvironmentService(threads: 1)
+  // A starved machine may let a client wait for long.
+  let service = try EnvironmentService(HTTPServer.Configuration(threads: 1, headSeconds: 300))
   do {
     let value = try await body(ServiceFixture(service: service, folder: folder))
     await service.stop(grace: .seconds(2))
