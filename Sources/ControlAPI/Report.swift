@@ -1,4 +1,5 @@
 package import Basics
+import EnvironmentConfiguration
 import Foundation
 
 /// The summary of an environment's journal. Its JSON is described in INTERFACE.md, "Report".
@@ -76,6 +77,23 @@ package struct Report: Codable, Sendable {
     }
   }
 
+  /// Requests that an upstream did not answer, or not completely.
+  package struct UpstreamFailure: Codable, Sendable, Equatable {
+    package var method: String
+    package var url: String
+    /// What went wrong, and what to do.
+    package var cause: String
+    /// How many equal requests failed in this way.
+    package var count: Int
+
+    package init(method: String, url: String, cause: String, count: Int = 1) {
+      self.method = method
+      self.url = url
+      self.cause = cause
+      self.count = count
+    }
+  }
+
   /// An interaction that was never requested.
   package struct Unused: Codable, Sendable {
     package var method: String
@@ -135,18 +153,23 @@ package struct Report: Codable, Sendable {
       case nothing
       /// The cassette could not be saved; `failures` has the reason.
       case unsealed
+      /// Saved beside the cassette, because the run failed.
+      case aside
     }
 
     package var outcome: Outcome
     /// How many interactions the cassette has now; 0 if it was not written.
     package var interactions: Int
+    /// The HAR file if it is not the cassette's.
+    package var file: String?
 
     /// The cassette could not be saved.
     package static let unsealed = Recording(outcome: .unsealed, interactions: 0)
 
-    package init(outcome: Outcome, interactions: Int) {
+    package init(outcome: Outcome, interactions: Int, file: String? = nil) {
       self.outcome = outcome
       self.interactions = interactions
+      self.file = file
     }
 
     /// The cassette was saved with this many interactions in all.
@@ -161,6 +184,8 @@ package struct Report: Codable, Sendable {
   package var requests: Requests
   package var unmatched: [Unmatched]
   package var unused: [Unused]
+  /// What upstreams failed to answer; nil for nothing. A recording fails by it, unless a setting permits it.
+  package var upstreamFailures: [UpstreamFailure]?
   /// How many interactions the replayed cassette has; nil without one.
   package var interactions: Int?
   /// Whether the environment has ended, so that this report is final; nil while it is running.
@@ -179,12 +204,12 @@ package struct Report: Codable, Sendable {
   package var recording: Recording?
   /// The command that records what is missing; nil if nothing is.
   package var advice: String?
-  /// Whether the run succeeded: nothing unmatched in `replay` and `mock`, no string missing, no failures.
+  /// Whether the run succeeded: nothing unmatched, no string missing, no failures, no upstream failure in a recording.
   package var ok: Bool
 
   package init(
     environment: Environment, mode: String, cassette: String?, recordedAt: String?, clock: Clock, requests: Requests,
-    unmatched: [Unmatched], unused: [Unused], interactions: Int? = nil, ended: Bool? = nil, strings: Strings,
+    unmatched: [Unmatched], unused: [Unused], upstreamFailures: [UpstreamFailure]? = nil, interactions: Int? = nil, ended: Bool? = nil, strings: Strings,
     toggles: Toggles, durationSeconds: Double, failures: [String], keptAsSent: [String]? = nil,
     recording: Recording? = nil, advice: String? = nil, ok: Bool
   ) {
@@ -196,6 +221,7 @@ package struct Report: Codable, Sendable {
     self.requests = requests
     self.unmatched = unmatched
     self.unused = unused
+    self.upstreamFailures = upstreamFailures
     self.interactions = interactions
     self.ended = ended
     self.strings = strings
@@ -210,6 +236,21 @@ package struct Report: Codable, Sendable {
 }
 
 extension Report {
+  /// Fails the report of a program that has succeeded without making a request though upstreams were declared: it
+  /// probably talked to the live backends.
+  ///
+  /// - Parameters:
+  ///   - upstreams: the names of the upstreams.
+  ///   - permission: how to permit it.
+  package mutating func expectRequests(of upstreams: [String], permission: String) {
+    guard requests.total == 0, let first = upstreams.min() else { return }
+    let variable = "DIORAMA_ENDPOINT_" + EnvironmentConfiguration.variableName(first)
+    failures.append(
+      "no request reached the environment, so the program may have talked to the live backend instead: let it read "
+        + "\(variable) or use the environment as its proxy; if it needs no requests, permit that with \(permission)")
+    ok = false
+  }
+
   /// The report of an environment that ended with its process, so that little is known about it.
   ///
   /// - Parameters:

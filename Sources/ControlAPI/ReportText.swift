@@ -71,6 +71,14 @@ package struct ReportText {
       }
     }
     rest(of: report.unmatched.count, "unmatched requests", &lines)
+    let isRecording = report.recording != nil
+    for failure in (report.upstreamFailures ?? []).prefix(Self.listed) {
+      let times = failure.count == 1 ? "" : " (\(failure.count) times)"
+      lines.append(
+        Line("failed upstream: \(failure.method) \(failure.url)", isRecording ? .bad : .doubtful)
+          + ": \(failure.cause)\(times)")
+    }
+    rest(of: report.upstreamFailures?.count ?? 0, "failed requests", &lines)
     if let advice = report.advice { lines.append("to record what is missing: \(advice)") }
     for unused in report.unused.prefix(Self.listed) {
       lines.append(Line("unused: interaction \(unused.index), \(unused.method) \(unused.url)", .doubtful))
@@ -87,6 +95,11 @@ package struct ReportText {
     for text in (report.keptAsSent ?? []).prefix(Self.listed) { lines.append(Line(text, .doubtful)) }
     rest(of: report.keptAsSent?.count ?? 0, "bodies kept as sent", &lines)
     for failure in report.failures { lines.append(Line(failure, .bad)) }
+    if let recording = report.recording, recording.outcome == .aside, let file = recording.file, let cassette {
+      let name = cassette.hasSuffix(".har") ? String(cassette.dropLast(4)) : cassette
+      lines.append(
+        "the recording of this failed run is in \(file); to make it the cassette: diorama cassette check --recover \(name)")
+    }
     return lines
   }
 
@@ -140,6 +153,7 @@ package struct ReportText {
     case .unchanged: ", nothing recorded, \(cassette) left as it was"
     case .nothing: ", nothing recorded, no cassette"
     case .unsealed: ", cassette not saved"
+    case .aside: ", \(counted(report.recording?.interactions ?? 0, "interaction")) kept aside"
     case nil: ", from \(cassette)"
     }
   }

@@ -259,16 +259,16 @@ extension DaemonClient {
   ///
   /// - Parameters:
   ///   - id: the environment.
-  ///   - keepsEmptyRecording: whether a recording without interactions is saved as a cassette.
+  ///   - hasSucceeded: whether the program or test succeeded. If not, its recording does not become the cassette.
   ///   - type: the type of the report to decode.
   /// - Returns: the report.
   /// - Throws: ``DaemonClientError``.
   package func end<Report: Decodable & Sendable>(
-    _ id: String, keepingEmptyRecording keepsEmptyRecording: Bool = true, as type: Report.Type
+    _ id: String, hasSucceeded: Bool = true, as type: Report.Type
   ) async throws(DaemonClientError) -> Report {
     // Saving a long recording takes time.
     try await call(
-      "DELETE", Self.path(of: id) + (keepsEmptyRecording ? "" : "?keepEmptyRecording=false"), patience: .seconds(300))
+      "DELETE", Self.path(of: id) + (hasSucceeded ? "" : "?failed=true"), patience: .seconds(300))
   }
 
   /// Escapes an ID typed by a user, so a stray slash or question mark results in an unknown environment.

@@ -1,3 +1,4 @@
+package import Basics
 /// The command-line option of a setting.
 package struct CommandOption: Sendable {
   /// How the option's value becomes the setting's.
@@ -108,7 +109,7 @@ extension EnvironmentConfiguration {
       .init("--seed", "TEXT", in: .time)),
     .optional(
       "matching", .named("MatchingRules") { matchingRules }, "What counts as the same request, and the order."),
-    .optional("policies", aged, "What happens to old recordings and unused interactions."),
+    .optional("policies", aged, "What happens to old recordings, unused interactions, and runs that fail."),
     .optional(
       "credentials", .array(of: credential, atMost: Limits.credentials), "Secrets in the app's in-memory store.",
       .init(
@@ -152,7 +153,18 @@ extension EnvironmentConfiguration {
   ]
 
   /// The modes, the default one first.
-  package static let modes = Schema.word("once", "replay", "record", "extend", "proxy", "mock")
+  private static let modeRule = TextRule(
+    .word(["once", "replay", "record", "extend", "proxy", "mock"]), count: 0...64)
+  package static let modes = Schema.text(modeRule)
+
+  /// The mode that the variable `DIORAMA_MODE` asks for; nil if it is unset or empty.
+  ///
+  /// - Throws: a ``CodedError`` if it is no mode.
+  package static func requestedMode(_ variables: [String: String]) throws(CodedError) -> String? {
+    guard let mode = variables["DIORAMA_MODE"], !mode.isEmpty else { return nil }
+    if let problem = modeRule.problem(with: mode) { throw CodedError(.usage, "DIORAMA_MODE: \(problem)") }
+    return mode
+  }
 
   private static let upstream = ObjectRule(
     members: [
@@ -221,6 +233,24 @@ extension EnvironmentConfiguration {
     .optional(
       "unused", severity, "What to do about interactions that a replay did not use: warn (default) or fail.",
       .init("--unused", "warn|fail", in: .matching)),
+    .optional(
+      "failedRecording", .word("aside", "replace"),
+      "What to do with the recording of a run that failed: aside (default) keeps it as NAME.failed.har and leaves the "
+        + "cassette as it was; replace makes it the cassette.",
+      .init(
+        "--failed-recording", "aside|replace", in: .matching,
+        help: "What to do with the recording of a run that failed: keep it aside as NAME.failed.har (default), or replace "
+          + "the cassette.")),
+    .optional(
+      "allowNoRequests", .boolean, "Whether a program may make no request though upstreams are declared.",
+      .init(
+        "--allow-no-requests", nil, .flag, in: .matching, help: "Succeed even if the command makes no request at all.")),
+    .optional(
+      "allowUpstreamFailures", .boolean,
+      "Whether a recording may succeed though an upstream failed, or a host was not declared.",
+      .init(
+        "--allow-upstream-failures", nil, .flag, in: .matching,
+        help: "Succeed even if an upstream fails while recording, or a host is not declared.")),
   ])
 
   private static let days = Schema.number(0.01...36_525)

@@ -102,21 +102,38 @@ package struct EnvironmentConfiguration: Codable, Sendable, Equatable {
     }
   }
 
-  /// What happens to old recordings and unused interactions.
+  /// What happens to old recordings, unused interactions, and runs that fail.
   package struct Policies: Codable, Sendable, Equatable {
     package var expiresAfterDays: Double?
     package var expired: String?
     package var rerecordAfterDays: Double?
     package var unused: String?
+    package var failedRecording: String?
+    package var allowNoRequests: Bool?
+    package var allowUpstreamFailures: Bool?
 
     package init(
       expiresAfterDays: Double? = nil, expired: String? = nil, rerecordAfterDays: Double? = nil,
-      unused: String? = nil
+      unused: String? = nil, failedRecording: String? = nil, allowNoRequests: Bool? = nil,
+      allowUpstreamFailures: Bool? = nil
     ) {
       self.expiresAfterDays = expiresAfterDays
       self.expired = expired
       self.rerecordAfterDays = rerecordAfterDays
       self.unused = unused
+      self.failedRecording = failedRecording
+      self.allowNoRequests = allowNoRequests
+      self.allowUpstreamFailures = allowUpstreamFailures
+    }
+
+    /// These policies, completed by those that are more general.
+    func completed(by general: Self) -> Self {
+      Self(
+        expiresAfterDays: expiresAfterDays ?? general.expiresAfterDays, expired: expired ?? general.expired,
+        rerecordAfterDays: rerecordAfterDays ?? general.rerecordAfterDays, unused: unused ?? general.unused,
+        failedRecording: failedRecording ?? general.failedRecording,
+        allowNoRequests: allowNoRequests ?? general.allowNoRequests,
+        allowUpstreamFailures: allowUpstreamFailures ?? general.allowUpstreamFailures)
     }
   }
 }
@@ -203,7 +220,7 @@ extension EnvironmentConfiguration {
     all.matching = general.matching.map { (matching ?? MatchingRules()).inside($0) } ?? matching
     all.redaction = general.redaction.map { $0.adding(redaction ?? RedactionRules()) } ?? redaction
     all.dates = general.dates.map { $0.adding(dates ?? ShiftRules()) } ?? dates
-    all.policies = policies ?? general.policies
+    all.policies = general.policies.map { policies?.completed(by: $0) ?? $0 } ?? policies
     all.streams = streams ?? general.streams
     all.ports = general.ports
     all.ports.appendNew(ports)

@@ -33,6 +33,7 @@ FEW = {
     "daemon_examples": [],
     "disk": [],
     "daemon_disk": [],
+    "failed_runs": [],
     "fidelity": [],
     "misses": [],
     "shifting": [],

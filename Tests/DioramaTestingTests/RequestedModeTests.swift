@@ -28,7 +28,7 @@ struct RequestedModeTests {
   func wrong() {
     let error = #expect(throws: DioramaTestingError.self) { try mode(.once, "recrd") }
     #expect(
-      error?.description == "DIORAMA_MODE is 'recrd', which is not a mode; did you mean 'record'? "
-        + "Choose from proxy, record, extend, replay, once, mock")
+      error?.description == "DIORAMA_MODE: 'recrd' is not valid; did you mean 'record'? "
+        + "Choose from once, replay, record, extend, proxy, mock")
   }
 }

@@ -83,7 +83,7 @@ struct TestRunTests {
     #expect(replayed.passed, "\(replayed.text)")
     let wrong = try await NestedRun.run("Samples/booking", values: values, variables: ["DIORAMA_MODE": "recrod"])
     #expect(
-      !wrong.passed && wrong.text.contains("DIORAMA_MODE is 'recrod', which is not a mode; did you mean 'record'?"))
+      !wrong.passed && wrong.text.contains("DIORAMA_MODE: 'recrod' is not valid; did you mean 'record'?"))
   }
 
   @Test("never records in mode once if CI is set")

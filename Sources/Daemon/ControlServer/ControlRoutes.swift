@@ -81,16 +81,16 @@ extension RouteTable {
       parameters: [
         id,
         Parameter(
-          name: "keepEmptyRecording", place: .query, schema: .boolean,
-          note: "Whether an empty recording replaces an older cassette (default: true)."),
+          name: "failed", place: .query, schema: .boolean,
+          note: "Whether the program or test failed: its recording is kept aside then (default: false)."),
       ],
       answers: [
         .json(200, "Report", "The final report. Its failures include a cassette that could not be written.")
       ],
       problems: gone,
       perform: { call in
-        let keeps = call.parameters.bool("keepEmptyRecording") ?? true
-        return try .json(try await call.operations.end(call.id, keepEmptyRecording: keeps))
+        let hasFailed = call.parameters.bool("failed") ?? false
+        return try .json(try await call.operations.end(call.id, hasSucceeded: !hasFailed))
       }),
   ]
 }

@@ -87,7 +87,7 @@ package protocol ControlOperations: Sendable {
   func journal(_ id: String, after: Int, limit: Int) throws(DaemonError) -> JournalPage
   func followJournal(_ id: String) throws(DaemonError) -> JournalFollower
   func report(_ id: String) throws(DaemonError) -> Report
-  func end(_ id: String, keepEmptyRecording: Bool) async throws(DaemonError) -> Report
+  func end(_ id: String, hasSucceeded: Bool) async throws(DaemonError) -> Report
   func leasePorts(_ request: PortsRequest) async throws(DaemonError) -> PortList
   func ports() -> PortList
   func releasePort(_ port: UInt16) async throws(DaemonError)

@@ -57,7 +57,7 @@ extension EnvironmentManager {
       return lifecycle.isStopping
     }
     guard !isStopping else {
-      _ = try await end(id, because: .stop, keepEmptyRecording: false)
+      _ = try await end(id, because: .stop)
       throw DaemonError(503, "Daemon is stopping", "start it again with diorama serve, then provision again")
     }
     tally.change { $0.provisioned += 1 }
@@ -142,7 +142,7 @@ extension EnvironmentManager {
   /// Removes everything of an environment that could not be provisioned.
   func undo(_ hosted: HostedEnvironment) async {
     if let environment = hosted.environment {
-      _ = await environment.end(grace: .zero, keepingEmptyRecording: false)
+      _ = await environment.end(grace: .zero)
     }
     leaveNothing(of: hosted)
     lifecycle.withLock { $0.fail(hosted.id) }

@@ -102,7 +102,7 @@ package final class EnvironmentManager: Sendable {
     // Checks each process once, without holding the lock.
     let gone = lifecycle.withLock { $0.owners }.filter { !$0.isAlive }
     let due = lifecycle.withLock { $0.due(at: now, isGone: gone.contains) }
-    for (id, cause) in due { _ = try? beginEnd(id, because: cause, keepEmptyRecording: false) }
+    for (id, cause) in due { _ = try? beginEnd(id, because: cause) }
     giveBackMemory()
   }
 
@@ -132,7 +132,7 @@ package final class EnvironmentManager: Sendable {
   /// Ends all environments. Leases stay in the store, for owners that outlive the daemon.
   package func stop() async {
     let (all, ready) = lifecycle.withLock { $0.stop() }
-    for id in ready { _ = try? beginEnd(id, because: .stop, keepEmptyRecording: false) }
+    for id in ready { _ = try? beginEnd(id, because: .stop) }
     for hosted in all { await hosted.isOver.waitIgnoringCancellation { $0 } }
     await withTaskExecutorPreference(workers) { journal.flush() }
     await service.stop()
@@ -241,16 +241,16 @@ extension EnvironmentManager {
   ///
   /// - Parameters:
   ///   - id: the environment.
-  ///   - keepEmptyRecording: whether an empty recording becomes a cassette.
+  ///   - hasSucceeded: whether the program or test succeeded. If not, its recording does not become the cassette.
   /// - Returns: the report.
   /// - Throws: ``DaemonError``: 404 if it never existed, 410 if it has ended.
-  package func end(_ id: String, keepEmptyRecording: Bool = true) async throws(DaemonError) -> Report {
+  package func end(_ id: String, hasSucceeded: Bool = true) async throws(DaemonError) -> Report {
     noteUse()
-    return try await end(id, because: .request, keepEmptyRecording: keepEmptyRecording)
+    return try await end(id, because: .request, hasSucceeded: hasSucceeded)
   }
 
-  func end(_ id: String, because cause: EndCause, keepEmptyRecording: Bool) async throws(DaemonError) -> Report {
-    let hosted = try beginEnd(id, because: cause, keepEmptyRecording: keepEmptyRecording)
+  func end(_ id: String, because cause: EndCause, hasSucceeded: Bool = true) async throws(DaemonError) -> Report {
+    let hosted = try beginEnd(id, because: cause, hasSucceeded: hasSucceeded)
     await hosted.isOver.waitIgnoringCancellation { $0 }
     guard let report = hosted.report else {
       throw DaemonError(
@@ -262,21 +262,21 @@ extension EnvironmentManager {
   /// Starts to end an environment, and doesn't wait.
   @discardableResult
   func beginEnd(
-    _ id: String, because cause: EndCause, keepEmptyRecording: Bool
+    _ id: String, because cause: EndCause, hasSucceeded: Bool = true
   ) throws(DaemonError) -> HostedEnvironment {
     let step = try lifecycle.withLock { lifecycle throws(DaemonError) in try lifecycle.end(id, because: cause) }
     switch step {
     case .begin(let hosted):
       // Continues even if the client disconnects.
       Task(executorPreference: workers) { [self] in
-        await finish(hosted, because: cause, keepEmptyRecording: keepEmptyRecording)
+        await finish(hosted, because: cause, hasSucceeded: hasSucceeded)
       }
       return hosted
     case .join(let hosted): return hosted
     }
   }
 
-  private func finish(_ hosted: HostedEnvironment, because cause: EndCause, keepEmptyRecording: Bool) async {
+  private func finish(_ hosted: HostedEnvironment, because cause: EndCause, hasSucceeded: Bool = true) async {
     do {
       // Before the cassette is sealed: after that, a restart must not restore an environment that would overwrite it.
       try hosted.saveEnding()
@@ -285,7 +285,7 @@ extension EnvironmentManager {
       log.error("cannot store the end of an environment", ["environment": "\(hosted.id)", "reason": "\(error)"])
     }
     if let environment = hosted.environment {
-      let (report, _) = await environment.end(keepingEmptyRecording: keepEmptyRecording)
+      let (report, _) = await environment.end(hasSucceeded: hasSucceeded)
       hosted.attach(report)
       log.info(
         "environment ended",

@@ -27,6 +27,7 @@ enum CassetteCheck {
           result.unusedBodies = contents.strayBodies
           try location.checkForSideFiles()
           result.unfinished = try CassetteSealer.unfinished(location)
+          result.failed = location.failed.exists ? location.failed.har : nil
         }
       } catch let error as CodedError {
         result.problem = error.message
@@ -77,11 +78,13 @@ enum CassetteCheck {
     var recovered: Int?
     /// Interactions of an unfinished recording.
     var unfinished: Int?
+    /// The HAR of the last run that failed.
+    var failed: String?
     var problem: String?
 
     func write(to terminal: Terminal) {
       if let recovered {
-        Output.print("\(cassette): recovered \(counted(recovered, "interaction")) from an unfinished recording")
+        Output.print("\(cassette): recovered \(counted(recovered, "interaction"))")
       }
       if let problem { return terminal.error(problem) }
       let holds = "\(counted(interactions ?? 0, "interaction")), \(counted(strings ?? 0, "string"))"
@@ -95,6 +98,9 @@ enum CassetteCheck {
         terminal.line(
           "unfinished recording of \(counted(unfinished, "interaction")) beside the cassette; recover with --recover"
         )
+      }
+      if let failed {
+        terminal.line("a failed run recorded \(failed); make it the cassette with --recover")
       }
     }
   }

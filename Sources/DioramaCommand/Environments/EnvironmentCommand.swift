@@ -147,20 +147,22 @@ enum EnvironmentTable {
 /// `diorama env report` and `diorama env delete`.
 enum EnvironmentReport {
   static func show(_ arguments: [String]) throws -> Int32 {
-    try run(arguments, command: "env report", help: showHelp) { client, id throws(DaemonClientError) in
+    try run(arguments, command: "env report", table: table, help: showHelp) {
+      client, id, _ throws(DaemonClientError) in
       try await client.report(id, as: Report.self)
     }
   }
 
   static func end(_ arguments: [String]) throws -> Int32 {
-    try run(arguments, command: "env delete", help: endHelp) { client, id throws(DaemonClientError) in
-      try await client.end(id, as: Report.self)
+    try run(arguments, command: "env delete", table: endTable, help: endHelp) {
+      client, id, options throws(DaemonClientError) in
+      try await client.end(id, hasSucceeded: !options.has("--failed"), as: Report.self)
     }
   }
 
   private static func run(
-    _ arguments: [String], command: String, help: String,
-    _ ask: @escaping @Sendable (DaemonClient, String) async throws(DaemonClientError) -> Report
+    _ arguments: [String], command: String, table: [Options.Option], help: String,
+    _ ask: @escaping @Sendable (DaemonClient, String, Options) async throws(DaemonClientError) -> Report
   ) throws -> Int32 {
     let options = try Options(arguments, table: table, command: command)
     if options.has("--help") {
@@ -168,7 +170,9 @@ enum EnvironmentReport {
       return 0
     }
     let id = try EnvironmentCommand.id(options, command: command)
-    let report = try DaemonAccess(options).ask { client throws(DaemonClientError) in try await ask(client, id) }
+    let report = try DaemonAccess(options).ask { client throws(DaemonClientError) in
+      try await ask(client, id, options)
+    }
     if options.has("--json") {
       try Output.write(json: report)
     } else {
@@ -178,6 +182,9 @@ enum EnvironmentReport {
   }
 
   private static let table: [Options.Option] = [.init("--json", nil, "print the report as JSON"), DaemonAccess.option]
+
+  private static let endTable =
+    [Options.Option("--failed", nil, "The program or test failed: keep its recording beside the cassette.")] + table
 
   private static let showHelp = """
     usage: diorama env report [--json] [ID]
@@ -190,12 +197,12 @@ enum EnvironmentReport {
     """
 
   private static let endHelp = """
-    usage: diorama env delete [--json] [ID]
+    usage: diorama env delete [--failed] [--json] [ID]
 
     Ends an environment: closes its ports, saves its recording and prints its
     report.
 
-    \(Options.describe(table))
+    \(Options.describe(endTable))
     Exit status: 3 the environment failed (an unmatched request, a missing string);
     66 no such environment.
 

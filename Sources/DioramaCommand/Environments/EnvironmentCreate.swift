@@ -39,7 +39,7 @@ enum EnvironmentCreate {
     } catch {
       // Its id was not printed, so nothing else can delete it.
       _ = try? access.ask { client throws(DaemonClientError) in
-        try await client.end(environment.id, keepingEmptyRecording: false, as: Report.self)
+        try await client.end(environment.id, as: Report.self)
       }
       throw error
     }

@@ -7,6 +7,7 @@ import Foundation
 import HTTPMessages
 import LaunchContract
 import PortLeases
+import Transforms
 
 #if canImport(Darwin)
   import Darwin
@@ -64,10 +65,13 @@ enum RunCommand {
     var (report, sealed) = terminal.progress("saving the recording") {
       blocking {
         await service.stop()
-        return await environment.end(keepingEmptyRecording: outcome.status == 0)
+        return await environment.end(hasSucceeded: outcome.status == 0)
       }
     }
     report.commandStatus = outcome.status
+    if outcome.status == 0, environment.mode != .mock, specification.policies?.allowsNoRequests != true {
+      report.expectRequests(of: environment.upstreams.map(\.name), permission: "--allow-no-requests")
+    }
     withExtendedLifetime((ports, sockets)) {}
     terminal.report(
       ReportText(report, cassette: specification.cassette.map { "\($0).har" }, wholeIn: "--report FILE"))

@@ -42,6 +42,7 @@ struct ConfigurationOptions {
   /// - Throws: ``CodedError`` for a value that cannot be used; a `CodedError` for a file that cannot be read.
   func configuration(named command: String? = nil) throws -> EnvironmentConfiguration {
     var configuration = try given()
+    if configuration.mode == nil { configuration.mode = try EnvironmentConfiguration.requestedMode(variables) }
     if let project = try Self.project(options) {
       if configuration.cassette == nil, let folder = project.cassettes, let command {
         let mode = (configuration.mode ?? project.settings.mode).flatMap(Mode.init(rawValue:)) ?? .once

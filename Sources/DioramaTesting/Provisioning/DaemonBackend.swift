@@ -109,9 +109,9 @@ struct DaemonBackend: EnvironmentBackend {
     try await refresh()
   }
 
-  func end(keepingEmptyRecording keepsEmptyRecording: Bool) async throws(CodedError) -> Report {
+  func end(hasSucceeded: Bool) async throws(CodedError) -> Report {
     try await asking { () throws(DaemonClientError) in
-      try await client.end(id, keepingEmptyRecording: keepsEmptyRecording, as: Report.self)
+      try await client.end(id, hasSucceeded: hasSucceeded, as: Report.self)
     }
   }
 

@@ -103,8 +103,8 @@ import EnvironmentConfiguration
         mode: change.mode.flatMap { Mode(rawValue: $0.rawValue) }, timeout: timeout)
     }
 
-    func end(keepingEmptyRecording keepsEmptyRecording: Bool) async -> Report {
-      await environment.end(keepingEmptyRecording: keepsEmptyRecording).report
+    func end(hasSucceeded: Bool) async -> Report {
+      await environment.end(hasSucceeded: hasSucceeded).report
     }
   }
 

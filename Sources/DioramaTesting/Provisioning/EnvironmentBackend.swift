@@ -37,10 +37,10 @@ protocol EnvironmentBackend: Sendable {
 
   /// Ends the environment.
   ///
-  /// - Parameter keepsEmptyRecording: whether an empty recording is saved as a cassette.
+  /// - Parameter hasSucceeded: whether the test succeeded. If not, its recording does not become the cassette.
   /// - Returns: the report.
   /// - Throws: a `CodedError` if the report is not available.
-  func end(keepingEmptyRecording keepsEmptyRecording: Bool) async throws(CodedError) -> Report
+  func end(hasSucceeded: Bool) async throws(CodedError) -> Report
 }
 
 /// The variables of a launched program, and arguments to append to its own.

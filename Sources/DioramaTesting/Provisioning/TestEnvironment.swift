@@ -40,6 +40,7 @@ public final class TestEnvironment: Sendable {
   let backend: any EnvironmentBackend
   let identity: TestIdentity
   let reporter: Reporter
+  private let allowsNoRequests: Bool
   private let state = Guarded(State())
 
   /// The environment of the running code, in Swift Testing.
@@ -48,8 +49,11 @@ public final class TestEnvironment: Sendable {
   /// `setUp`.
   static let ofTestCase = Guarded<TestEnvironment?>(nil)
 
-  private init(_ backend: any EnvironmentBackend, for identity: TestIdentity, reporter: Reporter) {
+  private init(
+    _ backend: any EnvironmentBackend, allowsNoRequests: Bool, for identity: TestIdentity, reporter: Reporter
+  ) {
     self.backend = backend
+    self.allowsNoRequests = allowsNoRequests
     self.identity = identity
     self.reporter = reporter
   }
@@ -76,13 +80,14 @@ public final class TestEnvironment: Sendable {
       throw DioramaTestingError(error.kind == .usage ? .usage : .environment, error.message)
     }
     for note in backend.notes { Reporter.say("\(identity.name): \(note)") }
-    return TestEnvironment(backend, for: identity, reporter: reporter)
+    return TestEnvironment(
+      backend, allowsNoRequests: settings.policies?.allowNoRequests ?? false, for: identity, reporter: reporter)
   }
 
   deinit {
     guard !state.withLock({ $0.hasEnded }) else { return }
     reporter.fail("the environment was never ended; call 'await environment.end()' at the end of the test")
-    Task.detached { [backend] in try? await backend.end(keepingEmptyRecording: true) }
+    Task.detached { [backend] in try? await backend.end(hasSucceeded: false) }
   }
 
   /// The environment of the running test: made by the trait `.environment` in Swift Testing, or by `provision(for:)` in
@@ -247,7 +252,12 @@ public final class TestEnvironment: Sendable {
     for application in claimed.applications { await application.terminate() }
     let report: Result<Report, CodedError>
     do {
-      report = .success(try await backend.end(keepingEmptyRecording: !hasFailed))
+      var ended = try await backend.end(hasSucceeded: !hasFailed)
+      if !hasFailed, !claimed.applications.isEmpty, mode != .mock, !allowsNoRequests {
+        ended.expectRequests(
+          of: Array(backend.endpoints.keys), permission: "policies: .init(allowNoRequests: true)")
+      }
+      report = .success(ended)
     } catch {
       report = .failure(error)
     }

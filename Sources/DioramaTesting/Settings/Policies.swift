@@ -1,9 +1,9 @@
 import EnvironmentConfiguration
 
 extension TestEnvironment {
-  /// What happens to old recordings, and to interactions that a replay does not use.
+  /// What happens to old recordings, unused interactions, and tests that fail.
   ///
-  /// A test's policies replace its suite's. Age is counted in days, from the recording date to the machine's date.
+  /// A test's policies outrank its suite's. Age is counted in days, from the recording date to the machine's date.
   ///
   /// ```swift
   /// @Suite(.environment(policies: .init(expiresAfterDays: 30, expired: .warn, unused: .fail)))
@@ -18,6 +18,14 @@ extension TestEnvironment {
       case fail
     }
 
+    /// What to do with the recording of a test that failed.
+    public enum FailedRecording: String, CaseIterable, Sendable {
+      /// Keep it beside the cassette, as `NAME.failed.har`. The cassette stays as it was.
+      case aside
+      /// Make it the cassette.
+      case replace
+    }
+
     let configuration: EnvironmentConfiguration.Policies
 
     /// Creates policies. All parameters are optional.
@@ -29,13 +37,20 @@ extension TestEnvironment {
     ///   - rerecordAfterDays: days after which mode `once` re-records; nil for never. Mode `replay`, and `once`
     ///     if the variable `CI` is set, print a note instead.
     ///   - unused: how to report interactions that a replay did not use.
+    ///   - failedRecording: what to do with the recording of a test that failed.
+    ///   - allowNoRequests: whether a test that launches an app may see no request though upstreams are declared.
+    ///     Otherwise it fails, because an app that ignores its endpoints talks to the live backend.
+    ///   - allowUpstreamFailures: whether a recording may succeed though an upstream failed, or the app asked a host that
+    ///     is not declared.
     public init(
       expiresAfterDays: Double? = nil, expired: Severity = .fail, rerecordAfterDays: Double? = nil,
-      unused: Severity = .warn
+      unused: Severity? = nil, failedRecording: FailedRecording? = nil, allowNoRequests: Bool? = nil,
+      allowUpstreamFailures: Bool? = nil
     ) {
       configuration = .init(
         expiresAfterDays: expiresAfterDays, expired: expiresAfterDays == nil ? nil : expired.rawValue,
-        rerecordAfterDays: rerecordAfterDays, unused: unused.rawValue)
+        rerecordAfterDays: rerecordAfterDays, unused: unused?.rawValue, failedRecording: failedRecording?.rawValue,
+        allowNoRequests: allowNoRequests, allowUpstreamFailures: allowUpstreamFailures)
     }
   }
 }

@@ -1,9 +1,8 @@
 import Basics
+import EnvironmentConfiguration
 
 /// The mode of a test: the one set by `DIORAMA_MODE`, otherwise the one set in code.
 enum RequestedMode {
-  static let variable = "DIORAMA_MODE"
-
   /// Resolves the mode.
   ///
   /// - Parameters:
@@ -16,13 +15,11 @@ enum RequestedMode {
   static func resolve(
     _ code: TestEnvironment.Mode, hasUpstreams: Bool, variables: [String: String]
   ) throws(DioramaTestingError) -> TestEnvironment.Mode {
-    guard let text = variables[variable], !text.isEmpty else { return code }
-    guard let mode = TestEnvironment.Mode(rawValue: text) else {
-      let names = TestEnvironment.Mode.allCases.map(\.rawValue)
-      let nearest = EditDistance.nearest(to: text, among: names).first.map { "; did you mean '\($0)'?" } ?? ""
-      throw DioramaTestingError(
-        .usage, "\(variable) is '\(text)', which is not a mode\(nearest) Choose from " + names.joined(separator: ", "))
+    let text: String?
+    do { text = try EnvironmentConfiguration.requestedMode(variables) } catch {
+      throw DioramaTestingError(.usage, error.message)
     }
+    guard let mode = text.flatMap(TestEnvironment.Mode.init(rawValue:)) else { return code }
     return code == .mock && !hasUpstreams ? code : mode
   }
 }

@@ -3,7 +3,7 @@ import EnvironmentConfiguration
 import Foundation
 import LaunchContract
 
-/// What happens to old recordings, and to interactions that a replay does not use.
+/// What happens to old recordings, unused interactions, and runs that fail.
 ///
 /// Age is counted from the recording date to the machine's date; the environment's clock does not affect it.
 package struct CassettePolicies: Sendable, Codable, Equatable {
@@ -23,6 +23,12 @@ package struct CassettePolicies: Sendable, Codable, Equatable {
   package var rerecordAfterDays: Double?
   /// How to report interactions that a replay did not use. The report always lists them.
   package var unused = Severity.warn
+  /// Whether the recording of a failed run replaces the cassette. Otherwise, it is kept beside it.
+  package var replacesAfterFailure: Bool?
+  /// Whether a program may make no request though upstreams are declared.
+  package var allowsNoRequests: Bool?
+  /// Whether a recording may succeed though an upstream failed, or a host was not declared.
+  package var allowsUpstreamFailures: Bool?
 
   package init() {}
 
@@ -34,6 +40,9 @@ package struct CassettePolicies: Sendable, Codable, Equatable {
     rerecordAfterDays = policies.rerecordAfterDays
     expired = policies.expired.flatMap(Severity.init(rawValue:)) ?? .fail
     unused = policies.unused.flatMap(Severity.init(rawValue:)) ?? .warn
+    replacesAfterFailure = policies.failedRecording == "replace"
+    allowsNoRequests = policies.allowNoRequests
+    allowsUpstreamFailures = policies.allowUpstreamFailures
   }
 }
 

@@ -15,7 +15,8 @@ extension Environment {
         EnvironmentSnapshot.Progress(
           live: state.live.state.snapshot, strings: state.ledger.progress, playback: traffic.playback,
           counts: traffic.counts, requests: traffic.requests, togglesRead: state.togglesRead,
-          unmatched: state.unmatched, failures: state.failures, keptAsSent: state.keptAsSent),
+          unmatched: state.unmatched, failures: state.failures, keptAsSent: state.keptAsSent,
+          upstreamFailures: state.upstreamFailures),
         state.journal.last, state.version
       )
     }

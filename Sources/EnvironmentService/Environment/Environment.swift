@@ -90,6 +90,8 @@ package final class Environment: Sendable {
     var failures: [String] = []
     /// Messages whose bodies are kept as they were sent, since they decode to too much.
     var keptAsSent: [String] = []
+    /// Each request that an upstream failed to answer, once, however often that was.
+    var upstreamFailures: [Report.UpstreamFailure] = []
     var requests = 0
     /// The environment's, for what is done under the lock.
     let redactor: Redactor
@@ -226,10 +228,10 @@ package final class Environment: Sendable {
   ///
   /// - Parameters:
   ///   - grace: how long running requests may take.
-  ///   - keepingEmptyRecording: whether a recording of nothing at all becomes a cassette, as it should for an app
-  ///     that did well without asking anything; it never does when requests were made and none could be recorded.
+  ///   - hasSucceeded: whether the program or test succeeded. If not, or if the report is not ok, its recording does not
+  ///     become the cassette, but is kept beside it.
   /// - Returns: the report, and what became of the recording; an error of sealing is in both.
-  package func end(grace: Duration = .seconds(5), keepingEmptyRecording: Bool = true) async -> (
+  package func end(grace: Duration = .seconds(5), hasSucceeded: Bool = true) async -> (
     report: Report, sealed: Result<CassetteSealer.Outcome?, CodedError>
   ) {
     let isFirst = shutdown.withLock { shutdown in
@@ -249,7 +251,7 @@ package final class Environment: Sendable {
     let hasFinished = Monitor(false)
     openRequests.notify(queue: .global()) { hasFinished.withLock { $0 = true } }
     await hasFinished.waitIgnoringCancellation(until: .now + grace) { $0 }
-    let sealed = seal(keepingEmpty: keepingEmptyRecording)
+    let sealed = seal(hasSucceeded: hasSucceeded)
     let lost = state.withLock { state in
       state.journalFile?.flush()
       return state.journalFile?.failure
@@ -260,15 +262,16 @@ package final class Environment: Sendable {
     return (report(), sealed)
   }
 
-  private func seal(keepingEmpty: Bool) -> Result<CassetteSealer.Outcome?, CodedError> {
+  private func seal(hasSucceeded: Bool) -> Result<CassetteSealer.Outcome?, CodedError> {
     guard let recorder else { return .success(nil) }
-    let wasAsked = state.withLock { $0.journal.last > 0 }
-    if recorder.interactionCount == 0, recorder.stringCount == 0, recorder.failure == nil, wasAsked || !keepingEmpty {
+    if recorder.interactionCount == 0, recorder.stringCount == 0, recorder.failure == nil {
       recorder.discard()
       return .success(.init(interactions: 0, added: 0, strings: 0, isWritten: false))
     }
+    let becomesCassette =
+      specification.policies?.replacesAfterFailure == true || (hasSucceeded && report().ok)
     do {
-      return .success(try recorder.seal())
+      return .success(try recorder.seal(aside: !becomesCassette))
     } catch {
       fail(error.message)
       return .failure(error)

@@ -26,7 +26,7 @@ package struct EnvironmentSnapshot: Sendable, Codable {
   package let specification: EnvironmentSpecification
   /// The mode in which the environment was provisioned; never `once`.
   package let mode: Mode
-  /// The main port, then each upstream's port, in the order in which ``EnvironmentHooks/listen`` is called.
+  /// The main port, then each upstream's port, in the order in which ``EnvironmentHooks/reserve`` is called.
   package let ports: [UInt16]
   /// The upstreams, including those that the cassette named.
   package let upstreams: [CassetteHeader.Upstream]
@@ -50,8 +50,9 @@ package struct EnvironmentSnapshot: Sendable, Codable {
     var togglesRead: [String: JSON]
     var unmatched: [Report.Unmatched]
     var failures: [String]
-    /// Nil in a snapshot of an earlier version.
+    /// Nil in a snapshot of an earlier version, like the next one.
     var keptAsSent: [String]?
+    var upstreamFailures: [Report.UpstreamFailure]?
   }
 
   /// The position in a cassette that is being replayed.

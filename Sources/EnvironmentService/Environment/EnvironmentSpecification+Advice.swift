@@ -2,6 +2,7 @@ import Basics
 import Cassettes
 import EnvironmentConfiguration
 import Foundation
+import HTTPMessages
 import LaunchContract
 
 extension EnvironmentSpecification {
@@ -94,6 +95,10 @@ extension EnvironmentSpecification {
 
   /// The error for a missing cassette.
   func missing(_ location: CassetteLocation) -> CodedError {
-    CassetteReader.missing(location, advice: recordAdvice(.record, upstreams: [("NAME", "URL")]))
+    let declared = upstreams.map { (name: $0.name, url: $0.origin.description) }
+    return CassetteReader.missing(
+      location,
+      because: mode == .once && isContinuousIntegration ? ", and nothing is recorded where the variable CI is set" : "",
+      advice: recordAdvice(.record, upstreams: declared.isEmpty ? [("NAME", "URL")] : declared))
   }
 }

@@ -42,6 +42,7 @@ extension Provisioning {
       state.togglesRead = progress.togglesRead
       state.failures = progress.failures
       state.keptAsSent = progress.keptAsSent ?? []
+      state.upstreamFailures = progress.upstreamFailures ?? []
       for unmatched in progress.unmatched { state.addUnmatched(unmatched) }
       var replay: Replay?
       if let stored, let location = specification.cassette {

@@ -104,8 +104,9 @@ package enum Provisioning {
     if upstreams.isEmpty, mode.replays, let stored { upstreams = stored.knownUpstreams }
     if upstreams.isEmpty { upstreams = former }
     if upstreams.isEmpty, mode.mayReachNetwork {
-      throw CodedError(
-        .noUpstream, "mode \(mode.rawValue) needs a backend to reach; name it with \(specification.upstreamAdvice())")
+      let isFirst = specification.mode == .once && mode == .record
+      let what = isFirst ? "there is no cassette yet, so this run would record; that" : "mode \(mode.rawValue)"
+      throw CodedError(.noUpstream, "\(what) needs a backend to reach; name it with \(specification.upstreamAdvice())")
     }
     try check(upstreams)
     return upstreams

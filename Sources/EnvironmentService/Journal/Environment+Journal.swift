@@ -55,6 +55,8 @@ extension Environment {
     state.withLock { state in
       state.note(kind, status: status, detail, replay: replay)
       if let unmatched { state.addUnmatched(unmatched) }
+      // 499: the app broke off its own upload.
+      if kind == .failed, status != 499 { state.addUpstreamFailure(detail) }
     }
     news.added(self)
   }
@@ -73,6 +75,18 @@ extension Environment.State {
     }
     unmatchedSize += redacted.size
     self.unmatched.append(redacted)
+  }
+
+  mutating func addUpstreamFailure(_ detail: Journal.Detail) {
+    let failure = Report.UpstreamFailure(method: detail.method, url: detail.url, cause: detail.text ?? "no response")
+    let known = upstreamFailures.firstIndex {
+      $0.method == failure.method && $0.url == failure.url && $0.cause == failure.cause
+    }
+    if let known {
+      upstreamFailures[known].count += 1
+    } else if upstreamFailures.count < 100, detail.size <= 10_000 {
+      upstreamFailures.append(failure)
+    }
   }
 
   mutating func note(_ kind: Journal.Kind, status: Int, _ detail: Journal.Detail, replay: Replay?) {

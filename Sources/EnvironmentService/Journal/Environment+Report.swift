@@ -13,7 +13,7 @@ extension Environment {
     let (journal, unmatched, ledger, togglesRead, failed, playback, current, redactor) = state.withLock {
       ($0.journal, $0.unmatched, $0.ledger, $0.togglesRead, $0.failures, $0.playback, $0.live.state, $0.redactor)
     }
-    let messages = state.withLock { $0.unmatchedMessages }
+    let (messages, upstreamFailures) = state.withLock { ($0.unmatchedMessages, $0.upstreamFailures) }
     let mode = current.mode
     var requests = Report.Requests()
     requests.replayed = journal.count(.replayed)
@@ -35,13 +35,16 @@ extension Environment {
     if specification.policies?.unused == .fail, !unused.isEmpty {
       failures.append(Report.unusedFailure(unused.count))
     }
-    let held = (mode.mayReachNetwork || requests.unmatched == 0) && ledger.missing.isEmpty
+    let allowsFailures = specification.policies?.allowsUpstreamFailures == true && mode.mayReachNetwork
+    let held =
+      ledger.missing.isEmpty
+      && (allowsFailures || (requests.unmatched == 0 && (recorder == nil || requests.failed == 0)))
     return Report(
       environment: .init(id: id, name: specification.name), mode: mode.rawValue,
       cassette: specification.cassette.map(\.har), recordedAt: recordedAt,
       clock: .init(kind: current.clock.kind.rawValue, start: clock.start, now: RFC3339.format(current.timeline.now)),
       requests: requests, unmatched: unmatched, unused: unused,
-      interactions: replay?.interactions.count, ended: shutdown.withLock { $0.outcome } == nil ? nil : true,
+      upstreamFailures: upstreamFailures.isEmpty ? nil : upstreamFailures, interactions: replay?.interactions.count, ended: shutdown.withLock { $0.outcome } == nil ? nil : true,
       strings: .init(
         read: ledger.readCount, recorded: recorder?.stringCount ?? 0, missing: ledger.missing,
         unused: mode == .replay ? ledger.unused : []),
@@ -57,6 +60,8 @@ extension Environment {
   /// What happened to the recording; nil if there is none, or it has not ended yet.
   private func recording() -> Report.Recording? {
     switch shutdown.withLock({ $0.outcome }) {
+    case .success(let outcome?) where outcome.isWritten && outcome.aside != nil:
+      Report.Recording(outcome: .aside, interactions: outcome.interactions, file: outcome.aside?.har)
     case .success(let outcome?) where outcome.isWritten:
       Report.Recording(outcome: .written, interactions: outcome.interactions)
     case .success(.some):

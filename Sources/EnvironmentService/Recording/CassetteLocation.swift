@@ -41,6 +41,9 @@ package struct CassetteLocation: Sendable, Equatable, Codable, CustomStringConve
   /// that belongs to the HAR until that is replaced too.
   var stringsBefore: String { strings + ".before" }
 
+  /// The recording of the last run that failed.
+  package var failed: CassetteLocation { CassetteLocation("\(base).failed") }
+
   /// An unused location beside this cassette: `NAME.unfinished`, or `NAME.unfinished-2` if that exists.
   func beside(_ word: String) -> CassetteLocation {
     var place = CassetteLocation("\(base).\(word)")

@@ -102,7 +102,9 @@ package enum CassetteReader {
     return FileBody(owning: file.release(), length: size)
   }
 
-  static func missing(_ location: CassetteLocation, advice record: String? = nil) -> CodedError {
+  static func missing(
+    _ location: CassetteLocation, because reason: String = "", advice record: String? = nil
+  ) -> CodedError {
     let partial = try? PartialFile(of: location)
     let isUnfinished = partial.map { !$0.places.isEmpty || !$0.strings.isEmpty } ?? false
     let advice =
@@ -110,7 +112,7 @@ package enum CassetteReader {
       ? "there is an unfinished recording; recover it with: diorama cassette check --recover \(location)"
       : "record it with "
         + (record ?? "diorama run --mode record --cassette \(location) --upstream NAME=URL -- COMMAND")
-    return CodedError(.noCassette, "there is no cassette \(location.har); \(advice)")
+    return CodedError(.noCassette, "there is no cassette \(location.har)\(reason); \(advice)")
   }
 
   private static func readStrings(

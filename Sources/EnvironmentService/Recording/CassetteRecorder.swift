@@ -144,13 +144,18 @@ final class CassetteRecorder: Sendable {
   /// Ends the recording and saves what was acknowledged as the cassette. No other recording can begin before that is
   /// done.
   ///
+  /// - Parameter aside: whether to save it as ``CassetteLocation/failed`` instead.
+  /// - Returns: the outcome; nil if the recording has already ended.
   /// - Throws: a ``CodedError``: the first failed write, since an incomplete recording must not replace a
   ///   complete one, or a failure to save. The partial file is kept then.
-  func seal() throws(CodedError) -> CassetteSealer.Outcome? {
+  func seal(aside: Bool = false) throws(CodedError) -> CassetteSealer.Outcome? {
     let (ended, failure) = state.withLock { ($0.lock.take(), $0.failure) }
     guard let lock = ended else { return nil }
     if let failure { throw failure }
-    return try CassetteSealer.seal(lock)
+    let outcome = try CassetteSealer.seal(lock, as: aside ? location.failed : nil)
+    // It is older than the cassette now.
+    if !aside { CassetteSealer.remove(location.failed) }
+    return outcome
   }
 
   /// Ends an empty recording, as if it had never begun.

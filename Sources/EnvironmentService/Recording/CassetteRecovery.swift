@@ -9,18 +9,19 @@ import HTTPMessages
   import Glibc
 #endif
 
-/// Recovers what a killed recording left, at the user's request.
+/// Recovers what a killed or failed recording left, at the user's request.
 package enum CassetteRecovery {
-  /// Saves an unfinished recording as the cassette.
+  /// Saves an unfinished recording, or that of a failed run, as the cassette.
   ///
-  /// If the recording was extending the cassette, its interactions are added. If it was replacing the cassette, it
-  /// replaces it, and the old cassette is kept as `NAME.previous.har` with its strings and bodies, because it may be
-  /// worth more than half a recording.
+  /// If an unfinished recording was extending the cassette, its interactions are added. Otherwise, it replaces the
+  /// cassette, and the old one is kept as `NAME.previous.har` with its strings and bodies, because it may be worth more
+  /// than half a recording.
   ///
-  /// - Returns: the outcome; nil if there is no unfinished recording.
+  /// - Returns: the outcome; nil if there is nothing to recover.
   /// - Throws: a ``CodedError`` if the recording is still running, or files cannot be read or written.
   package static func recover(_ location: CassetteLocation) throws(CodedError) -> CassetteSealer.Outcome? {
     guard let lock = try PartialLock.existing(location) else {
+      if location.failed.exists { return try takeFailed(location) }
       try removeStrayBodies(location)
       return nil
     }
@@ -36,6 +37,18 @@ package enum CassetteRecovery {
       }
     }
     return try CassetteSealer.seal(lock)
+  }
+
+  private static func takeFailed(_ location: CassetteLocation) throws(CodedError) -> CassetteSealer.Outcome {
+    // Keeps recordings from starting.
+    let lock = try PartialLock.making(location)
+    defer { unlink(lock.location.partial) }
+    let stored = try CassetteReader.read(location.failed)
+    if location.exists { try CassetteSealer.copy(location, to: location.beside("previous")) }
+    try CassetteSealer.copy(location.failed, to: location)
+    CassetteSealer.remove(location.failed)
+    let count = stored.cassette.interactions.count
+    return CassetteSealer.Outcome(interactions: count, added: count, strings: 0, isWritten: true)
   }
 
   /// Removes bodies that no interaction has, such as those that a killed `prune` leaves.

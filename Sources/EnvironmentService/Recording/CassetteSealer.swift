@@ -25,6 +25,8 @@ package enum CassetteSealer {
     package var strings: Int
     /// False if there was nothing to write and the old cassette is unchanged.
     package var isWritten: Bool
+    /// Where it was saved, if not as the cassette.
+    package var aside: CassetteLocation?
   }
 
   /// Saves a partial file as a cassette.
@@ -84,8 +86,11 @@ package enum CassetteSealer {
       finish(location, keeping: bodies)
     } else {
       unlink(location.partial)
+      removeUnusedBodies(of: target, keeping: bodies)
+      if location.exists { try? removeStrayBodies(of: location) } else { removeUnusedBodies(of: location, keeping: []) }
     }
-    return Outcome(interactions: count, added: partial.places.count, strings: partial.stringCount, isWritten: true)
+    return Outcome(interactions: count, added: partial.places.count, strings: partial.stringCount, isWritten: true,
+      aside: target == location ? nil : target)
   }
 
   /// Writes the future cassette's recording id to the partial file.
@@ -165,6 +170,13 @@ package enum CassetteSealer {
     removeUnusedBodies(of: location, keeping: bodies)
   }
 
+  /// Removes a cassette with its strings and bodies.
+  static func remove(_ location: CassetteLocation) {
+    unlink(location.har)
+    unlink(location.strings)
+    removeUnusedBodies(of: location, keeping: [])
+  }
+
   /// Copies a cassette to a location beside it, completely or not at all.
   static func copy(_ location: CassetteLocation, to target: CassetteLocation) throws(CodedError) {
     let stored = try CassetteReader.read(location)
@@ -180,9 +192,8 @@ package enum CassetteSealer {
     try strings.write(stored.strings.write())
     try strings.finish()
     try link(bodies, from: location, to: target)
-    try FileWriting.rename(target.strings + ".new", to: target.strings)
-    try FileWriting.rename(target.har + ".new", to: target.har)
-    try FileWriting.synchronizeFolder(target.folder)
+    try replace(target, har: target.har + ".new", strings: target.strings + ".new")
+    removeUnusedBodies(of: target, keeping: bodies)
   }
 
   /// Rewrites a cassette with some of its interactions, and removes bodies that are no longer needed.

@@ -76,7 +76,7 @@ struct ProvisioningTests {
     let refusal = await Self.error { _ = try await test.manager.provision(request) }
     #expect(refusal?.status == 409)
     #expect(refusal?.detail.contains(first.id) == true)
-    _ = try await test.manager.end(first.id, keepEmptyRecording: false)
+    _ = try await test.manager.end(first.id)
     let second = try await test.manager.provision(request)
     #expect(second.mode == "record")
     await test.stop()

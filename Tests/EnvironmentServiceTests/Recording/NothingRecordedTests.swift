@@ -7,32 +7,102 @@ import Testing
 
 @testable import EnvironmentService
 
-@Suite("An empty or incomplete recording")
+@Suite("An empty or failed recording")
 struct NothingRecordedTests {
-  @Test("becomes no cassette if requests were made and none could be recorded", arguments: [true, false])
-  func upstreamDown(keepingEmpty: Bool) async throws {
-    let closed = try ScriptedUpstream { _ in }
-    let origin = closed.origin
-    closed.stop()
+  @Test("becomes no cassette without interactions and strings", arguments: [true, false])
+  func nothingAsked(hasSucceeded: Bool) async throws {
     try await withService { fixture in
-      let environment = try fixture.provision(.record, ["api": origin])
-      #expect(try await environment.get("/").status == 502)
-      let (_, sealed) = await environment.end(keepingEmptyRecording: keepingEmpty)
-      let outcome = try sealed.get()
-      #expect(outcome?.isWritten == false)
+      let environment = try fixture.provision(.once, ["api": Origin(parsing: "http://127.0.0.1:9")])
+      let (report, sealed) = await environment.end(hasSucceeded: hasSucceeded)
+      #expect(try sealed.get()?.isWritten == false)
+      #expect(report.ok && report.recording?.outcome == .nothing)
       #expect(fixture.files == [])
     }
   }
 
-  @Test("becomes a cassette only if the app succeeded without a request", arguments: [true, false])
-  func nothingAsked(keepingEmpty: Bool) async throws {
+  @Test("fails if an upstream fails, unless that is permitted", arguments: [false, true])
+  func upstreamDown(isPermitted: Bool) async throws {
+    let closed = try ScriptedUpstream { _ in }
+    let origin = closed.origin
+    closed.stop()
     try await withService { fixture in
-      let environment = try fixture.provision(.once, ["api": Origin(parsing: "http://127.0.0.1:9")])
-      let (_, sealed) = await environment.end(keepingEmptyRecording: keepingEmpty)
-      let outcome = try sealed.get()
-      #expect(outcome?.isWritten == keepingEmpty)
-      #expect(fixture.location().exists == keepingEmpty)
+      let environment = try fixture.provision(.record, ["api": origin]) {
+        $0.policies = CassettePolicies()
+        $0.policies?.allowsUpstreamFailures = isPermitted
+      }
+      for _ in 0..<2 { #expect(try await environment.get("/a").status == 502) }
+      let (report, sealed) = await environment.end()
+      #expect(try sealed.get()?.isWritten == false)
+      #expect(report.ok == isPermitted)
+      let failure = try #require(report.upstreamFailures?.first)
+      #expect(failure.method == "GET" && failure.url == "\(origin)/a" && failure.count == 2)
+      #expect(failure.cause.contains("refused"))
+      #expect(ReportText(report).lines().contains { $0.hasPrefix("failed upstream: GET \(origin)/a: ") })
+      #expect(fixture.files == [])
     }
+  }
+
+  @Test("is kept beside the cassette, and can be made the cassette", arguments: [false, true])
+  func failedRun(isFirst: Bool) async throws {
+    let upstream = try TestUpstream { request in
+      Response(status: 200, headers: ["Content-Type": "text/plain"], body: .bytes(Array(request.target.utf8)))
+    }
+    try await withService { fixture in
+      if !isFirst { try await fixture.record(["api": upstream.origin]) { _ = try await $0.get("/good") } }
+      let before = fixture.files
+      for _ in 0..<2 {
+        let environment = try fixture.provision(.record, ["api": upstream.origin])
+        #expect(try await environment.get("/bad").status == 200)
+        let (report, _) = await environment.end(hasSucceeded: false)
+        #expect(report.recording == .init(outcome: .aside, interactions: 1, file: fixture.location().failed.har))
+      }
+      #expect(fixture.files == (before + ["c.failed.har", "c.failed.strings.json"]).sorted())
+      if !isFirst { #expect(try fixture.cassette().interactions.map(\.request.url) == ["\(upstream.origin)/good"]) }
+
+      #expect(try CassetteRecovery.recover(fixture.location())?.added == 1)
+      #expect(try fixture.cassette().interactions.map(\.request.url) == ["\(upstream.origin)/bad"])
+      let previous = isFirst ? [] : ["c.previous.har", "c.previous.strings.json"]
+      #expect(fixture.files == ["c.har"] + previous + ["c.strings.json"])
+    }
+  }
+
+  @Test("of an earlier run is removed once a run succeeds; a setting makes it the cassette")
+  func replaced() async throws {
+    let upstream = try TestUpstream { _ in Response(status: 200) }
+    try await withService { fixture in
+      for hasSucceeded in [false, true] {
+        let environment = try fixture.provision(.record, ["api": upstream.origin])
+        #expect(try await environment.get("/").status == 200)
+        _ = await environment.end(hasSucceeded: hasSucceeded)
+      }
+      #expect(fixture.files == ["c.har", "c.strings.json"])
+      let environment = try fixture.provision(.record, ["api": upstream.origin]) {
+        $0.policies = CassettePolicies()
+        $0.policies?.replacesAfterFailure = true
+      }
+      #expect(try await environment.get("/new").status == 200)
+      let (report, _) = await environment.end(hasSucceeded: false)
+      #expect(report.recording?.outcome == .written)
+      #expect(try fixture.cassette().interactions.map(\.request.url) == ["\(upstream.origin)/new"])
+    }
+  }
+
+  @Test("fails if the app asks a host that is not declared")
+  func undeclared() async throws {
+    let upstream = try TestUpstream { _ in Response(status: 200) }
+    try await withService { fixture in
+      let environment = try fixture.provision(.record, ["api": upstream.origin])
+      #expect(try await environment.get("/").status == 200)
+      #expect(try await onThread { try Self.askMain(environment.mainPort) } == 501)
+      let (report, _) = await environment.end()
+      #expect(!report.ok && report.unmatched.first?.refusal != nil && report.recording?.outcome == .aside)
+    }
+  }
+
+  private static func askMain(_ port: UInt16) throws -> Int {
+    let client = try RawClient(port: port)
+    try client.send(request("GET", "/other.test/x"))
+    return try client.receiveAnswer().status
   }
 
   @Test("does not replace a complete cassette if a body could not be stored")

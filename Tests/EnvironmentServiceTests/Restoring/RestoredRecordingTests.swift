@@ -103,7 +103,7 @@ struct RestoredRecordingTests {
       // Another recording of the same cassette has begun.
       let other = try fixture.provision(.record, ["api": upstream.origin])
       let left = try fixture.read("c.har.partial")
-      _ = await other.end(keepingEmptyRecording: false)
+      _ = await other.end()
       try fixture.write(left, to: "c.har.partial")
       #expect(refusal().contains("is of another recording"))
       #expect(try fixture.read("c.har.partial") == left)
