@@ -84,7 +84,8 @@ struct HostileTextTests {
     try await run(
       "cassette", "import", folder.file("booking.har"), "--to", folder.file("imported"), "--upstream",
       "x\u{1B}\n=http://none.test", shows: false)
-    try await run("run", "--cassette", booking, "--report", folder.file("report"), "--", "true")
+    try await run(
+      "run", "--cassette", booking, "--allow-no-requests", "--report", folder.file("report"), "--", "true")
     try await run("cassette", "prune", booking, "--dry-run", "--report", folder.file("report"))
   }
 
@@ -103,10 +104,10 @@ struct HostileTextTests {
   @Test("are escaped in reports and errors of a run, also with colors")
   func reports() async throws {
     let booking = try write("booking", entry("/\(Self.written)"))
-    let plain = try await run("run", "--cassette", booking, "--", "true")
+    let plain = try await run("run", "--cassette", booking, "--allow-no-requests", "--", "true")
     #expect(plain.lines.count == 2, "\(plain.words)")
     let coloured = try await Diorama.run(
-      ["run", "--cassette", booking, "--", "true"], variables: ["CLICOLOR_FORCE": "1"])
+      ["run", "--cassette", booking, "--allow-no-requests", "--", "true"], variables: ["CLICOLOR_FORCE": "1"])
     #expect(coloured.words.contains("\u{1B}[33munused: interaction 0, GET \(Self.api)/\(Self.shown)\u{1B}[0m"))
     let error = try await run("cassette", "show", folder.file("a\u{1B}\n\u{9B}\u{202E}b"), shows: false)
     #expect(error.words.contains(#"/a\u{1b}\n\u{9b}\u{202e}b.har"#), "\(error.words)")

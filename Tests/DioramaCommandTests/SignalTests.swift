@@ -22,7 +22,7 @@ struct SignalTests {
     """
 
   @Test(
-    "reach the command exactly once, and the report and the cassette are written",
+    "reach the command exactly once, and the report and the recording are written",
     arguments: [("SIGINT", SIGINT), ("SIGTERM", SIGTERM), ("SIGHUP", SIGHUP), ("SIGQUIT", SIGQUIT)])
   func once(name: String, signal: Int32) async throws {
     let folder = try Folder()
@@ -48,7 +48,7 @@ struct SignalTests {
     await upstream.stop()
     #expect(outcome.text == "\(name)\n")
     #expect(outcome.status == 4, "\(outcome.words)")
-    #expect(try folder.read("booking.har").contains("/recorded"))
+    #expect(try folder.read("booking.failed.har").contains("/recorded"))
     #expect((try folder.json("report")["requests"] as? [String: Int])?["recorded"] == 1)
     #expect(!folder.has("booking.har.partial"))
   }

@@ -6,7 +6,8 @@ import Testing
 struct VariablesTests {
   /// The variables of a command.
   private func variables(_ options: String..., variables: [String: String?] = [:]) async throws -> [String: String] {
-    let outcome = try await Diorama.run(["run"] + options + ["--", "env", "-0"], variables: variables)
+    let outcome = try await Diorama.run(
+      ["run", "--allow-no-requests"] + options + ["--", "env", "-0"], variables: variables)
     #expect(outcome.status == 0, "\(outcome.words)")
     return Dictionary(
       outcome.text.split(separator: "\0").map { line in

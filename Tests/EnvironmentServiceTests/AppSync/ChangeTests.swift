@@ -116,7 +116,7 @@ struct ChangeTests {
   func mode() async throws {
     let upstream = try numbered()
     try await withService(upstream) { fixture in
-      let environment = try fixture.provision(.extend, ["api": upstream.origin])
+      let environment = try fixture.provision(.extend, ["api": upstream.origin], ServiceFixture.replaces)
       #expect(try await environment.get("/a").status == 200)
       try await environment.update(mode: .replay, timeout: .seconds(5))
       #expect(environment.mode == .replay)

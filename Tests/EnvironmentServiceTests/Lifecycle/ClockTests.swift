@@ -37,6 +37,7 @@ struct ClockTests {
         #expect(abs(milliseconds - milliseconds.rounded()) < 0.001)
         #expect(environment.now == date)
         #expect(environment.contract.clock.start == start)
+        _ = try await environment.control("/strings", #"{"key": "k"}"#)
       }
       for mode in [Mode.replay, .extend] {
         let environment = try fixture.provision(mode, ["api": Self.origin])
@@ -57,6 +58,7 @@ struct ClockTests {
     try await withService { fixture in
       try await fixture.run(.record, ["api": Self.origin], with: { $0.clock.start = start }) { environment in
         #expect(environment.clock.start == "2018-10-08T09:00:00Z")
+        _ = try await environment.control("/strings", #"{"key": "k"}"#)
       }
       #expect(try fixture.cassette().header.recordedAt == "2018-10-08T09:00:00Z")
       #expect(try fixture.provision(.replay).clock.start == "2018-10-08T09:00:00Z")
@@ -77,6 +79,7 @@ struct ClockTests {
         }
       ) { environment in
         #expect(environment.clock.timeZone == "Asia/Kathmandu")
+        _ = try await environment.control("/strings", #"{"key": "k"}"#)
       }
       let same = try fixture.provision(.replay)
       #expect(same.clock.timeZone == "Asia/Kathmandu")
@@ -94,6 +97,7 @@ struct ClockTests {
       try await fixture.run(.record, ["api": Self.origin]) { environment in
         #expect(environment.contract.clock.timeZone == TimeZone.current.identifier)
         #expect(environment.variables["TZ"] == nil)
+        _ = try await environment.control("/strings", #"{"key": "k"}"#)
       }
       #expect(try fixture.cassette().header.timeZone == TimeZone.current.identifier)
       #expect(try fixture.provision(.replay).clock.timeZone == TimeZone.current.identifier)

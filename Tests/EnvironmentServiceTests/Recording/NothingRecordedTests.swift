@@ -22,9 +22,7 @@ struct NothingRecordedTests {
 
   @Test("fails if an upstream fails, unless that is permitted", arguments: [false, true])
   func upstreamDown(isPermitted: Bool) async throws {
-    let closed = try ScriptedUpstream { _ in }
-    let origin = closed.origin
-    closed.stop()
+    let origin = try Origin(parsing: "http://127.0.0.1:1")
     try await withService { fixture in
       let environment = try fixture.provision(.record, ["api": origin]) {
         $0.policies = CassettePolicies()

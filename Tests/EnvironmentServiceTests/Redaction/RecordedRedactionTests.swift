@@ -41,7 +41,8 @@ struct RecordedRedactionTests {
     let upstream = try TestUpstream { _ in text(slow) }
     try await withService(upstream) { fixture in
       try fixture.project(redaction: #"{"patterns": ["(a|aa)+$"]}"#)
-      let report = try await fixture.record(["api": upstream.origin]) { environment async throws in
+      let report = try await fixture.run(.record, ["api": upstream.origin], with: ServiceFixture.replaces) {
+        environment async throws in
         #expect(try await environment.get("/").text == slow)
       }
       #expect(!report.ok)

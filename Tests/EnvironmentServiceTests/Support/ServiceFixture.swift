@@ -49,6 +49,12 @@ struct ServiceFixture: Sendable {
     try write("{\(settings.joined(separator: ", "))}", to: "diorama.json")
   }
 
+  /// Lets a failed recording become the cassette.
+  static func replaces(_ specification: inout EnvironmentSpecification) {
+    specification.policies = CassettePolicies()
+    specification.policies?.replacesAfterFailure = true
+  }
+
   /// Records what the closure asks for, and seals it.
   @discardableResult
   func record(

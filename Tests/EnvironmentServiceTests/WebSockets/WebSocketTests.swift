@@ -422,7 +422,8 @@ struct WebSocketTests {
         #expect(close?.closeCode == 1009)
         #expect(close?.closeReason == "a message of more than 16777216 bytes")
       }
-      let report = try await fixture.record(["api": upstream.origin]) { environment async throws in
+      let report = try await fixture.run(.record, ["api": upstream.origin], with: ServiceFixture.replaces) {
+        environment async throws in
         try await talk(environment, sendsMore: true)
         #expect(try await environment.get("/plain").status == 426)
       }
