@@ -650,7 +650,7 @@ def terminal(checks, folder):
         journal = folder / "journal"
         for mode in ("record", "replay"):
             upstreams = {"api": upstream.url} if mode == "record" else {}
-            with victim.Victim(mode, folder / "sent", upstreams) as run_:
+            with victim.Victim(mode, folder / "sent", upstreams, options=["--failed-recording", "replace"]) as run_:
                 if not checks.that(run_.started, f"terminal: {mode} starts", run_):
                     continue
                 port = run_.port()

@@ -74,7 +74,7 @@ enum CassetteCheck {
     var leftOut: [String]?
     /// Body files that no interaction uses.
     var unusedBodies: Int?
-    /// Interactions recovered from an unfinished recording.
+    /// Interactions recovered from an unfinished or failed recording.
     var recovered: Int?
     /// Interactions of an unfinished recording.
     var unfinished: Int?

@@ -45,9 +45,10 @@ extension Environment {
   ///   - url: the request's URL.
   ///   - text: more details.
   ///   - unmatched: the report's entry for a request that nothing answered.
+  ///   - isUpstreamFailure: whether an upstream did not answer, or not completely.
   func note(
     _ kind: Journal.Kind, status: Int, method: String, url: String, text: String? = nil,
-    unmatched: Report.Unmatched? = nil
+    unmatched: Report.Unmatched? = nil, isUpstreamFailure: Bool = false
   ) {
     // Before the lock is taken: patterns may take their time.
     let detail = Journal.Detail(
@@ -55,8 +56,7 @@ extension Environment {
     state.withLock { state in
       state.note(kind, status: status, detail, replay: replay)
       if let unmatched { state.addUnmatched(unmatched) }
-      // 499: the app broke off its own upload.
-      if kind == .failed, status != 499 { state.addUpstreamFailure(detail) }
+      if isUpstreamFailure { state.addUpstreamFailure(detail) }
     }
     news.added(self)
   }
@@ -78,13 +78,15 @@ extension Environment.State {
   }
 
   mutating func addUpstreamFailure(_ detail: Journal.Detail) {
-    let failure = Report.UpstreamFailure(method: detail.method, url: detail.url, cause: detail.text ?? "no response")
+    let failure = Report.UpstreamFailure(
+      method: String(detail.method.prefix(100)), url: String(detail.url.prefix(2000)),
+      cause: String((detail.text ?? "no response").prefix(1000)))
     let known = upstreamFailures.firstIndex {
       $0.method == failure.method && $0.url == failure.url && $0.cause == failure.cause
     }
     if let known {
       upstreamFailures[known].count += 1
-    } else if upstreamFailures.count < 100, detail.size <= 10_000 {
+    } else if upstreamFailures.count < 100 {
       upstreamFailures.append(failure)
     }
   }

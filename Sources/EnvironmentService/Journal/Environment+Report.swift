@@ -38,7 +38,7 @@ extension Environment {
     let allowsFailures = specification.policies?.allowsUpstreamFailures == true && mode.mayReachNetwork
     let held =
       ledger.missing.isEmpty
-      && (allowsFailures || (requests.unmatched == 0 && (recorder == nil || requests.failed == 0)))
+      && (allowsFailures || (requests.unmatched == 0 && (recorder == nil || upstreamFailures.isEmpty)))
     return Report(
       environment: .init(id: id, name: specification.name), mode: mode.rawValue,
       cassette: specification.cassette.map(\.har), recordedAt: recordedAt,

@@ -72,7 +72,9 @@ extension Forwarding {
       let (kind, text): (Journal.Kind, String) =
         error.isAppLeaving
         ? (.left, "the app disconnected before the end of the response") : (.failed, "broken off: \(error)")
-      note(kind, status: answered.response.status, answered.request, text: text)
+      note(
+        kind, status: answered.response.status, answered.request, text: text,
+        isUpstreamFailure: kind == .failed && !(error is CodedError))
       if let error = error as? CodedError {
         environment.failRecording(error)
       }

@@ -43,7 +43,8 @@ struct Forwarding: Sendable {
       // A streamed body may take long: free the server's thread for other requests.
       return try await withTaskExecutorPreference(globalConcurrentExecutor) { try await deliver(answered) }
     } catch let problem as Problem {
-      note(.failed, status: problem.status, request, text: problem.detail)
+      note(
+        .failed, status: problem.status, request, text: problem.detail, isUpstreamFailure: 502...504 ~= problem.status)
       throw problem
     } catch let error as CodedError {
       environment.failRecording(error)
@@ -242,7 +243,10 @@ struct Forwarding: Sendable {
 
   func url(_ request: Request) -> String { upstream.url + request.target }
 
-  func note(_ kind: Journal.Kind, status: Int, _ request: Request, text: String? = nil) {
-    environment.note(kind, status: status, method: request.method, url: url(request), text: text)
+  func note(
+    _ kind: Journal.Kind, status: Int, _ request: Request, text: String? = nil, isUpstreamFailure: Bool = false
+  ) {
+    environment.note(
+      kind, status: status, method: request.method, url: url(request), text: text, isUpstreamFailure: isUpstreamFailure)
   }
 }

@@ -26,7 +26,7 @@ extension Forwarding {
         asked, to: "websocket", at: upstream.origin, by: environment.access[index])
     } catch {
       let problem = environment.problem(of: error, method: request.method, url: url(request))
-      note(.failed, status: problem.status, request, text: problem.detail)
+      note(.failed, status: problem.status, request, text: problem.detail, isUpstreamFailure: true)
       throw problem
     }
     guard let connection else {
