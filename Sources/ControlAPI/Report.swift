@@ -204,12 +204,14 @@ package struct Report: Codable, Sendable {
   package var recording: Recording?
   /// The command that records what is missing; nil if nothing is.
   package var advice: String?
-  /// Whether the run succeeded: nothing unmatched, no string missing, no failures, no upstream failure in a recording.
+  /// Whether the run succeeded: nothing unmatched, no string missing, no failures, and no upstream failure in a
+  /// recording.
   package var ok: Bool
 
   package init(
     environment: Environment, mode: String, cassette: String?, recordedAt: String?, clock: Clock, requests: Requests,
-    unmatched: [Unmatched], unused: [Unused], upstreamFailures: [UpstreamFailure]? = nil, interactions: Int? = nil, ended: Bool? = nil, strings: Strings,
+    unmatched: [Unmatched], unused: [Unused], upstreamFailures: [UpstreamFailure]? = nil, interactions: Int? = nil,
+    ended: Bool? = nil, strings: Strings,
     toggles: Toggles, durationSeconds: Double, failures: [String], keptAsSent: [String]? = nil,
     recording: Recording? = nil, advice: String? = nil, ok: Bool
   ) {

@@ -98,7 +98,8 @@ package struct ReportText {
     if let recording = report.recording, recording.outcome == .aside, let file = recording.file, let cassette {
       let name = cassette.hasSuffix(".har") ? String(cassette.dropLast(4)) : cassette
       lines.append(
-        "the recording of this failed run is in \(file); to make it the cassette: diorama cassette check --recover \(name)")
+        "the recording of this failed run is in \(file); to make it the cassette: diorama cassette check --recover \(name)"
+      )
     }
     return lines
   }

@@ -159,7 +159,7 @@ extension EnvironmentConfiguration {
 
   /// The mode that the variable `DIORAMA_MODE` asks for; nil if it is unset or empty.
   ///
-  /// - Throws: a ``CodedError`` if it is no mode.
+  /// - Throws: a ``CodedError`` if its value is not a mode.
   package static func requestedMode(_ variables: [String: String]) throws(CodedError) -> String? {
     guard let mode = variables["DIORAMA_MODE"], !mode.isEmpty else { return nil }
     if let problem = modeRule.problem(with: mode) { throw CodedError(.usage, "DIORAMA_MODE: \(problem)") }
@@ -239,8 +239,8 @@ extension EnvironmentConfiguration {
         + "cassette as it was; replace makes it the cassette.",
       .init(
         "--failed-recording", "aside|replace", in: .matching,
-        help: "What to do with the recording of a run that failed: keep it aside as NAME.failed.har (default), or replace "
-          + "the cassette.")),
+        help: "What to do with the recording of a run that failed: keep it aside as NAME.failed.har (default), or "
+          + "replace the cassette.")),
     .optional(
       "allowNoRequests", .boolean, "Whether a program may make no request though upstreams are declared.",
       .init(

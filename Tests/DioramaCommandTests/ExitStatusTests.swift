@@ -9,7 +9,8 @@ struct ExitStatusTests {
   init() throws { folder = try Folder() }
 
   private func run(_ command: String...) async throws -> Child.Outcome {
-    try await Diorama.run(["run", "--mode", "proxy", "--upstream", "api=http://127.0.0.1:1", "--allow-no-requests", "--"] + command)
+    let words = ["run", "--mode", "proxy", "--upstream", "api=http://127.0.0.1:1", "--allow-no-requests", "--"]
+    return try await Diorama.run(words + command)
   }
 
   @Test("is the command's", arguments: [0, 1, 7, 64, 255])

@@ -16,9 +16,8 @@ struct FailedRunTests {
     _ command: [String], options: [String] = [], upstreams: [String]? = nil, variables: [String: String?] = [:]
   ) async throws -> Child.Outcome {
     let upstreams = (upstreams ?? ["api=\(upstream.url)"]).flatMap { ["--upstream", $0] }
-    return try await Diorama.run(
-      ["run", "--cassette", folder.file("c"), "--report", folder.file("report")] + upstreams + options + ["--"] + command,
-      variables: variables)
+    let words = ["run", "--cassette", folder.file("c"), "--report", folder.file("report")]
+    return try await Diorama.run(words + upstreams + options + ["--"] + command, variables: variables)
   }
 
   private var isOK: Bool { get throws { try folder.json("report")["ok"] as? Bool == true } }
@@ -84,7 +83,8 @@ struct FailedRunTests {
   func modeVariable() async throws {
     let proxied = try await run(Program.get("/a"), variables: ["DIORAMA_MODE": "proxy"])
     #expect(proxied.status == 0 && proxied.words.contains("proxy ok"), "\(proxied.words)")
-    let recorded = try await run(Program.get("/a"), options: ["--mode", "record"], variables: ["DIORAMA_MODE": "proxy"])
+    let recorded = try await run(
+      Program.get("/a"), options: ["--mode", "record"], variables: ["DIORAMA_MODE": "proxy"])
     #expect(recorded.words.contains("record ok"), "\(recorded.words)")
     let wrong = try await run(["true"], variables: ["DIORAMA_MODE": "recrd"])
     expectOneLine(wrong, status: 64, naming: "DIORAMA_MODE", "did you mean 'record'?")

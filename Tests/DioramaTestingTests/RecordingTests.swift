@@ -1,4 +1,4 @@
-import DioramaTesting
+@testable import DioramaTesting
 import Foundation
 import Testing
 
@@ -45,6 +45,41 @@ struct RecordingTests {
         }
       }
       for try await output in group { #expect(output == recorded) }
+    }
+  }
+
+  @Test("fails the test if it ignores its endpoint, unless that is permitted", arguments: [false, true])
+  func ignored(isPermitted: Bool) async throws {
+    let environment = try await TestEnvironment.provision(
+      mode: .record, upstreams: ["clinic": "http://127.0.0.1:1"], cassette: folder.file("booking"),
+      policies: .init(allowNoRequests: isPermitted))
+    let app = shell("exit 0", in: .environment(environment))
+    try await app.launch()
+    try await app.wait(for: .exited(0))
+    if isPermitted {
+      await environment.end()
+    } else {
+      await withKnownIssue {
+        await environment.end()
+      } matching: { issue in
+        issue.comments.contains { $0.rawValue.contains("no request reached the environment") }
+      }
+    }
+    #expect(!folder.has("booking.har"))
+  }
+
+  @Test("that failed is kept beside the cassette, which the corrected test doesn't replay")
+  func failed() async throws {
+    for hasFailed in [true, false] {
+      let backend = try await Backend()
+      let environment = try await TestEnvironment.provision(
+        upstreams: ["clinic": backend.url], toggles: ["skip-onboarding": true],
+        clock: .frozen(at: "2018-10-08T09:00:00Z"), cassette: folder.file("booking"))
+      #expect(environment.mode == .record)
+      _ = try await book(in: .environment(environment))
+      _ = await environment.finish(hasFailed: hasFailed)
+      await backend.app.terminate()
+      #expect(folder.has("booking.failed.har") == hasFailed && folder.has("booking.har") != hasFailed)
     }
   }
 

@@ -44,7 +44,8 @@ extension Environment {
       cassette: specification.cassette.map(\.har), recordedAt: recordedAt,
       clock: .init(kind: current.clock.kind.rawValue, start: clock.start, now: RFC3339.format(current.timeline.now)),
       requests: requests, unmatched: unmatched, unused: unused,
-      upstreamFailures: upstreamFailures.isEmpty ? nil : upstreamFailures, interactions: replay?.interactions.count, ended: shutdown.withLock { $0.outcome } == nil ? nil : true,
+      upstreamFailures: upstreamFailures.isEmpty ? nil : upstreamFailures, interactions: replay?.interactions.count,
+      ended: shutdown.withLock { $0.outcome } == nil ? nil : true,
       strings: .init(
         read: ledger.readCount, recorded: recorder?.stringCount ?? 0, missing: ledger.missing,
         unused: mode == .replay ? ledger.unused : []),

@@ -89,7 +89,8 @@ package enum CassetteSealer {
       removeUnusedBodies(of: target, keeping: bodies)
       if location.exists { try? removeStrayBodies(of: location) } else { removeUnusedBodies(of: location, keeping: []) }
     }
-    return Outcome(interactions: count, added: partial.places.count, strings: partial.stringCount, isWritten: true,
+    return Outcome(
+      interactions: count, added: partial.places.count, strings: partial.stringCount, isWritten: true,
       aside: target == location ? nil : target)
   }
 
