@@ -45,7 +45,7 @@ struct BusyPortTests {
     let port = try pool.leaseSoon()[0].port
     do {
       let server = TestSocket()
-      try #require(server.bind(port) == 0 && server.listen() == 0)
+      try #require(server.bindSoon(port) && server.listen() == 0)
       try pool.release(port)
       #expect(throws: PortError.self) { try pool.lease(PortRequest()) }
     }
@@ -64,7 +64,7 @@ struct FormerUserTests {
     try #require(TestSocket(reuse: false).bind(port) == EADDRINUSE)
     try pool.leaseSoon()
     let server = TestSocket()
-    #expect(server.bind(port) == 0)
+    #expect(server.bindSoon(port))
     #expect(server.listen() == 0)
     try pool.release(port)
     withExtendedLifetime(server) {}
@@ -110,7 +110,7 @@ struct FormerUserTests {
     try TestSocket.leaveTimeWait(port)
     #expect(throws: PortError.self) { try pool.lease(PortRequest()) }
     let server = TestSocket()
-    try #require(server.bind(port) == 0 && server.listen() == 0)
+    try #require(server.bindSoon(port) && server.listen() == 0)
     #expect(throws: PortError.self) { try pool.lease(PortRequest()) }
     withExtendedLifetime(reservation) {}
   }
@@ -123,7 +123,7 @@ struct FormerUserTests {
     let accepted: Int32
     do {
       let server = TestSocket()
-      try #require(server.bind(port) == 0 && server.listen() == 0)
+      try #require(server.bindSoon(port) && server.listen() == 0)
       try #require(client.connect(port) == 0)
       accepted = accept(server.descriptor, nil, nil)
     }

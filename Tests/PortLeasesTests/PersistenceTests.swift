@@ -118,7 +118,7 @@ struct RestoreTests {
     let lease = PortLease(port: port, since: Date(timeIntervalSince1970: 1))
     do {
       let app = TestSocket()
-      try #require(app.bind(port) == 0 && app.listen() == 0)
+      try #require(app.bindSoon(port) && app.listen() == 0)
       pool.restore([lease])
       #expect(pool.leases == [lease])
       pool.reclaim()
@@ -143,7 +143,7 @@ struct RestoreTests {
     try TestSocket.leaveTimeWait(port)
     pool.restore([PortLease(port: port, environment: "e", since: Date(), holds: false)])
     let server = TestSocket()
-    #expect(soon { server.bind(port) == 0 ? true : nil } == true)
+    #expect(server.bindSoon(port))
     #expect(server.listen() == 0)
   }
 

@@ -73,7 +73,7 @@ struct ReclaimTests {
     let port = try pool.leaseSoon(PortRequest(ttl: .seconds(1)))[0].port
     do {
       let server = TestSocket()
-      try #require(server.bind(port) == 0 && server.listen() == 0)
+      try #require(server.bindSoon(port) && server.listen() == 0)
       #expect(pool.reclaim(now: Date() + 60).isEmpty)
     }
     #expect(soon { pool.reclaim(now: Date() + 60).first } != nil)
