@@ -73,6 +73,7 @@ package enum HAR {
       ("locale", header.locale), ("seed", header.seed),
     ]
     members += texts.compactMap { name, text in text.map { JSON.Member(name, .string($0)) } }
+    if header.isOfFailedRun { members.append(JSON.Member("failed", .bool(true))) }
     members.append(
       JSON.Member(
         "upstreams", .object(header.upstreams.map { .init($0.name, .string($0.origin.description)) })))
@@ -92,10 +93,12 @@ package enum HAR {
           name: name, problem: "_diorama.upstreams.\(member.key): \(error)", advice: "fix it, or re-record")
       }
     }
-    return CassetteHeader(
+    var header = CassetteHeader(
       recording: value["recording"]?.string, recordedAt: value["recordedAt"]?.string,
       timeZone: value["timeZone"]?.string, locale: value["locale"]?.string, seed: value["seed"]?.string,
       upstreams: upstreams)
+    header.isOfFailedRun = value["failed"] == .bool(true)
+    return header
   }
 
   /// Throws if the file's format is newer than this version supports.

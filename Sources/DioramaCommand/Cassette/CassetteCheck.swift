@@ -27,7 +27,7 @@ enum CassetteCheck {
           result.unusedBodies = contents.strayBodies
           try location.checkForSideFiles()
           result.unfinished = try CassetteSealer.unfinished(location)
-          result.failed = location.failed.exists ? location.failed.har : nil
+          result.failed = location.failed?.har
         }
       } catch let error as CodedError {
         result.problem = error.message

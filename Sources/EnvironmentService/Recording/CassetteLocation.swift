@@ -1,3 +1,4 @@
+import Cassettes
 import Foundation
 
 /// Where a cassette's files are: beside each other, and named after the cassette.
@@ -41,8 +42,11 @@ package struct CassetteLocation: Sendable, Equatable, Codable, CustomStringConve
   /// that belongs to the HAR until that is replaced too.
   var stringsBefore: String { strings + ".before" }
 
-  /// The recording of the last run that failed.
-  package var failed: CassetteLocation { CassetteLocation("\(base).failed") }
+  /// The recording of the last run that failed; nil if there is none, or if the file of this name is another cassette.
+  package var failed: CassetteLocation? {
+    let place = CassetteLocation("\(base).failed")
+    return place.exists && (try? CassetteReader.read(place))?.cassette.header.isOfFailedRun == true ? place : nil
+  }
 
   /// An unused location beside this cassette: `NAME.unfinished`, or `NAME.unfinished-2` if that exists.
   func beside(_ word: String) -> CassetteLocation {

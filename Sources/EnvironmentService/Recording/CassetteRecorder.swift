@@ -144,7 +144,7 @@ final class CassetteRecorder: Sendable {
   /// Ends the recording and saves what was acknowledged as the cassette. No other recording can begin before that is
   /// done.
   ///
-  /// - Parameter aside: whether to save it as ``CassetteLocation/failed`` instead.
+  /// - Parameter aside: whether to save it as `NAME.failed` instead, in place of the last one there.
   /// - Returns: the outcome; nil if the recording has already ended.
   /// - Throws: a ``CodedError``: the first failed write, since an incomplete recording must not replace a
   ///   complete one, or a failure to save. The partial file is kept then.
@@ -152,9 +152,13 @@ final class CassetteRecorder: Sendable {
     let (ended, failure) = state.withLock { ($0.lock.take(), $0.failure) }
     guard let lock = ended else { return nil }
     if let failure { throw failure }
-    let outcome = try CassetteSealer.seal(lock, as: aside ? location.failed : nil)
+    let failed = location.failed
+    guard !aside else {
+      return try CassetteSealer.seal(lock, as: failed ?? location.beside("failed"), isOfFailedRun: true)
+    }
+    let outcome = try CassetteSealer.seal(lock)
     // It is older than the cassette now.
-    if !aside { CassetteSealer.remove(location.failed) }
+    if let failed { CassetteSealer.remove(failed) }
     return outcome
   }
 

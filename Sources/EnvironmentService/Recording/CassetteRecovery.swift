@@ -21,7 +21,7 @@ package enum CassetteRecovery {
   /// - Throws: a ``CodedError`` if the recording is still running, or files cannot be read or written.
   package static func recover(_ location: CassetteLocation) throws(CodedError) -> CassetteSealer.Outcome? {
     guard let lock = try PartialLock.existing(location) else {
-      if location.failed.exists { return try takeFailed(location) }
+      if let failed = location.failed { return try take(failed, as: location) }
       try removeStrayBodies(location)
       return nil
     }
@@ -39,14 +39,16 @@ package enum CassetteRecovery {
     return try CassetteSealer.seal(lock)
   }
 
-  private static func takeFailed(_ location: CassetteLocation) throws(CodedError) -> CassetteSealer.Outcome {
+  private static func take(
+    _ failed: CassetteLocation, as location: CassetteLocation
+  ) throws(CodedError) -> CassetteSealer.Outcome {
     // Keeps recordings from starting.
     let lock = try PartialLock.making(location)
     defer { unlink(lock.location.partial) }
-    let stored = try CassetteReader.read(location.failed)
+    let stored = try CassetteReader.read(failed)
     if location.exists { try CassetteSealer.copy(location, to: location.beside("previous")) }
-    try CassetteSealer.copy(location.failed, to: location)
-    CassetteSealer.remove(location.failed)
+    try CassetteSealer.copy(failed, to: location)
+    CassetteSealer.remove(failed)
     let count = stored.cassette.interactions.count
     return CassetteSealer.Outcome(interactions: count, added: count, strings: 0, isWritten: true)
   }

@@ -34,9 +34,12 @@ package enum CassetteSealer {
   /// - Parameters:
   ///   - lock: the lock on the cassette's partial file.
   ///   - target: where to save the cassette; nil for its own location.
+  ///   - isOfFailedRun: whether the run failed that made it.
   /// - Returns: the outcome; nil if nothing was ever acknowledged, not even the recording's header.
   /// - Throws: a ``CodedError``. The old cassette is complete then, and the partial file still exists.
-  static func seal(_ lock: PartialLock, as target: CassetteLocation? = nil) throws(CodedError) -> Outcome? {
+  static func seal(
+    _ lock: PartialLock, as target: CassetteLocation? = nil, isOfFailedRun: Bool = false
+  ) throws(CodedError) -> Outcome? {
     let location = lock.location
     guard let partial = try PartialFile(of: location) else {
       unlink(location.partial)
@@ -63,6 +66,7 @@ package enum CassetteSealer {
     if let base { header = merged(base.cassette.header, with: partial.header) }
     let recording = UUID().uuidString.lowercased()
     header.recording = recording
+    header.isOfFailedRun = isOfFailedRun
 
     var bodies = Set<String>()
     let har = target.har + ".new"
@@ -183,7 +187,9 @@ package enum CassetteSealer {
     let stored = try CassetteReader.read(location)
     var bodies = Set<String>()
     var output = try BufferedFile(target.har + ".new")
-    try output.write(HAR.prologue(stored.cassette.header))
+    var header = stored.cassette.header
+    header.isOfFailedRun = false
+    try output.write(HAR.prologue(header))
     for (index, interaction) in stored.cassette.interactions.enumerated() {
       try output.write(HAR.entry(placing(interaction, from: location, in: target, &bodies), isFirst: index == 0))
     }

@@ -1,6 +1,7 @@
 import ControlAPI
 import Basics
 import Cassettes
+import Foundation
 import HTTPMessages
 import TestSupport
 import Testing
@@ -52,7 +53,7 @@ struct NothingRecordedTests {
         let environment = try fixture.provision(.record, ["api": upstream.origin])
         #expect(try await environment.get("/bad").status == 200)
         let (report, _) = await environment.end(hasSucceeded: false)
-        #expect(report.recording == .init(outcome: .aside, interactions: 1, file: fixture.location().failed.har))
+        #expect(report.recording == .init(outcome: .aside, interactions: 1, file: "\(fixture.folder)/c.failed.har"))
       }
       #expect(fixture.files == (before + ["c.failed.har", "c.failed.strings.json"]).sorted())
       if !isFirst { #expect(try fixture.cassette().interactions.map(\.request.url) == ["\(upstream.origin)/good"]) }
@@ -82,6 +83,23 @@ struct NothingRecordedTests {
       let (report, _) = await environment.end(hasSucceeded: false)
       #expect(report.recording?.outcome == .written)
       #expect(try fixture.cassette().interactions.map(\.request.url) == ["\(upstream.origin)/new"])
+    }
+  }
+
+  @Test("does not touch another cassette that has its name")
+  func otherCassette() async throws {
+    let upstream = try TestUpstream { _ in Response(status: 200) }
+    try await withService { fixture in
+      try await fixture.record(["api": upstream.origin]) { _ = try await $0.get("/own") }
+      try FileManager.default.moveItem(atPath: "\(fixture.folder)/c.har", toPath: "\(fixture.folder)/c.failed.har")
+      let other = try fixture.read("c.failed.har")
+      for hasSucceeded in [false, true] {
+        let environment = try fixture.provision(.record, ["api": upstream.origin])
+        #expect(try await environment.get("/").status == 200)
+        let (report, _) = await environment.end(hasSucceeded: hasSucceeded)
+        if !hasSucceeded { #expect(report.recording?.file == "\(fixture.folder)/c.failed-2.har") }
+        #expect(try fixture.read("c.failed.har") == other)
+      }
     }
   }
 
