@@ -71,11 +71,10 @@ struct RecordingTests {
   @Test("that failed is kept beside the cassette, which the corrected test doesn't replay")
   func failed() async throws {
     for hasFailed in [true, false] {
+      // In mode once, too, there is no cassette to replay.
+      await #expect(throws: DioramaTestingError.self) { try await provision(.replay) }
       let backend = try await Backend()
-      let environment = try await TestEnvironment.provision(
-        upstreams: ["clinic": backend.url], toggles: ["skip-onboarding": true],
-        clock: .frozen(at: "2018-10-08T09:00:00Z"), cassette: folder.file("booking"))
-      #expect(environment.mode == .record)
+      let environment = try await provision(.record, ["clinic": backend.url])
       _ = try await book(in: .environment(environment))
       _ = await environment.finish(hasFailed: hasFailed)
       await backend.app.terminate()
